@@ -46,9 +46,11 @@ static void tell_all(const struct describing *self)
 	const struct daytona_profile *profile = &self->profile;
 	bool is_of_image = profile->image != NULL;
 	tell(self, "api", profile->api_url);
-	tell(self, "api-key", profile->key_env);
+	tell(self, "api-from", profile->api_url_from);
+	tell(self, "api-key", profile->key_from);
 	tell(self, "organization", profile->organization);
 	tell(self, "region", profile->target);
+	tell(self, "region-from", profile->target_from);
 	tell(self, is_of_image ? "image" : "snapshot",
 		is_of_image         ? profile->image
 		: profile->snapshot ? profile->snapshot
@@ -125,7 +127,7 @@ bool daytona_describe(const struct provider_context *context, const struct setti
 	self->context = context;
 	self->listener = listener;
 	self->data = data;
-	if (!daytona_profile_read(&self->profile, "", settings, err)) {
+	if (!daytona_profile_read(&self->profile, "", settings, context->environment, err)) {
 		free(self);
 		return false;
 	}

@@ -95,10 +95,9 @@ static void succeed(struct daytona_gate *gate)
 static bool put_user(struct daytona_gate *gate, const char *token, struct error *err)
 {
 	const struct daytona_profile *profile = gate->config.profile;
-	const char *const *environment = gate->config.context->environment;
 	const char *form = profile->ssh_user;
 	bool needs_key = strstr(form, "{key}") != NULL;
-	const char *key = needs_key ? daytona_profile_key(profile, environment, err) : "";
+	const char *key = needs_key ? daytona_profile_key(profile, err) : "";
 	const struct {
 		const char *word, *value;
 	} words[] = {{"{token}", token}, {"{id}", gate->config.id}, {"{name}", gate->config.name},

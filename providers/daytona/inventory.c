@@ -316,13 +316,14 @@ static void on_claimed(void *data, const struct error *err)
 
 static bool begin(struct inventory *self, const struct sandbox_request *request, struct error *err)
 {
-	if (!daytona_profile_read(&self->profile, request->profile, request->settings, err)) {
+	if (!daytona_profile_read(&self->profile, request->profile, request->settings,
+		    self->context->environment, err)) {
 		return false;
 	}
 	if (self->name && !daytona_name_is_valid(self->name)) {
 		return error_set(err, ERROR_CONFIG, "%s is no name of a sandbox", self->name);
 	}
-	daytona_profile_account(&self->profile, self->context, &self->account);
+	daytona_profile_account(&self->profile, &self->account);
 	self->api = daytona_profile_api(&self->profile, self->context, err);
 	return self->api != NULL;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
+#include "base/text.h"
 
 enum {
 	SECOND = 1000,
@@ -248,6 +250,84 @@ static void read_numbers(struct daytona_profile *profile)
 	profile->auto_delete_min = delete > 0 ? delete : -1;
 }
 
+/* ---- where the account is from ---- */
+
+static const char *environment_value(const char *const *environment, const char *name)
+{
+	const char *value = environment ? environment_get(environment, name) : NULL;
+	return value && *value ? value : NULL;
+}
+
+/* The configuration's, else the environment's. */
+static void find_text(const struct daytona_profile *profile, const char *const *environment,
+	const char *setting, const char *variable, const char **value, const char **from)
+{
+	const char *other = environment_value(environment, variable);
+	if (settings_find(&profile->settings, setting)) {
+		*from = setting;
+	} else if (other) {
+		*value = other;
+		*from = variable;
+	}
+}
+
+static size_t url_length(const char *url)
+{
+	size_t len = strlen(url);
+	while (len > 0 && url[len - 1] == '/') {
+		len--;
+	}
+	return len;
+}
+
+static bool is_same_url(const char *one, const char *other)
+{
+	size_t len = url_length(one);
+	return len == url_length(other) && strncmp(one, other, len) == 0;
+}
+
+static void take_cli(struct daytona_profile *profile)
+{
+	const struct daytona_cli_profile *cli = &profile->cli;
+	char text[ERROR_TEXT_MAX];
+	if (!cli->name || !cli->url) {
+		return;
+	}
+	text_format(text, sizeof(text), "profile %s of %s", cli->name, cli->path);
+	profile->cli_from = mem_strdup(text);
+	if (!profile->api_url_from) {
+		profile->api_url = cli->url;
+		profile->api_url_from = profile->cli_from;
+	}
+	if (cli->key && is_same_url(profile->api_url, cli->url)) {
+		profile->key = cli->key;
+		profile->key_from = profile->cli_from;
+	}
+}
+
+static bool find_account(
+	struct daytona_profile *profile, const char *const *environment, struct error *err)
+{
+	find_text(profile, environment, "api-url", "DAYTONA_API_URL", &profile->api_url,
+		&profile->api_url_from);
+	find_text(profile, environment, "target", "DAYTONA_TARGET", &profile->target,
+		&profile->target_from);
+	profile->key = environment_value(environment, profile->key_env);
+	profile->key_from = profile->key_env;
+	if (!profile->key && !settings_find(&profile->settings, "api-key-env")) {
+		if (!daytona_cli_profile_read(&profile->cli, environment, err)) {
+			return false;
+		}
+		take_cli(profile);
+	}
+	if (!profile->api_url_from) {
+		profile->api_url_from = "the default";
+	}
+	return true;
+}
+
+/* ---- what goes together ---- */
+
 /* Version 2 is at a host of its own, and elsewhere would be below a folder of its name. */
 static bool is_version_2(const char *url)
 {
@@ -267,10 +347,10 @@ static bool check(const struct daytona_profile *profile, struct error *err)
 {
 	if (is_version_2(profile->api_url)) {
 		return error_set_reason(err, ERROR_CONFIG, "DAYTONA_VERSION",
-			"api-url: %s is version 2 of Daytona's platform, which has other calls and "
+			"%s: %s is version 2 of Daytona's platform, which has other calls and "
 			"states: expected the URL of its first version, like "
 			"https://app.daytona.io/api",
-			profile->api_url);
+			profile->api_url_from, profile->api_url);
 	}
 	if (profile->snapshot && profile->image) {
 		return error_set(err, ERROR_CONFIG,
@@ -299,7 +379,7 @@ static bool check(const struct daytona_profile *profile, struct error *err)
 /* ---- for the caller ---- */
 
 bool daytona_profile_read(struct daytona_profile *profile, const char *name,
-	const struct settings *settings, struct error *err)
+	const struct settings *settings, const char *const *environment, struct error *err)
 {
 	*profile = (struct daytona_profile){.name = mem_strdup(name),
 		.end = end_of(settings),
@@ -310,7 +390,7 @@ bool daytona_profile_read(struct daytona_profile *profile, const char *name,
 	}
 	read_texts(profile);
 	read_numbers(profile);
-	bool ok = check(profile, err);
+	bool ok = find_account(profile, environment, err) && check(profile, err);
 	if (!ok) {
 		daytona_profile_finish(profile);
 	}
@@ -322,39 +402,55 @@ void daytona_profile_finish(struct daytona_profile *profile)
 	if (profile->name) {
 		settings_finish(&profile->settings);
 		free(profile->name);
+		free(profile->cli_from);
+		daytona_cli_profile_finish(&profile->cli);
 	}
 	*profile = (struct daytona_profile){0};
 }
 
-const char *daytona_profile_key(
-	const struct daytona_profile *profile, const char *const *environment, struct error *err)
+/* Why the CLI's profile gives no key, as what follows the text of the error. */
+static void describe_cli(const struct daytona_profile *profile, char *text, size_t size)
 {
-	size_t len = strlen(profile->key_env);
-	for (; environment && *environment; environment++) {
-		if (strncmp(*environment, profile->key_env, len) == 0 &&
-			(*environment)[len] == '=' && (*environment)[len + 1]) {
-			return *environment + len + 1;
-		}
+	const struct daytona_cli_profile *cli = &profile->cli;
+	if (!cli->path) {
+		text[0] = '\0'; // it was not looked for, or there is no such place
+	} else if (!profile->cli_from) {
+		text_format(text, size, "; %s has no active profile with a URL", cli->path);
+	} else if (!cli->key) {
+		text_format(text, size,
+			"; %s has no API key (a login is not taken: daytona login --api-key KEY)",
+			profile->cli_from);
+	} else {
+		text_format(text, size, "; the key in %s is for %s, and %s (%s) is another",
+			profile->cli_from, cli->url, profile->api_url, profile->api_url_from);
 	}
+}
+
+const char *daytona_profile_key(const struct daytona_profile *profile, struct error *err)
+{
+	char cli[ERROR_TEXT_MAX];
+	if (profile->key) {
+		return profile->key;
+	}
+	describe_cli(profile, cli, sizeof(cli));
 	error_set(err, ERROR_CONFIG,
 		"expected %s to be set to an API key of Daytona in the broker's environment "
-		"(api-key-env names another variable)",
-		profile->key_env);
+		"(api-key-env names another variable), or the active profile of Daytona's CLI to "
+		"have one%s",
+		profile->key_env, cli);
 	return NULL;
 }
 
-void daytona_profile_account(const struct daytona_profile *profile,
-	const struct provider_context *context, struct daytona_account *out_account)
+void daytona_profile_account(
+	const struct daytona_profile *profile, struct daytona_account *out_account)
 {
-	struct error ignored;
-	const char *key = daytona_profile_key(profile, context->environment, &ignored);
-	daytona_account_init(out_account, profile->api_url, profile->organization, key);
+	daytona_account_init(out_account, profile->api_url, profile->organization, profile->key);
 }
 
 struct daytona_api *daytona_profile_api(const struct daytona_profile *profile,
 	const struct provider_context *context, struct error *err)
 {
-	const char *key = daytona_profile_key(profile, context->environment, err);
+	const char *key = daytona_profile_key(profile, err);
 	if (!key) {
 		return NULL;
 	}
@@ -371,7 +467,7 @@ struct daytona_api *daytona_profile_api(const struct daytona_profile *profile,
 		},
 		err);
 	if (!api) {
-		error_prefix(err, "api-url");
+		error_prefix(err, "%s", profile->api_url_from);
 	}
 	return api;
 }

@@ -5,11 +5,15 @@
 #include "base/settings.h"
 #include "providers/daytona/account.h"
 #include "providers/daytona/api.h"
+#include "providers/daytona/cli_profile.h"
 #include "providers/provider.h"
 
 /*
  * What a profile says of its sandbox. Plain data over a copy of the settings, which the texts
- * point into; defaults are filled in.
+ * point into; defaults are filled in. The API's URL, the key and the region are those of the
+ * configuration, else of the environment, else of the active profile of Daytona's CLI. That
+ * profile is looked at where the environment has no key and `api-key-env` is not set. Its URL and
+ * its key go together: the key is sent to no other URL.
  */
 enum daytona_end { DAYTONA_END_DELETE, DAYTONA_END_STOP, DAYTONA_END_ARCHIVE };
 
@@ -17,6 +21,10 @@ struct daytona_profile {
 	struct settings settings; // owned
 	char *name;               // owned
 	const char *api_url, *key_env, *organization;
+	const char *key; // borrowed from the environment or `cli`; NULL: there is none
+	const char *api_url_from, *key_from, *target_from; // where each is from, for people
+	struct daytona_cli_profile cli;                    // owned
+	char *cli_from;                                    // owned; what names it
 	const char *target, *snapshot, *image, *user, *sandbox_class;
 	int cpu, memory_gib, disk_gib;
 	int auto_stop_min, auto_archive_min, auto_delete_min; // as in struct daytona_create
@@ -39,19 +47,21 @@ extern const struct setting_key daytona_keys[];
 extern const size_t daytona_key_count;
 
 /*
- * ERROR_CONFIG where keys do not go together; then there is nothing to finish. Calls nobody.
+ * ERROR_CONFIG where keys do not go together; then there is nothing to finish. Calls nobody. The
+ * environment is borrowed for as long as the profile, and may be NULL.
  */
 bool daytona_profile_read(struct daytona_profile *profile, const char *name,
-	const struct settings *settings, struct error *err) ATTR_NODISCARD;
+	const struct settings *settings, const char *const *environment,
+	struct error *err) ATTR_NODISCARD;
 void daytona_profile_finish(struct daytona_profile *profile); // zeroed is fine
 
-/* The key of the profile's variable; NULL with ERROR_CONFIG that names what to set. Borrowed. */
-const char *daytona_profile_key(const struct daytona_profile *profile,
-	const char *const *environment, struct error *err) ATTR_NODISCARD;
+/* The profile's key; NULL with ERROR_CONFIG that names what to set. Borrowed. */
+const char *daytona_profile_key(
+	const struct daytona_profile *profile, struct error *err) ATTR_NODISCARD;
 
 /* Who the profile's key says that we are; without a key, nobody. */
-void daytona_profile_account(const struct daytona_profile *profile,
-	const struct provider_context *context, struct daytona_account *out_account);
+void daytona_profile_account(
+	const struct daytona_profile *profile, struct daytona_account *out_account);
 
 /* The API as the profile says. */
 struct daytona_api *daytona_profile_api(const struct daytona_profile *profile,

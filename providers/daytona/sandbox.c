@@ -342,7 +342,8 @@ static const struct sandbox_impl sandbox_impl = {
 static bool begin(
 	struct daytona_place *place, const struct sandbox_request *request, struct error *err)
 {
-	if (!daytona_profile_read(&place->profile, request->profile, request->settings, err) ||
+	if (!daytona_profile_read(&place->profile, request->profile, request->settings,
+		    place->context->environment, err) ||
 		!daytona_wanted_init(&place->wanted, &place->profile, err)) {
 		return false;
 	}
@@ -380,7 +381,7 @@ struct sandbox *daytona_sandbox_open(const struct provider_context *context, str
 	bool is_new = place->profile.end == DAYTONA_END_DELETE;
 	place->is_fleeting = is_new && !place->profile.is_synced;
 	struct daytona_account account;
-	daytona_profile_account(&place->profile, context, &account);
+	daytona_profile_account(&place->profile, &account);
 	place->claim = daytona_claim_create(&(struct daytona_claim_config){
 		.context = context,
 		.profile = place->profile.name,

@@ -164,7 +164,7 @@ static void on_soon(struct soon *soon)
 		return;
 	}
 	struct daytona_account account;
-	daytona_profile_account(&self->profile, self->context, &account);
+	daytona_profile_account(&self->profile, &account);
 	self->claim = daytona_claim_create(&(struct daytona_claim_config){
 		.context = self->context,
 		.profile = self->profile.name,
@@ -214,7 +214,8 @@ struct provider_sweep *daytona_sweep(struct provider *provider,
 	scan->state_folder = mem_strdup_or_null(context->state_folder);
 	scan->profile = mem_strdup(request->profile);
 	words_append_all(&scan->kept, kept);
-	if (!daytona_profile_read(&self->profile, request->profile, request->settings, err)) {
+	if (!daytona_profile_read(&self->profile, request->profile, request->settings,
+		    context->environment, err)) {
 		daytona_sweep_cancel(&self->sweep);
 		return NULL;
 	}

@@ -25,6 +25,22 @@ class Account(Room):
     def environment(self):
         return {**super().environment(), 'DAYTONA_API_KEY': self.key}
 
+    def test_check_says_where_the_account_is_from(self):
+        environment = self.environment()
+        self.key = ''
+        file = pathlib.Path(environment['XDG_CONFIG_HOME']) / 'daytona' / 'config.json'
+        file.parent.mkdir(parents=True)
+        api = {'url': self.daytona.api, 'key': self.daytona.key}
+        file.write_text(json.dumps({
+            'activeProfile': '1', 'profiles': [{'id': '1', 'name': 'work', 'api': api}]}))
+        file.chmod(0o600)
+        told = self.command('check', '--', 'sh')
+        self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
+        facts = dict(line.split(None, 1) for line in told.stdout.splitlines() if ' ' in line)
+        self.assertEqual(facts['api-from'], '"api-url"')
+        self.assertEqual(facts['api-key'], f'"profile work of {file}"')
+        self.assertNotIn(self.daytona.key, told.stdout + told.stderr)
+
     def listed(self):
         told = self.command('sandboxes', 'list', '--json')
         self.assertEqual(told.returncode, 0, told.stderr)
