@@ -194,4 +194,17 @@ struct daytona_call *daytona_ask_access(struct daytona_api *api, const char *id,
 struct daytona_call *daytona_revoke_access(
 	struct daytona_api *api, const char *id, daytona_done *done, void *data);
 
+/*
+ * What the key may do (GET /api-keys/current of the document 0.205); not for a JWT. A service
+ * without that call answers with an error, which says nothing of the key.
+ */
+enum daytona_permission {
+	DAYTONA_MAY_WRITE = 1 << 0,  // write:sandboxes
+	DAYTONA_MAY_DELETE = 1 << 1, // delete:sandboxes
+};
+typedef void daytona_permissions_done(
+	void *data, unsigned int permissions, const struct error *err);
+struct daytona_call *daytona_ask_permissions(
+	struct daytona_api *api, daytona_permissions_done *done, void *data);
+
 #endif

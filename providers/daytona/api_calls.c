@@ -51,6 +51,28 @@ static void fail_access(struct daytona_call *call, const struct error *err)
 	done(data, NULL, err);
 }
 
+static void fail_permissions(struct daytona_call *call, const struct error *err)
+{
+	daytona_permissions_done *done = call->raise.permissions;
+	void *data = call->data;
+	daytona_call_free(call);
+	done(data, 0, err);
+}
+
+static bool read_permissions(
+	struct daytona_call *call, const struct http_answer *answer, struct error *err)
+{
+	unsigned int permissions;
+	if (!daytona_read_permissions(answer->body, &permissions, err)) {
+		return false;
+	}
+	daytona_permissions_done *done = call->raise.permissions;
+	void *data = call->data;
+	daytona_call_free(call);
+	done(data, permissions, NULL);
+	return true;
+}
+
 static void fail_done(struct daytona_call *call, const struct error *err)
 {
 	daytona_done *done = call->raise.done;
@@ -185,4 +207,16 @@ struct daytona_call *daytona_revoke_access(
 	call->raise.done = done;
 	return daytona_call_begin(
 		call, daytona_write_path(&call->path, &call->unfit, id, "/ssh-access"));
+}
+
+/* It is not of a sandbox: 404 is that there is no such call. The key in it is masked, they say. */
+struct daytona_call *daytona_ask_permissions(
+	struct daytona_api *api, daytona_permissions_done *done, void *data)
+{
+	static const struct daytona_call_kind kind = {"GET",
+		DAYTONA_CALL_CREATION | DAYTONA_CALL_SECRET, read_permissions, fail_permissions};
+	struct daytona_call *call = daytona_call_create(api, &kind, data);
+	call->raise.permissions = done;
+	return daytona_call_begin(
+		call, buf_append(&call->path, SPAN_LITERAL("/api-keys/current"), &call->unfit));
 }

@@ -57,6 +57,7 @@ struct daytona_call {
 		daytona_sandbox_done *sandbox;
 		daytona_access_done *access;
 		daytona_done *done;
+		daytona_permissions_done *permissions;
 		struct daytona_list_listener list;
 	} raise;
 	void *data;

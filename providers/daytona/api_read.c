@@ -232,3 +232,34 @@ void daytona_page_finish(struct daytona_page *page)
 	free(page->cursor);
 	*page = (struct daytona_page){.count = 0};
 }
+
+/* ---- a key ---- */
+
+bool daytona_read_permissions(struct span json, unsigned int *out_permissions, struct error *err)
+{
+	static const struct {
+		const char *name;
+		unsigned int permission;
+	} names[] = {
+		{"write:sandboxes", DAYTONA_MAY_WRITE}, {"delete:sandboxes", DAYTONA_MAY_DELETE}};
+	struct json_doc *doc = json_doc_parse(json, err);
+	if (!doc) {
+		return false;
+	}
+	json_node list = json_get(doc, 0, "permissions");
+	bool ok = json_is(doc, list, JSON_ARRAY);
+	unsigned int permissions = 0;
+	for (json_node one = ok ? json_first(doc, list) : JSON_NODE_NONE; one != JSON_NODE_NONE;
+		one = json_next(doc, one)) {
+		for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+			permissions |=
+				json_string_is(doc, one, names[i].name) ? names[i].permission : 0;
+		}
+	}
+	json_doc_destroy(doc);
+	if (!ok) {
+		return error_set(err, ERROR_PROTOCOL, "it has no list \"permissions\"");
+	}
+	*out_permissions = permissions;
+	return true;
+}

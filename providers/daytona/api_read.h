@@ -40,6 +40,10 @@ bool daytona_read_access(
 	struct span json, struct daytona_told_access *out_told, struct error *err) ATTR_NODISCARD;
 void daytona_told_access_finish(struct daytona_told_access *told);
 
+/* enum daytona_permission; those that the broker needs. It must have a list of them. */
+bool daytona_read_permissions(
+	struct span json, unsigned int *out_permissions, struct error *err) ATTR_NODISCARD;
+
 /* One page of a list. */
 struct daytona_page {
 	struct span *items; // in the text, each a piece of JSON

@@ -87,6 +87,34 @@ static void on_listed(void *data, const struct daytona_sandbox *seen)
 	self->count++;
 }
 
+/*
+ * What the broker cannot do without is said here, and fails when it is tried. That the service does
+ * not tell is no error: older ones have no such call.
+ */
+static void on_permissions(void *data, unsigned int permissions, const struct error *err)
+{
+	struct describing *self = data;
+	bool writes = permissions & DAYTONA_MAY_WRITE, deletes = permissions & DAYTONA_MAY_DELETE;
+	if (err) {
+		tell(self, "permissions", "not told by the service");
+	} else {
+		tell(self, "permissions",
+			writes && deletes ? "write:sandboxes, delete:sandboxes"
+			: writes          ? "write:sandboxes"
+			: deletes         ? "delete:sandboxes"
+					  : "none of those that are needed");
+	}
+	if (!err && !writes) {
+		tell(self, "key-lacks",
+			"write:sandboxes: no sandbox can be made, started or stopped");
+	}
+	if (!err && !deletes) {
+		tell(self, "key-lacks",
+			"delete:sandboxes: what is to be deleted is stopped instead");
+	}
+	end(self, NULL);
+}
+
 static void on_list_ended(void *data, const struct error *err)
 {
 	struct describing *self = data;
@@ -95,7 +123,11 @@ static void on_list_ended(void *data, const struct error *err)
 		snprintf(text, sizeof(text), "%zu of yours, of all profiles", self->count);
 		tell(self, "sandboxes", text);
 	}
-	end(self, err);
+	if (err || daytona_key_is_jwt(self->profile.key)) {
+		end(self, err);
+	} else {
+		daytona_ask_permissions(self->api, on_permissions, self);
+	}
 }
 
 static const struct daytona_list_listener list_listener = {

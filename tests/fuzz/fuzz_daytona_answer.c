@@ -82,6 +82,16 @@ static void check_line(const char *line, size_t max)
 	}
 }
 
+static void check_permissions(struct span text)
+{
+	unsigned int permissions = 0;
+	struct error err;
+	if (daytona_read_permissions(text, &permissions, &err)) {
+		FUZZ_CHECK(
+			!(permissions & ~(unsigned int)(DAYTONA_MAY_WRITE | DAYTONA_MAY_DELETE)));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct span text = {(const char *)data, size};
@@ -89,6 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_sandbox(text);
 	check_page(text);
 	check_access(text);
+	check_permissions(text);
 	check_line(daytona_read_message(text, secret, line), DAYTONA_MESSAGE_MAX);
 	check_line(daytona_excerpt(text, secret, line), DAYTONA_MESSAGE_MAX);
 	return 0;

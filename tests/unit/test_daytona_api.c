@@ -204,6 +204,53 @@ static void test_a_list_whose_cursor_leads_nowhere_ends(void **state)
 	assert_int_equal(outcome.listed, 2);
 }
 
+/* ---- the key ---- */
+
+static unsigned int may;
+
+static void on_permissions(void *data, unsigned int permissions, const struct error *err)
+{
+	may = permissions;
+	on_told_done(data, err);
+}
+
+static void test_the_permissions_of_the_key_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned int permissions;
+	} table[] = {
+		{"[]", 0},
+		{"[\"write:sandboxes\",\"read:volumes\"]", DAYTONA_MAY_WRITE},
+		{"[7,\"delete:sandboxes\",\"write:sandboxes\",\"write:sandboxes \"]",
+			DAYTONA_MAY_WRITE | DAYTONA_MAY_DELETE},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+		char body[256];
+		snprintf(body, sizeof(body), "{\"name\":\"k\",\"permissions\":%s}", table[i].text);
+		server_will_answer(200, "", body);
+		outcome.count = 0;
+		daytona_ask_permissions(api, on_permissions, NULL);
+		expect_done();
+		assert_int_equal(may, table[i].permissions);
+	}
+	assert_has(server_request(0), "GET /api/api-keys/current HTTP/1.1\r\n");
+}
+
+static void test_permissions_that_are_not_told_are_no_missing_sandbox(void **state)
+{
+	server_will_answer(404, "",
+		"{\"path\":\"/api/api-keys/current\",\"timestamp\":\"2026-11-20T19:23:26.653Z\","
+		"\"statusCode\":404,\"error\":\"Not Found\",\"message\":\"API key not found\"}");
+	daytona_ask_permissions(api, on_permissions, NULL);
+	expect_failed("DAYTONA_REJECTED", "GET /api-keys/current | status 404");
+	server_will_answer(200, "", "{\"permissions\":\"" KEY "\"}");
+	outcome.count = 0;
+	daytona_ask_permissions(api, on_permissions, NULL);
+	expect_failed("DAYTONA_UNAVAILABLE", "no list");
+	assert_has_not(outcome.err.text, KEY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +270,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_an_empty_list_is_one, api_setup, api_teardown),
 		cmocka_unit_test_setup_teardown(
 			test_a_list_whose_cursor_leads_nowhere_ends, api_setup, api_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_the_permissions_of_the_key_are_read, api_setup, api_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_permissions_that_are_not_told_are_no_missing_sandbox, api_setup,
+			api_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,15 @@ class Account(Room):
         facts = dict(line.split(None, 1) for line in told.stdout.splitlines() if ' ' in line)
         self.assertEqual(facts['api-from'], '"api-url"')
         self.assertEqual(facts['api-key'], f'"profile work of {file}"')
+        self.assertNames(facts['permissions'], 'write:sandboxes | delete:sandboxes')
+        self.assertNotIn('key-lacks', facts)
         self.assertNotIn(self.daytona.key, told.stdout + told.stderr)
+        self.daytona.settings(scopes=['write:sandboxes'])
+        self.assertRegex(self.command('check', '--', 'sh').stdout, 'key-lacks.*delete:sandboxes')
+        self.daytona.settings(tellsScopes=False)
+        told = self.command('check', '--', 'sh')
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertRegex(told.stdout, 'permissions.*not told')
 
     def listed(self):
         told = self.command('sandboxes', 'list', '--json')

@@ -43,6 +43,15 @@ call("GET", "/config", "config", null, ({ world, sshCommand }) => [200, {
   maintananceMode: false, environment: "test", sshGatewayCommand: sshCommand("{{TOKEN}}"),
 }]);
 
+// As the document of 0.205 has it; nobody has seen one.
+call("GET", "/api-keys/current", "current-key", "authenticated", ({ world, isJwt }) => {
+  if (isJwt || !world.settings.tellsScopes) {
+    throw new Refusal(404, "Cannot GET /api/api-keys/current");
+  }
+  return [200, { name: "test", value: "dtn_****", permissions: world.settings.scopes,
+    createdAt: "2026-01-01T00:00:00.000Z", lastUsedAt: null, expiresAt: null, userId: "user" }];
+});
+
 call("POST", "/sandbox", "create", "sandbox-create", async ({ world, body }) => {
   checkCreate(body, world.settings);
   const { sandbox, answer } = world.create(body);

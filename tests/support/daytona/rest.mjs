@@ -120,7 +120,7 @@ export class Rest {
     this.#throttle(found.throttler, headers);
     const world = key === this.keys.otherKey ? this.otherWorld : this.world;
     return { world, parts: found.parts, query: url.searchParams,
-      isGateway: key === this.keys.gatewayKey, sshCommand: this.sshCommand };
+      isJwt, isGateway: key === this.keys.gatewayKey, sshCommand: this.sshCommand };
   }
 
   #throttle(name, headers) {

@@ -13,6 +13,7 @@ export function defaultSettings() {
     limits: { authenticated: 10000, "sandbox-create": 300, "sandbox-lifecycle": 10000 },
     quota: { cpu: null, memory: null, disk: null }, // of all sandboxes together; null: none
     scopes: ["write:sandboxes", "delete:sandboxes"], // of every key
+    tellsScopes: true, // it has the call that tells them
     // An organization of a lower tier: what every sandbox gets instead of what its create asked
     // for ({networkBlockAll, networkAllowList, domainAllowList}, or {}: the record says what was
     // asked for), and no change of it is taken. null: an organization that may do so.
