@@ -51,7 +51,7 @@ class Many(Room):
         for number, place in enumerate(places):
             place.mkdir()
             (place / 'mine').write_text(f'{number}\n')
-        options = self.config(persistence='transient', link_grace='10m')
+        options = self.config(persistence='transient', link_grace='10m', prepare_timeout='5m')
         opened = self.all_opened(options, places)
         self.assertEqual(len(self.boxes()), MANY)
         self.assertEqual(len({box['name'] for box in self.boxes()}), MANY)
@@ -64,8 +64,9 @@ class Many(Room):
         self.assertEqual(self.left_here(), [])
         self.assertEqual(self.daytona.connections(), [])
         counts = self.daytona.counts()
-        self.assertEqual((counts['create'], counts['delete'], counts['ssh-access']),
-                         (MANY, MANY, MANY))
+        self.assertEqual((counts['create'], counts['delete']), (MANY, MANY))
+        # A slow start is tried again, three times.
+        self.assertIn(counts['ssh-access'], range(MANY, 4 * MANY + 1))
 
     def test_three_share_one_and_two_go_on_when_one_is_killed(self):
         self.daytona.fault('ssh-access', action='none', delay_ms=300, times=3)
