@@ -203,10 +203,9 @@ static void on_saved_before(void *data, const struct error *err)
 
 /* ---- the orders ---- */
 
-static void close_sandbox(struct keeper *keeper)
+void keeper_pruned(struct keeper *keeper)
 {
 	const struct order *order = keeper->in_hand;
-	keeper_prune(keeper);
 	enum sandbox_fate fate = order->has_failed              ? FATE_STAYS
 	                         : order->kind == ORDER_DISCARD ? FATE_ENDS
 	                                                        : keeper_fate(keeper);
@@ -214,6 +213,13 @@ static void close_sandbox(struct keeper *keeper)
 		keeper_end_order(keeper, NULL);
 	} else {
 		keeper_end_sandbox(keeper, fate);
+	}
+}
+
+static void close_sandbox(struct keeper *keeper)
+{
+	if (!keeper_prune(keeper)) {
+		keeper_pruned(keeper);
 	}
 }
 
@@ -337,6 +343,7 @@ void keeper_destroy(struct keeper *keeper)
 	soon_stop(&keeper->start);
 	keeper_drop_naming(keeper);
 	keeper_drop_ending(keeper);
+	keeper_drop_pruning(keeper);
 	keeper_drop_announced(keeper);
 	LIST_FOR_EACH(order, &keeper->orders, struct order, link) {
 		list_remove(&order->link);

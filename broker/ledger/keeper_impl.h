@@ -46,10 +46,11 @@ struct keeper {
 	bool has_answer;        // to that, and nobody has acted on it yet
 	enum sync_deletions answer;
 	git_oid asked;
-	struct soon start;     // begins the first order, once its caller has returned
-	size_t root_count;     // of the sandbox's roots, that are kept
-	struct naming *naming; // of the others, while it runs; or NULL
-	struct ending *ending; // of the sandbox, while it runs; or NULL
+	struct soon start;       // begins the first order, once its caller has returned
+	size_t root_count;       // of the sandbox's roots, that are kept
+	struct naming *naming;   // of the others, while it runs; or NULL
+	struct ending *ending;   // of the sandbox, while it runs; or NULL
+	struct pruning *pruning; // of the stores, while it runs; or NULL
 };
 
 enum order_kind { ORDER_OPEN, ORDER_SYNC, ORDER_CLOSE, ORDER_DISCARD };
@@ -84,6 +85,9 @@ struct keeper_event keeper_event_of(const struct keep *keep, const struct order 
 
 /* Goes on with the order in hand, once the roots are known, or the sandbox has ended. */
 void keeper_next(struct keeper *keeper);
+
+/* The stores are pruned: the sandbox of the order in hand comes to its end. */
+void keeper_pruned(struct keeper *keeper);
 
 /* The next order that is not aside becomes the one in hand, and begins with a call of its own. */
 void keeper_begin_next(struct keeper *keeper);
@@ -154,7 +158,11 @@ enum sandbox_fate keeper_fate(const struct keeper *keeper);
 void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate);
 void keeper_drop_ending(struct keeper *keeper);
 
-/* Prunes the stores in the background, where that was not done today. */
-void keeper_prune(struct keeper *keeper);
+/*
+ * Prunes the stores, where that was not done today; keeper_pruned follows. False: there is nothing
+ * to prune, and nothing follows.
+ */
+bool keeper_prune(struct keeper *keeper);
+void keeper_drop_pruning(struct keeper *keeper);
 
 #endif

@@ -14,9 +14,9 @@
 #include "sync/store_lock.h"
 
 /*
- * What no checkpoint needs any more goes once a day a store, after the last sync. Nobody waits
- * for it but the end of the process, and that PRUNE_TIME_MAX_MS a store at most; killed, it
- * leaves the store as sound as it was.
+ * What no checkpoint needs any more goes once a day a store, after the last sync. The
+ * end of the sandbox waits for it, PRUNE_TIME_MAX_MS a store at most: the pool of a process that
+ * ends begins nothing more. Killed, it leaves the store as sound as it was.
  */
 enum { PRUNE_PERIOD_S = 24 * 3600, PRUNE_TIME_MAX_MS = 5000 };
 
@@ -24,6 +24,7 @@ static const char stamp_name[] = "pruned"; // in the store: its time is that of 
 
 struct pruning {
 	struct pool_job job;
+	struct keeper *keeper;
 	char **store_folders; // owned
 	size_t max_bytes;     // store-max-size; 0: no limit
 };
@@ -109,18 +110,28 @@ static void on_run(struct pool_job *job)
 	}
 }
 
-static void on_done(struct pool_job *job)
+static void drop(struct pool_job *job)
 {
 	struct pruning *pruning = CONTAINER_OF(job, struct pruning, job);
 	words_free(pruning->store_folders);
 	free(pruning);
 }
 
-void keeper_prune(struct keeper *keeper)
+static void on_done(struct pool_job *job)
+{
+	struct keeper *keeper = CONTAINER_OF(job, struct pruning, job)->keeper;
+	keeper->pruning = NULL;
+	drop(job);
+	keeper_pruned(keeper);
+}
+
+bool keeper_prune(struct keeper *keeper)
 {
 	struct error err;
 	struct pruning *pruning = mem_alloc_zero(sizeof(*pruning));
-	pruning->job = (struct pool_job){.lane = POOL_LANE_WORK, .run = on_run, .done = on_done};
+	pruning->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = drop};
+	pruning->keeper = keeper;
 	pruning->max_bytes = keeper->config.settings->store_max_bytes;
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		if (keep->workspace && keep->is_opened) {
@@ -128,7 +139,16 @@ void keeper_prune(struct keeper *keeper)
 		}
 	}
 	if (!pruning->store_folders || !pool_submit(keeper->config.pool, &pruning->job, &err)) {
-		words_free(pruning->store_folders);
-		free(pruning);
+		drop(&pruning->job);
+		return false;
+	}
+	keeper->pruning = pruning;
+	return true;
+}
+
+void keeper_drop_pruning(struct keeper *keeper)
+{
+	if (keeper->pruning) {
+		pool_leave(&keeper->pruning->job);
 	}
 }

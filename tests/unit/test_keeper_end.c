@@ -264,19 +264,16 @@ static void test_stores_are_pruned_once_a_day(void **state)
 	struct fixture *fixture = *state;
 	open_root(fixture, "a");
 	close_keeper(fixture);
-	ev_run(fixture->loop, 0);
 	run(fixture, "test -e state/stores/*/pruned");
 	run(fixture, "touch -d '1 hour ago' state/stores/*/pruned state/then");
 	renew(fixture);
 	open_root(fixture, "a");
 	close_keeper(fixture);
-	ev_run(fixture->loop, 0);
 	run(fixture, "! test state/stores/*/pruned -nt state/then");
 	run(fixture, "touch -d '25 hours ago' state/stores/*/pruned");
 	renew(fixture);
 	open_root(fixture, "a");
 	close_keeper(fixture);
-	ev_run(fixture->loop, 0);
 	run(fixture, "test state/stores/*/pruned -nt state/then");
 }
 
