@@ -172,8 +172,8 @@ class BehindASync(OrderCase):
         self.assertEqual(self.sent('session/new')[1:], [])
 
     def test_what_follows_a_long_prompt_stays_behind_it(self):
-        client, session = self.opened(max_queue='2k')
-        prompt = 'say ' + 3000 * 'x'
+        client, session = self.opened(max_queue='8k')
+        prompt = 'say ' + 12000 * 'x'
         with self.held_store():
             waiting = [client.start_prompt(session, prompt)]
             self.wait_running(client, session)

@@ -351,7 +351,7 @@ static void test_the_defaults_have_time_for_a_limit(void **state)
 	struct daytona_profile profile;
 	struct error err;
 	settings_init(&settings);
-	assert_true(daytona_profile_read(&profile, "cloud", &settings, &err));
+	assert_true(daytona_profile_read(&profile, "cloud", &settings, NULL, &err));
 	assert_true(daytona_pause_ms(500, 1, 1023, &asked) + TRY_MS < profile.api_timeout_ms);
 	assert_true(profile.api_timeout_ms < profile.create_timeout_ms);
 	daytona_profile_finish(&profile);
