@@ -36,8 +36,8 @@ struct pool;
 
 /*
  * One piece of work, embedded in the data that it works on. `run` is called on a worker thread and
- * touches nothing but that data. The loop's thread leaves the data alone until the job has ended,
- * but for what neither side changes, and atomic flags that tell the job to give up. Then `done` is
+ * touches nothing but that data. Until the job has ended, the loop's thread may read what neither
+ * side changes, and may set atomic flags that tell the job to give up. Then `done` is
  * called on the loop's thread, in the order in which jobs ended. If the owner has left the job
  * (pool_leave), `drop` is called instead.
  */
@@ -55,7 +55,7 @@ struct pool_job {
 struct pool *pool_create(struct ev_loop *loop);
 
 /*
- * Waits for the running jobs, as long as the longest takes, but for no name's job that was left.
+ * Waits until the running jobs have ended. It does not wait for a name's job that was left.
  * Then calls done, or drop, for all that were submitted; those not begun never ran.
  * A done called from here may cancel others, but what it submits is refused
  * (ERROR_UNAVAILABLE). Not from inside done. NULL is fine.

@@ -4,7 +4,7 @@
 
 /*
  * This folder is the program: main(), the commands that the user types, and the loop that relays.
- * It knows every other folder and nobody includes it, but for tests. Only main.c knows which
+ * It knows every other folder. Only tests include it. Only main.c knows which
  * providers there are. No command works on a session of a broker that runs: it asks the ledger.
  */
 

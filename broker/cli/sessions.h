@@ -62,7 +62,10 @@ bool sessions_act(const struct sessions_means *means, struct error *err) ATTR_NO
 bool sessions_end_sandbox(
 	const struct sessions_means *means, const char *id, struct error *err) ATTR_NODISCARD;
 
-/* Removes a record of what is collected and nobody has; false where it cannot be removed. */
+/*
+ * Removes a record if its sandbox is collected and no broker has it; *out_removed tells. False: the
+ * file could not be removed.
+ */
 bool sessions_remove(
 	int folder_fd, const char *id, bool *out_removed, struct error *err) ATTR_NODISCARD;
 

@@ -32,8 +32,8 @@ bool sessions_into_begin(struct sessions_into *into, const char *state_folder,
 	const struct record *record, const char *dir, struct error *err) ATTR_NODISCARD;
 
 /*
- * Moves it to DIR. Where the collect has failed, the place is as it was, but for what has come into
- * it since it was restored: that stays, and a warning says so. Another folder that is in the place
+ * Moves it to DIR. If the collect has failed, what was restored is removed again. What others have
+ * written into it meanwhile stays, and a warning says so. Another folder that is in the place
  * by now is neither moved nor changed.
  */
 bool sessions_into_end(

@@ -34,7 +34,7 @@ struct collect_config {
 	const char *home;                    // the user's; may be NULL
 	const struct transport_tools *tools; // may be NULL
 	bool is_discarded; // ends the sandbox without collecting, and removes the record
-	bool ends;         // also of what is stopped: syncs once more, and ends the sandbox
+	bool ends;         // syncs a stopped one, too, and then ends its sandbox
 	/* As keeper_listener.on_state, of its record. May be NULL. */
 	void (*on_state)(void *data, const struct keeper_state *state);
 	collect_done *done;

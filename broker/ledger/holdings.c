@@ -119,7 +119,7 @@ static bool is_never_synced(const struct record *record)
 	return strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0;
 }
 
-/* What a record says of what it is of. */
+/* Keeps what a record is of, unless the record is stopped and no broker has it. */
 static void hold_by(struct holding *holding, const struct owned_record *owned)
 {
 	char why[HOLDING_WHY_MAX];
