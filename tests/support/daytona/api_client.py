@@ -44,9 +44,12 @@ class Api:
         return answer.body
 
     def make(self, name, **asked):
-        """A sandbox that is started."""
+        """A sandbox that is started, and whose sshd listens."""
         self.ok('POST', '/sandbox', {'name': name, **asked})
-        return self.reach(name, 'started')
+        made = self.reach(name, 'started')
+        if not processes.wait_until(lambda: self.daytona.sandbox(name)['isListening']):
+            raise AssertionError(f'the sshd of {name} does not listen')
+        return made
 
     def reach(self, name, state):
         """Waits for a state; answers the sandbox."""

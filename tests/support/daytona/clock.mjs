@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The clock of the stand-in: it runs as time does, and can be set forward. What is due on the way
-// happens in its order, at its own time: an hour passes as sixty minutes, not as one jump.
+// happens in its order, at its own time: an hour passes as sixty minutes, not as one jump. It does
+// not follow the machine's clock when that is set.
 export class Clock {
+  #start = Date.now() - performance.now();
   #ahead = 0;
   #due = new Set();
   #timeout = null;
 
   now() {
-    return Date.now() + this.#ahead;
+    return Math.floor(this.#start + performance.now()) + this.#ahead;
   }
 
   iso(time = this.now()) {

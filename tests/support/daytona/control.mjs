@@ -9,7 +9,7 @@ const KEPT = ["step", "timer", "waiting", "folderName", "sshdAt"];
 function written(stand, sandbox, seen) {
   const shown = Object.entries(sandbox).filter(([name]) => !KEPT.includes(name));
   return { ...Object.fromEntries(shown), folder: stand.world.folder(sandbox),
-    home: stand.world.home(sandbox),
+    home: stand.world.home(sandbox), isListening: stand.world.isListening(sandbox),
     pids: pidsOf(sandbox.id, stand.world.folder(sandbox), seen) };
 }
 
