@@ -181,17 +181,22 @@ static void on_gate_open(void *data, const struct error *err)
 
 static void on_claimed_again(void *data, const struct error *err);
 
+/* The sandbox is gone, and the note of it, where that could be removed. */
 static void on_forgotten(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
-	daytona_place_fail(place, &place->lost);
+	if (place->is_over) {
+		daytona_end_without(place);
+	} else {
+		daytona_place_fail(place, &place->lost);
+	}
 }
 
 static void on_alone_without(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
 	if (err) {
-		daytona_place_fail(place, &place->lost);
+		on_forgotten(place, NULL);
 	} else {
 		daytona_claim_forget(place->claim, on_forgotten);
 	}
@@ -225,7 +230,9 @@ static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
 static void on_adopted(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
-	if (err) {
+	if (place->is_over) {
+		daytona_end_go_on(place);
+	} else if (err) {
 		daytona_place_fail(place, err);
 	} else {
 		open_gate(place);
@@ -260,7 +267,9 @@ static void on_brought(void *data, const struct error *err)
 static void on_claimed_again(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
-	if (err) {
+	if (place->is_over) {
+		daytona_end_go_on(place);
+	} else if (err) {
 		daytona_place_fail(place, err);
 	} else {
 		daytona_box_bring(place->box, on_brought);
@@ -270,6 +279,9 @@ static void on_claimed_again(void *data, const struct error *err)
 static void on_claimed(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
+	if (place->is_over) {
+		return; // withdrawn before anything was done: its end waits for nothing
+	}
 	if (err) {
 		daytona_place_fail(place, err);
 		return;

@@ -85,7 +85,8 @@ static void begin(struct daytona_place *place, sandbox_done *done, void *data)
 	place->is_ending = true;
 	place->done = done;
 	place->done_data = data;
-	place->end_waits = place->is_keeping;
+	ev_timer_stop(place->context->loop, &place->again);
+	place->end_waits = daytona_claim_is_busy(place->claim);
 	if (!place->end_waits) {
 		daytona_claim_take_alone(place->claim, on_alone);
 	}
@@ -96,6 +97,14 @@ void daytona_end_go_on(struct daytona_place *place)
 	if (place->end_waits) {
 		place->end_waits = false;
 		daytona_claim_take_alone(place->claim, on_alone);
+	}
+}
+
+void daytona_end_without(struct daytona_place *place)
+{
+	if (place->end_waits) {
+		place->end_waits = false;
+		end(place, NULL);
 	}
 }
 
@@ -112,12 +121,14 @@ void daytona_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
 		daytona_gate_destroy(place->gate);
 		place->gate = NULL;
 	}
-	bool has_acted = place->box && daytona_box_has_acted(place->box);
-	if (!has_acted || daytona_claim_is_busy(place->claim)) {
+	if (place->box) {
+		daytona_box_drop(
+			place->box); // also a look, after which it would be started or made
+	}
+	if (!place->box || !daytona_box_has_acted(place->box)) {
 		sandbox_raise_later(sandbox, done, data, NULL);
 		return;
 	}
-	daytona_box_drop(place->box);
 	place->is_withdrawn = true;
 	place->is_destroyed = !is_used(place) && daytona_box_has_made(place->box);
 	begin(place, done, data);

@@ -42,7 +42,7 @@ struct daytona_place {
 	bool is_fleeting;   // its note still says that it goes with this broker, though it is not
 	                    // synced
 	bool is_keeping;    // that is being changed
-	bool end_waits;     // for that
+	bool end_waits;     // for the claim, which is busy
 	ev_timer touch;     // tells the service that there is activity
 	struct daytona_call *touching;
 
@@ -109,8 +109,11 @@ void daytona_touch_start(struct daytona_place *place);
 
 /* ---- sandbox_end.c ---- */
 
-/* The note says by now what it has to. */
+/* The claim is not busy any more: an end that waits for it begins. */
 void daytona_end_go_on(struct daytona_place *place);
+
+/* The same where the sandbox is gone: an end that waits for the claim is done. */
+void daytona_end_without(struct daytona_place *place);
 
 void daytona_rest(struct sandbox *sandbox, sandbox_done *done, void *data);
 void daytona_destroy(struct sandbox *sandbox, sandbox_done *done, void *data);

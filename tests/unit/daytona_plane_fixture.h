@@ -40,10 +40,12 @@ struct plane_box {
 	const char *set_reason;          // setting an interval or the ingress fails with it
 	int intervals[4], publics;       // how often they were set
 	int gets, creates, starts, stops, archives, deletes, recovers, networks;
+	int accesses; // tokens that were asked for; none is given
 };
 
 struct plane {
 	struct ev_loop *loop;
+	const char *owner; // the label of every box that is not foreign; NULL: "me"
 	struct plane_box boxes[PLANE_MAX];
 	size_t count;
 	bool may_be_done;   // what failed
