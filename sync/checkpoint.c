@@ -19,7 +19,9 @@
 enum { NUMBER_WIDTH = 8, MESSAGE_SIZE = CHECKPOINT_REASON_MAX + CHECKPOINT_SESSION_MAX + 64 };
 
 static const char folder_path[] = "refs/acp-broker/checkpoints";
-static const char session_key[] = "\n\nSession: "; // a line of its own: reasons have none
+/* Lines of their own: neither reasons nor ids have any. */
+static const char session_key[] = "\n\nSession: ";
+static const char turn_key[] = "\nTurn: ";
 
 void checkpoint_name(char name[CHECKPOINT_NAME_SIZE], unsigned number)
 {
@@ -49,12 +51,16 @@ static bool read_one(
 	}
 	const char *message = store->git->commit_message(commit);
 	const char *session = strstr(message, session_key);
+	const char *turn = session ? strstr(session, turn_key) : NULL;
 	*out = (struct checkpoint){.number = number,
 		.tree = *store->git->commit_tree_id(commit),
 		.time = store->git->commit_time(commit)};
 	copy_line(out->reason, sizeof(out->reason), message);
 	if (session) {
 		copy_line(out->session, sizeof(out->session), session + strlen(session_key));
+	}
+	if (turn) {
+		out->turn = (unsigned)strtoul(turn + strlen(turn_key), NULL, 10);
 	}
 	store->git->commit_free(commit);
 	return true;
@@ -155,6 +161,22 @@ bool checkpoint_list(struct store *store, struct checkpoint **out_list, size_t *
 	return true;
 }
 
+void checkpoint_write(struct json_writer *writer, const struct checkpoint *checkpoint)
+{
+	char tree[ID_TEXT_SIZE];
+	json_write_member_int(writer, "checkpoint", checkpoint->number);
+	json_write_member_int(writer, "time", checkpoint->time);
+	json_write_member(writer, "reason", checkpoint->reason);
+	json_write_member(writer, "sessionId", *checkpoint->session ? checkpoint->session : NULL);
+	json_write_key(writer, "turn");
+	if (checkpoint->turn > 0) {
+		json_write_int(writer, checkpoint->turn);
+	} else {
+		json_write_null(writer);
+	}
+	json_write_member(writer, "tree", id_text(tree, &checkpoint->tree));
+}
+
 /* 0 where there is none. */
 static bool newest_number(struct store *store, unsigned *out_number, struct error *err)
 {
@@ -216,11 +238,19 @@ static void append_clean(char *out, size_t size, const char *text)
 	out[len] = '\0';
 }
 
-bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason,
-	const char *session, unsigned *out_number, struct error *err)
+/* As the newest is, so that one more would say nothing. */
+static bool is_newest(struct store *store, unsigned newest, const git_oid *tree)
 {
-	struct checkpoint newest;
+	struct checkpoint checkpoint;
 	struct error damaged;
+	return newest > 0 && read_one(store, newest, &checkpoint, &damaged) &&
+	       id_equal(&checkpoint.tree, tree);
+}
+
+/* `turn` 0: it is no turn's. */
+static bool add(struct store *store, const git_oid *tree, const char *reason, const char *session,
+	unsigned turn, unsigned *out_number, struct error *err)
+{
 	git_oid commit;
 	char name[CHECKPOINT_NAME_SIZE];
 	char message[MESSAGE_SIZE] = "";
@@ -228,8 +258,7 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 	if (!newest_number(store, &number, err)) {
 		return false;
 	}
-	if (number > 0 && read_one(store, number, &newest, &damaged) &&
-		id_equal(&newest.tree, tree)) {
+	if (turn == 0 && is_newest(store, number, tree)) {
 		*out_number = number;
 		return true;
 	}
@@ -238,6 +267,9 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 	if (session && *session) {
 		text_append(message, sizeof(message), "%s", session_key);
 		append_clean(message, strlen(message) + CHECKPOINT_SESSION_MAX, session);
+		if (turn > 0) {
+			text_append(message, sizeof(message), "%s%u", turn_key, turn);
+		}
 	}
 	checkpoint_name(name, number);
 	if (!store_keep(store, name, tree, NULL, message, &commit, err)) {
@@ -245,6 +277,52 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 	}
 	*out_number = number;
 	return true;
+}
+
+bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason,
+	const char *session, unsigned *out_number, struct error *err)
+{
+	return add(store, tree, reason, session, 0, out_number, err);
+}
+
+/* The last turn of the session that there is a checkpoint of; 0: none. */
+static bool last_turn(
+	struct store *store, const char *session, unsigned *out_turn, struct error *err)
+{
+	struct checkpoint *list;
+	size_t count;
+	struct checkpoint_damage damage;
+	if (!checkpoint_list(store, &list, &count, &damage, err)) {
+		return false;
+	}
+	*out_turn = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].turn > *out_turn && strcmp(list[i].session, session) == 0) {
+			*out_turn = list[i].turn;
+		}
+	}
+	free(list);
+	return true;
+}
+
+bool checkpoint_add_turn(struct store *store, const git_oid *tree,
+	const struct checkpoint_turn *turn, const char *session, unsigned *out_number,
+	struct error *err)
+{
+	char reason[CHECKPOINT_REASON_MAX];
+	unsigned number;
+	bool has_words = turn->words && *turn->words;
+	if (!last_turn(store, session, &number, err)) {
+		return false;
+	}
+	number = number + 1 > turn->least ? number + 1 : turn->least;
+	if (turn->is_before) {
+		text_format(reason, sizeof(reason), "before turn %u", number);
+	} else {
+		text_format(reason, sizeof(reason), "turn %u%s%s", number, has_words ? ": " : "",
+			has_words ? turn->words : "");
+	}
+	return add(store, tree, reason, session, turn->is_before ? 0 : number, out_number, err);
 }
 
 struct checkpoint_horizon checkpoint_horizon(

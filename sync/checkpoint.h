@@ -2,13 +2,15 @@
 #ifndef SYNC_CHECKPOINT_H
 #define SYNC_CHECKPOINT_H
 
+#include "base/json_writer.h"
 #include "sync/store.h"
 
 /*
  * Snapshots that are kept so that one can go back to them: one before the first prompt
- * of a session and one after each, those a user asks for, and one before each
- * rollback. They are numbered from 1 in each store, and named checkpoints/NUMBER there.
- * Everything here blocks: on the worker pool, or in a command line of its own.
+ * of a session and one after each turn, the user's own edits before a turn, those a user asks for,
+ * and one before each rollback. They are numbered from 1 in each store, and named
+ * checkpoints/NUMBER there. Everything here blocks: on the worker pool, or in a command line of its
+ * own.
  */
 enum { CHECKPOINT_SESSION_MAX = 1025, CHECKPOINT_REASON_MAX = 64, CHECKPOINT_DIFF_MAX = 16 << 20 };
 
@@ -20,8 +22,9 @@ struct checkpoint {
 	unsigned number;
 	git_oid tree;
 	long long time;                       // seconds since 1970
-	char reason[CHECKPOINT_REASON_MAX];   // "turn", "start", "rollback", or the user's words
+	char reason[CHECKPOINT_REASON_MAX];   // "turn 2: …", "start", or the user's words
 	char session[CHECKPOINT_SESSION_MAX]; // of ACP; "" where it belongs to none
+	unsigned turn; // it is what this turn of the session has made; 0: it is no turn's
 };
 
 /*
@@ -31,6 +34,21 @@ struct checkpoint {
  */
 bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason,
 	const char *session, unsigned *out_number, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Adds that of a turn of the session. Turns are counted from 1: this one is the next after those
+ * that the session has checkpoints of, and at least number `least`. What the turn has made is
+ * added also where the newest has the same tree, so that each turn has exactly one. What was there
+ * before it is added as any other.
+ */
+struct checkpoint_turn {
+	bool is_before; // the turn begins; or it has ended
+	unsigned least;
+	const char *words; // how its prompt begins; may be NULL
+};
+bool checkpoint_add_turn(struct store *store, const git_oid *tree,
+	const struct checkpoint_turn *turn, const char *session, unsigned *out_number,
+	struct error *err) ATTR_NODISCARD;
 
 /* Of the checkpoints that are there and cannot be read: they stay, and are in no one's way. */
 enum { CHECKPOINT_DAMAGE_MAX = 400 };
@@ -47,6 +65,9 @@ const char *checkpoint_damage_text(
 /* All that can be read, oldest first; to be freed. */
 bool checkpoint_list(struct store *store, struct checkpoint **out_list, size_t *out_count,
 	struct checkpoint_damage *out_damage, struct error *err) ATTR_NODISCARD;
+
+/* The members of its JSON (docs/schemas/checkpoint-list.json), into an object that is begun. */
+void checkpoint_write(struct json_writer *writer, const struct checkpoint *checkpoint);
 
 /* By number, "12", or counted from the newest, "-1". ERROR_NOT_FOUND. */
 bool checkpoint_find(struct store *store, const char *which, struct checkpoint *out,

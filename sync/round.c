@@ -416,8 +416,11 @@ bool round_keep(struct round *round, struct store *store, const struct workspace
 	struct checkpoint_damage damage;
 	char checkpoint[CHECKPOINT_NAME_SIZE];
 	struct checkpoint_forgotten forgotten;
-	bool added = checkpoint_add(
-		store, &round->target, keeping->reason, keeping->session, out_checkpoint, err);
+	const git_oid *tree = &round->target;
+	bool added = keeping->turn ? checkpoint_add_turn(store, tree, keeping->turn,
+					     keeping->session, out_checkpoint, err)
+	                           : checkpoint_add(store, tree, keeping->reason, keeping->session,
+					     out_checkpoint, err);
 	point("checkpoint.added");
 	checkpoint_name(checkpoint, added ? *out_checkpoint : 0);
 	bool set = added && round_keep_as_base(round, store, request, checkpoint, err) &&

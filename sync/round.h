@@ -79,7 +79,8 @@ struct round {
 /* What is noted with a checkpoint. */
 struct round_keeping {
 	const char *reason;
-	const char *session; // may be NULL
+	const char *session;                // may be NULL
+	const struct checkpoint_turn *turn; // whose checkpoint it is, without a reason; or NULL
 };
 
 void round_init(struct round *round);

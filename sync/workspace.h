@@ -135,11 +135,16 @@ enum sync_deletions {
 	SYNC_DELETIONS_FOLLOW, // those that were asked about are done here; others are asked about
 };
 
+/* What a sync is to a turn of its session: the checkpoint is named after that. */
+enum sync_turn { SYNC_NO_TURN, SYNC_BEFORE_TURN, SYNC_AFTER_TURN };
+
 /* What is wanted of a sync; the texts are copied. */
 struct sync_order {
 	enum sync_reason reason;
 	const char *session; // noted with the checkpoint; may be NULL
-	const char *name;    // of the checkpoint; NULL: the reason's
+	const char *name;    // of the checkpoint; NULL: the reason's; of a turn: its first words
+	enum sync_turn turn; // with a session
+	unsigned turn_least; // its number, or a lower one (struct checkpoint_turn)
 	/*
 	 * The checkpoint to go back to (checkpoint_find says how it is named), as it is
 	 * before anything is done: the sync comes first, so that there is a checkpoint

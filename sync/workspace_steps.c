@@ -111,14 +111,21 @@ static bool merge_trees(struct work *work, struct error *err)
 static bool keep_target(struct work *work, struct error *err)
 {
 	const struct sync_order *order = &work->order;
-	const char *reason = order->name ? order->name : sync_reason_name(order->reason);
+	const char *reason = order->reason == SYNC_REASON_TURN ? "sync" // one that was asked for
+	                                                       : sync_reason_name(order->reason);
+	struct checkpoint_turn turn = {.is_before = order->turn == SYNC_BEFORE_TURN,
+		.least = order->turn_least,
+		.words = order->name};
 	char back[64];
 	if (order->rollback) {
 		text_format(back, sizeof(back), "%s rollback to %u",
 			work->has_gone_back ? "after" : "before", work->back_to.number);
 		reason = back;
+	} else if (order->name) {
+		reason = order->name;
 	}
-	struct round_keeping keeping = {reason, order->session};
+	struct round_keeping keeping = {
+		reason, order->session, order->turn == SYNC_NO_TURN ? NULL : &turn};
 	return round_keep(
 		&work->round, &work->store, &work->request, &keeping, &work->checkpoint, err);
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "broker/cli/command.h"
-#include "sync/id.h"
 
 /* ---- list ---- */
 
@@ -50,13 +50,8 @@ static bool is_counted(const struct listed *listed, size_t index)
 static void write_one(struct json_writer *writer, const struct listed *listed, size_t index)
 {
 	const struct checkpoint *checkpoint = &listed->checkpoints[index];
-	char tree[ID_TEXT_SIZE];
 	json_write_object(writer);
-	json_write_member_int(writer, "checkpoint", checkpoint->number);
-	json_write_member_int(writer, "time", checkpoint->time);
-	json_write_member(writer, "reason", checkpoint->reason);
-	json_write_member(writer, "sessionId", *checkpoint->session ? checkpoint->session : NULL);
-	json_write_member(writer, "tree", id_text(tree, &checkpoint->tree));
+	checkpoint_write(writer, checkpoint);
 	json_write_key(writer, "changed");
 	if (is_counted(listed, index)) {
 		json_write_int(writer, (long long)listed->changed[index]);
@@ -79,11 +74,23 @@ static void write_listed(struct json_writer *writer, const void *data)
 	json_write_member(writer, "damaged", checkpoint_damage_text(&listed->damage, text));
 }
 
+/* Characters; what is no UTF-8 counts byte by byte. */
+static size_t width_of(const char *text)
+{
+	size_t width = 0;
+	for (struct span rest = span_of(text); rest.len > 0; width++) {
+		size_t len = utf8_char_length(rest);
+		len = len > 0 ? len : 1;
+		rest = (struct span){rest.data + len, rest.len - len};
+	}
+	return width;
+}
+
 static int column_width(const struct listed *listed, size_t offset, const char *title)
 {
 	size_t width = strlen(title);
 	for (size_t i = 0; i < listed->count; i++) {
-		size_t len = strlen((const char *)&listed->checkpoints[i] + offset);
+		size_t len = width_of((const char *)&listed->checkpoints[i] + offset);
 		width = len > width ? len : width;
 	}
 	return (int)width;
@@ -100,8 +107,9 @@ static void print_table(struct command_context *context, const struct listed *li
 		char time[COMMAND_TIME_SIZE];
 		char cells[CHECKPOINT_REASON_MAX + 2 * CHECKPOINT_SESSION_MAX];
 		printf("%6u  %-19s  ", checkpoint->number, command_time(time, checkpoint->time));
-		text_format(cells, sizeof(cells), "%-*s  %-*s", reason, checkpoint->reason, session,
-			*checkpoint->session ? checkpoint->session : "-");
+		int missing = reason - (int)width_of(checkpoint->reason);
+		text_format(cells, sizeof(cells), "%s%*s  %-*s", checkpoint->reason, missing, "",
+			session, *checkpoint->session ? checkpoint->session : "-");
 		command_print(context, span_of(cells));
 		if (is_counted(listed, i)) {
 			printf("  %7zu\n", listed->changed[i]);

@@ -235,6 +235,7 @@ static void sync_now(struct peer *peer, const struct request *request)
 			keeper_sync(peer->keeper, (char *[]){(char *)kept.runtime_root, NULL},
 				&(struct sync_order){.reason = SYNC_REASON_TURN,
 					.session = request->session_id,
+					.name = "what you allowed",
 					.deletions = SYNC_DELETIONS_ASK},
 				ignore_end, NULL);
 			return;

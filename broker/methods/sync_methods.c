@@ -12,7 +12,6 @@
 #include "broker/session/hop.h"
 #include "broker/session/in_flight.h"
 #include "sync/checkpoint.h"
-#include "sync/id.h"
 
 enum { DIFF_MAX = 4 << 20, NAME_MAX_BYTES = CHECKPOINT_REASON_MAX };
 
@@ -296,18 +295,6 @@ void sync_methods_rollback(struct relay *relay, const struct call *call)
 
 /* ---- _broker/checkpoint/list ---- */
 
-static void write_checkpoint(struct json_writer *writer, const struct checkpoint *checkpoint)
-{
-	char tree[ID_TEXT_SIZE];
-	json_write_object(writer);
-	json_write_member_int(writer, "checkpoint", checkpoint->number);
-	json_write_member_int(writer, "time", (uint64_t)checkpoint->time);
-	json_write_member(writer, "reason", checkpoint->reason);
-	json_write_member(writer, "sessionId", *checkpoint->session ? checkpoint->session : NULL);
-	json_write_member(writer, "tree", id_text(tree, &checkpoint->tree));
-	json_write_object_end(writer);
-}
-
 static bool run_list(struct inquiry *inquiry, struct store *store, struct error *err)
 {
 	struct checkpoint *list;
@@ -322,7 +309,9 @@ static bool run_list(struct inquiry *inquiry, struct store *store, struct error 
 	json_write_key(&writer, "checkpoints");
 	json_write_array(&writer);
 	for (size_t i = 0; i < count; i++) {
-		write_checkpoint(&writer, &list[i]);
+		json_write_object(&writer);
+		checkpoint_write(&writer, &list[i]);
+		json_write_object_end(&writer);
 	}
 	json_write_array_end(&writer);
 	char text[CHECKPOINT_DAMAGE_MAX];

@@ -10,6 +10,7 @@
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_order.h"
 #include "broker/relay/relay_sync.h"
+#include "broker/relay/turn_words.h"
 #include "broker/session/answer.h"
 
 /* A prompt that waits for the sync before it, or an answer for the one after it. */
@@ -222,11 +223,15 @@ static void turn_begin(struct turn *turn)
 	relay_sync_note_session(peer, turn->session_id);
 	sync_show_begin(&turn->show, peer->relay, turn->session_id);
 	const struct session *session = session_find(&peer->relay->sessions, turn->session_id);
-	keeper_sync(peer->keeper, session ? session->roots : NULL,
-		&(struct sync_order){.reason = SYNC_REASON_TURN,
-			.session = turn->session_id,
-			.deletions = SYNC_DELETIONS_ASK},
-		on_turn_synced, turn);
+	struct sync_order order = {.reason = SYNC_REASON_TURN,
+		.session = turn->session_id,
+		.turn = turn->request ? SYNC_AFTER_TURN : SYNC_BEFORE_TURN,
+		.deletions = SYNC_DELETIONS_ASK};
+	if (session) {
+		order.name = turn->request ? session->words : NULL;
+		order.turn_least = session->usage.prompts + (turn->request ? 0 : 1);
+	}
+	keeper_sync(peer->keeper, session ? session->roots : NULL, &order, on_turn_synced, turn);
 }
 
 bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
@@ -248,6 +253,7 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 	}
 	if (relay_admits_at(relay, call, (struct desk_pick){STAGE_SYNC, peer, NULL})) {
 		struct turn *turn = turn_create(peer, session->id);
+		turn_words_note(session, call);
 		desk_hold(&relay->desk, &turn->waiting, STAGE_SYNC, peer, call);
 		turn_begin(turn);
 		relay_order_begin_prompt(relay, session);

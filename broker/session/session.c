@@ -30,6 +30,7 @@ static void session_destroy(struct session_table *table, struct session *session
 	}
 	choices_finish(&session->choices);
 	free(session->agent_id);
+	free(session->words);
 	free(session->id);
 	free(session);
 }

@@ -37,6 +37,7 @@ struct session {
 	char **roots;      // owned, NULL-terminated; cwd and additionalDirectories; may be NULL
 	char *instance;    // owned; sandbox_instance of where it is, or was; may be NULL
 	int agent_number;  // of the agent that has it, or had it last (peer.number)
+	char *words;       // owned; how its last prompt begins; may be NULL
 	bool knows_copy;   // its agent was told that a name in a prompt is that of a copy
 	bool hides_replay; // the broker has loaded it, and no prompt has begun since
 	char *opening;     // owned; params it was opened with (JSON), to open it again; may be NULL

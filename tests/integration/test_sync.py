@@ -263,7 +263,7 @@ class Checkpoints(SyncCase):
         for turn in '12':
             client.prompt(session, f'terminal echo {turn} > a; echo {turn} > new{turn}')
         found = self.list(client, session)
-        self.assertEqual([c['reason'] for c in found], ['start', 'turn', 'turn'])
+        self.assertEqual([c['turn'] for c in found], [None, 1, 2])
         diff = client.call('_broker/checkpoint/diff', {'sessionId': session, 'from': 1, 'to': 2})
         fitting('checkpoint-diff', diff)
         self.assertIn('-0\n+1\n', diff['diff'])
@@ -274,6 +274,48 @@ class Checkpoints(SyncCase):
         client.call('_broker/checkpoint/rollback', {'sessionId': session, 'checkpoint': 3})
         self.assertEqual(self.tree(), {'a': '2\n', 'new1': '1\n', 'new2': '2\n'})
         self.assertIsNone(fitting('session-status', status)['lastSync']['error'])
+
+    def reasons(self, client, session):
+        return [(c['reason'], c['turn']) for c in self.list(client, session)]
+
+    def test_each_turn_has_one_however_many_syncs_there_were(self):
+        (self.work / 'a').write_text('0\n')
+        client, session = self.opened()
+        client.prompt(session, 'terminal echo 1 > a')
+        (self.work / 'mine').write_text('1\n')  # before a turn that changes nothing
+        client.prompt(session, 'say  nothing', 'say more')
+        client.call('_broker/sync', {'sessionId': session})
+        prompt = client.start_prompt(session, 'terminal echo 3 > a', 'say on', 'hang')
+        client.wait_text('on')
+        (self.work / 'mine').write_text('2\n')
+        client.call('_broker/sync', {'sessionId': session})
+        client.notify('session/cancel', {'sessionId': session})
+        self.assertEqual(client.answer(prompt)['stopReason'], 'cancelled')
+        wanted = [('start', None), ('turn 1: terminal echo 1 > a', 1), ('before turn 2', None),
+                  ('turn 2: say nothing say more', 2), ('sync', None),
+                  ('turn 3: terminal echo 3 > a say on hang', 3)]
+        self.assertEqual(self.reasons(client, session), wanted)
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        self.check_count_goes_on(session, wanted)
+
+    def check_count_goes_on(self, session, wanted):
+        """Another broker loads the session: its turns are counted on."""
+        client = self.copied()
+        client.call('session/load', {'sessionId': session, 'cwd': str(self.work),
+                                     'mcpServers': []}, PATIENCE)
+        (self.work / 'mine').write_text('3\n')
+        client.prompt(session, 'terminal cat mine > a')
+        other = client.new_session(self.work)
+        client.prompt(other, 'say on')
+        wanted = [*wanted[1:], ('before turn 4', None), ('turn 4: terminal cat mine > a', 4),
+                  ('turn 1: say on', 1)]
+        found = self.reasons(client, session)
+        self.assertEqual([one for one in found if one[0] != 'start'], wanted)
+        before, = [c for c in self.list(client, session) if c['reason'] == 'before turn 4']
+        client.call('_broker/checkpoint/rollback',
+                    {'sessionId': session, 'checkpoint': before['checkpoint']})
+        self.assertEqual(self.tree(), {'a': '3\n', 'mine': '3\n'})
 
     def test_what_was_not_synced_yet_can_be_had_back_after_a_rollback(self):
         (self.work / 'a').write_text('0\n')
@@ -330,7 +372,8 @@ class Plain(SyncCase):
             (self.work / 'a').write_text(turn)
             client.prompt(session, f'say {turn}')
         found = client.call('_broker/checkpoint/list', {'sessionId': session})['checkpoints']
-        self.assertEqual([c['reason'] for c in found], ['start', 'turn', 'turn'])
+        self.assertEqual([c['reason'] for c in found], ['start', 'before turn 1', 'turn 1: say 1',
+                                                        'before turn 2', 'turn 2: say 2'])
         client.call('_broker/checkpoint/rollback', {'sessionId': session, 'checkpoint': 1})
         self.assertEqual(self.tree(), {'a': '0'})
         self.assertEqual(self.status(client, session)['runtimeRoot'], str(self.work))

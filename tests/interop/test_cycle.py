@@ -119,7 +119,7 @@ class Cycle(Pair):
         session = client.call('session/new', {'cwd': str(self.work), 'mcpServers': []}, 120)
         params = {'sessionId': session['sessionId']}
         found = client.call('_broker/checkpoint/list', params, 120)['checkpoints']
-        wanted = [point['checkpoint'] for point in found if point['reason'] == 'turn'][0]
+        wanted = [point['checkpoint'] for point in found if point['turn']][0]
         now = self.tree(self.work)
         client.call('_broker/checkpoint/rollback', {**params, 'checkpoint': wanted}, 120)
         here = self.tree(self.work)

@@ -139,7 +139,7 @@ class InStep(InSandbox):
 
     def check_way_back(self, first):
         points = json.loads(self.command('checkpoints', 'list', '--json'))['checkpoints']
-        turns = [str(point['checkpoint']) for point in points if point['reason'] == 'turn']
+        turns = [str(point['checkpoint']) for point in points if point['turn']]
         self.assertEqual(len(turns), 2, points)
         changed = self.command('checkpoints', 'diff', *turns)
         for name in ('new.txt', 'notes.txt', 'seen.txt'):

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "sync/id.h"
 #include "tests/unit/store_fixture.h"
 
@@ -35,6 +36,19 @@ static unsigned add(struct store *store, const char *content, const char *reason
 	unsigned number;
 	git_oid tree = tree_of(store, "file", content);
 	if (!checkpoint_add(store, &tree, reason, "s-1", &number, &err)) {
+		fail_msg("%s", err.text);
+	}
+	return number;
+}
+
+/* As a sync before a turn, or after it, adds it; the number of the checkpoint. */
+static unsigned add_turn(struct store *store, const char *content, const char *session,
+	const struct checkpoint_turn *turn)
+{
+	struct error err;
+	unsigned number;
+	git_oid tree = tree_of(store, "file", content);
+	if (!checkpoint_add_turn(store, &tree, turn, session, &number, &err)) {
 		fail_msg("%s", err.text);
 	}
 	return number;
@@ -71,6 +85,49 @@ static void test_an_unchanged_tree_makes_no_further_one(void **state)
 	assert_int_equal(add(&place->store, "one\n", "turn"), 1);
 	assert_int_equal(add(&place->store, "two\n", "turn"), 2);
 	assert_int_equal(add(&place->store, "one\n", "turn"), 3);
+}
+
+struct turn_case {
+	const char *content, *session;
+	struct checkpoint_turn turn;
+	unsigned number;    // of the checkpoint
+	const char *reason; // of that one
+	unsigned counted;   // its turn
+};
+
+static const struct turn_case turn_cases[] = {
+	{"0", "s-1", {true, 1, NULL}, 1, "before turn 1", 0},
+	{"1", "s-1", {false, 1, "Fix it"}, 2, "turn 1: Fix it", 1},
+	{"1", "s-1", {true, 2, NULL}, 2, "turn 1: Fix it", 1}, // nothing of the user's between them
+	{"1", "s-1", {false, 2, ""}, 3, "turn 2", 2},          // which has changed nothing
+	{"2", "s-2", {true, 1, NULL}, 4, "before turn 1", 0},
+	{"2", "s-2", {false, 1, "Turn: 9"}, 5, "turn 1: Turn: 9", 1},
+	{"3", "s-1", {true, 1, NULL}, 6, "before turn 3", 0}, // another broker has loaded it
+	{"3", "s-1", {false, 1, NULL}, 7, "turn 3", 3},
+	{"4", "s-1", {false, 9, NULL}, 8, "turn 9", 9}, // syncs of turns have failed
+	{"4", "s-\nTurn: 7", {false, 1, NULL}, 9, "turn 1", 1},
+};
+
+static void test_each_turn_has_one_that_is_numbered_within_its_session(void **state)
+{
+	struct place *place = *state;
+	for (size_t i = 0; i < ARRAY_LENGTH(turn_cases); i++) {
+		const struct turn_case *one = &turn_cases[i];
+		struct checkpoint found;
+		struct error err;
+		char which[16];
+		unsigned number = add_turn(&place->store, one->content, one->session, &one->turn);
+		text_whole(which, sizeof(which), "%u", number);
+		assert_int_equal(number, one->number);
+		assert_true(checkpoint_find(&place->store, which, &found, &err));
+		assert_string_equal(found.reason, one->reason);
+		assert_int_equal(found.turn, one->counted);
+	}
+	add(&place->store, "5", "turn 10: mine");
+	struct checkpoint found;
+	struct error err;
+	assert_true(checkpoint_find(&place->store, "-1", &found, &err));
+	assert_int_equal(found.turn, 0);
 }
 
 static void test_texts_cannot_forge_others(void **state)
@@ -349,6 +406,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_checkpoints_are_numbered_and_listed_in_order),
 		TEST(test_an_unchanged_tree_makes_no_further_one),
+		TEST(test_each_turn_has_one_that_is_numbered_within_its_session),
 		TEST(test_texts_cannot_forge_others),
 		TEST(test_checkpoints_are_found_by_number_and_from_the_newest),
 		TEST(test_a_diff_is_as_gits),
