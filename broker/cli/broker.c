@@ -22,6 +22,7 @@
 #include "broker/agent/login.h"
 #include "broker/cli/check.h"
 #include "broker/cli/command.h"
+#include "broker/cli/complete.h"
 #include "broker/cli/disk.h"
 #include "broker/cli/end_signals.h"
 #include "broker/cli/sandboxes.h"
@@ -432,11 +433,14 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	if (argc > 1 && strcmp(argv[1], RSYNC_SHELL_WORD) == 0) {
 		return rsync_shell_main(argc, argv, environment);
 	}
+	if (argc > 1 && strcmp(argv[1], COMPLETE_WORD) == 0) {
+		return complete_main(argc, argv, environment);
+	}
 	if (!options_parse(&options, argc, argv, &err)) {
 		return complain(&err);
 	}
 	if (options.command == COMMAND_HELP) {
-		options_print_help();
+		options_print_help(options.topic);
 		return EXIT_SUCCESS;
 	}
 	if (options.command == COMMAND_VERSION) {

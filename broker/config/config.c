@@ -18,8 +18,7 @@
 
 /* ---- where the file is ---- */
 
-/* XDG Base Directory Specification 0.8: a path that is not absolute is ignored. */
-static char *default_path(const char *const *environment)
+char *config_default_path(const char *const *environment)
 {
 	const char *xdg = environment_get(environment, "XDG_CONFIG_HOME");
 	if (xdg && xdg[0] == '/') {
@@ -79,7 +78,8 @@ static bool check_outside_workspace(const char *file, const char *workspace, str
 static bool locate(struct config *config, const struct options *options,
 	const char *const *environment, struct error *err)
 {
-	config->file = options->config ? mem_strdup(options->config) : default_path(environment);
+	config->file =
+		options->config ? mem_strdup(options->config) : config_default_path(environment);
 	if (!options->workspace) {
 		return true;
 	}

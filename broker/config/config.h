@@ -113,6 +113,12 @@ bool config_load(struct config *config, const struct options *options,
 void config_finish(struct config *config);
 
 /*
+ * Where the configuration is without --config, owned by the caller; NULL: nowhere, as neither
+ * XDG_CONFIG_HOME nor HOME is an absolute path (XDG Base Directory Specification 0.8).
+ */
+char *config_default_path(const char *const *environment);
+
+/*
  * `acp-broker check`: prints to stdout what was understood, argv word by word,
  * secrets by name only, and whether the agent's program can be found. False
  * where it cannot.

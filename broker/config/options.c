@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "broker/config/options_tables.h"
 
-enum { QUOTED_MAX = 96 };
+enum { QUOTED_MAX = 96, CHOICES_MAX = 256 };
 
 struct parser {
 	struct options *options;
@@ -17,11 +17,15 @@ struct parser {
 	int at;
 	const char *group;             // the first word of a command of two, or NULL
 	const struct command_row *row; // the command seen, or NULL
+	bool is_help;                  // the command is only what help is asked for
 };
 
 /* Compares the part of a word before its "=". */
 static bool option_is(const struct option *option, const char *word, size_t len)
 {
+	if (len == 2 && option->letter && word[1] == option->letter) {
+		return true;
+	}
 	return strlen(option->name) == len && memcmp(option->name, word, len) == 0;
 }
 
@@ -87,28 +91,15 @@ static bool parse_option(struct parser *parser, const char *word, struct error *
 
 /* ---- commands ---- */
 
-static bool is_in_group(const struct command_row *row, const char *group)
-{
-	return row->group && strcmp(row->group, group) == 0;
-}
-
-/* The word of a row that may come now: after its group, or first of all. */
-static const char *word_of(const struct command_row *row, const char *group)
-{
-	if (!group) {
-		return row->group ? row->group : row->name;
-	}
-	return is_in_group(row, group) ? row->name + strlen(group) + 1 : NULL;
-}
-
-/* "list, show or take": what may come after the group. */
-static void list_group(const char *group, char *text, size_t size)
+/* "list, show or take": what may come after the group; or, without one, first of all. */
+static void list_words(const char *group, char *text, size_t size)
 {
 	const char *names[ARRAY_LENGTH(command_table) + 1] = {NULL};
 	size_t count = 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
-		if (is_in_group(&command_table[i], group)) {
-			names[count++] = word_of(&command_table[i], group);
+		const char *word = command_row_word(&command_table[i], group);
+		if (word && (count == 0 || strcmp(names[count - 1], word) != 0)) {
+			names[count++] = word;
 		}
 	}
 	setting_choices_text(text, size, names);
@@ -116,8 +107,8 @@ static void list_group(const char *group, char *text, size_t size)
 
 static bool fail_group(const char *group, const char *quoted, struct error *err)
 {
-	char choices[QUOTED_MAX];
-	list_group(group, choices, sizeof(choices));
+	char choices[CHOICES_MAX];
+	list_words(group, choices, sizeof(choices));
 	return error_set(err, ERROR_CONFIG, "%s: expected %s%s%s", group, choices,
 		quoted ? ", got " : "", quoted ? quoted : "");
 }
@@ -127,7 +118,7 @@ static bool fail_bare_word(const struct parser *parser, const char *word, struct
 	struct nearest nearest;
 	nearest_init(&nearest, word);
 	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
-		const char *own = word_of(&command_table[i], parser->group);
+		const char *own = command_row_word(&command_table[i], parser->group);
 		if (own) {
 			nearest_offer(&nearest, own);
 		}
@@ -141,11 +132,11 @@ static bool fail_bare_word(const struct parser *parser, const char *word, struct
 	if (parser->group) {
 		return fail_group(parser->group, quoted, err);
 	}
+	char choices[CHOICES_MAX];
+	list_words(NULL, choices, sizeof(choices));
 	return error_set(err, ERROR_CONFIG,
-		"unknown command %s: expected check, checkpoints, conflicts, commits, sessions, "
-		"sandboxes, du, prune, help or version; an agent goes after --: acp-broker -- "
-		"%s",
-		quoted, word);
+		"unknown command %s: expected %s; an agent goes after --: acp-broker -- %s", quoted,
+		choices, word);
 }
 
 static bool fail_words(const struct command_row *row, struct error *err)
@@ -185,11 +176,15 @@ static bool take_command(
 
 static bool parse_word(struct parser *parser, const char *word, struct error *err)
 {
+	if (parser->row && parser->row->command == COMMAND_HELP && !parser->is_help) {
+		parser->is_help = true;
+		parser->row = NULL;
+	}
 	if (parser->row && parser->group) {
 		return take_word(parser, word, err);
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
-		const char *own = word_of(&command_table[i], parser->group);
+		const char *own = command_row_word(&command_table[i], parser->group);
 		if (own && strcmp(own, word) == 0) {
 			return take_command(parser, &command_table[i], word, err);
 		}
@@ -200,10 +195,16 @@ static bool parse_word(struct parser *parser, const char *word, struct error *er
 /* A flag is no use to another command, and whoever wrote it meant something. */
 static bool check_flags(const struct parser *parser, struct error *err)
 {
-	unsigned extra = parser->options->flags & ~(parser->row ? parser->row->flags : 0);
+	const struct command_row *row = parser->row;
+	unsigned extra = parser->options->flags & ~(row ? row->flags : (unsigned)SESSION_FLAGS);
 	for (size_t i = 0; i < ARRAY_LENGTH(option_table); i++) {
 		if (!(option_table[i].flag & extra)) {
 			continue;
+		}
+		if (option_table[i].flag & SESSION_FLAGS) {
+			return error_set(err, ERROR_CONFIG,
+				"%s takes no %s: acp-broker help %s lists its options", row->name,
+				option_table[i].name, row->name);
 		}
 		const char *names[ARRAY_LENGTH(command_table) + 1] = {NULL};
 		size_t count = 0;
@@ -212,7 +213,7 @@ static bool check_flags(const struct parser *parser, struct error *err)
 				names[count++] = command_table[j].name;
 			}
 		}
-		char choices[2 * QUOTED_MAX];
+		char choices[CHOICES_MAX];
 		return error_set(err, ERROR_CONFIG, "%s goes with %s alone", option_table[i].name,
 			setting_choices_text(choices, sizeof(choices), names));
 	}
@@ -221,7 +222,12 @@ static bool check_flags(const struct parser *parser, struct error *err)
 
 static bool check_command(const struct parser *parser, struct error *err)
 {
-	const struct options *options = parser->options;
+	struct options *options = parser->options;
+	if (options->command == COMMAND_HELP) {
+		const struct command_row *row = parser->row;
+		bool is_all = row && row->command == COMMAND_HELP && !parser->is_help;
+		options->topic = row && !is_all ? row->name : parser->group;
+	}
 	if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION) {
 		return true;
 	}

@@ -59,6 +59,10 @@ enum option_flag {
 	OPTION_MAX_SIZE = 1 << 7,
 	OPTION_DRY_RUN = 1 << 8,
 	OPTION_INTO = 1 << 9,
+	OPTION_PROFILE = 1 << 10,
+	OPTION_WORKSPACE = 1 << 11,
+	OPTION_TOOLHOST = 1 << 12,
+	OPTION_TRACE = 1 << 13,
 };
 
 struct options {
@@ -74,6 +78,7 @@ struct options {
 	const char *max_size;                 // --max-size SIZE
 	const char *const *agent_argv;        // NULL-terminated words after "--", or NULL
 	unsigned flags;                       // of enum option_flag
+	const char *topic;                    // of COMMAND_HELP: a command or a group; NULL: all
 	const char *words[OPTIONS_WORDS_MAX]; // after a command of two words
 	size_t word_count;                    // as many as the command takes
 };
@@ -101,8 +106,10 @@ bool options_has_agent(const struct options *options);
 bool options_parse(
 	struct options *options, int argc, char *const *argv, struct error *err) ATTR_NODISCARD;
 
-/* To stdout. */
-void options_print_help(void);
+/*
+ * To stdout: what there is, or what a topic of struct options is and takes. At most 80 columns.
+ */
+void options_print_help(const char *topic);
 void options_print_version(void);
 
 /* The n-th option, and command ("checkpoints list"), of the tables; NULL after the last. */

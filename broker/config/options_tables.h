@@ -9,10 +9,11 @@ enum { OPTION_TABLE_LENGTH = 18, COMMAND_TABLE_LENGTH = 27 };
 
 struct option {
 	const char *name;       // with its dashes
+	char letter;            // of its short form, "-h"; 0: it has none
 	const char *value_name; // NULL: takes none
 	size_t offset;          // of its field in struct options, with a value
 	enum command command;   // without one, where it stands for a command
-	unsigned flag;          // where it goes with some commands alone
+	unsigned flag;          // where it goes with some commands alone; 0: with all
 	const char *help;
 };
 
@@ -26,7 +27,16 @@ struct command_row {
 	const char *help;
 };
 
+/* What goes with a session, which is run without the word of a command. */
+enum { SESSION_FLAGS = OPTION_PROFILE | OPTION_WORKSPACE | OPTION_TOOLHOST | OPTION_TRACE };
+
 extern const struct option option_table[OPTION_TABLE_LENGTH];
 extern const struct command_row command_table[COMMAND_TABLE_LENGTH]; // groups stand together
+
+/*
+ * The word of a row that may come next: its second word after its group, its first one without a
+ * group. NULL after the group of others.
+ */
+const char *command_row_word(const struct command_row *row, const char *group);
 
 #endif

@@ -57,19 +57,42 @@ class CommandLine(Case):
 
 
 class Words(CommandLine):
-    def test_help_lists_every_option_on_stdout(self):
-        for words in (['--help'], ['help'], ['check', '--help']):
-            result = self.run_broker(*words)
-            self.assertEqual((result.returncode, result.stderr), (0, b''))
-            text = result.stdout.decode()
+    def helped(self, *words):
+        result = self.run_broker(*words)
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        text = result.stdout.decode()
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        return text
+
+    def test_help_lists_the_options_of_a_session_and_all_commands(self):
+        for words in (['--help'], ['help'], ['-h']):
+            text = self.helped(*words)
             for option in ('--profile NAME', '--workspace DIR', '--config FILE', '--trace FILE',
-                           '--log-level LEVEL', '--toolhost MODE', '--help', '--version',
-                           'check', '-- AGENT'):
+                           '--log-level LEVEL', '--toolhost MODE', '-h, --help', '-V, --version',
+                           ' check ', 'sessions list', '-- AGENT'):
                 self.assertIn(option, text)
-            self.assertLessEqual(max(map(len, text.splitlines())), 80)
+            self.assertNotIn('--stat', text)
+
+    def test_help_of_a_command_lists_its_options_alone(self):
+        for words in (['help', 'checkpoints', 'show'], ['checkpoints', 'show', '-h'],
+                      ['--help', 'checkpoints', 'show', '3']):
+            text = self.helped(*words)
+            for part in ('checkpoints show', ' N', '--stat', '--workspace DIR', '--config FILE'):
+                self.assertIn(part, text)
+            for part in ('--trace', '--json', 'checkpoints list', '-- AGENT'):
+                self.assertNotIn(part, text)
+        self.assertNotIn('--workspace', self.helped('help', 'sessions', 'list'))
+        self.assertIn('-- AGENT', self.helped('help', 'check'))
+
+    def test_help_of_a_group_lists_its_commands(self):
+        for words in (['help', 'conflicts'], ['conflicts', '--help']):
+            text = self.helped(*words)
+            for part in ('conflicts list', 'conflicts take ID|PATH local|runtime'):
+                self.assertIn(part, text)
+            self.assertNotIn('commits', text)
 
     def test_version_is_one_line(self):
-        for word in ('--version', 'version'):
+        for word in ('--version', '-V', 'version'):
             result = self.run_broker(word)
             self.assertEqual((result.returncode, result.stderr), (0, b''))
             self.assertRegex(result.stdout.decode(), r'\Aacp-broker \d+\.\d+\.\d+\n\Z')

@@ -128,6 +128,8 @@ static void test_commands_are_words(void **state)
 		{"acp-broker --help check", COMMAND_HELP},
 		{"acp-broker version", COMMAND_VERSION},
 		{"acp-broker --version", COMMAND_VERSION},
+		{"acp-broker -h", COMMAND_HELP},
+		{"acp-broker -V", COMMAND_VERSION},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct options options;
@@ -149,7 +151,8 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker checkpoints list", COMMAND_CHECKPOINTS_LIST, 0, ""},
 		{"acp-broker checkpoints list --json", COMMAND_CHECKPOINTS_LIST, OPTION_JSON, ""},
 		{"acp-broker --json checkpoints list", COMMAND_CHECKPOINTS_LIST, OPTION_JSON, ""},
-		{"acp-broker checkpoints --workspace w list", COMMAND_CHECKPOINTS_LIST, 0, ""},
+		{"acp-broker checkpoints --workspace w list", COMMAND_CHECKPOINTS_LIST,
+			OPTION_WORKSPACE, ""},
 		{"acp-broker checkpoints show 3", COMMAND_CHECKPOINTS_SHOW, 0, "3"},
 		{"acp-broker checkpoints show -1 --stat", COMMAND_CHECKPOINTS_SHOW, OPTION_STAT,
 			"-1"},
@@ -204,6 +207,39 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 	}
 }
 
+static void test_help_is_asked_for_all_or_for_one_command(void **state)
+{
+	static const struct {
+		const char *line;
+		const char *topic;
+	} cases[] = {
+		{"acp-broker help", NULL},
+		{"acp-broker --help", NULL},
+		{"acp-broker -h --profile p", NULL},
+		{"acp-broker help check", "check"},
+		{"acp-broker check -h", "check"},
+		{"acp-broker -h check", "check"},
+		{"acp-broker help help", "help"},
+		{"acp-broker help checkpoints", "checkpoints"},
+		{"acp-broker checkpoints --help", "checkpoints"},
+		{"acp-broker help checkpoints show", "checkpoints show"},
+		{"acp-broker checkpoints show 3 -h", "checkpoints show"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct options options;
+		struct error err;
+		struct line line;
+		assert_true(parse(&options, cases[i].line, &line, &err));
+		assert_int_equal(options.command, COMMAND_HELP);
+		if (cases[i].topic) {
+			assert_non_null(options.topic);
+			assert_string_equal(options.topic, cases[i].topic);
+		} else {
+			assert_null(options.topic);
+		}
+	}
+}
+
 static void test_commands_on_a_store_run_no_agent(void **state)
 {
 	struct options options;
@@ -255,6 +291,12 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker --profle=x", "unknown option --profle: did you mean --profile?"},
 		{"acp-broker --nonsense",
 			"unknown option --nonsense | acp-broker --help | after --"},
+		{"acp-broker sessions list --profile p",
+			"sessions list | --profile | acp-broker help sessions list"},
+		{"acp-broker du --workspace w", "du | --workspace | acp-broker help du"},
+		{"acp-broker checkpoints list --trace t", "checkpoints list | --trace"},
+		{"acp-broker help prnue", "unknown command \"prnue\": did you mean prune?"},
+		{"acp-broker help foo", "unknown command \"foo\" | checkpoints"},
 		{"acp-broker -p x", "unknown option -p | acp-broker --help | after --"},
 		{"acp-broker chekc", "unknown command \"chekc\": did you mean check?"},
 		{"acp-broker claude-agent-acp",
@@ -339,6 +381,7 @@ int main(void)
 		cmocka_unit_test(test_words_after_the_dashes_are_the_agents_alone),
 		cmocka_unit_test(test_commands_are_words),
 		cmocka_unit_test(test_commands_of_two_words_take_words_and_flags),
+		cmocka_unit_test(test_help_is_asked_for_all_or_for_one_command),
 		cmocka_unit_test(test_commands_on_a_store_run_no_agent),
 		cmocka_unit_test(test_as_many_words_as_fit_are_taken),
 		cmocka_unit_test(test_mistakes_say_what_was_expected),

@@ -51,7 +51,8 @@ def main():
         run('ninja', '-C', 'build', '-n', cwd=source)
         installed = json.loads(run('meson', 'introspect', '--installed', 'build', cwd=source))
         names = sorted(pathlib.Path(name).name for name in installed.values())
-        if names != ['acp-broker']:
+        # The program, and the completions of bash, fish and zsh.
+        if names != ['_acp-broker', 'acp-broker', 'acp-broker', 'acp-broker.fish']:
             failed.append(f'it installs {", ".join(names)}')
         tests = json.loads(run('meson', 'introspect', '--tests', 'build', cwd=source))
         if tests:
