@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -23,6 +24,7 @@ struct capture {
 	struct ev_timer deadline;
 	long long timeout_ms;
 	char *name; // argv[0]
+	bool is_secret;
 	struct stream out, err;
 	capture_done *done;
 	void *data;
@@ -32,7 +34,7 @@ static void stream_finish(struct capture *self, struct stream *stream)
 {
 	ev_io_stop(self->loop, &stream->watcher);
 	fd_close(&stream->fd);
-	buf_finish(&stream->text);
+	(self->is_secret ? buf_wipe : buf_finish)(&stream->text);
 }
 
 void capture_cancel(struct capture *capture)
@@ -80,6 +82,9 @@ static bool read_some(struct capture *self, struct stream *stream, bool *out_ok,
 	}
 	*out_ok = buf_append(&stream->text, part, err) ||
 	          error_prefix(err, "the output of \"%s\"", self->name);
+	if (self->is_secret) {
+		explicit_bzero(bytes, sizeof(bytes));
+	}
 	return *out_ok;
 }
 
@@ -140,6 +145,7 @@ static void on_exited(void *data, struct process_status status)
 	}
 	capture_done *done = self->done;
 	void *done_data = self->data;
+	void (*finish)(struct buf * buf) = self->is_secret ? buf_wipe : buf_finish;
 	struct buf out, errors;
 	buf_init(&out, self->out.text.max);
 	buf_init(&errors, self->err.text.max);
@@ -148,8 +154,8 @@ static void on_exited(void *data, struct process_status status)
 	capture_cancel(self);
 	struct capture_result result = {status, buf_span(&out), buf_span(&errors)};
 	done(done_data, &result, NULL);
-	buf_finish(&out);
-	buf_finish(&errors);
+	finish(&out);
+	finish(&errors);
 }
 
 static void on_emptied(void *data)
@@ -170,7 +176,8 @@ static bool stream_open(
 {
 	int fds[2];
 	buf_init(&stream->text, max);
-	if (!fd_pipe(fds, err)) {
+	/* A secret's buffer never grows: what it moves from would be left as it was. */
+	if ((self->is_secret && !buf_reserve(&stream->text, max, err)) || !fd_pipe(fds, err)) {
 		return false;
 	}
 	stream->fd = fds[0];
@@ -208,7 +215,9 @@ struct capture *capture_start(struct ev_loop *loop, struct spawner *spawner,
 	self->name = mem_strdup(spec->argv[0]);
 	self->out.fd = -1;
 	self->err.fd = -1;
+	self->out.is_cut = spec->out_is_cut;
 	self->err.is_cut = true;
+	self->is_secret = spec->is_secret;
 	self->done = done;
 	self->data = data;
 	ev_timer_init(&self->deadline, on_deadline, (double)spec->timeout_ms / 1000., 0.);

@@ -3,6 +3,7 @@
 #define BASE_CAPTURE_H
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/attr.h"
@@ -20,7 +21,9 @@ struct capture_spec {
 	const char *const *argv; // as in struct process_spec
 	const char *const *env;
 	const char *cwd;
-	size_t out_max; // bytes of stdout; more is ERROR_LIMIT
+	size_t out_max; // bytes of stdout; more is ERROR_LIMIT, or dropped where that is_cut
+	bool out_is_cut;
+	bool is_secret; // what it prints: nothing of it is left in memory after done
 	size_t err_max; // of stderr; what comes after them is dropped
 	long long timeout_ms;
 };

@@ -12,13 +12,14 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "providers/daytona/api_impl.h"
 #include "providers/daytona/api_judge.h"
 #include "providers/daytona/api_write.h"
 
 static const char user_agent[] = "User-Agent: acp-broker/" ACP_BROKER_VERSION;
 
-enum { PAUSE_MS = 500, KEY_MAX = 16 << 10 };
+enum { PAUSE_MS = 500, KEY_MAX = 16 << 10, UNAUTHORIZED = 401 };
 
 /* ---- the API ---- */
 
@@ -79,25 +80,36 @@ static char *header_of(const char *name, const char *value)
 	return header;
 }
 
+/* What every request has; wiped by the caller. */
+static char **headers_of(const char *key, const char *organization)
+{
+	char **headers = NULL;
+	char *authorization = header_of("Authorization: Bearer ", key);
+	words_append(&headers, authorization);
+	words_append(&headers, "Accept: application/json");
+	words_append(&headers, user_agent);
+	if (organization && daytona_key_is_jwt(key)) {
+		char *header = header_of("X-Daytona-Organization-ID: ", organization);
+		words_append(&headers, header);
+		free(header);
+	}
+	mem_wipe_free(authorization);
+	return headers;
+}
+
 struct daytona_api *daytona_api_create(const struct daytona_api_config *config, struct error *err)
 {
 	if (!check(config, err)) {
 		return NULL;
 	}
 	keep_out_of_cores();
-	bool has_organization = config->organization && daytona_key_is_jwt(config->key);
-	char *key = header_of("Authorization: Bearer ", config->key);
-	char *organization = header_of(
-		"X-Daytona-Organization-ID: ", has_organization ? config->organization : "");
-	const char *headers[] = {key, "Accept: application/json", user_agent,
-		has_organization ? organization : NULL, NULL};
+	char **headers = headers_of(config->key, config->organization);
 	struct http_config http_config = {.loop = config->loop,
 		.url = config->url,
-		.headers = headers,
+		.headers = (const char *const *)headers,
 		.environment = config->environment};
 	struct http *http = http_create(&http_config, err);
-	mem_wipe_free(key);
-	free(organization);
+	words_wipe_free(headers);
 	if (!http) {
 		return NULL;
 	}
@@ -105,6 +117,11 @@ struct daytona_api *daytona_api_create(const struct daytona_api_config *config, 
 	api->loop = config->loop;
 	api->http = http;
 	api->key = mem_strdup(config->key);
+	api->organization = mem_strdup_or_null(config->organization);
+	if (config->command) {
+		api->command = *config->command;
+		api->command.line = mem_strdup(config->command->line);
+	}
 	api->try_timeout_ms = config->try_timeout_ms;
 	api->timeout_ms = config->timeout_ms;
 	api->pause_ms = config->pause_ms > 0 ? config->pause_ms : PAUSE_MS;
@@ -120,9 +137,17 @@ void daytona_api_destroy(struct daytona_api *api)
 	LIST_FOR_EACH(call, &api->calls, struct daytona_call, link) {
 		daytona_call_cancel(call);
 	}
+	daytona_key_cancel(api->wait);
 	http_destroy(api->http);
 	mem_wipe_free(api->key);
+	free(api->organization);
+	free((char *)api->command.line);
 	free(api);
+}
+
+const char *daytona_api_key(const struct daytona_api *api)
+{
+	return api->key;
 }
 
 long long daytona_api_asked_ms(const struct daytona_api *api)
@@ -216,6 +241,71 @@ static struct daytona_try try_of(const struct daytona_call *call)
 	};
 }
 
+/* ---- another key ---- */
+
+static bool take_key(struct daytona_api *api, const char *key)
+{
+	if (strcmp(key, api->key) == 0 || !is_header_word(key)) {
+		return false;
+	}
+	char **headers = headers_of(key, api->organization);
+	http_set_headers(api->http, (const char *const *)headers);
+	words_wipe_free(headers);
+	mem_wipe_free(api->key);
+	api->key = mem_strdup(key);
+	api->key_number++;
+	return true;
+}
+
+/* Each call that waits for it is made again, or fails, in a turn of its own. */
+static void on_key(void *data, const char *key, const struct error *err)
+{
+	struct daytona_api *api = data;
+	api->wait = NULL;
+	api->is_refused = !key || !take_key(api, key);
+	LIST_FOR_EACH(call, &api->calls, struct daytona_call, link) {
+		if (!call->waits_for_key) {
+			continue;
+		}
+		call->waits_for_key = false;
+		call->deadline_ms += clock_now_ms() - call->key_asked_ms;
+		if (api->is_refused) {
+			call->unfit = call->before;
+			error_set_reason(&call->unfit, call->before.code, call->before.reason,
+				"%s; api-key-command was run again: %s", call->before.text,
+				err   ? err->text
+				: key ? "it printed no other key that could be one"
+				      : "");
+		}
+		try_later(call, 0);
+	}
+}
+
+/* Whether the call waits for another key, or is made with that which has come meanwhile. */
+static bool waits_for_key(
+	struct daytona_call *call, const struct http_answer *answer, const struct error *err)
+{
+	struct daytona_api *api = call->api;
+	bool is_old = call->key_number != api->key_number;
+	if (answer->trouble != HTTP_FINE || answer->status != UNAUTHORIZED || !api->command.line ||
+		call->had_other_key || (api->is_refused && !is_old)) {
+		return false;
+	}
+	call->had_other_key = true;
+	if (is_old) {
+		try_later(call, 0);
+		return true;
+	}
+	log_info("%s: asking api-key-command for another key", err->text);
+	call->before = *err;
+	call->waits_for_key = true;
+	call->key_asked_ms = clock_now_ms();
+	if (!api->wait) {
+		api->wait = daytona_key_ask(&api->command, api->key, on_key, api);
+	}
+	return true;
+}
+
 static void on_answer(void *data, const struct http_answer *answer)
 {
 	struct daytona_call *call = data;
@@ -228,6 +318,7 @@ static void on_answer(void *data, const struct http_answer *answer)
 	call->api->may_be_done = daytona_may_be_done(answer);
 	enum daytona_verdict verdict = daytona_judge(&tried, answer, &err);
 	if (verdict == DAYTONA_VERDICT_DONE) {
+		call->api->is_refused = false;
 		if (!call->kind->read(call, answer, &err)) {
 			char why[128];
 			text_format(why, sizeof(why), "%s", err.text);
@@ -253,7 +344,9 @@ static void on_answer(void *data, const struct http_answer *answer)
 		bool is_over = answer->trouble == HTTP_LATE && call->is_cut_short;
 		err = is_over && call->before.code != ERROR_NONE ? call->before : err;
 	}
-	fail(call, &err);
+	if (!waits_for_key(call, answer, &err)) {
+		fail(call, &err);
+	}
 }
 
 static void call_try(struct daytona_call *call)
@@ -270,6 +363,7 @@ static void call_try(struct daytona_call *call)
 		.is_fresh = call->kind->traits & DAYTONA_CALL_ONCE,
 	};
 	call->tries++;
+	call->key_number = api->key_number;
 	call->transfer = http_start(api->http, &request, on_answer, call);
 }
 

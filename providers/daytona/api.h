@@ -8,6 +8,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 
+struct daytona_key_command;
 struct ev_loop;
 
 /*
@@ -42,7 +43,10 @@ struct daytona_api_config {
 	struct ev_loop *loop;
 	const char *url; // "https://app.daytona.io/api"; http only where the host is a loopback
 	const char *key; // API key or JWT; copied, wiped at the end
-	const char *organization; // sent with a JWT; NULL: none
+	const char *organization; // sent with a JWT; NULL: none; copied
+	/* What prints another key when this one is not taken (401): a call asks it once, waits for
+	 * that besides its deadlines, and is made again. Copied; NULL: nothing. */
+	const struct daytona_key_command *command;
 	/* Where https_proxy, all_proxy, no_proxy (or in capitals), CURL_CA_BUNDLE, SSL_CERT_FILE
 	 * and SSL_CERT_DIR are looked up; borrowed while it is created. NULL: none of them. */
 	const char *const *environment;
@@ -65,6 +69,8 @@ struct daytona_api *daytona_api_create(
 	const struct daytona_api_config *config, struct error *err) ATTR_NODISCARD;
 void daytona_api_destroy(struct daytona_api *api);   // cancels its calls; NULL is fine
 void daytona_call_cancel(struct daytona_call *call); // NULL is fine
+
+const char *daytona_api_key(const struct daytona_api *api); // the last one; borrowed
 
 /* How long the last answer asked to wait (Retry-After), for who makes a call anew; 0: not said. */
 long long daytona_api_asked_ms(const struct daytona_api *api);

@@ -8,12 +8,18 @@
 #include "base/list.h"
 #include "providers/daytona/api.h"
 #include "providers/daytona/http.h"
+#include "providers/daytona/keys.h"
 
 /* What the files of the API share. */
 struct daytona_api {
 	struct ev_loop *loop;
 	struct http *http;
-	char *key; // wiped
+	char *key;                          // wiped
+	unsigned int key_number;            // of those that it has had
+	char *organization;                 // owned; NULL: none
+	struct daytona_key_command command; // its line is owned; NULL: there is none
+	struct daytona_key_wait *wait;      // for what it prints; or NULL
+	bool is_refused;                    // it has printed nothing else than what is not taken
 	long long try_timeout_ms, timeout_ms, pause_ms;
 	long long asked_ms; // by the last answer
 	bool may_be_done;   // though that says otherwise, or there was none
@@ -50,6 +56,10 @@ struct daytona_call {
 	struct ev_timer timer; // the next try
 	long long begun_ms, deadline_ms;
 	int tries;
+	unsigned int key_number; // the key that it was made with
+	bool waits_for_key;      // since key_asked_ms, because of `before`
+	bool had_other_key;      // and that is the only one it gets
+	long long key_asked_ms;
 	bool is_cut_short;   // this try ends with the call's deadline
 	struct error before; // how the try before it ended; ERROR_NONE: it is the first
 	bool is_raising;

@@ -123,8 +123,8 @@ static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 		       "the URL)";
 	} else if (status == 401) {
 		hint = " (is what DAYTONA_API_KEY holds, or the variable that api-key-env names, "
-		       "or the profile of Daytona's CLI, a key of this service's? acp-broker check "
-		       "says where it is from)";
+		       "or what api-key-command prints, or the profile of Daytona's CLI has, a key "
+		       "of this service's? acp-broker check says where it is from)";
 	} else if (status == 403 && strcmp(reason, "DAYTONA_UNAUTHORIZED") == 0) {
 		hint = " (the broker's key needs the permissions write:sandboxes and "
 		       "delete:sandboxes)";

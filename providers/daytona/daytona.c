@@ -7,54 +7,51 @@
 #include "providers/daytona/inventory.h"
 #include "providers/daytona/profile.h"
 #include "providers/daytona/sandbox.h"
+#include "providers/daytona/shared.h"
 #include "providers/daytona/sweep.h"
 #include "providers/impl.h"
-#include "providers/ssh/runs.h"
 
 struct daytona_provider {
 	struct provider provider;
 	struct provider_impl impl;
-	const struct provider_context *context;
-	struct ssh_runs runs;
+	struct daytona_shared shared;
 };
 
 static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
 	const struct sandbox_listener *listener, void *data, struct error *err)
 {
 	struct daytona_provider *self = CONTAINER_OF(provider, struct daytona_provider, provider);
-	return daytona_sandbox_open(self->context, &self->runs, request, listener, data, err);
+	return daytona_sandbox_open(&self->shared, request, listener, data, err);
 }
 
 static bool inventory(struct provider *provider, const struct sandbox_request *request,
 	enum inventory_act act, const char *name, const struct inventory_listener *listener,
 	void *data, struct error *err)
 {
-	const struct daytona_provider *self =
-		CONTAINER_OF(provider, struct daytona_provider, provider);
-	return daytona_inventory(self->context, request, act, name, listener, data, err);
+	struct daytona_provider *self = CONTAINER_OF(provider, struct daytona_provider, provider);
+	return daytona_inventory(&self->shared, request, act, name, listener, data, err);
 }
 
 static bool describe(struct provider *provider, const struct settings *settings,
 	const struct provider_describe_listener *listener, void *data, struct error *err)
 {
-	const struct daytona_provider *self =
-		CONTAINER_OF(provider, struct daytona_provider, provider);
-	return daytona_describe(self->context, settings, listener, data, err);
+	struct daytona_provider *self = CONTAINER_OF(provider, struct daytona_provider, provider);
+	return daytona_describe(&self->shared, settings, listener, data, err);
 }
 
 static struct provider_sweep *sweep(struct provider *provider,
 	const struct sandbox_request *request, const char *const *kept, provider_swept *done,
 	void *data, struct error *err)
 {
-	const struct daytona_provider *self =
-		CONTAINER_OF(provider, struct daytona_provider, provider);
-	return daytona_sweep(provider, self->context, request, kept, done, data, err);
+	struct daytona_provider *self = CONTAINER_OF(provider, struct daytona_provider, provider);
+	return daytona_sweep(provider, &self->shared, request, kept, done, data, err);
 }
 
 static void destroy(struct provider *provider)
 {
 	struct daytona_provider *self = CONTAINER_OF(provider, struct daytona_provider, provider);
-	ssh_runs_finish(&self->runs);
+	daytona_keys_finish(&self->shared.keys);
+	ssh_runs_finish(&self->shared.runs);
 	free(self);
 }
 
@@ -62,6 +59,9 @@ static void destroy(struct provider *provider)
 static const struct error_reason reasons[] = {
 	{"DAYTONA_UNAUTHORIZED", false,
 		"give the profile's key the permissions that the message names, or another key"},
+	{"DAYTONA_KEY_COMMAND", false,
+		"run the profile's api-key-command in a shell: it has to print the key, alone in "
+		"its first line, without a terminal"},
 	{"DAYTONA_OTHER_ACCOUNT", false,
 		"take the key, organization and URL it was made with, or discard it"},
 	{"DAYTONA_QUOTA_EXCEEDED", true,
@@ -101,7 +101,8 @@ struct provider *daytona_provider_create(const struct provider_context *context)
 		.sweep = sweep,
 		.sweep_cancel = daytona_sweep_cancel};
 	self->provider.impl = &self->impl;
-	self->context = context;
-	ssh_runs_init(&self->runs);
+	self->shared.context = context;
+	ssh_runs_init(&self->shared.runs);
+	daytona_keys_init(&self->shared.keys, context);
 	return &self->provider;
 }

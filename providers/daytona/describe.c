@@ -6,13 +6,14 @@
 #include "base/text.h"
 #include "providers/daytona/identity.h"
 #include "providers/daytona/inventory.h"
-#include "providers/daytona/profile.h"
+#include "providers/daytona/opening.h"
 
 struct describing {
 	const struct provider_context *context;
 	const struct provider_describe_listener *listener;
 	void *data;
 	struct daytona_profile profile;
+	struct daytona_opening *opening; // owned; or NULL
 	struct daytona_api *api;
 	struct daytona_identity identity;
 	struct pool_job job;
@@ -144,7 +145,6 @@ static void on_identified(struct pool_job *job)
 {
 	struct describing *self = CONTAINER_OF(job, struct describing, job);
 	struct daytona_pair query[] = {{DAYTONA_LABEL_OWNER, self->identity.owner}, {NULL, NULL}};
-	tell_all(self);
 	if (!self->is_identified) {
 		end(self, &self->err);
 		return;
@@ -152,23 +152,38 @@ static void on_identified(struct pool_job *job)
 	daytona_list(self->api, query, &list_listener, self);
 }
 
-bool daytona_describe(const struct provider_context *context, const struct settings *settings,
-	const struct provider_describe_listener *listener, void *data, struct error *err)
+static void on_opened(void *data, struct daytona_api *api, const struct error *failure)
 {
-	struct describing *self = mem_alloc_zero(sizeof(*self));
-	self->context = context;
-	self->listener = listener;
-	self->data = data;
-	if (!daytona_profile_read(&self->profile, "", settings, context->environment, err)) {
-		free(self);
-		return false;
+	struct describing *self = data;
+	struct error err;
+	self->opening = NULL;
+	self->api = api;
+	tell_all(self);
+	if (failure) {
+		end(self, failure);
+		return;
 	}
 	error_set(&self->err, ERROR_UNAVAILABLE, "the broker is ending");
 	self->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = run_identify, .done = on_identified};
-	self->api = daytona_profile_api(&self->profile, context, err);
-	if (!self->api || !pool_submit(context->pool, &self->job, err)) {
-		daytona_api_destroy(self->api);
+	if (!pool_submit(self->context->pool, &self->job, &err)) {
+		end(self, &err);
+	}
+}
+
+bool daytona_describe(struct daytona_shared *shared, const struct settings *settings,
+	const struct provider_describe_listener *listener, void *data, struct error *err)
+{
+	struct describing *self = mem_alloc_zero(sizeof(*self));
+	self->context = shared->context;
+	self->listener = listener;
+	self->data = data;
+	if (!daytona_profile_read(&self->profile, "", settings, self->context->environment, err)) {
+		free(self);
+		return false;
+	}
+	self->opening = daytona_opening_start(shared, &self->profile, on_opened, self, err);
+	if (!self->opening) {
 		daytona_profile_finish(&self->profile);
 		free(self);
 		return false;

@@ -94,18 +94,12 @@ static void succeed(struct daytona_gate *gate)
 
 static bool put_user(struct daytona_gate *gate, const char *token, struct error *err)
 {
-	const struct daytona_profile *profile = gate->config.profile;
-	const char *form = profile->ssh_user;
-	bool needs_key = strstr(form, "{key}") != NULL;
-	const char *key = needs_key ? daytona_profile_key(profile, err) : "";
+	const char *form = gate->config.profile->ssh_user;
 	const struct {
 		const char *word, *value;
 	} words[] = {{"{token}", token}, {"{id}", gate->config.id}, {"{name}", gate->config.name},
-		{"{key}", key}};
+		{"{key}", daytona_api_key(gate->config.api)}};
 	size_t len = 0;
-	if (!key) {
-		return false;
-	}
 	while (*form && len + 1 < sizeof(gate->user)) {
 		size_t i = 0;
 		while (i < ARRAY_LENGTH(words) &&

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "providers/daytona/http_impl.h"
 
 enum { CONNECTIONS_MAX = 32 };
@@ -82,18 +83,7 @@ static int on_socket_wanted(CURL *easy, curl_socket_t fd, int what, void *data, 
 
 /* ---- life ---- */
 
-static struct curl_slist *slist_of(
-	const struct curl *curl, const char *const *headers, const char *content_type)
-{
-	struct curl_slist *list = curl->slist_append(NULL, content_type);
-	list = curl->slist_append(list, "Expect:"); // none of 100-continue's round trips
-	for (; *headers; headers++) {
-		list = curl->slist_append(list, *headers);
-	}
-	return list;
-}
-
-static void multi_init(struct http *http, const struct http_config *config)
+static void multi_init(struct http *http)
 {
 	const struct curl *curl = http->curl;
 	http->multi = curl->multi_init();
@@ -104,8 +94,6 @@ static void multi_init(struct http *http, const struct http_config *config)
 	curl->multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
 	curl->multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
 	curl->multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_MAX);
-	http->headers = slist_of(curl, config->headers, "Content-Type: application/json");
-	http->bare_headers = slist_of(curl, config->headers, "Content-Type:");
 }
 
 struct http *http_create(const struct http_config *config, struct error *err)
@@ -124,8 +112,15 @@ struct http *http_create(const struct http_config *config, struct error *err)
 		http_destroy(http);
 		return NULL;
 	}
-	multi_init(http, config);
+	multi_init(http);
+	http_set_headers(http, config->headers);
 	return http;
+}
+
+void http_set_headers(struct http *http, const char *const *headers)
+{
+	words_wipe_free(http->headers);
+	http->headers = words_copy(headers);
 }
 
 void http_destroy(struct http *http)
@@ -141,8 +136,7 @@ void http_destroy(struct http *http)
 		socket_free(socket); // of a connection that was closed without a word
 	}
 	ev_timer_stop(http->loop, &http->timer);
-	http->curl->slist_free_all(http->headers);
-	http->curl->slist_free_all(http->bare_headers);
+	words_wipe_free(http->headers);
 	mem_wipe_free(http->proxy); // it may have a password
 	free(http->no_proxy);
 	free(http->authorities);

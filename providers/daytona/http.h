@@ -35,6 +35,7 @@ struct http_config {
  * a loopback no proxy is used for http, for the same reason.
  */
 struct http *http_create(const struct http_config *config, struct error *err) ATTR_NODISCARD;
+void http_set_headers(struct http *http, const char *const *headers); // from the next request on
 void http_destroy(struct http *http); // no transfer is under way; NULL is fine
 
 const char *http_host(const struct http *http); // for texts

@@ -12,11 +12,11 @@ struct http {
 	const struct curl *curl;
 	struct ev_loop *loop;
 	CURLM *multi;
-	struct curl_slist *headers, *bare_headers; // of requests with a body, and without
-	struct ev_timer timer;                     // libcurl's next deadline
-	struct list sockets;                       // of struct http_socket
-	struct list transfers;                     // of struct http_transfer
-	char *url;                                 // without a slash at its end
+	char **headers;        // owned, wiped; of every request
+	struct ev_timer timer; // libcurl's next deadline
+	struct list sockets;   // of struct http_socket
+	struct list transfers; // of struct http_transfer
+	char *url;             // without a slash at its end
 	char *host;
 	bool has_authorities; // a file of them: libcurl's own, or the environment's
 	char *proxy;          // "": none

@@ -15,6 +15,7 @@ struct http_transfer {
 	struct list link; // http.transfers
 	struct http *http;
 	CURL *easy;
+	struct curl_slist *sent; // owned; the headers; libcurl wipes what it frees
 	http_done *done;
 	void *data;
 	struct soon ended; // raises done, from the loop
@@ -153,6 +154,7 @@ static void detach(struct http_transfer *transfer)
 	list_remove(&transfer->link);
 	http->curl->multi_remove_handle(http->multi, transfer->easy);
 	http->curl->easy_cleanup(transfer->easy);
+	http->curl->slist_free_all(transfer->sent);
 }
 
 static void transfer_free(struct http_transfer *transfer)
@@ -239,6 +241,16 @@ static void set_way(struct http *http, CURL *easy)
 	curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 }
 
+static struct curl_slist *slist_of(const struct http *http, const char *content_type)
+{
+	struct curl_slist *list = http->curl->slist_append(NULL, content_type);
+	list = http->curl->slist_append(list, "Expect:"); // none of 100-continue's round trips
+	for (char **header = http->headers; *header; header++) {
+		list = http->curl->slist_append(list, *header);
+	}
+	return list;
+}
+
 static void set_request(struct http_transfer *transfer, const struct http_request *request)
 {
 	const struct curl *curl = transfer->http->curl;
@@ -250,8 +262,9 @@ static void set_request(struct http_transfer *transfer, const struct http_reques
 	(void)ok;
 	curl->easy_setopt(easy, CURLOPT_URL, url.data);
 	buf_finish(&url);
-	curl->easy_setopt(easy, CURLOPT_HTTPHEADER,
-		request->body.data ? transfer->http->headers : transfer->http->bare_headers);
+	transfer->sent = slist_of(transfer->http,
+		request->body.data ? "Content-Type: application/json" : "Content-Type:");
+	curl->easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->sent);
 	curl->easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
 	curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)request->timeout_ms);
 	curl->easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->is_fresh ? 1L : 0L);

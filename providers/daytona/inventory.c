@@ -9,6 +9,7 @@
 #include "providers/daytona/box.h"
 #include "providers/daytona/claim.h"
 #include "providers/daytona/note.h"
+#include "providers/daytona/opening.h"
 #include "providers/daytona/states.h"
 
 /* One that was listed; texts are owned. */
@@ -23,8 +24,10 @@ struct inventory {
 	const struct inventory_listener *listener;
 	void *data;
 	enum inventory_act act;
-	char *name; // owned; NULL for a list
+	char *name;      // owned; NULL for a list
+	char *directory; // owned; of the request; or NULL
 	struct daytona_profile profile;
+	struct daytona_opening *opening; // owned; or NULL
 	struct daytona_api *api;
 	struct daytona_claim *claim; // of an order about one
 	struct daytona_box *box;     // the same
@@ -52,11 +55,13 @@ static void inventory_free(struct inventory *self)
 	free(self->listed);
 	daytona_box_destroy(self->box);
 	daytona_claim_destroy(self->claim);
+	daytona_opening_cancel(self->opening);
 	daytona_api_destroy(self->api);
 	daytona_identity_finish(&self->identity);
 	daytona_account_finish(&self->account);
 	daytona_profile_finish(&self->profile);
 	free(self->name);
+	free(self->directory);
 	free(self);
 }
 
@@ -314,7 +319,37 @@ static void on_claimed(void *data, const struct error *err)
 
 /* ---- for the caller ---- */
 
-static bool begin(struct inventory *self, const struct sandbox_request *request, struct error *err)
+static void on_opened(void *data, struct daytona_api *api, const struct error *err)
+{
+	struct inventory *self = data;
+	self->opening = NULL;
+	self->api = api;
+	if (err) {
+		struct error copy = *err;
+		error_prefix(&copy, "profile \"%s\"", self->profile.name);
+		end(self, &copy);
+		return;
+	}
+	daytona_profile_account(&self->profile, &self->account);
+	if (self->act == INVENTORY_LIST) {
+		submit(self, run_identify, on_identified);
+		return;
+	}
+	self->claim = daytona_claim_create(&(struct daytona_claim_config){
+		.context = self->context,
+		.profile = self->profile.name,
+		.account = &self->account,
+		.directory = self->directory,
+		.reference = self->name,
+		.is_transient = false,
+		.timeout_ms = self->profile.stop_timeout_ms,
+		.data = self,
+	});
+	daytona_claim_take(self->claim, NULL, on_claimed);
+}
+
+static bool begin(struct inventory *self, struct daytona_shared *shared,
+	const struct sandbox_request *request, struct error *err)
 {
 	if (!daytona_profile_read(&self->profile, request->profile, request->settings,
 		    self->context->environment, err)) {
@@ -323,45 +358,25 @@ static bool begin(struct inventory *self, const struct sandbox_request *request,
 	if (self->name && !daytona_name_is_valid(self->name)) {
 		return error_set(err, ERROR_CONFIG, "%s is no name of a sandbox", self->name);
 	}
-	daytona_profile_account(&self->profile, &self->account);
-	self->api = daytona_profile_api(&self->profile, self->context, err);
-	return self->api != NULL;
+	self->opening = daytona_opening_start(shared, &self->profile, on_opened, self, err);
+	return self->opening != NULL;
 }
 
-bool daytona_inventory(const struct provider_context *context,
-	const struct sandbox_request *request, enum inventory_act act, const char *name,
-	const struct inventory_listener *listener, void *data, struct error *err)
+bool daytona_inventory(struct daytona_shared *shared, const struct sandbox_request *request,
+	enum inventory_act act, const char *name, const struct inventory_listener *listener,
+	void *data, struct error *err)
 {
 	struct inventory *self = mem_alloc_zero(sizeof(*self));
-	self->context = context;
+	self->context = shared->context;
 	self->listener = listener;
 	self->data = data;
 	self->act = act;
 	self->name = mem_strdup_or_null(name);
-	if (!begin(self, request, err)) {
+	self->directory = mem_strdup_or_null(request->directory);
+	if (!begin(self, shared, request, err)) {
 		error_prefix(err, "profile \"%s\"", request->profile);
 		inventory_free(self);
 		return false;
 	}
-	if (act == INVENTORY_LIST) {
-		self->job = (struct pool_job){
-			.lane = POOL_LANE_WORK, .run = run_identify, .done = on_identified};
-		if (!pool_submit(context->pool, &self->job, err)) {
-			inventory_free(self);
-			return false;
-		}
-		return true;
-	}
-	self->claim = daytona_claim_create(&(struct daytona_claim_config){
-		.context = context,
-		.profile = self->profile.name,
-		.account = &self->account,
-		.directory = request->directory,
-		.reference = name,
-		.is_transient = false,
-		.timeout_ms = self->profile.stop_timeout_ms,
-		.data = self,
-	});
-	daytona_claim_take(self->claim, NULL, on_claimed);
 	return true;
 }

@@ -4,13 +4,15 @@
 
 #include "providers/provider.h"
 
+struct daytona_shared;
+
 /* provider_inventory: what bears this user's label, of every profile. */
-bool daytona_inventory(const struct provider_context *context,
-	const struct sandbox_request *request, enum inventory_act act, const char *name,
-	const struct inventory_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
+bool daytona_inventory(struct daytona_shared *shared, const struct sandbox_request *request,
+	enum inventory_act act, const char *name, const struct inventory_listener *listener,
+	void *data, struct error *err) ATTR_NODISCARD;
 
 /* provider_describe: the settings, and whether the API takes the key. */
-bool daytona_describe(const struct provider_context *context, const struct settings *settings,
+bool daytona_describe(struct daytona_shared *shared, const struct settings *settings,
 	const struct provider_describe_listener *listener, void *data,
 	struct error *err) ATTR_NODISCARD;
 

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/text.h"
+#include "providers/daytona/shared.h"
 
 enum {
 	SECOND = 1000,
@@ -27,6 +28,15 @@ const struct setting_key daytona_keys[] = {
 		.type = SETTING_SECRET_NAME,
 		.fallback = "DAYTONA_API_KEY",
 		.help = "the variable of the broker's environment that holds the API key"},
+	{.name = "api-key-command",
+		.type = SETTING_TEXT,
+		.help = "a shell line that prints the API key"},
+	{.name = "api-key-command-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "30s",
+		.min = 1,
+		.max = HOUR,
+		.help = "for that, and for who unlocks what it reads"},
 	{.name = "organization-id",
 		.type = SETTING_TEXT,
 		.help = "the organization; only where the key is a JWT"},
@@ -202,6 +212,7 @@ static void read_texts(struct daytona_profile *profile)
 	} texts[] = {
 		{&profile->api_url, "api-url"},
 		{&profile->key_env, "api-key-env"},
+		{&profile->key_command, "api-key-command"},
 		{&profile->organization, "organization-id"},
 		{&profile->target, "target"},
 		{&profile->snapshot, "snapshot"},
@@ -225,6 +236,7 @@ static void read_numbers(struct daytona_profile *profile)
 		long long *field;
 		const char *name;
 	} times[] = {
+		{&profile->key_command_timeout_ms, "api-key-command-timeout"},
 		{&profile->api_timeout_ms, "api-timeout"},
 		{&profile->create_timeout_ms, "create-timeout"},
 		{&profile->stop_timeout_ms, "stop-timeout"},
@@ -312,9 +324,14 @@ static bool find_account(
 		&profile->api_url_from);
 	find_text(profile, environment, "target", "DAYTONA_TARGET", &profile->target,
 		&profile->target_from);
-	profile->key = environment_value(environment, profile->key_env);
-	profile->key_from = profile->key_env;
-	if (!profile->key && !settings_find(&profile->settings, "api-key-env")) {
+	if (profile->key_command) {
+		profile->key_from = "api-key-command";
+	} else {
+		profile->key = environment_value(environment, profile->key_env);
+		profile->key_from = profile->key_env;
+	}
+	if (!profile->key && !profile->key_command &&
+		!settings_find(&profile->settings, "api-key-env")) {
 		if (!daytona_cli_profile_read(&profile->cli, environment, err)) {
 			return false;
 		}
@@ -351,6 +368,11 @@ static bool check(const struct daytona_profile *profile, struct error *err)
 			"states: expected the URL of its first version, like "
 			"https://app.daytona.io/api",
 			profile->api_url_from, profile->api_url);
+	}
+	if (profile->key_command && settings_find(&profile->settings, "api-key-env")) {
+		return error_set(err, ERROR_CONFIG,
+			"api-key-command and api-key-env: expected one of them, as there is one "
+			"key");
 	}
 	if (profile->snapshot && profile->image) {
 		return error_set(err, ERROR_CONFIG,
@@ -402,6 +424,7 @@ void daytona_profile_finish(struct daytona_profile *profile)
 	if (profile->name) {
 		settings_finish(&profile->settings);
 		free(profile->name);
+		mem_wipe_free(profile->printed);
 		free(profile->cli_from);
 		daytona_cli_profile_finish(&profile->cli);
 	}
@@ -435,10 +458,29 @@ const char *daytona_profile_key(const struct daytona_profile *profile, struct er
 	describe_cli(profile, cli, sizeof(cli));
 	error_set(err, ERROR_CONFIG,
 		"expected %s to be set to an API key of Daytona in the broker's environment "
-		"(api-key-env names another variable), or the active profile of Daytona's CLI to "
-		"have one%s",
+		"(api-key-env names another variable), or api-key-command to name a command that "
+		"prints one, or the active profile of Daytona's CLI to have one%s",
 		profile->key_env, cli);
 	return NULL;
+}
+
+bool daytona_profile_command(const struct daytona_profile *profile, struct daytona_shared *shared,
+	struct daytona_key_command *out_command)
+{
+	if (!profile->key_command || profile->printed) {
+		return false;
+	}
+	*out_command = (struct daytona_key_command){.keys = &shared->keys,
+		.line = profile->key_command,
+		.timeout_ms = profile->key_command_timeout_ms};
+	return true;
+}
+
+void daytona_profile_take_key(struct daytona_profile *profile, const char *key)
+{
+	mem_wipe_free(profile->printed);
+	profile->printed = mem_strdup(key);
+	profile->key = profile->printed;
 }
 
 void daytona_profile_account(
@@ -447,27 +489,32 @@ void daytona_profile_account(
 	daytona_account_init(out_account, profile->api_url, profile->organization, profile->key);
 }
 
-struct daytona_api *daytona_profile_api(const struct daytona_profile *profile,
-	const struct provider_context *context, struct error *err)
+struct daytona_api *daytona_profile_api(
+	const struct daytona_profile *profile, struct daytona_shared *shared, struct error *err)
 {
 	const char *key = daytona_profile_key(profile, err);
 	if (!key) {
 		return NULL;
 	}
 	long long timeout = profile->api_timeout_ms;
+	struct daytona_key_command command = {.keys = &shared->keys,
+		.line = profile->key_command,
+		.timeout_ms = profile->key_command_timeout_ms};
 	struct daytona_api *api = daytona_api_create(
 		&(struct daytona_api_config){
-			.loop = context->loop,
+			.loop = shared->context->loop,
 			.url = profile->api_url,
 			.key = key,
 			.organization = profile->organization,
-			.environment = context->environment,
+			.command = profile->key_command ? &command : NULL,
+			.environment = shared->context->environment,
 			.try_timeout_ms = timeout < TRY_MAX_MS ? timeout : TRY_MAX_MS,
 			.timeout_ms = timeout,
 		},
 		err);
 	if (!api) {
-		error_prefix(err, "%s", profile->api_url_from);
+		error_prefix(err, "the URL of %s, the key of %s", profile->api_url_from,
+			profile->key_from);
 	}
 	return api;
 }

@@ -155,7 +155,7 @@ static void open_inner(struct daytona_place *place)
 		.admission_data = place->gate,
 		.stderr_apart = true,
 		.max_channels = CHANNELS_MAX,
-		.runs = place->runs,
+		.runs = &place->shared->runs,
 		.place = daytona_box_id(place->box)};
 	fill_target(place, &target);
 	place->connects++;
@@ -308,6 +308,40 @@ static void on_claimed(void *data, const struct error *err)
 	daytona_box_bring(place->box, on_brought);
 }
 
+static void claim(struct daytona_place *place)
+{
+	bool is_new = place->profile.end == DAYTONA_END_DELETE;
+	struct daytona_account account;
+	daytona_profile_account(&place->profile, &account);
+	place->claim = daytona_claim_create(&(struct daytona_claim_config){
+		.context = place->context,
+		.profile = place->profile.name,
+		.account = &account,
+		.directory = place->directory,
+		.reference = place->wanted_name,
+		.is_new = is_new,
+		.is_transient = is_new,
+		.timeout_ms = place->profile.stop_timeout_ms,
+		.data = place,
+	});
+	daytona_account_finish(&account);
+	daytona_claim_take(place->claim, NULL, on_claimed);
+}
+
+static void on_opened(void *data, struct daytona_api *api, const struct error *err)
+{
+	struct daytona_place *place = data;
+	place->opening = NULL;
+	place->api = api;
+	if (err) {
+		struct error copy = *err;
+		error_prefix(&copy, "profile \"%s\"", place->profile.name);
+		daytona_place_fail(place, &copy);
+	} else {
+		claim(place);
+	}
+}
+
 /* ---- life ---- */
 
 static void close_sandbox(struct sandbox *sandbox)
@@ -320,11 +354,14 @@ static void close_sandbox(struct sandbox *sandbox)
 	daytona_gate_destroy(place->gate);
 	daytona_box_destroy(place->box);
 	daytona_claim_destroy(place->claim);
+	daytona_opening_cancel(place->opening);
 	daytona_api_destroy(place->api);
 	daytona_wanted_finish(&place->wanted);
 	daytona_profile_finish(&place->profile);
 	free(place->reference);
 	free(place->instance);
+	free(place->directory);
+	free(place->wanted_name);
 	free(place);
 }
 
@@ -365,18 +402,21 @@ static bool begin(
 	}
 	place->has_reference = request->reference != NULL;
 	place->instance = mem_strdup_or_null(request->instance);
-	place->api = daytona_profile_api(&place->profile, place->context, err);
-	return place->api != NULL;
+	place->directory = mem_strdup_or_null(request->directory);
+	place->wanted_name = mem_strdup_or_null(request->reference);
+	place->opening =
+		daytona_opening_start(place->shared, &place->profile, on_opened, place, err);
+	return place->opening != NULL;
 }
 
-struct sandbox *daytona_sandbox_open(const struct provider_context *context, struct ssh_runs *runs,
+struct sandbox *daytona_sandbox_open(struct daytona_shared *shared,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
 	struct error *err)
 {
 	struct daytona_place *place = mem_alloc_zero(sizeof(*place));
-	sandbox_init(&place->sandbox, &sandbox_impl, context->loop);
-	place->context = context;
-	place->runs = runs;
+	sandbox_init(&place->sandbox, &sandbox_impl, shared->context->loop);
+	place->context = shared->context;
+	place->shared = shared;
 	place->listener = listener;
 	place->data = data;
 	list_init(&place->execs);
@@ -390,22 +430,6 @@ struct sandbox *daytona_sandbox_open(const struct provider_context *context, str
 		sandbox_close(&place->sandbox);
 		return NULL;
 	}
-	bool is_new = place->profile.end == DAYTONA_END_DELETE;
-	place->is_fleeting = is_new && !place->profile.is_synced;
-	struct daytona_account account;
-	daytona_profile_account(&place->profile, &account);
-	place->claim = daytona_claim_create(&(struct daytona_claim_config){
-		.context = context,
-		.profile = place->profile.name,
-		.account = &account,
-		.directory = request->directory,
-		.reference = request->reference,
-		.is_new = is_new,
-		.is_transient = is_new,
-		.timeout_ms = place->profile.stop_timeout_ms,
-		.data = place,
-	});
-	daytona_account_finish(&account);
-	daytona_claim_take(place->claim, NULL, on_claimed);
+	place->is_fleeting = place->profile.end == DAYTONA_END_DELETE && !place->profile.is_synced;
 	return &place->sandbox;
 }

@@ -4,13 +4,10 @@
 
 #include "providers/provider.h"
 
-struct ssh_runs;
+struct daytona_shared;
 
-/*
- * sandbox_prepare of the provider, whose runs are borrowed. ERROR_CONFIG at once for what the
- * profile says wrong.
- */
-struct sandbox *daytona_sandbox_open(const struct provider_context *context, struct ssh_runs *runs,
+/* sandbox_prepare of the provider. ERROR_CONFIG at once for what the profile says wrong. */
+struct sandbox *daytona_sandbox_open(struct daytona_shared *shared,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
 	struct error *err) ATTR_NODISCARD;
 

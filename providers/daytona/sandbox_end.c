@@ -113,6 +113,8 @@ void daytona_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
 	struct daytona_place *place = daytona_place_of(sandbox);
 	place->is_over = true;
+	daytona_opening_cancel(place->opening);
+	place->opening = NULL;
 	if (!sandbox->was_ready) {
 		daytona_lost_finish(place);
 		ev_timer_stop(place->context->loop, &place->again);

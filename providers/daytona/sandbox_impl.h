@@ -6,6 +6,7 @@
 #include "providers/daytona/box.h"
 #include "providers/daytona/claim.h"
 #include "providers/daytona/gate.h"
+#include "providers/daytona/opening.h"
 #include "providers/daytona/wanted.h"
 #include "providers/impl.h"
 
@@ -19,23 +20,25 @@
 struct daytona_place {
 	struct sandbox sandbox;
 	const struct provider_context *context; // borrowed
-	struct ssh_runs *runs;                  // borrowed
+	struct daytona_shared *shared;          // borrowed
 	const struct sandbox_listener *listener;
 	void *data;
 	struct daytona_profile profile;
 	struct daytona_wanted wanted;
-	bool has_reference;          // the very one that is wanted
-	char *instance;              // owned; its id; NULL: not known
-	struct daytona_api *api;     // owned
-	struct daytona_claim *claim; // owned
-	struct daytona_box *box;     // owned; NULL until the name is known
-	struct daytona_gate *gate;   // owned; NULL until it runs
-	struct sandbox *inner;       // owned; NULL until there is a way in
-	char *reference;             // owned; its name
-	int connects;                // how often it was connected to
-	long long connect_ms;        // when, the last time
-	ev_timer again;              // connects once more
-	long long prepare_until_ms;  // prepare-timeout; 0: never
+	bool has_reference;              // the very one that is wanted
+	char *instance;                  // owned; its id; NULL: not known
+	char *directory, *wanted_name;   // owned; of the request, until it is claimed; or NULL
+	struct daytona_opening *opening; // owned; or NULL
+	struct daytona_api *api;         // owned; NULL until it is open
+	struct daytona_claim *claim;     // owned; the same
+	struct daytona_box *box;         // owned; NULL until the name is known
+	struct daytona_gate *gate;       // owned; NULL until it runs
+	struct sandbox *inner;           // owned; NULL until there is a way in
+	char *reference;                 // owned; its name
+	int connects;                    // how often it was connected to
+	long long connect_ms;            // when, the last time
+	ev_timer again;                  // connects once more
+	long long prepare_until_ms;      // prepare-timeout; 0: never
 
 	struct list execs;  // of struct daytona_exec
 	struct list adding; // of struct daytona_adding

@@ -11,6 +11,7 @@
 #include "providers/daytona/box.h"
 #include "providers/daytona/claim.h"
 #include "providers/daytona/note.h"
+#include "providers/daytona/opening.h"
 
 enum { SWEPT_MAX = 16 }; // at once; the rest is for the next time
 
@@ -26,11 +27,13 @@ struct sweep_scan {
 struct daytona_sweep {
 	struct provider_sweep sweep;
 	const struct provider_context *context;
+	struct daytona_shared *shared;
 	provider_swept *done;
 	void *data;
 	struct daytona_profile profile;
-	struct daytona_api *api;
-	struct sweep_scan *scan; // owned
+	struct daytona_opening *opening; // owned; or NULL
+	struct daytona_api *api;         // owned; NULL until something was found
+	struct sweep_scan *scan;         // owned
 	size_t next;
 	struct daytona_claim *claim; // of the one in hand
 	struct daytona_box *box;     // the same
@@ -152,15 +155,20 @@ static void on_claimed(void *data, const struct error *err)
 	}
 }
 
+static void end(struct daytona_sweep *self, const struct error *err)
+{
+	provider_swept *done = self->done;
+	void *done_data = self->data;
+	daytona_sweep_cancel(&self->sweep);
+	done(done_data, err);
+}
+
 static void on_soon(struct soon *soon)
 {
 	struct daytona_sweep *self = CONTAINER_OF(soon, struct daytona_sweep, soon);
 	drop_one(self);
 	if (self->next >= words_count(self->scan->found)) {
-		provider_swept *done = self->done;
-		void *done_data = self->data;
-		daytona_sweep_cancel(&self->sweep);
-		done(done_data, NULL);
+		end(self, NULL);
 		return;
 	}
 	struct daytona_account account;
@@ -177,10 +185,35 @@ static void on_soon(struct soon *soon)
 	daytona_claim_take(self->claim, NULL, on_claimed);
 }
 
+static void on_opened(void *data, struct daytona_api *api, const struct error *err)
+{
+	struct daytona_sweep *self = data;
+	self->opening = NULL;
+	self->api = api;
+	if (err) {
+		struct error copy = *err;
+		log_warning("recovery: what brokers that are gone have left at Daytona is not "
+			    "deleted: profile \"%s\": %s",
+			self->profile.name, copy.text);
+		end(self, &copy);
+	} else {
+		soon_start(&self->soon);
+	}
+}
+
+/* The key is asked for where something was found: its command may wait for a user. */
 static void on_scanned(struct pool_job *job)
 {
-	struct sweep_scan *scan = CONTAINER_OF(job, struct sweep_scan, job);
-	soon_start(&scan->sweep->soon);
+	struct daytona_sweep *self = CONTAINER_OF(job, struct sweep_scan, job)->sweep;
+	struct error err;
+	if (words_count(self->scan->found) == 0) {
+		end(self, NULL);
+		return;
+	}
+	self->opening = daytona_opening_start(self->shared, &self->profile, on_opened, self, &err);
+	if (!self->opening) {
+		on_opened(self, NULL, &err);
+	}
 }
 
 /* ---- for the caller ---- */
@@ -190,20 +223,22 @@ void daytona_sweep_cancel(struct provider_sweep *sweep)
 	struct daytona_sweep *self = CONTAINER_OF(sweep, struct daytona_sweep, sweep);
 	soon_stop(&self->soon);
 	drop_one(self);
+	daytona_opening_cancel(self->opening);
 	daytona_api_destroy(self->api);
 	daytona_profile_finish(&self->profile);
 	pool_leave(&self->scan->job);
 	free(self);
 }
 
-struct provider_sweep *daytona_sweep(struct provider *provider,
-	const struct provider_context *context, const struct sandbox_request *request,
-	const char *const *kept, provider_swept *done, void *data, struct error *err)
+struct provider_sweep *daytona_sweep(struct provider *provider, struct daytona_shared *shared,
+	const struct sandbox_request *request, const char *const *kept, provider_swept *done,
+	void *data, struct error *err)
 {
 	struct daytona_sweep *self = mem_alloc_zero(sizeof(*self));
 	struct sweep_scan *scan = mem_alloc_zero(sizeof(*scan));
 	self->sweep.provider = provider;
-	self->context = context;
+	self->context = shared->context;
+	self->shared = shared;
 	self->done = done;
 	self->data = data;
 	self->scan = scan;
@@ -211,17 +246,16 @@ struct provider_sweep *daytona_sweep(struct provider *provider,
 	scan->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = on_run, .done = on_scanned, .drop = scan_drop};
 	scan->sweep = self;
-	scan->state_folder = mem_strdup_or_null(context->state_folder);
+	scan->state_folder = mem_strdup_or_null(self->context->state_folder);
 	scan->profile = mem_strdup(request->profile);
 	words_append_all(&scan->kept, kept);
 	if (!daytona_profile_read(&self->profile, request->profile, request->settings,
-		    context->environment, err)) {
+		    self->context->environment, err)) {
 		daytona_sweep_cancel(&self->sweep);
 		return NULL;
 	}
 	scan->api = mem_strdup(self->profile.api_url);
-	self->api = daytona_profile_api(&self->profile, context, err);
-	if (!self->api || !pool_submit(context->pool, &scan->job, err)) {
+	if (!pool_submit(self->context->pool, &scan->job, err)) {
 		daytona_sweep_cancel(&self->sweep);
 		return NULL;
 	}

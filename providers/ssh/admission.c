@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/soon.h"
 #include "providers/ssh/host_impl.h"
-#include "providers/ssh/libssh2_secret.h"
 
 enum { DEFAULT_TIMEOUT_MS = 30 * 1000 };
 

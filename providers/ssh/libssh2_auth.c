@@ -11,7 +11,6 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "providers/ssh/libssh2_auth.h"
-#include "providers/ssh/libssh2_secret.h"
 
 /* Authentication: none, the agent's keys, those in files, a password, questions. */
 

@@ -2,6 +2,7 @@
 #include "providers/ssh/libssh2_login.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,10 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "providers/secret.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/libssh2_algorithms.h"
 #include "providers/ssh/libssh2_key_file.h"
-#include "providers/ssh/libssh2_secret.h"
 #include "providers/ssh/libssh2_session.h"
 
 enum {
@@ -287,11 +288,15 @@ static void get_secret(struct login *login)
 {
 	bool is_passphrase = login->need == LOGIN_NEEDS_PASSPHRASE;
 	const struct ssh_target *target = &login->work.target;
+	char folder[PATH_MAX];
 	struct error err;
-	login->query = secret_query_start(login->context,
-		is_passphrase ? "passphrase-command" : "password-command",
-		is_passphrase ? target->passphrase_command : target->password_command, have_secret,
-		login, &err);
+	struct secret_spec spec = {
+		.what = is_passphrase ? "passphrase-command" : "password-command",
+		.line = is_passphrase ? target->passphrase_command : target->password_command,
+		.cwd = ssh_folder(folder),
+		.timeout_ms = target->auth_timeout_ms, // the stage's own ends before that
+	};
+	login->query = secret_query_start(login->context, &spec, have_secret, login, &err);
 	if (!login->query) {
 		login_fail(login, &err);
 	}

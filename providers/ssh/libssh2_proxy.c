@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,7 +8,7 @@
 #include "base/fd.h"
 #include "base/io.h"
 #include "providers/ssh/libssh2_route.h"
-#include "providers/ssh/libssh2_secret.h"
+#include "providers/ssh/target.h"
 
 /* A connection whose other end is the stdin and stdout of the user's ProxyCommand. */
 struct proxy {
@@ -95,6 +96,24 @@ static const struct process_listener listener = {
 	.on_emptied = on_emptied,
 };
 
+/* "/bin/sh -c LINE" with this program's environment and directory. */
+static struct process *shell_start(
+	struct proxy *proxy, const char *line, const int fds[3], struct error *err)
+{
+	const struct provider_context *context = proxy->route.context;
+	char folder[PATH_MAX];
+	const char *const argv[] = {"/bin/sh", "-c", line, NULL};
+	struct process_spec spec = {
+		.argv = argv,
+		.env = context->environment,
+		.cwd = ssh_folder(folder),
+		.in = fds[0],
+		.out = fds[1],
+		.err = fds[2],
+	};
+	return process_start(context->spawner, &spec, &listener, proxy, err);
+}
+
 struct route *route_proxy(const struct route *request, struct error *err)
 {
 	int sockets[2];
@@ -117,8 +136,7 @@ struct route *route_proxy(const struct route *request, struct error *err)
 	int fds[3] = {sockets[1], sockets[1], words[1]};
 	/* A program that is nothing but a pipe expects blocking ends. */
 	if (fd_set_nonblock(sockets[1], false, err) && fd_set_nonblock(words[0], true, err)) {
-		proxy->process = shell_start(request->context, request->target->proxy_command, fds,
-			&listener, proxy, err);
+		proxy->process = shell_start(proxy, request->target->proxy_command, fds, err);
 	}
 	fd_close(&sockets[1]);
 	fd_close(&words[1]);

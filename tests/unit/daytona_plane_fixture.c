@@ -115,6 +115,11 @@ void daytona_api_destroy(struct daytona_api *api)
 {
 }
 
+const char *daytona_api_key(const struct daytona_api *api)
+{
+	return "";
+}
+
 bool daytona_key_is_jwt(const char *key)
 {
 	return false;

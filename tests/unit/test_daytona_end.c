@@ -11,7 +11,6 @@
 #include "providers/daytona/note.h"
 #include "providers/daytona/sandbox.h"
 #include "providers/daytona/sandbox_impl.h"
-#include "providers/ssh/runs.h"
 #include "tests/unit/daytona_plane_fixture.h"
 
 /* The end of a sandbox while something is being done with the claim on it. */
@@ -20,7 +19,7 @@
 
 static char folder[64];
 static struct provider_context context;
-static struct ssh_runs runs;
+static struct daytona_shared shared;
 static struct settings settings;
 static struct daytona_identity identity;
 static int failures; // on_failed
@@ -48,7 +47,9 @@ static int set_up(void **state)
 		.pool = pool_create(plane.loop),
 		.environment = environment,
 		.state_folder = folder};
-	ssh_runs_init(&runs);
+	shared.context = &context;
+	ssh_runs_init(&shared.runs);
+	daytona_keys_init(&shared.keys, &context);
 	settings_init(&settings);
 	assert_true(daytona_identity_init(&identity, folder, "cloud", NULL, false, &err));
 	plane.owner = identity.owner;
@@ -65,7 +66,8 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 static int tear_down(void **state)
 {
 	pool_destroy(context.pool);
-	ssh_runs_finish(&runs);
+	daytona_keys_finish(&shared.keys);
+	ssh_runs_finish(&shared.runs);
 	settings_finish(&settings);
 	daytona_identity_finish(&identity);
 	ev_loop_destroy(plane.loop);
@@ -105,8 +107,7 @@ static struct daytona_place *open_place(bool has_reference)
 	struct sandbox_request request = {.profile = "cloud",
 		.settings = &settings,
 		.reference = has_reference ? identity.name : NULL};
-	struct sandbox *sandbox =
-		daytona_sandbox_open(&context, &runs, &request, &listener, NULL, &err);
+	struct sandbox *sandbox = daytona_sandbox_open(&shared, &request, &listener, NULL, &err);
 	assert_non_null(sandbox);
 	return daytona_place_of(sandbox);
 }

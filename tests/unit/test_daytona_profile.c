@@ -142,6 +142,10 @@ static void test_configuration_comes_before_environment_cli_and_default(void **s
 			 {{"api-url", "https://own.example/api"}, {"target", "us"}}},
 			true, "https://own.example/api", "api-url", "k", "DAYTONA_API_KEY", "us",
 			"target"},
+		/* Its command prints the configuration's key; nobody looks at another one. */
+		{{{"DAYTONA_API_KEY=k"}, {{"api-key-command", "pass daytona"}}}, true,
+			"https://app.daytona.io/api", "the default", NULL, "api-key-command", NULL,
+			NULL},
 		/* Set and empty says nothing. */
 		{{{"DAYTONA_API_KEY=", "DAYTONA_API_URL=", "DAYTONA_TARGET="}, {{NULL}}}, true,
 			"https://cli.example/api/", "profile work of ", "cli-key",
@@ -263,6 +267,17 @@ static void test_a_file_of_the_cli_that_is_no_such_is_an_error_where_it_is_neede
 	refuse_cli("expected a file");
 }
 
+static void test_one_key_is_said_in_one_way(void **state)
+{
+	struct daytona_profile profile;
+	struct error err;
+	const struct case_of both = {
+		{NULL}, {{"api-key-command", "pass daytona"}, {"api-key-env", "OTHER"}}};
+	assert_false(read_case(&profile, &both, &err));
+	assert_int_equal(err.code, ERROR_CONFIG);
+	assert_names(err.text, "api-key-command | api-key-env");
+}
+
 static void test_a_wrong_url_is_told_with_where_it_is_from(void **state)
 {
 	struct daytona_profile profile;
@@ -284,6 +299,7 @@ int main(void)
 		WORLD_TEST(test_the_clis_key_and_url_go_together),
 		WORLD_TEST(test_a_file_of_the_cli_without_a_key_is_told),
 		WORLD_TEST(test_a_file_of_the_cli_that_is_no_such_is_an_error_where_it_is_needed),
+		WORLD_TEST(test_one_key_is_said_in_one_way),
 		WORLD_TEST(test_a_wrong_url_is_told_with_where_it_is_from),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

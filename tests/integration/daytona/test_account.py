@@ -49,6 +49,43 @@ class Account(Room):
         self.assertEqual(told.returncode, 0, told.stderr)
         self.assertRegex(told.stdout, 'permissions.*not told')
 
+    def test_a_command_prints_the_key(self):
+        """It is run once by a broker, and once more when its key is not taken any more."""
+        store, runs = self.dir / 'store', self.dir / 'runs'
+        store.write_text(f'{self.key}\nlogin: me\n')
+        keys = {'api-key-command': f'"echo run >> {runs}; cat {store}"'}
+        self.key = ''
+        told = self.command('check', '--', 'sh', **keys)
+        self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
+        self.assertRegex(told.stdout, r'api-key\s+"api-key-command"')
+        self.assertNotIn(self.daytona.key, told.stdout + told.stderr)
+        told = self.command('sandboxes', 'list', **keys)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        runs.unlink()
+        client, session = self.opened(**keys)
+        self.prompt(client, session, 'terminal env > env')
+        self.assertEqual(runs.read_text(), 'run\n')
+        store.write_text(self.daytona.second_key)
+        self.daytona.fault('*', status=401, message='Invalid credentials')
+        seen = len(self.daytona.calls())
+        self.end(client)
+        self.assertEqual(runs.read_text(), 'run\nrun\n')
+        sent = [call['requestHeaders']['authorization']
+                for call in self.daytona.calls(start=seen)]
+        self.assertEqual(sent[0], f'Bearer {self.daytona.key}')
+        self.assertEqual(set(sent[1:]), {f'Bearer {self.daytona.second_key}'})
+        self.assertEqual(self.box()['state'], 'stopped')
+        for secret in (self.daytona.key, self.daytona.second_key):
+            self.assertNotIn(secret, client.stderr + (self.work / 'env').read_text())
+
+    def test_a_command_that_prints_no_key_is_told(self):
+        self.key = ''
+        error = self.start_error(**{'api-key-command': '"echo locked >&2; exit 3"'})
+        self.assertEqual(error.data['code'], 'DAYTONA_KEY_COMMAND', error)
+        self.assertIs(error.data['retryable'], False)
+        self.assertNames(str(error), 'profile "test" | api-key-command | status 3 | locked')
+        self.assertEqual(self.daytona.calls(), [])
+
     def listed(self):
         told = self.command('sandboxes', 'list', '--json')
         self.assertEqual(told.returncode, 0, told.stderr)
