@@ -216,8 +216,14 @@ static int run_check(struct broker *broker, struct provider *provider)
 {
 	struct error err;
 	bool is_found;
-	if (!check_run(broker->loop, provider, &broker->config, broker->environment, &is_found,
-		    &err)) {
+	struct check_means means = {
+		.loop = broker->loop,
+		.provider = provider,
+		.config = &broker->config,
+		.environment = broker->environment,
+		.is_json = (broker->options->flags & OPTION_JSON) != 0,
+	};
+	if (!check_run(&means, &is_found, &err)) {
 		fflush(stdout);
 		return complain(&err);
 	}

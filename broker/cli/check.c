@@ -2,18 +2,30 @@
 #include "broker/cli/check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/words.h"
+#include "broker/cli/command.h"
 
 struct check {
-	struct ev_loop *loop;
+	const struct check_means *means;
 	struct error *err;
+	char **names;  // owned; of what the provider has resolved
+	char **values; // owned; as many
+	char **warnings;
+	bool *out_found;
 	bool has_failed;
 };
 
 static void on_fact(void *data, const char *name, const char *value)
 {
-	config_print_fact(name, value);
+	struct check *check = data;
+	if (check->means->is_json) {
+		words_append(&check->names, name);
+		words_append(&check->values, value);
+	} else {
+		config_print_fact(name, value);
+	}
 }
 
 static void on_done(void *data, const struct error *err)
@@ -23,41 +35,94 @@ static void on_done(void *data, const struct error *err)
 		*check->err = *err;
 		check->has_failed = true;
 	}
-	ev_break(check->loop, EVBREAK_ALL);
+	ev_break(check->means->loop, EVBREAK_ALL);
 }
 
 static const struct provider_describe_listener listener = {.on_fact = on_fact, .on_done = on_done};
 
-/* What the provider cannot enforce, or the error that it is where that is required. */
-static bool print_warnings(
-	struct provider *provider, const struct settings *settings, struct error *err)
+/* ---- for programs ---- */
+
+static void write_facts(struct json_writer *writer, const struct check *check)
 {
-	char **warnings = provider_warnings(provider, settings, err);
-	for (char **warning = warnings; warning && *warning; warning++) {
-		printf("%-20s%s\n", warning == warnings ? "warning" : "", *warning);
+	json_write_key(writer, "resolved");
+	json_write_array(writer);
+	for (size_t i = 0; check->names && check->names[i]; i++) {
+		json_write_object(writer);
+		json_write_member(writer, "name", check->names[i]);
+		json_write_member(writer, "value", check->values[i]);
+		json_write_object_end(writer);
 	}
-	words_free(warnings);
-	return warnings != NULL;
+	json_write_array_end(writer);
 }
 
-bool check_run(struct ev_loop *loop, struct provider *provider, const struct config *config,
-	const char *const *environment, bool *out_found, struct error *err)
+static void write_check(struct json_writer *writer, const void *data)
 {
-	struct check check = {.loop = loop, .err = err};
-	*out_found = config_print(config, environment);
-	if (!provider) {
+	const struct check *check = data;
+	const struct check_means *means = check->means;
+	*check->out_found = config_write(means->config, means->environment, writer);
+	json_write_key(writer, "warnings");
+	json_write_array(writer);
+	for (char **warning = check->warnings; warning && *warning; warning++) {
+		json_write_text(writer, *warning);
+	}
+	json_write_array_end(writer);
+	write_facts(writer, check);
+}
+
+/* ---- for people ---- */
+
+static void print_warnings(const struct check *check)
+{
+	for (char **warning = check->warnings; *warning; warning++) {
+		printf("%-20s%s\n", warning == check->warnings ? "warning" : "", *warning);
+	}
+}
+
+/* ---- both ---- */
+
+static bool describe(struct check *check)
+{
+	const struct check_means *means = check->means;
+	if (!means->provider || !provider_can_describe(means->provider)) {
 		return true;
 	}
-	if (!print_warnings(provider, &config->profile.settings, err)) {
+	if (!means->is_json) {
+		puts("resolved");
+	}
+	if (!provider_describe(means->provider, &means->config->profile.settings, &listener, check,
+		    check->err)) {
 		return false;
 	}
-	if (!provider_can_describe(provider)) {
-		return true;
+	ev_run(means->loop, 0);
+	return !check->has_failed;
+}
+
+static bool run(struct check *check)
+{
+	const struct check_means *means = check->means;
+	if (!means->is_json) {
+		*check->out_found = config_print(means->config, means->environment);
 	}
-	puts("resolved");
-	if (!provider_describe(provider, &config->profile.settings, &listener, &check, err)) {
-		return false;
+	if (means->provider) {
+		check->warnings = provider_warnings(
+			means->provider, &means->config->profile.settings, check->err);
+		if (!check->warnings) {
+			return false;
+		}
+		if (!means->is_json) {
+			print_warnings(check);
+		}
 	}
-	ev_run(loop, 0);
-	return !check.has_failed;
+	return describe(check) &&
+	       (!means->is_json || command_print_json(write_check, check, check->err));
+}
+
+bool check_run(const struct check_means *means, bool *out_found, struct error *err)
+{
+	struct check check = {.means = means, .err = err, .out_found = out_found};
+	bool ok = run(&check);
+	words_free(check.names);
+	words_free(check.values);
+	words_free(check.warnings);
+	return ok;
 }

@@ -125,6 +125,14 @@ char *config_default_path(const char *const *environment);
  */
 bool config_print(const struct config *config, const char *const *environment);
 
+/*
+ * The same as members of a JSON object that is open; docs/schemas/check.json describes them. A key
+ * of the profile has an array of its values, for it may be written several times.
+ */
+struct json_writer;
+bool config_write(
+	const struct config *config, const char *const *environment, struct json_writer *writer);
+
 /* One line more of it, indented. */
 void config_print_fact(const char *name, const char *value);
 

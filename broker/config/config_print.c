@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "broker/config/config.h"
+#include "broker/config/config_shown.h"
 #include "broker/config/config_keys.h"
 #include "broker/config/mcp_url.h"
 
@@ -81,6 +82,16 @@ static const char *agent_path(const struct profile *profile, const char *const *
 	return path;
 }
 
+char *config_find_program(const struct profile *profile, const char *const *environment)
+{
+	const char *name = profile->agent_argv[0];
+	if (strchr(name, '/')) {
+		return is_program(name) ? mem_strdup(name) : NULL;
+	}
+	const char *path = agent_path(profile, environment);
+	return path ? find_on_path(name, path) : NULL;
+}
+
 static bool print_program(const struct profile *profile, const char *const *environment)
 {
 	const char *name = profile->agent_argv[0];
@@ -88,16 +99,13 @@ static bool print_program(const struct profile *profile, const char *const *envi
 		print_line("program", "looked for in the sandbox when it starts");
 		return true;
 	}
-	if (strchr(name, '/')) {
-		bool found = is_program(name);
-		print_line("program", found ? name : "not found, or not executable");
-		return found;
-	}
 	const char *path = agent_path(profile, environment);
-	char *found = path ? find_on_path(name, path) : NULL;
+	char *found = config_find_program(profile, environment);
 	print_label("program");
 	if (found) {
 		puts(found);
+	} else if (strchr(name, '/')) {
+		puts("not found, or not executable");
 	} else {
 		printf("not found on PATH (%s)\n", path ? path : "which is not set");
 	}
@@ -139,24 +147,36 @@ static void print_policy(const struct policy *policy)
 	}
 }
 
-static bool is_number(const struct setting_key *key)
+bool config_is_number(const struct setting_key *key)
 {
 	return key->type == SETTING_COUNT || key->type == SETTING_BYTES ||
 	       key->type == SETTING_DURATION;
 }
 
-/* What concerns a sandbox of its own, or a copy of the workspace, alone: what was written. */
-static void print_written(const struct profile *profile)
+bool config_is_shown(const char *key)
 {
 	static const char *const names[] = {"editor-terminals", "setup", "copy", "sync",
 		"persistence", "transport", "include", "exclude", "guard-paths", "checkpoints",
 		"network", "allow-host", "allow-cidr", "public-ingress", "required"};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		if (strcmp(key, names[i]) == 0) {
+			return true;
+		}
+	}
+	size_t count;
+	const struct setting_key *keys = section_keys(SECTION_PROFILE, &count);
+	return !setting_key_find(keys, count, key);
+}
+
+/* What was written of the profile's keys, of which there is no default; or of the provider's. */
+static void print_written(const struct profile *profile, bool is_providers)
+{
+	size_t count;
+	const struct setting_key *keys = section_keys(SECTION_PROFILE, &count);
 	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
-		for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
-			if (strcmp(setting->key, names[i]) == 0) {
-				print_quoted(
-					setting->key, setting->value ? setting->value : "true");
-			}
+		if (config_is_shown(setting->key) &&
+			!setting_key_find(keys, count, setting->key) == is_providers) {
+			print_quoted(setting->key, setting->value ? setting->value : "true");
 		}
 	}
 }
@@ -166,21 +186,17 @@ static void print_settings(const struct profile *profile)
 {
 	size_t count;
 	const struct setting_key *keys = section_keys(SECTION_PROFILE, &count);
-	print_written(profile);
+	print_written(profile, false);
 	for (size_t i = 0; i < count; i++) {
-		if (is_number(&keys[i])) {
+		if (config_is_number(&keys[i])) {
 			const char *value = settings_get(&profile->settings, keys[i].name);
 			print_line(keys[i].name, value ? value : keys[i].fallback);
 		}
 	}
-	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
-		if (!setting_key_find(keys, count, setting->key)) {
-			print_quoted(setting->key, setting->value);
-		}
-	}
+	print_written(profile, true);
 }
 
-static const char *toolhost_text(const struct profile *profile)
+const char *config_toolhost_text(const struct profile *profile)
 {
 	return section_key(SECTION_PROFILE, "toolhost")->choices[profile->toolhost];
 }
@@ -232,7 +248,7 @@ bool config_print(const struct config *config, const char *const *environment)
 	for (char **name = profile->secret_env; *name; name++) {
 		print_line("secret-env", *name);
 	}
-	print_line("toolhost", toolhost_text(profile));
+	print_line("toolhost", config_toolhost_text(profile));
 	for (size_t i = 0; i < profile->mcp_count; i++) {
 		print_mcp_server(&profile->mcp[i]);
 	}

@@ -41,7 +41,7 @@ const struct option option_table[OPTION_TABLE_LENGTH] = {
 enum { STORE_FLAGS = OPTION_PROFILE | OPTION_WORKSPACE };
 
 const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
-	{NULL, "check", "", 0, 0, COMMAND_CHECK, SESSION_FLAGS,
+	{NULL, "check", "", 0, 0, COMMAND_CHECK, OPTION_JSON | SESSION_FLAGS,
 		"print what the configuration means"},
 	{NULL, "test-provider", "", 0, 0, COMMAND_TEST_PROVIDER, OPTION_JSON | OPTION_PROFILE,
 		"try what the broker needs of a sandbox"},

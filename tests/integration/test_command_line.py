@@ -3,10 +3,13 @@
 """The command line and the configuration file, as a user meets them: `test_command_line.py
 [BROKER]`, or the binary that ACP_BROKER names."""
 
+import json
 import os
 import pathlib
 import subprocess
 import sys
+
+import jsonschema
 
 if len(sys.argv) > 1 and not sys.argv[1].startswith('-'):
     os.environ['ACP_BROKER'] = sys.argv.pop(1)
@@ -15,6 +18,8 @@ from processes import PATIENCE
 from case import AGENT, BROKER, Case, main
 
 USAGE = 2
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / 'docs' / 'schemas' / 'check.json').read_text())
 
 
 class CommandLine(Case):
@@ -51,6 +56,16 @@ class CommandLine(Case):
             label = line[:20].strip() or pairs[-1][0]
             pairs.append((label, line[20:]))
         return pairs
+
+    def checked_json(self, *words, status=0, env=None):
+        """The object of `check --json`, which is as its schema says."""
+        result = self.run_broker('check', '--json', *words, env=env)
+        self.assertEqual(result.stderr, b'')
+        self.assertEqual(result.returncode, status, result.stdout)
+        told = json.loads(result.stdout)
+        schema = dict(SCHEMA, **{'$ref': '#/$defs/result'})
+        jsonschema.Draft202012Validator(schema).validate(told)
+        return told
 
     def values(self, pairs, label):
         return [text for name, text in pairs if name == label]
@@ -262,6 +277,38 @@ class Check(CommandLine):
         for text, facts in zip(shown, ('"API_KEY=" | not shown', '"A=1"',
                                        '"MY_TOKEN=" | not shown', '"DB_PASSWORD=" | not shown')):
             self.assertNames(text, facts)
+
+    def test_programs_get_one_object(self):
+        path = self.write_config(
+            f'[agent "scripted"]\n\tcommand = {AGENT}\n\tenv = API_KEY=hunter2=\n\tenv = A=1=\n'
+            '[profile "devbox"]\n\tagent = scripted\n\tenv = B_TOKEN=hunter3\n'
+            '\tmcp = m\n\tmcp = n\n\tisolation = copy\n\texclude = a\n\texclude = b\n\tmax-queue = 32k\n'
+            '\tsecret-env = SECRET_KEY\n'
+            '[mcp "m"]\n\tcommand = npx\n\targ = x\n\tenv = DB_PASSWORD=hunter4\n'
+            '[mcp "n"]\n\turl = https://u:hunter5@example.org/mcp\n'
+            '\theader = Authorization: hunter6\n'
+            '[policy "devbox"]\n\tdeny = write **/.git/**\n')
+        env = {**self.environment(), 'SECRET_KEY': 'hunter7'}
+        told = self.checked_json('--profile', 'devbox', env=env)
+        self.assertNotIn('hunter', json.dumps(told))
+        self.assertEqual(told['configuration'], str(path))
+        self.assertEqual(told['agent'], {'name': 'scripted', 'argv': [AGENT], 'program': AGENT})
+        self.assertEqual({name: told['env'][name] for name in ('API_KEY', 'A', 'B_TOKEN')},
+                         {'API_KEY': None, 'A': '1=', 'B_TOKEN': None})
+        self.assertEqual(told['secretEnv'], ['SECRET_KEY'])
+        self.assertEqual([server['name'] for server in told['mcp']], ['m', 'n'])
+        self.assertEqual(told['mcp'][0]['env'], {'DB_PASSWORD': None})
+        self.assertEqual(told['mcp'][1]['headers'], ['Authorization'])
+        self.assertEqual(told['policy'], ['mode = ask', 'deny = write **/.git/**'])
+        for key, values in (('isolation', ['copy']), ('exclude', ['a', 'b']),
+                            ('max-queue', ['32k']), ('max-requests', ['1024'])):
+            self.assertEqual(told['settings'][key], values)
+        self.assertNotIn('env', told['settings'])
+
+    def test_programs_see_an_agent_that_is_not_there(self):
+        told = self.checked_json('--', 'no-such-agent', status=1)
+        self.assertEqual(told['agent'],
+                         {'name': 'no-such-agent', 'argv': ['no-such-agent'], 'program': None})
 
     def test_what_was_understood_is_printed_word_by_word(self):
         path = self.write_config(

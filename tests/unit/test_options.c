@@ -325,7 +325,8 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker checkpoints list --stat",
 			"--stat | checkpoints show | checkpoints diff"},
 		{"acp-broker --json -- agent",
-			"--json | test-provider | checkpoints list | conflicts list | commits list "
+			"--json | check | test-provider | checkpoints list | conflicts list | "
+			"commits list "
 			"| sessions list | sessions show | sandboxes list | du"},
 		{"acp-broker du --older 1d", "--older | prune"},
 		{"acp-broker prune 3", "unknown command \"3\""},

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CONFIG_CONFIG_SHOWN_H
+#define BROKER_CONFIG_CONFIG_SHOWN_H
+
+#include "broker/config/config.h"
+
+/* What `acp-broker check` shows, for people (config_print.c) and for programs (config_json.c). */
+
+/* The agent's program on this machine, owned by the caller; NULL: there is none. */
+char *config_find_program(const struct profile *profile, const char *const *environment);
+
+/* Limits and deadlines: these are shown also where their defaults hold. */
+bool config_is_number(const struct setting_key *key);
+
+/*
+ * Whether the value that was written for a key of a profile is shown as it is. The others have a
+ * place of their own, and env may hold secrets.
+ */
+bool config_is_shown(const char *key);
+
+const char *config_toolhost_text(const struct profile *profile); // "auto", …
+
+#endif
