@@ -25,6 +25,7 @@
 #include "broker/cli/complete.h"
 #include "broker/cli/disk.h"
 #include "broker/cli/end_signals.h"
+#include "broker/cli/policy_explain.h"
 #include "broker/cli/sandboxes.h"
 #include "broker/cli/sessions.h"
 #include "broker/cli/test_provider.h"
@@ -400,14 +401,16 @@ static int run(struct broker *broker)
 	return status;
 }
 
-/* A command on what is kept of a workspace: no agent is run, and nothing is forked for one. */
+/* On what is kept of a workspace, or on its policy: no agent is run, nothing is forked for one. */
 static int run_command(const struct broker *broker)
 {
 	struct error err;
 	struct provider_context context = {.environment = broker->environment};
 	struct registry *registry = registry_create();
+	bool is_policy = broker->options->command == COMMAND_POLICY_EXPLAIN;
 	bool ok = broker->providers->add(registry, &context, &err) &&
-	          command_run(broker->options, registry, broker->environment, &err);
+	          (is_policy ? policy_explain_run : command_run)(
+			  broker->options, registry, broker->environment, &err);
 	registry_destroy(registry);
 	return ok ? EXIT_SUCCESS : complain(&err);
 }
@@ -468,5 +471,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	if (options_is_for_records(&options)) {
 		return run_on_records(&broker);
 	}
-	return options_is_for_store(&options) ? run_command(&broker) : run(&broker);
+	bool is_straight =
+		options_is_for_store(&options) || options.command == COMMAND_POLICY_EXPLAIN;
+	return is_straight ? run_command(&broker) : run(&broker);
 }

@@ -147,9 +147,14 @@ static void offer_commands(const struct line *line, const char *typed)
 static void offer_words(const struct line *line, const char *typed)
 {
 	static const char *const sides[] = {"local", "runtime", NULL};
-	bool is_path = line->row->command == COMMAND_CHECKPOINTS_RESTORE && line->word_count > 0;
+	static const char *const operations[] = {"read", "write", "terminal", "grant", NULL};
+	bool is_path =
+		line->word_count > 0 && (line->row->command == COMMAND_CHECKPOINTS_RESTORE ||
+						line->row->command == COMMAND_POLICY_EXPLAIN);
 	if (line->row->command == COMMAND_CONFLICTS_TAKE && line->word_count == 1) {
 		offer_choices(typed, sides);
+	} else if (line->row->command == COMMAND_POLICY_EXPLAIN && line->word_count == 0) {
+		offer_choices(typed, operations);
 	} else if (is_path || strstr(line->row->words, "|PATH")) {
 		puts(":files");
 	}

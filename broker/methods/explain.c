@@ -12,28 +12,6 @@
 #include "broker/session/hop.h"
 #include "broker/session/root_names.h"
 
-/* An operation by its method, or by the word that rules have for it. */
-static const struct {
-	const char *name;
-	enum policy_operation operation;
-} words[] = {
-	{"read", POLICY_READ},
-	{"write", POLICY_WRITE},
-	{"terminal", POLICY_TERMINAL},
-	{"grant", POLICY_GRANT},
-};
-
-static bool find_operation(const char *name, enum policy_operation *out_operation)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
-		if (strcmp(words[i].name, name) == 0) {
-			*out_operation = words[i].operation;
-			return true;
-		}
-	}
-	return subject_operation(name, out_operation);
-}
-
 void explain_write(struct json_writer *writer, const char *operation,
 	const struct grant_decision *decision, const struct memory *memory)
 {
@@ -134,7 +112,7 @@ static bool explain(
 		explain_mode(relay, call, session);
 		return true;
 	}
-	if (!operation_name || !find_operation(operation_name, &operation)) {
+	if (!operation_name || !subject_operation(operation_name, &operation)) {
 		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
 			"operation: expected read, write, terminal, grant, the method of one of "
 			"them, or %s",

@@ -14,8 +14,15 @@ enum { SUBJECT_WORDS_MAX = 4096 }; // paths, or words of a command, that policy 
 
 bool subject_operation(const char *name, enum policy_operation *out_operation)
 {
+	static const char *const words[POLICY_OPERATION_COUNT] = {
+		[POLICY_READ] = "read",
+		[POLICY_WRITE] = "write",
+		[POLICY_TERMINAL] = "terminal",
+		[POLICY_GRANT] = "grant",
+	};
 	for (int i = 0; i < POLICY_OPERATION_COUNT; i++) {
-		if (strcmp(policy_operation_name((enum policy_operation)i), name) == 0) {
+		if (strcmp(words[i], name) == 0 ||
+			strcmp(policy_operation_name((enum policy_operation)i), name) == 0) {
 			*out_operation = (enum policy_operation)i;
 			return true;
 		}

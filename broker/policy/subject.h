@@ -31,7 +31,10 @@ struct subject {
 	unsigned unknown; // of enum policy_unknown
 };
 
-/* The operation that a user names (policy_operation_name). False: there is none of that name. */
+/*
+ * The operation that a user names: by its method, or by the word that rules have for it. False:
+ * there is none of that name.
+ */
 bool subject_operation(const char *name, enum policy_operation *out_operation);
 
 /*

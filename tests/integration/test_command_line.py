@@ -282,7 +282,8 @@ class Check(CommandLine):
         path = self.write_config(
             f'[agent "scripted"]\n\tcommand = {AGENT}\n\tenv = API_KEY=hunter2=\n\tenv = A=1=\n'
             '[profile "devbox"]\n\tagent = scripted\n\tenv = B_TOKEN=hunter3\n'
-            '\tmcp = m\n\tmcp = n\n\tisolation = copy\n\texclude = a\n\texclude = b\n\tmax-queue = 32k\n'
+            '\tmcp = m\n\tmcp = n\n\tisolation = copy\n\texclude = a\n\texclude = b\n'
+            '\tmax-queue = 32k\n'
             '\tsecret-env = SECRET_KEY\n'
             '[mcp "m"]\n\tcommand = npx\n\targ = x\n\tenv = DB_PASSWORD=hunter4\n'
             '[mcp "n"]\n\turl = https://u:hunter5@example.org/mcp\n'
@@ -417,6 +418,59 @@ class Run(CommandLine):
             text = maps.read()
         for library in ('libgit2', 'libssh2', 'libcurl', 'libcrypto'):
             self.assertNotIn(library, text)
+
+
+class PolicyExplain(CommandLine):
+    def setUp(self):
+        super().setUp()
+        self.write_config('[profile "p"]\n\tbackend = local\n\tguard-paths = .envrc\n'
+                          '[policy "p"]\n\tmode = approve-reads\n\tallow = write **\n'
+                          '\tdeny = write **/secret/**\n\task = terminal rm **\n')
+
+    def explained(self, *words, cwd=None):
+        result = self.run_broker('policy', 'explain', '--json', '--profile', 'p', *words, cwd=cwd)
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        told = json.loads(result.stdout)
+        return told['decision'], told['rule'], told['source'], told['guarded']
+
+    def test_the_line_that_decides_is_named(self):
+        (self.work / 'secret').mkdir()
+        (self.work / 'link').symlink_to('secret')
+        (self.work / 'sub').mkdir()
+        deny = ('reject-once', 'deny = write **/secret/**', 'rule', False)
+        for words, told in (
+                (['read', 'a'], ('allow-once', 'mode = approve-reads', 'mode', False)),
+                (['write', 'a'], ('allow-once', 'allow = write **', 'rule', False)),
+                (['write', '.envrc'], ('allow-once', 'allow = write **', 'rule', True)),
+                (['write', 'secret/new/a'], deny),
+                (['write', 'link/a'], deny),
+                (['write', str(self.work / 'secret/a')], deny),
+                (['fs/write_text_file', 'link/a'], deny),
+                (['terminal', '--', 'rm', '-rf', 'x'], ('pending', 'ask = terminal rm **', 'rule',
+                                                        False)),
+                (['terminal', 'ls'], ('pending', 'mode = approve-reads', 'mode', False)),
+                (['grant', 'edit', 'link/a'], deny),
+                (['grant', 'read', 'a'], ('allow-once', 'mode = approve-reads', 'mode', False))):
+            with self.subTest(words=words):
+                self.assertEqual(self.explained(*words), told)
+        self.assertEqual(self.explained('--workspace', str(self.work), 'write', 'link/a', cwd='/'),
+                         deny)
+
+    def test_it_is_told_to_people(self):
+        result = self.run_broker('policy', 'explain', '--profile', 'p', 'write', '.envrc')
+        self.assertEqual((result.returncode, result.stderr), (0, b''))
+        facts = dict(line.split(None, 1) for line in
+                     result.stdout.decode().replace('because of', 'because').splitlines())
+        self.assertEqual(facts['decision'], 'allow')
+        self.assertEqual(facts['because'], 'allow = write **')
+        self.assertIn('guard-paths', facts)
+
+    def test_mistakes(self):
+        for expected, words in (('policy explain | read | write | terminal | grant | delete',
+                                 ['delete', 'a']),
+                                ('policy explain read | one path', ['read', 'a', 'b']),
+                                ('policy explain | OPERATION WORD...', ['read'])):
+            self.mistake(expected, 'policy', 'explain', *words)
 
 
 if __name__ == '__main__':

@@ -184,6 +184,8 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker sandboxes stop a", COMMAND_SANDBOXES_STOP, 0, "a"},
 		{"acp-broker sandboxes delete a --discard", COMMAND_SANDBOXES_DELETE,
 			OPTION_DISCARD, "a"},
+		{"acp-broker policy explain terminal -- rm -rf x", COMMAND_POLICY_EXPLAIN, 0,
+			"terminal rm -rf x"},
 		{"acp-broker du --json", COMMAND_DU, OPTION_JSON, ""},
 		{"acp-broker prune --older 30d --dry-run", COMMAND_PRUNE,
 			OPTION_OLDER | OPTION_DRY_RUN, ""},
@@ -325,7 +327,8 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker checkpoints list --stat",
 			"--stat | checkpoints show | checkpoints diff"},
 		{"acp-broker --json -- agent",
-			"--json | check | test-provider | checkpoints list | conflicts list | "
+			"--json | check | test-provider | policy explain | checkpoints list | "
+			"conflicts list | "
 			"commits list "
 			"| sessions list | sessions show | sandboxes list | du"},
 		{"acp-broker du --older 1d", "--older | prune"},
@@ -369,7 +372,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 		commands++;
 	}
 	assert_int_equal(options, 18);
-	assert_int_equal(commands, 27);
+	assert_int_equal(commands, 28);
 }
 
 int main(void)

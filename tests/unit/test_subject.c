@@ -98,6 +98,10 @@ static void test_policy_has_a_say_in_four_methods(void **state)
 		{"fs/write_text_file", POLICY_WRITE},
 		{"terminal/create", POLICY_TERMINAL},
 		{"session/request_permission", POLICY_GRANT},
+		{"read", POLICY_READ},
+		{"write", POLICY_WRITE},
+		{"terminal", POLICY_TERMINAL},
+		{"grant", POLICY_GRANT},
 	};
 	static const char *const others[] = {"", "terminal/kill", "terminal/output",
 		"fs/read_text_files", "session/update", "elicitation/create"};
