@@ -20,6 +20,8 @@ const struct library libraries[LIBRARY_COUNT] = {
 	// An API over HTTP. What was started is not unloaded: its cipher library
 	// registers what runs at exit.
 	[LIBRARY_CURL] = {{"libcurl.so.4"}, "libcurl4", RTLD_NOW | RTLD_NODELETE},
+	// Filters of system calls, in the processes of a cell.
+	[LIBRARY_SECCOMP] = {{"libseccomp.so.2"}, "libseccomp2", RTLD_NOW},
 };
 
 /* The error is the one of the first name. */

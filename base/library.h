@@ -15,7 +15,14 @@
  * at the start together. The table in library.c is the one list; README.md ("Packages")
  * says the same to those who make a package of this program.
  */
-enum library_id { LIBRARY_GIT2, LIBRARY_SSH2, LIBRARY_CRYPTO, LIBRARY_CURL, LIBRARY_COUNT };
+enum library_id {
+	LIBRARY_GIT2,
+	LIBRARY_SSH2,
+	LIBRARY_CRYPTO,
+	LIBRARY_CURL,
+	LIBRARY_SECCOMP,
+	LIBRARY_COUNT
+};
 
 enum { LIBRARY_SONAMES_MAX = 2 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -96,10 +97,11 @@ static void raise_report(struct process *process, const struct guard_report *rep
 	if (report->event == GUARD_FAILED && process->state == PROCESS_STARTING) {
 		raise_failed(process, report);
 	} else if (report->event == GUARD_STARTED && process->state == PROCESS_STARTING) {
+		bool is_remote = process->spawner->is_remote; // its numbers are others' here
 		process->state = PROCESS_RUNNING;
-		process->pid = report->pid;
-		process->guard = report->guard;
-		listener->on_started(process->data, report->pid);
+		process->pid = is_remote ? 0 : report->pid;
+		process->guard = is_remote ? 0 : report->guard;
+		listener->on_started(process->data, process->pid);
 	} else if (report->event == GUARD_EXITED && process->state == PROCESS_RUNNING) {
 		process->state = PROCESS_EXITED;
 		process->pid = 0;
@@ -191,11 +193,35 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 	return spawner_send(process->spawner, &request, fds, err);
 }
 
+/* A remote spawner's processes get nothing that leads out of where they are. */
+static bool check_remote(const struct process_spec *spec, struct error *err)
+{
+	const int fds[] = {spec->in, spec->out, spec->err};
+	struct stat status;
+	if (spec->foreground) {
+		return error_set(err, ERROR_UNAVAILABLE,
+			"starting \"%s\": a confined process has no terminal", spec->argv[0]);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(fds); i++) {
+		if (fds[i] >= 0 &&
+			(fstat(fds[i], &status) != 0 ||
+				!(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))) {
+			return error_set(err, ERROR_DENIED,
+				"starting \"%s\": a confined process gets pipes and sockets alone",
+				spec->argv[0]);
+		}
+	}
+	return true;
+}
+
 struct process *process_start(struct spawner *spawner, const struct process_spec *spec,
 	const struct process_listener *listener, void *data, struct error *err)
 {
 	assert(spawner->loop && spec->argv[0] && spec->cwd[0] == '/');
 	int sockets[2];
+	if (spawner->is_remote && !check_remote(spec, err)) {
+		return NULL;
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
 		int errnum = errno;
 		error_set_errno(err, errnum, "starting \"%s\"", spec->argv[0]);

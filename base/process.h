@@ -46,6 +46,16 @@ struct process;
 struct spawner *spawner_create(struct error *err) ATTR_NODISCARD;
 
 /*
+ * One that somebody else has made, at the other end of `socket` (SOCK_SEQPACKET), which this takes
+ * over: spawner_run, in namespaces of its own, whose end is the end of all that it has started.
+ * It is attached. Its processes have no pid here (process_pid and on_started say 0); none is of
+ * the foreground, and their stdin, stdout and stderr are pipes or sockets: a file, a folder or a
+ * terminal would lead out of where they are. Destroy it with spawner_destroy, which waits for
+ * nothing.
+ */
+struct spawner *spawner_create_remote(struct ev_loop *loop, int socket);
+
+/*
  * Once, before the first process_start. From here on the death of a spawner is
  * noticed: what it left is killed, and the next start forks it anew. Every child
  * of this program that is younger than the spawner and not one of its own is

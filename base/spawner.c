@@ -35,7 +35,7 @@ static const double sweep_pause_s = 0.05;
 
 static void nest_watch(struct nest *nest)
 {
-	if (nest->pid != 0 && nest->spawner->loop) {
+	if (nest->socket >= 0 && nest->spawner->loop) {
 		ev_io_start(nest->spawner->loop, &nest->io);
 	}
 }
@@ -126,14 +126,19 @@ static void start_sweep(struct spawner *spawner)
 
 /*
  * It was killed: its guards and what they guard have fallen to us, and are to
- * end. The sweep collects its own remains as well.
+ * end. The sweep collects its own remains as well. What a remote one had started
+ * has ended with it.
  */
 static void nest_died(struct nest *nest)
 {
 	struct spawner *spawner = nest->spawner;
 	nest_forget(nest);
 	process_mark_orphans(spawner, nest->kind);
-	start_sweep(spawner);
+	if (spawner->is_remote) {
+		process_orphans_swept(spawner);
+	} else {
+		start_sweep(spawner);
+	}
 }
 
 static void on_nest_message(struct ev_loop *loop, ev_io *io, int events)
@@ -221,7 +226,7 @@ static unsigned long long boot_ticks_now(void)
 	       (unsigned long long)now.tv_nsec * per_second / 1000000000ULL;
 }
 
-struct spawner *spawner_create(struct error *err)
+static struct spawner *create(void)
 {
 	struct spawner *spawner = mem_alloc_zero(sizeof(*spawner));
 	list_init(&spawner->processes);
@@ -232,6 +237,24 @@ struct spawner *spawner_create(struct error *err)
 		*nest = (struct nest){.spawner = spawner, .kind = (enum nest_kind)i, .socket = -1};
 		ev_init(&nest->io, on_nest_message);
 	}
+	return spawner;
+}
+
+struct spawner *spawner_create_remote(struct ev_loop *loop, int socket)
+{
+	struct spawner *spawner = create();
+	struct nest *nest = &spawner->nests[NEST_BACKGROUND];
+	spawner->is_remote = true;
+	spawner->loop = loop;
+	nest->socket = socket;
+	ev_io_set(&nest->io, nest->socket, EV_READ);
+	nest_watch(nest);
+	return spawner;
+}
+
+struct spawner *spawner_create(struct error *err)
+{
+	struct spawner *spawner = create();
 	spawner->start_ticks = boot_ticks_now();
 	/* Without this what a dead spawner leaves would fall to init. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
@@ -266,6 +289,9 @@ static bool nest_end(struct nest *nest)
 {
 	int status = 0;
 	bool has_ended = nest->pid == 0;
+	if (nest->socket >= 0 && nest->spawner->loop) {
+		ev_io_stop(nest->spawner->loop, &nest->io);
+	}
 	fd_close(&nest->socket);
 	for (int ms = 0; ms < END_DEADLINE_MS && !has_ended; ms++) {
 		kill(nest->pid, SIGCONT);
@@ -319,12 +345,12 @@ bool spawner_end(struct spawner *spawner, struct error *err)
 	for (int i = 0; i < NEST_COUNT; i++) {
 		has_strays = !nest_end(&spawner->nests[i]) || has_strays;
 	}
-	if (spawner->loop) {
+	if (spawner->loop && !spawner->is_remote) {
 		ev_timer_stop(spawner->loop, &spawner->sweep);
 		ev_ref(spawner->loop);
 		ev_signal_stop(spawner->loop, &spawner->stopped);
-		spawner->loop = NULL;
 	}
+	spawner->loop = NULL;
 	long long until_ms = clock_now_ms() + LAST_SWEEP_MS;
 	while (has_strays && sweep_once(spawner) > 0 && clock_now_ms() < until_ms) {
 		poll(NULL, 0, LAST_PAUSE_MS);
@@ -388,12 +414,15 @@ bool spawner_send(struct spawner *spawner, const struct guard_request *request,
 	struct nest *nest =
 		&spawner->nests[request->foreground ? NEST_FOREGROUND : NEST_BACKGROUND];
 	int errnum = EPIPE;
-	if (nest->pid != 0) {
+	if (nest->socket >= 0) {
 		errnum = send_patiently(nest->socket, request, fds);
 	}
 	if (errnum == EPIPE || errnum == ECONNRESET) {
-		if (nest->pid != 0) {
+		if (nest->socket >= 0) {
 			nest_died(nest);
+		}
+		if (spawner->is_remote) {
+			return error_set(err, ERROR_UNAVAILABLE, "the process starter has ended");
 		}
 		if (!nest_start(nest, err)) {
 			return false;

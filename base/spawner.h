@@ -27,14 +27,15 @@ enum nest_kind { NEST_BACKGROUND, NEST_FOREGROUND, NEST_COUNT };
 struct nest {
 	struct spawner *spawner;
 	enum nest_kind kind;
-	pid_t pid; // 0: there is none now
-	int socket;
-	ev_io io; // struct guard_loss, and its death: nobody else holds the other end
+	pid_t pid;  // 0: there is none now, or it is remote
+	int socket; // -1: there is none now
+	ev_io io;   // struct guard_loss, and its death: nobody else holds the other end
 	int stops;
 };
 
 struct spawner {
 	struct ev_loop *loop; // NULL until attached
+	bool is_remote;       // spawner_create_remote
 	struct nest nests[NEST_COUNT];
 	struct list processes; // of struct process
 	uint64_t last_id;

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/cell/cell.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/io.h"
+#include "base/list.h"
+#include "base/text.h"
+#include "providers/local/cell/inside.h"
+#include "providers/local/cell/wire.h"
+
+struct showing {
+	struct list link; // cell.showings, in the order in which the cell answers
+	cell_shown *done;
+	void *data;
+};
+
+struct cell {
+	struct ev_loop *loop;
+	const struct cell_listener *listener;
+	void *data;
+	struct process *process; // the cell's keeper, or NULL
+	struct spawner *spawner; // the one inside
+	ev_io control;
+	ev_timer deadline; // of the start
+	bool is_ready;
+	bool has_ended;       // on_ended was raised
+	struct list showings; // of struct showing
+};
+
+static void raise_ended(struct cell *cell, const struct error *err)
+{
+	if (cell->has_ended) {
+		return;
+	}
+	cell->has_ended = true;
+	ev_timer_stop(cell->loop, &cell->deadline);
+	cell->listener->on_ended(cell->data, err);
+}
+
+/* ---- what the cell says ---- */
+
+static void take_answer(struct cell *cell, const struct cell_answer *answer)
+{
+	struct error err;
+	const char *reason = answer->is_unavailable ? "CELL_UNAVAILABLE" : NULL;
+	bool is_done = answer->code == ERROR_NONE ||
+	               error_set_reason(&err, answer->code, reason, "%s", answer->text);
+	if (!cell->is_ready) {
+		cell->is_ready = is_done;
+		ev_timer_stop(cell->loop, &cell->deadline);
+		if (is_done) {
+			cell->listener->on_ready(cell->data);
+		} else {
+			raise_ended(cell, &err);
+		}
+		return;
+	}
+	if (list_is_empty(&cell->showings)) {
+		return;
+	}
+	struct showing *showing = LIST_FIRST(&cell->showings, struct showing, link);
+	struct showing told = *showing;
+	list_remove(&showing->link);
+	free(showing);
+	told.done(told.data, is_done ? NULL : &err);
+}
+
+/* All in it has ended, or does so now. */
+static void lose(struct cell *cell)
+{
+	struct error err;
+	error_set(&err, ERROR_UNAVAILABLE, "the cell has ended%s",
+		cell->is_ready ? "" : " before it was ready");
+	io_close(cell->loop, &cell->control);
+	raise_ended(cell, &err);
+}
+
+static void on_control(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct cell *cell = CONTAINER_OF(io, struct cell, control);
+	static struct cell_answer answer; // too large for a stack that many share
+	ssize_t size = recv(io->fd, &answer, sizeof(answer), MSG_DONTWAIT);
+	if (size < 0 && io_is_transient(errno)) {
+		return;
+	}
+	if (size == (ssize_t)sizeof(answer)) {
+		answer.text[sizeof(answer.text) - 1] = '\0';
+		take_answer(cell, &answer);
+	} else {
+		lose(cell);
+	}
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct cell *cell = CONTAINER_OF(timer, struct cell, deadline);
+	struct error err;
+	error_set(&err, ERROR_TIMEOUT, "confining an agent: the cell was not ready within %d s",
+		CELL_START_MAX_MS / 1000);
+	raise_ended(cell, &err);
+}
+
+/* ---- its process ---- */
+
+static void on_started(void *data, pid_t pid)
+{
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	struct error why = *err;
+	error_prefix(&why, "confining an agent");
+	raise_ended(data, &why);
+}
+
+static void on_exited(void *data, struct process_status status)
+{
+	/* What it said last is read first: the control's end tells. */
+}
+
+static void on_emptied(void *data)
+{
+}
+
+static const struct process_listener process_listener = {
+	.on_started = on_started,
+	.on_failed = on_failed,
+	.on_exited = on_exited,
+	.on_emptied = on_emptied,
+};
+
+/* ---- making one ---- */
+
+static bool send_plan(int control, int plan_fd, int spawner_fd, struct error *err)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int) * CELL_FDS)];
+	} space = {0};
+	const int fds[CELL_FDS] = {[CELL_FD_PLAN] = plan_fd, [CELL_FD_SPAWNER] = spawner_fd};
+	char byte = 0;
+	struct iovec part = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &space,
+		.msg_controllen = sizeof(space)};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(head), fds, sizeof(fds));
+	if (sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "confining an agent: asking for a cell");
+	}
+	return true;
+}
+
+static bool start(
+	struct cell *cell, struct spawner *outer, const struct cell_plan *plan, struct error *err)
+{
+	static const char *const argv[] = {CELL_PROGRAM, CELL_ARGUMENT, NULL};
+	static const char *const env[] = {NULL};
+	int control[2] = {-1, -1};
+	int inner[2] = {-1, -1};
+	ATTR_CLEANUP(fd_cleanup) int plan_fd = cell_plan_pack(plan, err);
+	if (plan_fd < 0) {
+		return false;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) != 0 ||
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, inner) != 0) {
+		int errnum = errno;
+		fd_close(&control[0]);
+		fd_close(&control[1]);
+		return error_set_errno(err, errnum, "confining an agent: making a socket");
+	}
+	ATTR_CLEANUP(fd_cleanup) int their_control = control[1];
+	ATTR_CLEANUP(fd_cleanup) int their_inner = inner[1];
+	ev_io_set(&cell->control, control[0], EV_READ);
+	ev_io_start(cell->loop, &cell->control);
+	cell->spawner = spawner_create_remote(cell->loop, inner[0]);
+	const struct process_spec spec = {.argv = argv,
+		.env = env,
+		.cwd = "/",
+		.in = their_control,
+		.out = -1,
+		.err = -1,
+		.is_grouped = true};
+	if (!send_plan(control[0], plan_fd, their_inner, err)) {
+		return false;
+	}
+	cell->process = process_start(outer, &spec, &process_listener, cell, err);
+	return cell->process != NULL;
+}
+
+struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const struct cell_plan *plan,
+	const struct cell_listener *listener, void *data, struct error *err)
+{
+	struct cell *cell = mem_alloc_zero(sizeof(*cell));
+	cell->loop = loop;
+	cell->listener = listener;
+	cell->data = data;
+	list_init(&cell->showings);
+	ev_io_init(&cell->control, on_control, -1, EV_READ);
+	ev_timer_init(&cell->deadline, on_deadline, (double)CELL_START_MAX_MS / 1000., 0.);
+	if (!start(cell, outer, plan, err)) {
+		cell_destroy(cell);
+		return NULL;
+	}
+	ev_timer_start(loop, &cell->deadline);
+	return cell;
+}
+
+struct spawner *cell_spawner(const struct cell *cell)
+{
+	assert(cell->is_ready);
+	return cell->spawner;
+}
+
+bool cell_show(struct cell *cell, const char *path, cell_shown *done, void *data, struct error *err)
+{
+	struct cell_order order;
+	assert(cell->is_ready && path[0] == '/');
+	if (!text_whole(order.path, sizeof(order.path), "%s", path)) {
+		return error_set(err, ERROR_LIMIT, "%s: the path is too long", path);
+	}
+	size_t size = strlen(order.path) + 1;
+	int fd = cell->control.fd;
+	if (fd < 0 || send(fd, &order, size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)size) {
+		int errnum = fd < 0 ? EPIPE : errno;
+		return error_set_errno(err, errnum, "asking the cell to show %s", path);
+	}
+	struct showing *showing = mem_alloc_zero(sizeof(*showing));
+	showing->done = done;
+	showing->data = data;
+	list_append(&cell->showings, &showing->link);
+	return true;
+}
+
+void cell_destroy(struct cell *cell)
+{
+	if (!cell) {
+		return;
+	}
+	LIST_FOR_EACH(showing, &cell->showings, struct showing, link) {
+		list_remove(&showing->link);
+		free(showing);
+	}
+	ev_timer_stop(cell->loop, &cell->deadline);
+	if (cell->control.fd >= 0) {
+		io_close(cell->loop, &cell->control);
+	}
+	spawner_destroy(cell->spawner);
+	process_destroy(cell->process);
+	free(cell);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_LOCAL_CELL_CELL_H
+#define PROVIDERS_LOCAL_CELL_CELL_H
+
+#include <ev.h>
+
+#include "base/attr.h"
+#include "base/process.h"
+#include "providers/local/cell/plan.h"
+
+/*
+ * A cell: a confined environment for processes of this machine, made without root. It knows what
+ * the kernel can confine and how; it knows nothing of workspaces, agents or profiles. Who makes one
+ * says what it shows (struct cell_plan) and starts processes in it through cell_spawner, as with
+ * any spawner. Loop thread only; nothing is raised before a call returns.
+ *
+ * In a cell are namespaces of its own for users, mounts, processes, System V IPC and the host's
+ * name, and for the network unless the plan has that. Its root is this machine's, read-only; /proc,
+ * /dev, /tmp, /var/tmp, /dev/shm, /run, /home and /root are its own, as are passwd and group.
+ * Folders that contain a socket of this machine's when the cell is made are empty in it.
+ */
+struct cell;
+
+struct cell_listener {
+	void (*on_ready)(void *data);
+	/*
+	 * Once: it could not be made (CELL_UNAVAILABLE where this machine does not let us; the text
+	 * says what to do), or all in it has ended. Destroy it here or later; before on_ready
+	 * nothing was started in it.
+	 */
+	void (*on_ended)(void *data, const struct error *err);
+};
+
+enum { CELL_START_MAX_MS = 10000 };
+
+/* The spawner is this machine's. The plan is borrowed until this returns. */
+struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const struct cell_plan *plan,
+	const struct cell_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
+
+/* For process_start, from on_ready on. */
+struct spawner *cell_spawner(const struct cell *cell);
+
+/*
+ * Shows a folder of this machine at its own path, writable, to all in the cell, from on_ready on.
+ * Raises done once, in the order of the calls, unless the cell ends or is destroyed before.
+ */
+typedef void cell_shown(void *data, const struct error *err);
+bool cell_show(struct cell *cell, const char *path, cell_shown *done, void *data,
+	struct error *err) ATTR_NODISCARD;
+
+/* Ends all in it. Its processes are destroyed before. NULL is fine. */
+void cell_destroy(struct cell *cell);
+
+#endif

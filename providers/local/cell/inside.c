@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/cell/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <linux/memfd.h>
+#include <linux/mount.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/guard.h"
+#include "base/libc.h"
+#include "base/spawner.h"
+#include "base/text.h"
+#include "providers/local/cell/kernel.h"
+#include "providers/local/cell/limits.h"
+#include "providers/local/cell/mounts.h"
+#include "providers/local/cell/plan.h"
+#include "providers/local/cell/probe.h"
+#include "providers/local/cell/wire.h"
+
+/* Where descriptors are from the sealed program on. */
+enum { AT_CONTROL = 0, AT_PLAN = 3, AT_SPAWNER, AT_REST };
+
+enum { SOCKETS_TABLE_MAX = 16 << 20, STOPS_MAX = 50 };
+
+#define SEALED_ARGUMENT "--acp-broker-cell-sealed"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+static void answer(const struct error *err)
+{
+	static struct cell_answer message;
+	message = (struct cell_answer){.code = err ? err->code : ERROR_NONE};
+	if (err) {
+		message.is_unavailable = error_has_reason(err, "CELL_UNAVAILABLE");
+		memcpy(message.text, err->text, sizeof(message.text));
+	}
+	while (send(AT_CONTROL, &message, sizeof(message), MSG_NOSIGNAL) < 0 && errno == EINTR) {
+	}
+}
+
+static void end_with(const struct error *err) ATTR_NORETURN;
+static void end_with(const struct error *err)
+{
+	answer(err);
+	_exit(1);
+}
+
+static void explain(enum probe_step step, int errnum) ATTR_NORETURN;
+static void explain(enum probe_step step, int errnum)
+{
+	struct error err;
+	struct probe_facts facts;
+	probe_read(&facts);
+	probe_explain(&err, step, errnum, &facts);
+	end_with(&err);
+}
+
+/* ---- the program's own copy ---- */
+
+/* The broker's first packet; its descriptors go where the sealed program looks for them. */
+static bool take_descriptors(void)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int) * CELL_FDS)];
+	} control;
+	char byte;
+	int fds[CELL_FDS];
+	struct iovec part = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	ssize_t size = recvmsg(AT_CONTROL, &message, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *head = size == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+		head->cmsg_len != CMSG_LEN(sizeof(fds))) {
+		return false;
+	}
+	memcpy(fds, CMSG_DATA(head), sizeof(fds));
+	for (int i = 0; i < CELL_FDS; i++) {
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, AT_REST);
+	}
+	return dup2(fds[CELL_FD_PLAN], AT_PLAN) == AT_PLAN &&
+	       dup2(fds[CELL_FD_SPAWNER], AT_SPAWNER) == AT_SPAWNER;
+}
+
+/* This program in a memory file that nobody can change. */
+static int seal_program(struct error *err)
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup) int own = open(CELL_PROGRAM, O_RDONLY | O_CLOEXEC);
+	int fd = memfd_create(GUARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	if (fd < 0 && errno == EINVAL) {
+		fd = memfd_create(GUARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING); // before Linux 6.3
+	}
+	bool is_copied = own >= 0 && fd >= 0 && fstat(own, &status) == 0;
+	off_t left = is_copied ? status.st_size : 0;
+	while (is_copied && left > 0) {
+		ssize_t count = sendfile(fd, own, NULL, (size_t)left);
+		is_copied = count > 0;
+		left -= is_copied ? count : 0;
+	}
+	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	if (!is_copied || fcntl(fd, F_ADD_SEALS, seals) != 0) {
+		int errnum = errno;
+		error_set_errno(err, errnum, "confining an agent: copying the broker's program");
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+/* Only root is somebody else than the plan's user. */
+static bool become_user(const struct cell_plan *plan, struct error *err)
+{
+	if (plan->uid == 0 || plan->gid == 0) {
+		return error_set(err, ERROR_DENIED,
+			"confining an agent: nothing that runs as root is confined; let an "
+			"ordinary "
+			"user own the workspace");
+	}
+	if (geteuid() == 0 &&
+		(setgroups(1, &plan->gid) != 0 || setresgid(plan->gid, plan->gid, plan->gid) != 0 ||
+			setresuid(plan->uid, plan->uid, plan->uid) != 0)) {
+		int errnum = errno;
+		return error_set_errno(
+			err, errnum, "confining an agent: becoming user %u", (unsigned)plan->uid);
+	}
+	return (getuid() == plan->uid && geteuid() == plan->uid && getegid() == plan->gid) ||
+	       error_set(err, ERROR_DENIED,
+		       "confining an agent: the broker is user %u and cannot become user %u",
+		       (unsigned)geteuid(), (unsigned)plan->uid);
+}
+
+static void run_sealing(void) ATTR_NORETURN;
+static void run_sealing(void)
+{
+	struct error err;
+	struct cell_read_plan read;
+	char name[] = GUARD_NAME, argument[] = SEALED_ARGUMENT;
+	char *const argv[] = {name, argument, NULL};
+	char *const env[] = {NULL};
+	pid_t guard = getppid();
+	if (!take_descriptors()) {
+		_exit(1); // the broker is gone
+	}
+	int fd = cell_plan_unpack(&read, AT_PLAN, &err) ? seal_program(&err) : -1;
+	if (fd < 0 || !become_user(&read.plan, &err)) {
+		end_with(&err);
+	}
+	/* It is lost with another user. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != guard) {
+		_exit(1);
+	}
+	syscall(SYS_execveat, fd, "", argv, env, AT_EMPTY_PATH);
+	int errnum = errno;
+	error_set_errno(&err, errnum, "confining an agent: executing the broker's program");
+	end_with(&err);
+}
+
+/* ---- namespaces ---- */
+
+static bool write_text(const char *path, const char *text)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+static bool name_user(const struct cell_plan *plan)
+{
+	char users[64];
+	char groups[64];
+	text_whole(users, sizeof(users), "%u %u 1", (unsigned)plan->uid, (unsigned)plan->uid);
+	text_whole(groups, sizeof(groups), "%u %u 1", (unsigned)plan->gid, (unsigned)plan->gid);
+	return write_text("/proc/self/setgroups", "deny") &&
+	       write_text("/proc/self/uid_map", users) && write_text("/proc/self/gid_map", groups);
+}
+
+static void make_namespaces(const struct cell_plan *plan)
+{
+	int others = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+	others |= plan->has_network ? 0 : CLONE_NEWNET;
+	if (unshare(CLONE_NEWUSER) != 0) {
+		explain(PROBE_NAMESPACES, errno);
+	}
+	if (!name_user(plan)) {
+		explain(PROBE_IDENTITY, errno);
+	}
+	if (unshare(others) != 0) {
+		explain(PROBE_NAMESPACES, errno);
+	}
+}
+
+/* What a machine may forbid is tried before anything depends on it. */
+static void probe_mounts(void)
+{
+	const struct kernel_change change = {.set = MOUNT_ATTR_RDONLY};
+	struct error err;
+	ATTR_CLEANUP(fd_cleanup) int tmpfs = kernel_new_tmpfs("0700", 0, &err);
+	if (tmpfs < 0 || !kernel_change(tmpfs, &change, &err)) {
+		explain(PROBE_MOUNTS, errno);
+	}
+	ATTR_CLEANUP(fd_cleanup) int proc = kernel_new_proc(&err);
+	if (proc < 0) {
+		explain(PROBE_PROC, errno);
+	}
+}
+
+/* ---- the spawner ---- */
+
+static void run_spawner(int root_fd, const struct cell_plan *plan, int status_fd) ATTR_NORETURN;
+static void run_spawner(int root_fd, const struct cell_plan *plan, int status_fd)
+{
+	struct error err = {.code = ERROR_NONE};
+	if (!mounts_enter(root_fd, plan, &err) || !limits_apply(&err)) {
+		(void)!write(status_fd, &err, sizeof(err));
+		_exit(1);
+	}
+	/* Only what is executed may be looked at by others in the cell. */
+	prctl(PR_SET_DUMPABLE, 0);
+	spawner_run(AT_SPAWNER, NEST_BACKGROUND); // closes all but its socket
+}
+
+/* Returns its number. */
+static pid_t start_spawner(int root_fd, const struct cell_plan *plan)
+{
+	struct error err;
+	int status[2];
+	if (!fd_pipe(status, &err)) {
+		end_with(&err);
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		run_spawner(root_fd, plan, status[1]);
+	}
+	int errnum = errno;
+	fd_close(&status[1]);
+	if (pid < 0) {
+		error_set_errno(&err, errnum, "confining an agent: forking the process starter");
+		end_with(&err);
+	}
+	if (read(status[0], &err, sizeof(err)) == (ssize_t)sizeof(err)) {
+		error_prefix(&err, "confining an agent");
+		end_with(&err);
+	}
+	fd_close(&status[0]);
+	return pid;
+}
+
+/* ---- the first process ---- */
+
+struct first {
+	int root_fd;
+	int signal_fd;
+	pid_t spawner;
+	int stops;
+};
+
+/* The end of the spawner is the end of the cell. Whoever stops it is as wrong here as outside. */
+static void reap(struct first *first)
+{
+	struct signalfd_siginfo info;
+	while (read(first->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+	}
+	int status;
+	pid_t pid;
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (pid != first->spawner) {
+			continue;
+		}
+		if (!WIFSTOPPED(status) || ++first->stops > STOPS_MAX) {
+			_exit(0);
+		}
+		kill(pid, SIGCONT);
+	}
+}
+
+static void obey(const struct first *first)
+{
+	struct cell_order order;
+	struct error err;
+	ssize_t size = recv(AT_CONTROL, &order, sizeof(order), MSG_DONTWAIT);
+	if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (size <= 0 || memchr(order.path, '\0', (size_t)size) == NULL) {
+		_exit(0); // the broker has ended, or lets go of the cell
+	}
+	answer(mounts_show(first->root_fd, order.path, &err) ? NULL : &err);
+}
+
+static void run_first(const struct cell_plan *plan, struct span sockets) ATTR_NORETURN;
+static void run_first(const struct cell_plan *plan, struct span sockets)
+{
+	struct error err;
+	struct first first = {.root_fd = -1};
+	sigset_t children;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_DUMPABLE, 0);
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	first.signal_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (!plan->has_network && !limits_open_loopback(&err)) {
+		end_with(&err);
+	}
+	probe_mounts();
+	first.root_fd = mounts_build(plan, sockets, &err);
+	if (first.root_fd < 0) {
+		error_prefix(&err, "confining an agent");
+		end_with(&err);
+	}
+	first.spawner = start_spawner(first.root_fd, plan);
+	libc_close_range(AT_SPAWNER, AT_SPAWNER, 0);
+	answer(NULL);
+	while (true) {
+		struct pollfd polls[] = {
+			{.fd = first.signal_fd, .events = POLLIN},
+			{.fd = AT_CONTROL, .events = POLLIN},
+		};
+		reap(&first);
+		if (poll(polls, ARRAY_LENGTH(polls), -1) > 0 && polls[1].revents) {
+			obey(&first);
+		}
+	}
+}
+
+/* ---- the keeper ---- */
+
+static bool read_sockets(struct buf *table, struct error *err)
+{
+	ssize_t count = 1;
+	ATTR_CLEANUP(fd_cleanup) int fd = open("/proc/net/unix", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && count > 0) {
+		char *at = buf_reserve(table, 65536, err);
+		count = at ? read(fd, at, 65536) : -1;
+		if (!at) {
+			return false;
+		}
+		buf_commit(table, count > 0 ? (size_t)count : 0);
+	}
+	return (fd >= 0 && count == 0) ||
+	       error_set(err, ERROR_SYSTEM,
+		       "confining an agent: /proc/net/unix, which names this machine's sockets, "
+		       "cannot be read");
+}
+
+static void run_keeper(void) ATTR_NORETURN;
+static void run_keeper(void)
+{
+	struct error err;
+	struct cell_read_plan read;
+	struct buf sockets;
+	sigset_t all;
+	buf_init(&sockets, SOCKETS_TABLE_MAX);
+	if (!cell_plan_unpack(&read, AT_PLAN, &err) || !read_sockets(&sockets, &err) ||
+		!limits_prepare(&err)) {
+		end_with(&err);
+	}
+	libc_close_range(AT_PLAN, AT_PLAN, 0);
+	libc_close_range(AT_REST, INT_MAX, 0);
+	make_namespaces(&read.plan);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		run_first(&read.plan, buf_span(&sockets));
+	}
+	if (pid < 0) {
+		explain(PROBE_NAMESPACES, errno);
+	}
+	libc_close_range(0, INT_MAX, 0);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+	_exit(0);
+}
+
+/* ---- main ---- */
+
+bool cell_is_asked(int argc, char *const *argv)
+{
+	return argc == 2 &&
+	       (strcmp(argv[1], CELL_ARGUMENT) == 0 || strcmp(argv[1], SEALED_ARGUMENT) == 0);
+}
+
+void cell_run(char *const *argv)
+{
+	struct stat status;
+	prctl(PR_SET_NAME, GUARD_NAME);
+	if (fstat(AT_CONTROL, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+		_exit(1); // somebody else than the broker has started it
+	}
+	if (strcmp(argv[1], SEALED_ARGUMENT) == 0) {
+		run_keeper();
+	}
+	run_sealing();
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/cell/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "providers/local/cell/kernel.h"
+#include "providers/local/cell/sockets.h"
+
+static const struct kernel_change plain = {.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
+static const struct kernel_change read_only = {
+	.set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, .is_deep = true};
+static const struct kernel_change writable = {
+	.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, .clear = MOUNT_ATTR_RDONLY, .is_deep = true};
+
+/* Folders that every cell has for itself. */
+static const struct {
+	const char *path;
+	const char *mode;
+	bool is_writable;
+} own_folders[] = {
+	{"/tmp", "1777", true},
+	{"/var/tmp", "1777", true},
+	{"/run", "0755", true},
+	{"/var/run", "0755", true}, // where it is no link to the one above
+	{"/home", "0755", false},
+	{"/root", "0755", false},
+};
+
+/* ---- places ---- */
+
+static bool make_name(int folder, const char *name, bool is_folder)
+{
+	if (is_folder) {
+		return mkdirat(folder, name, 0755) == 0 || errno == EEXIST;
+	}
+	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	bool made = fd >= 0 || errno == EEXIST;
+	fd_close(&fd);
+	return made;
+}
+
+/*
+ * Something to mount on, made where it is missing: that is possible only below what the cell has
+ * for itself. -1 with errno.
+ */
+static int open_place(int root_fd, const char *path, bool is_folder, bool follows_links)
+{
+	char part[PATH_MAX];
+	size_t len = strlen(path);
+	int fd = kernel_open_in(root_fd, path, O_PATH, follows_links);
+	if (fd >= 0 || errno != ENOENT || len >= sizeof(part)) {
+		return fd;
+	}
+	for (size_t end = 1; end <= len; end++) {
+		if (path[end] != '/' && path[end] != '\0') {
+			continue;
+		}
+		text_whole(part, sizeof(part), "%.*s", (int)end, path);
+		fd_close(&fd);
+		fd = kernel_open_in(root_fd, part, O_PATH, follows_links);
+		if (fd >= 0) {
+			continue;
+		}
+		char *name = strrchr(part, '/');
+		*name = '\0';
+		ATTR_CLEANUP(fd_cleanup)
+		int above = kernel_open_in(
+			root_fd, part[0] ? part : "/", O_RDONLY | O_DIRECTORY, follows_links);
+		if (above < 0 || !make_name(above, name + 1, is_folder || path[end] == '/')) {
+			return -1;
+		}
+		*name = '/';
+		fd = kernel_open_in(root_fd, part, O_PATH, follows_links);
+		if (fd < 0) {
+			return -1;
+		}
+	}
+	return fd;
+}
+
+static bool put_at(int root_fd, int mount_fd, const char *path, struct error *err)
+{
+	struct stat status;
+	if (fstat(mount_fd, &status) != 0) {
+		return error_set_errno(err, errno, "showing %s", path);
+	}
+	ATTR_CLEANUP(fd_cleanup)
+	int place = open_place(root_fd, path, S_ISDIR(status.st_mode), true);
+	if (place < 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making %s in the cell", path);
+	}
+	return kernel_attach(mount_fd, place, err) || error_prefix(err, "%s in the cell", path);
+}
+
+/* A folder in memory at a path. */
+static bool put_tmpfs(int root_fd, const char *path, const char *mode, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_new_tmpfs(mode, plain.set, err);
+	return fd >= 0 && put_at(root_fd, fd, path, err);
+}
+
+static bool is_there(int root_fd, const char *path)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_open_in(root_fd, path, O_PATH, true);
+	return fd >= 0;
+}
+
+/* ---- what every cell has for itself ---- */
+
+static bool is_link(int root_fd, const char *path)
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_open_in(root_fd, path, O_PATH | O_NOFOLLOW, true);
+	return fd >= 0 && fstat(fd, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+static bool put_own_folders(int root_fd, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(own_folders); i++) {
+		const char *path = own_folders[i].path;
+		if (is_there(root_fd, path) && !is_link(root_fd, path) &&
+			!put_tmpfs(root_fd, path, own_folders[i].mode, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The home, and where it really lies if its name leads through a link. */
+static bool put_home(int root_fd, const struct cell_plan *plan, struct error *err)
+{
+	char real[PATH_MAX];
+	if (realpath(plan->home, real) && strcmp(real, plan->home) != 0 &&
+		!put_tmpfs(root_fd, real, "0700", err)) {
+		return false;
+	}
+	return put_tmpfs(root_fd, plan->home, "0700", err);
+}
+
+static bool put_proc(int root_fd, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_new_proc(err);
+	return fd >= 0 && put_at(root_fd, fd, "/proc", err);
+}
+
+static bool put_devices(int root_fd, struct error *err)
+{
+	static const char *const nodes[] = {
+		"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
+	const struct kernel_change node = {.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
+	for (size_t i = 0; i < ARRAY_LENGTH(nodes); i++) {
+		ATTR_CLEANUP(fd_cleanup)
+		int fd = kernel_copy_mounts(AT_FDCWD, nodes[i], true, err);
+		if (fd < 0 || !kernel_change(fd, &node, err) ||
+			!put_at(root_fd, fd, nodes[i], err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool put_dev_links(int dev_fd, struct error *err)
+{
+	static const char *const links[][2] = {{"/proc/self/fd", "fd"},
+		{"/proc/self/fd/0", "stdin"}, {"/proc/self/fd/1", "stdout"},
+		{"/proc/self/fd/2", "stderr"}, {"pts/ptmx", "ptmx"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(links); i++) {
+		if (symlinkat(links[i][0], dev_fd, links[i][1]) != 0) {
+			return error_set_errno(err, errno, "making /dev/%s", links[i][1]);
+		}
+	}
+	return true;
+}
+
+static bool put_dev(int root_fd, int *out_dev, struct error *err)
+{
+	*out_dev = kernel_new_tmpfs("0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	if (*out_dev < 0 || !put_at(root_fd, *out_dev, "/dev", err) || !put_devices(root_fd, err) ||
+		!put_dev_links(*out_dev, err)) {
+		return false;
+	}
+	ATTR_CLEANUP(fd_cleanup) int pts = kernel_new_devpts(err);
+	return pts >= 0 && put_at(root_fd, pts, "/dev/pts", err) &&
+	       put_tmpfs(root_fd, "/dev/shm", "1777", err);
+}
+
+/* ---- files of ours ---- */
+
+/* A file with this content in the place of one that is there; it cannot be changed. */
+static bool put_file(
+	int root_fd, int dev_fd, const char *path, struct span content, struct error *err)
+{
+	static const char name[] = ".file"; // for a moment
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(dev_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	if (fd < 0 || !fd_write_all(fd, content, err)) {
+		return error_set(err, ERROR_SYSTEM, "making %s for the cell", path);
+	}
+	ATTR_CLEANUP(fd_cleanup) int mount_fd = kernel_copy_mounts(dev_fd, name, false, err);
+	bool is_put = mount_fd >= 0 && kernel_change(mount_fd, &read_only, err) &&
+	              put_at(root_fd, mount_fd, path, err);
+	unlinkat(dev_fd, name, 0); // what is mounted keeps it
+	return is_put;
+}
+
+/* ssh(1) and others refuse to work for a user that has no name. */
+static bool put_users(int root_fd, int dev_fd, const struct cell_plan *plan, struct error *err)
+{
+	struct buf text;
+	buf_init(&text, 3 * PATH_MAX);
+	bool is_put = buf_append_format(&text, err,
+			      "root:x:0:0:root:/root:/usr/sbin/nologin\n"
+			      "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+			      "%s:x:%u:%u::%s:/bin/sh\n",
+			      plan->user, (unsigned)plan->uid, (unsigned)plan->gid, plan->home) &&
+	              put_file(root_fd, dev_fd, "/etc/passwd", buf_span(&text), err);
+	buf_clear(&text);
+	is_put = is_put &&
+	         buf_append_format(&text, err, "root:x:0:\nnogroup:x:65534:\n%s:x:%u:\n",
+			 plan->user, (unsigned)plan->gid) &&
+	         put_file(root_fd, dev_fd, "/etc/group", buf_span(&text), err);
+	buf_finish(&text);
+	return is_put;
+}
+
+/* It may lie in /run, which is the cell's own: names would not be found any more. */
+static bool put_resolver(int root_fd, int dev_fd, struct error *err)
+{
+	char real[PATH_MAX];
+	char content[16384];
+	ATTR_CLEANUP(fd_cleanup) int fd = open("/etc/resolv.conf", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || is_there(root_fd, "/etc/resolv.conf") ||
+		!realpath("/etc/resolv.conf", real)) {
+		return true;
+	}
+	ssize_t count = read(fd, content, sizeof(content));
+	return count < 0 ||
+	       put_file(root_fd, dev_fd, real, (struct span){content, (size_t)count}, err);
+}
+
+/* ---- what the plan says ---- */
+
+static bool put_hidden(int root_fd, const char *path, struct error *err)
+{
+	if (put_tmpfs(root_fd, path, "0755", err)) {
+		return true;
+	}
+	/* What is not there, and cannot be made there, is hidden. */
+	return !is_there(root_fd, path);
+}
+
+static bool put_binding(int root_fd, const struct cell_entry *entry, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = kernel_copy_mounts(AT_FDCWD, entry->path, true, err);
+	if (fd < 0) {
+		return entry->rule == CELL_READ && (errno == ENOENT || errno == EACCES);
+	}
+	return kernel_change(fd, entry->rule == CELL_WRITE ? &writable : &read_only, err) &&
+	       put_at(root_fd, fd, entry->path, err);
+}
+
+static bool put_entries(int root_fd, const struct cell_plan *plan, struct error *err)
+{
+	for (size_t i = 0; i < plan->entry_count; i++) {
+		const struct cell_entry *entry = &plan->entries[i];
+		if (!(entry->rule == CELL_HIDE ? put_hidden(root_fd, entry->path, err)
+					       : put_binding(root_fd, entry, err))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- sockets ---- */
+
+struct hiding {
+	int root_fd;
+	int dev_fd;
+	const struct cell_plan *plan;
+	struct error *err;
+};
+
+static bool is_above(const char *folder, const char *path)
+{
+	size_t len = strlen(folder);
+	return strncmp(folder, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
+/* Whether a cell could not do without what lies there. */
+static bool is_needed(const struct cell_plan *plan, const char *folder)
+{
+	static const char *const needed[] = {"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32",
+		"/lib64", "/libx32", "/mnt", "/media", "/opt", "/proc", "/sbin", "/srv", "/sys",
+		"/usr/bin", "/usr/lib", "/usr/local/bin", "/usr/sbin", "/var/lib"};
+	bool is = is_above(folder, plan->home);
+	for (size_t i = 0; i < ARRAY_LENGTH(needed); i++) {
+		is = is || is_above(folder, needed[i]);
+	}
+	for (size_t i = 0; i < plan->entry_count; i++) {
+		is = is || is_above(folder, plan->entries[i].path);
+	}
+	return is;
+}
+
+/* Its folder is hidden; where others need what lies there, it alone. */
+static bool hide_socket(void *data, const char *path)
+{
+	const struct hiding *hiding = data;
+	struct stat status;
+	char folder[PATH_MAX];
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_open_in(hiding->root_fd, path, O_PATH, true);
+	if (fd < 0 || fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+		return true;
+	}
+	text_whole(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+	if (folder[0] && !is_needed(hiding->plan, folder)) {
+		return put_tmpfs(hiding->root_fd, folder, "0555", hiding->err);
+	}
+	return put_file(hiding->root_fd, hiding->dev_fd, path, (struct span){"", 0}, hiding->err);
+}
+
+/* ---- the two namespaces ---- */
+
+static int copy_machine(struct error *err)
+{
+	const struct kernel_change apart = {.propagation = MS_PRIVATE, .is_deep = true};
+	ATTR_CLEANUP(fd_cleanup) int host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (host < 0 || !kernel_change(host, &apart, err)) {
+		return -1;
+	}
+	int root = kernel_copy_mounts(AT_FDCWD, "/", false, err);
+	if (root >= 0 &&
+		(!kernel_change(root, &read_only, err) || !kernel_attach(root, host, err))) {
+		fd_close(&root);
+	}
+	return root;
+}
+
+int mounts_build(const struct cell_plan *plan, struct span sockets, struct error *err)
+{
+	const struct kernel_change shared = {.propagation = MS_SHARED, .is_deep = true};
+	ATTR_CLEANUP(fd_cleanup) int dev = -1;
+	mode_t before = umask(0);
+	int root = copy_machine(err);
+	struct hiding hiding = {.root_fd = root, .plan = plan, .err = err};
+	bool is_built = root >= 0 && put_own_folders(root, err) && put_proc(root, err) &&
+	                put_dev(root, &dev, err) && put_home(root, plan, err) &&
+	                put_entries(root, plan, err) && put_users(root, dev, plan, err) &&
+	                put_resolver(root, dev, err);
+	hiding.dev_fd = dev;
+	is_built = is_built && sockets_for_each(sockets, hide_socket, &hiding) &&
+	           kernel_change(root, &shared, err);
+	if (!is_built) {
+		fd_close(&root);
+	}
+	umask(before);
+	return root;
+}
+
+bool mounts_show(int root_fd, const char *path, struct error *err)
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_copy_mounts(AT_FDCWD, path, false, err);
+	if (fd < 0 || !kernel_change(fd, &writable, err)) {
+		return false;
+	}
+	if (fstat(fd, &status) != 0 || !S_ISDIR(status.st_mode)) {
+		return error_set(
+			err, ERROR_DENIED, "showing %s in the cell: it is no folder", path);
+	}
+	ATTR_CLEANUP(fd_cleanup) int place = open_place(root_fd, path, true, false);
+	if (place < 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making %s in the cell", path);
+	}
+	return kernel_attach(fd, place, err);
+}
+
+static bool close_folder(const char *path, struct error *err)
+{
+	const struct kernel_change closed = {.set = MOUNT_ATTR_RDONLY};
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 || kernel_change(fd, &closed, err) ||
+	       error_prefix(err, "%s in the cell", path);
+}
+
+/* The first process still makes folders to mount on there; nobody else may. */
+static bool close_folders(const struct cell_plan *plan, struct error *err)
+{
+	bool is_closed = close_folder("/dev", err);
+	for (size_t i = 0; i < ARRAY_LENGTH(own_folders) && is_closed; i++) {
+		is_closed = own_folders[i].is_writable ||
+		            strcmp(own_folders[i].path, plan->home) == 0 ||
+		            close_folder(own_folders[i].path, err);
+	}
+	for (size_t i = 0; i < plan->entry_count && is_closed; i++) {
+		is_closed = plan->entries[i].rule != CELL_HIDE ||
+		            close_folder(plan->entries[i].path, err);
+	}
+	return is_closed;
+}
+
+bool mounts_enter(int root_fd, const struct cell_plan *plan, struct error *err)
+{
+	const struct kernel_change slave = {.propagation = MS_SLAVE, .is_deep = true};
+	/* The current folder is the one thing besides the root that goes along by itself. */
+	if (fchdir(root_fd) != 0 || unshare(CLONE_NEWNS) != 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making a mount namespace");
+	}
+	ATTR_CLEANUP(fd_cleanup) int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return here >= 0 && kernel_change(here, &slave, err) && kernel_enter_root(err) &&
+	       close_folders(plan, err);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_LOCAL_CELL_PLAN_H
+#define PROVIDERS_LOCAL_CELL_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/attr.h"
+#include "base/error.h"
+
+/*
+ * What a cell shows of this machine, as the broker writes it and the cell's own program reads it.
+ * All paths are absolute. Whatever no line names is visible and cannot be changed, where the
+ * user's permissions allow that.
+ */
+enum cell_rule {
+	CELL_HIDE,  // an empty folder in its place, in which bindings may appear; it is made
+	CELL_READ,  // visible, also inside what is hidden; nothing where it is not there
+	CELL_WRITE, // the same, and may be written; it has to be there
+	CELL_RULES, // how many there are
+};
+
+struct cell_entry {
+	enum cell_rule rule;
+	const char *path;
+};
+
+struct cell_plan {
+	const char *user; // the name of who works there
+	const char *home; // the folder in which it has a home of its own, which ends with the cell
+	uid_t uid;        // whom to become, where we are root; otherwise ours
+	gid_t gid;        // the same
+	bool has_network; // this machine's; otherwise a loopback of its own, alone
+	const struct cell_entry *entries;
+	size_t entry_count;
+};
+
+enum { CELL_ENTRIES_MAX = 4096 };
+
+/* The plan in a new memory file; its descriptor, or -1. */
+int cell_plan_pack(const struct cell_plan *plan, struct error *err) ATTR_NODISCARD;
+
+/* What cell_plan_pack wrote. `block` and `entries` are the caller's to free. */
+struct cell_read_plan {
+	struct cell_plan plan;
+	char *block;
+	struct cell_entry *entries;
+};
+bool cell_plan_unpack(struct cell_read_plan *read, int memory_fd, struct error *err) ATTR_NODISCARD;
+void cell_plan_finish(struct cell_read_plan *read);
+
+#endif

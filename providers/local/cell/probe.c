@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/cell/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/libc.h"
+
+static const char *const step_names[] = {
+	[PROBE_NAMESPACES] = "making namespaces",
+	[PROBE_IDENTITY] = "naming the user in a namespace",
+	[PROBE_MOUNTS] = "making the cell's files",
+	[PROBE_PROC] = "making the cell's /proc",
+};
+
+static ssize_t read_small(const char *path, char *text, size_t size)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t count = fd < 0 ? -1 : read(fd, text, size - 1);
+	text[count > 0 ? count : 0] = '\0';
+	return count;
+}
+
+static int read_number(const char *path)
+{
+	char text[32];
+	return read_small(path, text, sizeof(text)) > 0 ? (int)strtol(text, NULL, 10) : -1;
+}
+
+static int read_filter(void)
+{
+	static const char name[] = "\nSeccomp:";
+	char text[4096];
+	const char *line =
+		read_small("/proc/self/status", text, sizeof(text)) > 0 ? strstr(text, name) : NULL;
+	return line ? strtol(line + sizeof(name) - 1, NULL, 10) != 0 : -1;
+}
+
+void probe_read(struct probe_facts *facts)
+{
+	facts->allows_users = read_number("/proc/sys/kernel/unprivileged_userns_clone");
+	facts->namespaces_max = read_number("/proc/sys/user/max_user_namespaces");
+	facts->apparmor_forbids =
+		read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+	facts->is_filtered = read_filter();
+}
+
+/* What to do, or NULL. */
+static const char *advice_for(enum probe_step step, int errnum, const struct probe_facts *facts)
+{
+	if (errnum == ENOSYS && facts->is_filtered != 1) {
+		return "this kernel lacks a system call that confinement needs: use Linux 5.12 or "
+		       "newer";
+	}
+	if (facts->allows_users == 0) {
+		return "kernel.unprivileged_userns_clone is 0: run `sysctl -w "
+		       "kernel.unprivileged_userns_clone=1` as root";
+	}
+	if (facts->namespaces_max == 0 || (step == PROBE_NAMESPACES && errnum == ENOSPC)) {
+		return "user.max_user_namespaces allows no more of them: run `sysctl -w "
+		       "user.max_user_namespaces=15000` as root";
+	}
+	if (facts->apparmor_forbids == 1) {
+		return "kernel.apparmor_restrict_unprivileged_userns is 1: load an AppArmor "
+		       "profile "
+		       "for acp-broker that has `userns,`";
+	}
+	if (step == PROBE_PROC) {
+		return "this /proc is partly hidden, as in a container: start the container with "
+		       "`--security-opt systempaths=unconfined`";
+	}
+	if (facts->is_filtered == 1) {
+		return "a seccomp filter forbids it, as in a container: start the container with "
+		       "`--security-opt seccomp=unconfined`";
+	}
+	return NULL;
+}
+
+bool probe_explain(
+	struct error *err, enum probe_step step, int errnum, const struct probe_facts *facts)
+{
+	const char *advice = advice_for(step, errnum, facts);
+	const char *why = libc_error_text(errnum);
+	return error_set_reason(err, ERROR_UNAVAILABLE, "CELL_UNAVAILABLE",
+		"confining an agent: %s: %s%s%s", step_names[step], why ? why : "unknown error",
+		advice ? "; " : "", advice ? advice : "");
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_LOCAL_CELL_WIRE_H
+#define PROVIDERS_LOCAL_CELL_WIRE_H
+
+#include <limits.h>
+
+#include "base/error.h"
+
+/*
+ * What the broker and a cell's first process say to each other over a SOCK_SEQPACKET pair, a packet
+ * a message. They are one program, so that structs are the format. The broker's first packet is one
+ * byte with two descriptors: the plan, and the socket of the cell's spawner (base/spawner.h). The
+ * cell answers it when it is ready; then each order is answered, one after the other.
+ */
+enum { CELL_FD_PLAN, CELL_FD_SPAWNER, CELL_FDS };
+
+/* Shows a folder. */
+struct cell_order {
+	char path[PATH_MAX];
+};
+
+struct cell_answer {
+	enum error_code code; // ERROR_NONE: done
+	bool is_unavailable;  // by the reason CELL_UNAVAILABLE
+	char text[ERROR_TEXT_MAX];
+};
+
+#endif

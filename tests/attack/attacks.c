@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/attack/attacks.h"
+
+#include "base/attr.h"
+
+const struct attack attacks[] = {
+	/* ---- keys ---- */
+	{"reads a private key", "grep SECRET \"$HOME/.ssh/id_ed25519\"", NULL, false},
+	{"reads a cloud's credentials", "grep SECRET \"$HOME/.aws/credentials\"", NULL, false},
+	{"reads the broker's configuration", "grep SECRET \"$HOME/.config/acp-broker/config\"",
+		NULL, false},
+	{"reads the broker's records", "grep SECRET \"$STATE/records/one\"", NULL, false},
+	{"reads a file in /tmp", "grep SECRET \"$TEMPORARY\"", NULL, false},
+	{"reads a key through another process's root",
+		"for p in 1 $PPID $VICTIM self; do cat /proc/$p/root$HOME/.ssh/id_ed25519; done "
+		"2>/dev/null | grep SECRET",
+		NULL, false},
+	{"reads a key through another process's working folder",
+		"for p in $VICTIM 1 2 3 $PPID; do cat /proc/$p/cwd/.ssh/id_ed25519; done "
+		"2>/dev/null | grep SECRET",
+		NULL, false},
+	{"reads another process's environment",
+		"tr '\\0' '\\n' </proc/$VICTIM/environ | grep SECRET", NULL, false},
+	{"reads a key after a hard link",
+		"ln \"$HOME/.ssh/id_ed25519\" \"$WORK/link\" && "
+		"grep SECRET \"$WORK/link\"",
+		NULL, false},
+	{"reads a key after an unmount",
+		"umount -l \"$HOME\" 2>/dev/null; grep SECRET \"$HOME/.ssh/id_ed25519\"", NULL,
+		false},
+	{"reads a key after an unmount in a namespace of its own",
+		"unshare -Urm sh -c 'umount -l \"$HOME\"; umount -l /proc; "
+		"grep SECRET \"$HOME/.ssh/id_ed25519\"'",
+		NULL, true},
+	{"reads a key after mounting the root anew",
+		"unshare -Urm sh -c 'mkdir -p \"$WORK/m\" && mount --rbind / \"$WORK/m\" && "
+		"grep SECRET \"$WORK/m$HOME/.ssh/id_ed25519\"'",
+		NULL, true},
+	{"reads a disk",
+		"head -c 1 \"$(ls /dev/vda /dev/sda /dev/nvme0n1 2>/dev/null | head -n 1)\"", NULL,
+		true},
+	{"reads a disk by a node of its own",
+		"n=$(cat /sys/class/block/*/dev | head -n 1) && rm -f \"$WORK/disk\" && "
+		"mknod \"$WORK/disk\" b ${n%:*} ${n#*:} && head -c 1 \"$WORK/disk\"",
+		NULL, true},
+
+	/* ---- what runs later ---- */
+	{"writes an rc file", "echo EVIL >>\"$HOME/.bashrc\"", "home/.bashrc", false},
+	{"writes a new rc file", "echo EVIL >\"$HOME/.zshenv\"", "home/.zshenv", false},
+	{"writes a git hook", "echo EVIL >\"$HOME/project/.git/hooks/pre-commit\"",
+		"home/project/.git/hooks/pre-commit", false},
+	{"writes git's configuration", "echo EVIL >>\"$HOME/.gitconfig\"", "home/.gitconfig",
+		false},
+	{"replaces git's configuration",
+		"echo EVIL >\"$HOME/new\"; mv \"$HOME/new\" \"$HOME/.gitconfig\"",
+		"home/.gitconfig", false},
+	{"writes a tool chain's program", "echo EVIL >\"$HOME/.cargo/bin/cargo\"",
+		"home/.cargo/bin/cargo", false},
+	{"writes the broker's configuration", "echo EVIL >>\"$HOME/.config/acp-broker/config\"",
+		"home/.config/acp-broker/config", false},
+	{"replaces a parent of the broker's configuration",
+		"mv \"$HOME/.config\" \"$HOME/.c\"; mkdir -p \"$HOME/.config/acp-broker\" && "
+		"echo EVIL >\"$HOME/.config/acp-broker/config\"",
+		"home/.config/acp-broker/config", false},
+	{"writes the broker's records", "echo EVIL >>\"$STATE/records/one\"", "state/records/one",
+		false},
+	{"writes where anybody may", "echo EVIL >\"$PUBLIC/file\"", "public/file", false},
+	{"writes there after mounting it writable",
+		"unshare -Urm sh -c 'mount -o remount,bind,rw / 2>/dev/null; "
+		"mount -o remount,bind,rw \"$PUBLIC\" 2>/dev/null; echo EVIL >\"$PUBLIC/file\"'",
+		"public/file", false},
+	{"writes a file in /tmp", "echo EVIL >>\"$TEMPORARY\"", "temporary", false},
+
+	/* ---- processes ---- */
+	{"signals a process outside", "kill -0 $VICTIM", NULL, false},
+	{"traces a process outside", "$TRICK ptrace $VICTIM", NULL, true},
+	{"reads a process's memory map outside", "cat /proc/$VICTIM/maps", NULL, true},
+
+	/* ---- sockets ---- */
+	{"connects to a socket in a folder of its own", "$TRICK socket \"$PUBLIC/../sock/host\"",
+		NULL, false},
+	{"connects to a socket beside what a cell shows", "$TRICK socket \"$WORK/host\"", NULL,
+		false},
+	{"connects to a socket in /tmp", "$TRICK socket \"$TEMPORARY.sock\"", NULL, false},
+	{"connects to a socket through a process's root",
+		"$TRICK socket /proc/$VICTIM/root\"$TEMPORARY.sock\"", NULL, false},
+	{"connects to an abstract socket", "$TRICK abstract $ABSTRACT", NULL, false},
+	{"connects to this machine's loopback", "$TRICK loopback $PORT", NULL, false},
+
+	/* ---- the kernel ---- */
+	{"puts a key into the user's keyring", "$TRICK keyring acp-attack", NULL, true},
+	{"types into a terminal", "$TRICK typing -", NULL, true},
+	{"uses io_uring", "$TRICK call $IO_URING_SETUP", NULL, true},
+	{"uses bpf", "$TRICK call $BPF", NULL, true},
+	{"uses perf", "$TRICK call $PERF_EVENT_OPEN", NULL, true},
+	{"loads a module", "$TRICK call $INIT_MODULE", NULL, true},
+	{"opens a packet socket", "$TRICK raw $AF_PACKET", NULL, true},
+	{"opens a raw socket", "$TRICK raw $AF_INET", NULL, true},
+	{"opens a raw socket in a namespace of its own", "unshare -Urn $TRICK raw $AF_INET", NULL,
+		true},
+	{"opens a packet socket in a namespace of its own", "unshare -Urn $TRICK raw $AF_PACKET",
+		NULL, true},
+	{"opens a socket to the hypervisor", "$TRICK vsock -", NULL, true},
+	{"becomes another user", "unshare -Ur true && su -s /bin/sh nobody -c true", NULL, true},
+};
+const size_t attack_count = ARRAY_LENGTH(attacks);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_ATTACK_ATTACKS_H
+#define TESTS_ATTACK_ATTACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The attacks, as lines for sh(1). In the environment are
+ *   HOME     the user's home, with keys and rc files       STATE   the broker's records
+ *   PUBLIC   a folder that anybody may write               WORK    the folder that the cell may
+ * write VICTIM   a process of the user's outside               TRICK   tricks.h: $TRICK NAME
+ * ARGUMENT PORT     a listening port of 127.0.0.1                 ABSTRACT  an abstract socket's
+ * name An attack has succeeded when it exits with 0 and, where it has `spoiled`, that file of this
+ * machine's, relative to the world's folder, contains EVIL.
+ */
+struct attack {
+	const char *name; // a sentence: what must not happen
+	const char *script;
+	const char *spoiled; // or NULL
+	bool may_lack; // the kernel or an ordinary user may be unable to do it outside as well
+};
+extern const struct attack attacks[];
+extern const size_t attack_count;
+
+#endif

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/process_record.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "providers/local/cell/cell.h"
+#include "providers/local/cell/inside.h"
+#include "tests/attack/attacks.h"
+#include "tests/attack/tricks.h"
+#include "tests/attack/world.h"
+#include "tests/support/facts.h"
+
+enum { OUTPUT_MAX = 4096, BOMB_SIZE = 40 };
+
+static struct world world;
+static struct record victim;
+static struct spawner *machine; // outside of every cell
+
+/* ---- a cell ---- */
+
+struct cell_record {
+	struct cell *cell;
+	bool is_ready;
+	bool has_ended;
+	int shown; // how often; -1: it failed
+	struct error err;
+};
+
+static void on_ready(void *data)
+{
+	((struct cell_record *)data)->is_ready = true;
+}
+
+static void on_ended(void *data, const struct error *err)
+{
+	struct cell_record *record = data;
+	record->has_ended = true;
+	record->err = *err;
+}
+
+static const struct cell_listener cell_listener = {.on_ready = on_ready, .on_ended = on_ended};
+
+static void on_shown(void *data, const struct error *err)
+{
+	struct cell_record *record = data;
+	record->shown = err ? -1 : record->shown + 1;
+	if (err) {
+		record->err = *err;
+	}
+}
+
+static void turn_until(const bool *is_so)
+{
+	ev_timer tick;
+	ev_timer_init(&tick, on_tick, 0.01, 0.01);
+	ev_timer_start(loop, &tick);
+	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
+	while (!*is_so && clock_now_ms() < deadline_ms) {
+		ev_run(loop, EVRUN_ONCE);
+	}
+	ev_timer_stop(loop, &tick);
+	assert_true(*is_so);
+}
+
+static void make_cell(struct cell_record *record, bool has_network)
+{
+	char home[PATH_MAX], state[PATH_MAX], work[PATH_MAX], config[PATH_MAX], tools[PATH_MAX];
+	char programs[PATH_MAX];
+	struct error err;
+	world_path(&world, "home", home);
+	world_path(&world, "state", state);
+	world_path(&world, "work", work);
+	world_path(&world, "home/.gitconfig", config);
+	world_path(&world, "home/.cargo", tools);
+	world_path(&world, "bin", programs);
+	const struct cell_entry entries[] = {{CELL_HIDE, state}, {CELL_READ, config},
+		{CELL_READ, tools}, {CELL_READ, programs}, {CELL_READ, "/opt/is-not-there"},
+		{CELL_WRITE, work}};
+	const struct cell_plan plan = {.user = "attacked",
+		.home = home,
+		.uid = world.uid,
+		.gid = world.gid,
+		.has_network = has_network,
+		.entries = entries,
+		.entry_count = ARRAY_LENGTH(entries)};
+	*record = (struct cell_record){.cell = NULL};
+	record->cell = cell_create(loop, machine, &plan, &cell_listener, record, &err);
+	assert_non_null(record->cell);
+}
+
+static void open_cell(struct cell_record *record, bool has_network)
+{
+	make_cell(record, has_network);
+	bool is_over = false;
+	ev_timer tick;
+	ev_timer_init(&tick, on_tick, 0.01, 0.01);
+	ev_timer_start(loop, &tick);
+	while (!is_over) {
+		ev_run(loop, EVRUN_ONCE);
+		is_over = record->is_ready || record->has_ended;
+	}
+	ev_timer_stop(loop, &tick);
+	assert_string_equal(record->err.text, "");
+	assert_true(record->is_ready);
+}
+
+/* ---- running ---- */
+
+static void set(char ***env, const char *name, const char *value)
+{
+	char text[PATH_MAX + 64];
+	text_whole(text, sizeof(text), "%s=%s", name, value);
+	words_append(env, text);
+}
+
+static void set_number(char ***env, const char *name, long value)
+{
+	char text[32];
+	text_whole(text, sizeof(text), "%ld", value);
+	set(env, name, text);
+}
+
+static void set_path(char ***env, const char *name, const char *path)
+{
+	char text[PATH_MAX];
+	world_path(&world, path, text);
+	set(env, name, text);
+}
+
+static char **environment(void)
+{
+	char **env = NULL;
+	char trick[PATH_MAX + 16];
+	text_whole(trick, sizeof(trick), "%s --trick", world.program);
+	set(&env, "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+	set(&env, "TRICK", trick);
+	set(&env, "TEMPORARY", world.temporary);
+	set(&env, "ABSTRACT", world.temporary);
+	set(&env, "PORT", world.port);
+	set_path(&env, "HOME", "home");
+	set_path(&env, "STATE", "state");
+	set_path(&env, "PUBLIC", "public");
+	set_path(&env, "WORK", "work");
+	set_number(&env, "VICTIM", victim.pid);
+	set_number(&env, "IO_URING_SETUP", SYS_io_uring_setup);
+	set_number(&env, "BPF", SYS_bpf);
+	set_number(&env, "PERF_EVENT_OPEN", SYS_perf_event_open);
+	set_number(&env, "INIT_MODULE", SYS_init_module);
+	set_number(&env, "AF_PACKET", AF_PACKET);
+	set_number(&env, "AF_INET", AF_INET);
+	return env;
+}
+
+/* Its exit status; its output, stderr too, in text. */
+static int run_line(struct spawner *where, const char *line, char text[OUTPUT_MAX])
+{
+	struct record record = {0};
+	struct error err;
+	const char *argv[] = {"sh", "-c", line, NULL};
+	char **env = environment();
+	int fds[2];
+	char work[PATH_MAX];
+	world_path(&world, "work", work);
+	assert_true(fd_pipe(fds, &err));
+	const struct process_spec spec = {.argv = argv,
+		.env = (const char *const *)env,
+		.cwd = work,
+		.in = -1,
+		.out = fds[1],
+		.err = fds[1]};
+	record.process = process_start(where, &spec, &listener, &record, &err);
+	if (!record.process) {
+		fail_msg("%s", err.text);
+	}
+	close(fds[1]);
+	words_free(env);
+	run_until(&record, "sxe");
+	read_all(fds[0], text, OUTPUT_MAX);
+	process_destroy(record.process);
+	return record.status.signal ? 128 + record.status.signal : record.status.code;
+}
+
+/* ---- the attacks ---- */
+
+static struct cell_record closed; // without this machine's network
+
+static bool succeeds(struct spawner *where, const struct attack *attack, char text[OUTPUT_MAX])
+{
+	world_restore(&world);
+	int status = run_line(where, attack->script, text);
+	/* A write that went to a file of the cell's own has spoiled nothing. */
+	bool is_done = attack->spoiled ? world_has_evil(&world, attack->spoiled) : status == 0;
+	world_restore(&world);
+	return is_done;
+}
+
+static void test_attack(void **state)
+{
+	const struct attack *attack = *state;
+	char text[OUTPUT_MAX];
+	if (!succeeds(machine, attack, text)) {
+		if (!attack->may_lack) {
+			fail_msg("it fails outside, too: %s", text);
+		}
+		print_message("not shown: it fails outside, too: %s", text);
+		skip();
+	}
+	if (succeeds(cell_spawner(closed.cell), attack, text)) {
+		fail_msg("it succeeds in a cell: %s", text);
+	}
+}
+
+/* ---- what a cell is ---- */
+
+static void assert_inside(struct spawner *where, const char *line)
+{
+	char text[OUTPUT_MAX];
+	if (run_line(where, line, text) != 0) {
+		fail_msg("%s: %s", line, text);
+	}
+}
+
+static void test_cell_shows_what_the_plan_says(void **state)
+{
+	struct spawner *inside = cell_spawner(closed.cell);
+	assert_inside(inside, "grep SECRET \"$HOME/.gitconfig\"");
+	assert_inside(inside, "grep SECRET \"$HOME/.cargo/bin/cargo\"");
+	assert_inside(inside, "test \"$(ls -A \"$STATE\")\" = ''");
+	assert_inside(inside, "echo ok >\"$WORK/made\" && rm \"$WORK/made\"");
+	assert_inside(inside, "test \"$(id -un)\" = attacked");
+	assert_inside(inside, "test \"$(id -u)\" -ne 0");
+	assert_inside(inside, "test \"$(getent passwd attacked | cut -d: -f6)\" = \"$HOME\"");
+}
+
+static void test_cell_has_folders_of_its_own(void **state)
+{
+	struct spawner *inside = cell_spawner(closed.cell);
+	assert_inside(inside, "for f in \"$HOME\" /tmp /var/tmp /dev/shm /run; do "
+			      "echo x >$f/own && rm $f/own || exit 1; done");
+	assert_inside(inside, "for f in /home /root /dev \"$STATE\" /etc /usr /opt; do "
+			      "! echo x >$f/own || exit 1; done 2>/dev/null");
+	assert_inside(inside, "echo x >/dev/null && head -c 1 /dev/zero /dev/urandom >/dev/null");
+	assert_inside(inside, "test ! -e /dev/mem && test ! -e /dev/kmsg && test ! -e /dev/fuse");
+	assert_inside(inside, "test \"$(ls /proc | grep -c '^[0-9]')\" -lt 12");
+}
+
+static void test_cell_has_no_capability_and_no_new_privileges(void **state)
+{
+	struct spawner *inside = cell_spawner(closed.cell);
+	assert_inside(inside, "grep -q '^NoNewPrivs:\t1$' /proc/self/status");
+	assert_inside(inside, "! grep '^Cap' /proc/self/status | grep -v ':\t0*$'");
+	assert_inside(inside, "grep -q '^Seccomp:\t2$' /proc/self/status");
+}
+
+static void test_agents_keep_the_sockets_they_need(void **state)
+{
+	struct spawner *inside = cell_spawner(closed.cell);
+	char line[64];
+	text_whole(line, sizeof(line), "$TRICK needed %d && $TRICK needed %d", AF_UNIX, AF_NETLINK);
+	assert_inside(inside, line);
+	assert_inside(inside, "unshare -Urm true");
+}
+
+/* The first process has all of the cell in hand. */
+static void test_cells_own_processes_are_out_of_reach(void **state)
+{
+	struct spawner *inside = cell_spawner(closed.cell);
+	assert_inside(inside, "test \"$(cat /proc/1/comm)\" = acp-guard");
+	assert_inside(inside, "! ls /proc/1/root/ /proc/1/fd/ 2>/dev/null | grep .");
+	assert_inside(inside, "! cat /proc/1/exe /proc/2/exe 2>/dev/null | head -c 1 | grep -q .");
+	assert_inside(inside, "! $TRICK ptrace 1 2>/dev/null && ! $TRICK ptrace $PPID 2>/dev/null");
+	assert_inside(inside, "! cat /proc/$PPID/environ 2>/dev/null | grep -q .");
+}
+
+static void test_only_three_descriptors_go_in(void **state)
+{
+	struct spawner *inside = cell_spawner(closed.cell);
+	assert_inside(inside, "test \"$(ls /proc/self/fd | wc -l)\" -le 4");
+	assert_inside(inside, "for n in 0 1 2; do readlink /proc/self/fd/$n; done | "
+			      "grep -v '^pipe:' | grep -v '^/dev/null$'; test $? = 1");
+}
+
+static void assert_refused(struct spawner *where, int fd, bool foreground)
+{
+	struct record record = {0};
+	struct error err = {0};
+	const char *argv[] = {"true", NULL};
+	const struct process_spec spec = {.argv = argv,
+		.env = plain_env,
+		.cwd = "/",
+		.in = -1,
+		.out = fd,
+		.err = -1,
+		.foreground = foreground};
+	assert_null(process_start(where, &spec, &listener, &record, &err));
+	assert_names(err.text, "true | confined");
+}
+
+static void test_files_folders_and_terminals_do_not_go_in(void **state)
+{
+	char path[PATH_MAX];
+	world_path(&world, "public/log", path);
+	int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(file >= 0 && folder >= 0 && terminal >= 0);
+	assert_refused(cell_spawner(closed.cell), file, false);
+	assert_refused(cell_spawner(closed.cell), folder, false);
+	assert_refused(cell_spawner(closed.cell), terminal, false);
+	assert_refused(cell_spawner(closed.cell), -1, true);
+	close(file);
+	close(folder);
+	close(terminal);
+	unlink(path);
+}
+
+static void show(struct cell_record *record, const char *path)
+{
+	struct error err;
+	int before = record->shown;
+	assert_true(cell_show(record->cell, path, on_shown, record, &err));
+	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
+	while (record->shown == before && clock_now_ms() < deadline_ms) {
+		run_for(1);
+	}
+}
+
+static void test_a_folder_is_shown_later(void **state)
+{
+	struct spawner *inside = cell_spawner(closed.cell);
+	char path[PATH_MAX];
+	world_path(&world, "state/shown", path);
+	assert_inside(inside, "test ! -e \"$STATE/shown\"");
+	show(&closed, path);
+	assert_int_equal(closed.shown, 1);
+	assert_inside(inside, "echo EVIL >\"$STATE/shown/file\" && test ! -e \"$STATE/records\"");
+	assert_true(world_has_evil(&world, "state/shown/file"));
+	assert_inside(inside, "! mv \"$STATE/shown\" \"$STATE/other\" 2>/dev/null");
+	assert_inside(inside, "! rmdir \"$STATE/shown\" 2>/dev/null");
+}
+
+/* Who is in the cell chooses no place of this machine's, nor of the cell's, for a mount. */
+static void test_a_folder_is_shown_through_no_link(void **state)
+{
+	struct cell_record record;
+	char path[PATH_MAX];
+	open_cell(&record, false);
+	assert_inside(cell_spawner(record.cell), "ln -s /etc \"$HOME/project\"");
+	world_path(&world, "home/project/.git", path);
+	show(&record, path);
+	assert_int_equal(record.shown, -1);
+	assert_names(record.err.text, path);
+	cell_destroy(record.cell);
+}
+
+static void test_open_network_is_this_machines(void **state)
+{
+	struct cell_record record;
+	open_cell(&record, true);
+	assert_inside(cell_spawner(record.cell), "$TRICK loopback $PORT");
+	cell_destroy(record.cell);
+}
+
+static void test_closed_network_has_a_loopback(void **state)
+{
+	assert_inside(cell_spawner(closed.cell),
+		"python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); "
+		"socket.create_connection(s.getsockname())'");
+	assert_inside(cell_spawner(closed.cell), "test \"$(ls /proc/sys/net/ipv4/conf | grep -v "
+						 "-e all -e default)\" = lo");
+}
+
+/* ---- the end ---- */
+
+/* Nobody waits for them, and none has the session or group of another. */
+static void test_a_fork_bomb_ends_with_the_cell(void **state)
+{
+	struct cell_record record;
+	struct record bomb = {0};
+	struct error err;
+	char line[64];
+	char byte[4];
+	int fds[2];
+	open_cell(&record, false);
+	text_whole(line, sizeof(line), "exec $TRICK bomb %d", BOMB_SIZE);
+	const char *argv[] = {"sh", "-c", line, NULL};
+	char **env = environment();
+	assert_true(fd_pipe(fds, &err));
+	const struct process_spec spec = {.argv = argv,
+		.env = (const char *const *)env,
+		.cwd = "/",
+		.in = -1,
+		.out = fds[1],
+		.err = -1};
+	bomb.process = process_start(cell_spawner(record.cell), &spec, &listener, &bomb, &err);
+	assert_non_null(bomb.process);
+	close(fds[1]);
+	words_free(env);
+	run_until(&bomb, "sx");
+	assert_int_equal(read(fds[0], byte, 3), 3);
+	process_destroy(bomb.process);
+	cell_destroy(record.cell);
+	assert_int_equal(read(fds[0], byte, 1), 0); // they all held the other end
+	close(fds[0]);
+}
+
+static void test_who_kills_everything_ends_its_own_cell(void **state)
+{
+	struct cell_record record;
+	struct record killer = {0};
+	struct error err;
+	int fds[2];
+	const char *argv[] = {"sh", "-c", "read word; kill -STOP -1; kill -KILL -1", NULL};
+	open_cell(&record, false);
+	assert_true(fd_pipe(fds, &err));
+	const struct process_spec spec = {
+		.argv = argv, .env = plain_env, .cwd = "/", .in = fds[0], .out = -1, .err = -1};
+	killer.process = process_start(cell_spawner(record.cell), &spec, &listener, &killer, &err);
+	assert_non_null(killer.process);
+	close(fds[0]);
+	run_until(&killer, "s");
+	assert_int_equal(write(fds[1], "now\n", 4), 4);
+	close(fds[1]);
+	turn_until(&record.has_ended);
+	run_until(&killer, "sxe");
+	assert_null(process_start(cell_spawner(record.cell), &spec, &listener, &killer, &err));
+	process_destroy(killer.process);
+	cell_destroy(record.cell);
+}
+
+static void test_nothing_that_is_root_is_confined(void **state)
+{
+	struct cell_record record = {0};
+	struct error err;
+	const struct cell_plan plan = {.user = "root", .home = "/root"};
+	record.cell = cell_create(loop, machine, &plan, &cell_listener, &record, &err);
+	assert_non_null(record.cell);
+	turn_until(&record.has_ended);
+	assert_int_equal(record.err.code, ERROR_DENIED);
+	assert_names(record.err.text, "root | workspace");
+	cell_destroy(record.cell);
+}
+
+/* ---- main ---- */
+
+static int set_up(void **state)
+{
+	char home[PATH_MAX];
+	struct error err;
+	const char *argv[] = {"sleep", "600", NULL};
+	const char *env[] = {"PATH=/usr/bin:/bin", "TOKEN=SECRET", NULL};
+	set_up_loop();
+	machine = spawner;
+	world_path(&world, "home", home);
+	const struct process_spec spec = {
+		.argv = argv, .env = env, .cwd = home, .in = -1, .out = -1, .err = -1};
+	victim.process = process_start(spawner, &spec, &listener, &victim, &err);
+	assert_non_null(victim.process);
+	run_until(&victim, "s");
+	make_cell(&closed, false);
+	bool is_over = false;
+	while (!is_over) {
+		run_for(1);
+		is_over = closed.is_ready || closed.has_ended;
+	}
+	if (!closed.is_ready) {
+		print_error("no cell can be made here: %s\n", closed.err.text);
+		return -1;
+	}
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	cell_destroy(closed.cell);
+	process_destroy(victim.process);
+	return tear_down_loop();
+}
+
+static int run_suite(void)
+{
+	static const struct CMUnitTest facts[] = {
+		cmocka_unit_test(test_cell_shows_what_the_plan_says),
+		cmocka_unit_test(test_cell_has_folders_of_its_own),
+		cmocka_unit_test(test_cell_has_no_capability_and_no_new_privileges),
+		cmocka_unit_test(test_agents_keep_the_sockets_they_need),
+		cmocka_unit_test(test_cells_own_processes_are_out_of_reach),
+		cmocka_unit_test(test_only_three_descriptors_go_in),
+		cmocka_unit_test(test_files_folders_and_terminals_do_not_go_in),
+		cmocka_unit_test(test_a_folder_is_shown_later),
+		cmocka_unit_test(test_a_folder_is_shown_through_no_link),
+		cmocka_unit_test(test_open_network_is_this_machines),
+		cmocka_unit_test(test_closed_network_has_a_loopback),
+		cmocka_unit_test(test_a_fork_bomb_ends_with_the_cell),
+		cmocka_unit_test(test_who_kills_everything_ends_its_own_cell),
+		cmocka_unit_test(test_nothing_that_is_root_is_confined),
+	};
+	enum { FACTS = ARRAY_LENGTH(facts) };
+	size_t count = attack_count + FACTS;
+	struct CMUnitTest *tests = mem_alloc_zero(count * sizeof(*tests));
+	for (size_t i = 0; i < attack_count; i++) {
+		tests[i] = (struct CMUnitTest){.name = attacks[i].name,
+			.test_func = test_attack,
+			.initial_state = (void *)&attacks[i]};
+	}
+	memcpy(tests + attack_count, facts, sizeof(facts));
+	int status = run_with_spawner(tests, count, set_up, tear_down);
+	free(tests);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	if (cell_is_asked(argc, argv)) {
+		cell_run(argv);
+	}
+	if (argc == 4 && strcmp(argv[1], "--trick") == 0) {
+		return trick_run(argv[2], argv[3]);
+	}
+	bool is_user = argc == 2 && strcmp(argv[1], "user") == 0;
+	if (is_user && geteuid() != 0) {
+		print_message("1 test skipped: only root can become another user\n");
+		return 77;
+	}
+	world_make(&world);
+	pid_t pid = fork();
+	if (pid == 0) {
+		world_enter(&world, is_user);
+		exit(run_suite());
+	}
+	int status = 1;
+	waitpid(pid, &status, 0);
+	world_remove(&world);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/attack/tricks.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/attr.h"
+#include "base/text.h"
+
+static int judge(bool is_done)
+{
+	int errnum = errno;
+	if (is_done) {
+		return TRICK_DONE;
+	}
+	fprintf(stderr, "%s\n", strerror(errnum));
+	if (errnum == ENOSYS || errnum == EAFNOSUPPORT || errnum == EPROTONOSUPPORT) {
+		return TRICK_LACKS;
+	}
+	bool is_refused = errnum == EPERM || errnum == EACCES || errnum == ENOENT ||
+	                  errnum == ESRCH || errnum == ECONNREFUSED || errnum == EROFS ||
+	                  errnum == ENETUNREACH;
+	return is_refused ? TRICK_REFUSED : TRICK_FAILED;
+}
+
+static int connect_unix(const char *path, bool is_abstract)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char *name = address.sun_path + (is_abstract ? 1 : 0);
+	size_t room = sizeof(address.sun_path) - 1;
+	if (!text_whole(name, room, "%s", path)) {
+		return TRICK_FAILED;
+	}
+	size_t len = offsetof(struct sockaddr_un, sun_path) + strlen(path) + 1;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	return judge(fd >= 0 && connect(fd, (struct sockaddr *)&address, (socklen_t)len) == 0);
+}
+
+static int trick_socket(const char *path)
+{
+	return connect_unix(path, false);
+}
+
+static int trick_abstract(const char *name)
+{
+	return connect_unix(name, true);
+}
+
+static int trick_loopback(const char *port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	return judge(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+}
+
+static int trick_ptrace(const char *pid)
+{
+	return judge(ptrace(PTRACE_SEIZE, (pid_t)strtol(pid, NULL, 10), NULL, NULL) == 0);
+}
+
+static int trick_keyring(const char *description)
+{
+	long key = syscall(SYS_add_key, "user", description, "x", 1, KEY_SPEC_USER_KEYRING);
+	int status = judge(key >= 0);
+	if (key >= 0) {
+		syscall(SYS_keyctl, KEYCTL_UNLINK, key, KEY_SPEC_USER_KEYRING);
+	}
+	return status;
+}
+
+/* Types into a terminal, as whoever shares one with an agent would be typed to. */
+static int trick_typing(const char *ignored)
+{
+	int leader = posix_openpt(O_RDWR | O_NOCTTY);
+	if (leader < 0 || grantpt(leader) != 0 || unlockpt(leader) != 0) {
+		return judge(false);
+	}
+	setsid();
+	int terminal = open(ptsname(leader), O_RDWR);
+	if (terminal < 0) {
+		return judge(false);
+	}
+	bool is_typed = ioctl(terminal, TIOCSTI, "x") == 0;
+	if (!is_typed && errno == EIO) {
+		return TRICK_LACKS; // dev.tty.legacy_tiocsti is 0
+	}
+	return judge(is_typed);
+}
+
+static int trick_call(const char *number)
+{
+	char zeros[256] = {0};
+	long result = syscall(strtol(number, NULL, 10), 1, zeros, 0, 0, 0);
+	/* Its arguments are wrong: only who may make the call is told so. */
+	bool is_made = result >= 0 || errno == EINVAL || errno == EFAULT || errno == E2BIG ||
+	               errno == EBADF || errno == ENOEXEC || errno == ENOTSUP || errno == ENOENT;
+	return judge(is_made);
+}
+
+static int trick_raw(const char *family)
+{
+	int domain = (int)strtol(family, NULL, 10);
+	return judge(socket(domain, SOCK_RAW, domain == AF_INET ? IPPROTO_ICMP : 0) >= 0);
+}
+
+static int trick_vsock(const char *ignored)
+{
+	return judge(socket(AF_VSOCK, SOCK_STREAM, 0) >= 0);
+}
+
+/* Agents end without these. */
+static int trick_needed(const char *family)
+{
+	return judge(socket((int)strtol(family, NULL, 10), SOCK_DGRAM, 0) >= 0);
+}
+
+/* Processes that nobody waits for, each in a session of its own; they hold stdout. */
+static int trick_bomb(const char *count)
+{
+	for (long left = strtol(count, NULL, 10); left > 0; left--) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			setsid();
+			if (fork() == 0) {
+				pause();
+			}
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	return !write(STDOUT_FILENO, "up\n", 3);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(const char *argument);
+} tricks[] = {
+	{"socket", trick_socket},
+	{"abstract", trick_abstract},
+	{"loopback", trick_loopback},
+	{"ptrace", trick_ptrace},
+	{"keyring", trick_keyring},
+	{"typing", trick_typing},
+	{"call", trick_call},
+	{"raw", trick_raw},
+	{"vsock", trick_vsock},
+	{"needed", trick_needed},
+	{"bomb", trick_bomb},
+};
+
+int trick_run(const char *name, const char *argument)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(tricks); i++) {
+		if (strcmp(tricks[i].name, name) == 0) {
+			return tricks[i].run(argument);
+		}
+	}
+	fprintf(stderr, "no trick is called %s\n", name);
+	return TRICK_FAILED;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_ATTACK_WORLD_H
+#define TESTS_ATTACK_WORLD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * The machine that is attacked: a user with a home, keys, a broker's records, sockets, and a
+ * process. The folder lies where every user may look, not in /tmp, unless only that can be written.
+ */
+struct world {
+	char folder[PATH_MAX];
+	char program[PATH_MAX]; // a copy of this one, which everybody may execute
+	char temporary[64];     // a file in /tmp; world_has_evil calls it "temporary"
+	uid_t uid;              // of the user who owns it and whom a cell works for
+	gid_t gid;
+	int sockets[5]; // listening
+	char port[8];   // of the one on 127.0.0.1
+};
+
+/* As root the user is another one: who makes and removes it is not always who lives in it. */
+void world_make(struct world *world);
+void world_remove(const struct world *world);
+
+/* Opens the sockets; as root, and only then, this process may become the user before. */
+void world_enter(struct world *world, bool becomes_user);
+
+/* In the world's folder. */
+void world_path(const struct world *world, const char *name, char out[PATH_MAX]);
+
+/* Writes the files that attacks spoil anew. */
+void world_restore(const struct world *world);
+bool world_has_evil(const struct world *world, const char *name);
+
+#endif
