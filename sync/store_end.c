@@ -116,8 +116,9 @@ static const char *need_of_ref(const char *name)
 	if (strcmp(name, "conflicts") == 0) {
 		return "it has conflicts that nobody has ended";
 	}
-	return strcmp(name, "agent") == 0 ? "it has commits of an agent's"
-	                                  : "a sandbox of the workspace is not at its end";
+	bool is_commits = strcmp(name, "agent") == 0 || strcmp(name, "agent-in") == 0;
+	return is_commits ? "it has commits of an agent's"
+	                  : "a sandbox of the workspace is not at its end";
 }
 
 /* Of all kinds of refs but those that may go; a kind that is not known here is needed. */

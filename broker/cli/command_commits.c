@@ -33,15 +33,35 @@ static char *quote(const char *word)
 	return word[strspn(word, plain)] ? shell_quote(word) : mem_strdup(word);
 }
 
-/* A line for a shell, whatever the agent has called its branch; the caller frees it. */
-static char *fetch_line(const struct listing *listing, const char *ref)
+/* Of a repository below the root; "" for the workspace's own, which the user is in. */
+static char *quote_folder(const struct command_context *context, const struct agent_branch *branch)
 {
-	char *store = quote(listing->context->store.path);
-	char *name = quote(ref);
-	char *line = NULL;
-	if (asprintf(&line, "git fetch %s %s", store, name) < 0) {
+	char *path = NULL;
+	if (!*branch->repository) {
+		return mem_strdup("");
+	}
+	if (asprintf(&path, "%s/%s", context->place.root, branch->repository) < 0) {
 		abort();
 	}
+	char *folder = quote(path);
+	free(path);
+	return folder;
+}
+
+/* A line for a shell, whatever the agent has called its branch; the caller frees it. */
+static char *fetch_line(const struct listing *listing, const struct agent_branch *branch)
+{
+	const struct command_context *context = listing->context;
+	char *store = quote(context->store.path);
+	char *name = quote(branch->ref);
+	char *line = NULL;
+	char *folder = quote_folder(context, branch);
+	const char *space = *folder ? " " : "";
+	if (asprintf(&line, "git %s%s%sfetch %s %s", *folder ? "-C " : "", folder, space, store,
+		    name) < 0) {
+		abort();
+	}
+	free(folder);
 	free(store);
 	free(name);
 	return line;
@@ -50,14 +70,15 @@ static char *fetch_line(const struct listing *listing, const char *ref)
 /* ---- for programs ---- */
 
 static void write_branch(
-	struct listing *listing, const char *ref, const git_oid *tip, const char *fetch)
+	struct listing *listing, const struct agent_branch *branch, const char *fetch)
 {
 	struct json_writer *writer = listing->writer;
 	char id[ID_TEXT_SIZE];
 	json_write_object(writer);
-	json_write_member(writer, "branch", ref + sizeof(AGENT_COMMITS_REFS) - 1);
-	json_write_member(writer, "id", id_text(id, tip));
-	json_write_member(writer, "ref", ref);
+	json_write_member(writer, "repository", branch->repository);
+	json_write_member(writer, "branch", branch->name);
+	json_write_member(writer, "id", id_text(id, &branch->tip));
+	json_write_member(writer, "ref", branch->ref);
 	json_write_member(writer, "fetch", fetch);
 	json_write_key(writer, "commits");
 	json_write_array(writer);
@@ -76,9 +97,14 @@ static void write_commit(struct json_writer *writer, const struct agent_commit *
 
 /* ---- for people ---- */
 
-static void print_branch(const struct listing *listing, const char *ref, const char *fetch)
+static void print_branch(
+	const struct listing *listing, const struct agent_branch *branch, const char *fetch)
 {
-	command_print_path(ref + sizeof(AGENT_COMMITS_REFS) - 1);
+	if (*branch->repository) {
+		command_print_path(branch->repository);
+		fputs(": ", stdout);
+	}
+	command_print_path(branch->name);
 	fputs("\n    ", stdout);
 	command_print(listing->context, span_of(fetch));
 	putchar('\n');
@@ -111,23 +137,19 @@ static void end_branch(const struct listing *listing)
 	}
 }
 
-static bool on_branch(void *data, const char *branch, const git_oid *tip)
+static bool on_branch(void *data, const struct agent_branch *branch)
 {
 	struct listing *listing = data;
-	size_t size = sizeof(AGENT_COMMITS_REFS) + strlen(branch);
-	char *ref = mem_alloc(size);
-	text_whole(ref, size, AGENT_COMMITS_REFS "%s", branch);
-	char *fetch = fetch_line(listing, ref);
+	char *fetch = fetch_line(listing, branch);
 	end_branch(listing);
 	listing->branches++;
 	listing->commits = 0;
 	if (listing->writer) {
-		write_branch(listing, ref, tip, fetch);
+		write_branch(listing, branch, fetch);
 	} else {
-		print_branch(listing, ref, fetch);
+		print_branch(listing, branch, fetch);
 	}
 	free(fetch);
-	free(ref);
 	return true;
 }
 

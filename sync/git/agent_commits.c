@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/path_quote.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "sync/git/commits.h"
 #include "sync/git/commits_note.h"
 #include "sync/git/git.h"
@@ -60,22 +61,20 @@ void git_drop_commits(struct git_transport *git)
 bool git_write_known_commits(struct git_transport *git, int fd, struct error *err)
 {
 	const struct git *lib = git->store.git;
-	git_reference_iterator *iterator = NULL;
-	const char *name;
-	bool written = true;
-	if (lib->reference_iterator_glob_new(
-		    &iterator, git->store.repository, AGENT_COMMITS_REFS "*") < 0) {
-		return error_set_git(lib, err, "reading the store %s", git->store.path);
+	char **names;
+	if (!agent_commits_refs(&git->store, &names, err)) {
+		return false;
 	}
-	while (written && lib->reference_next_name(&name, iterator) == 0) {
+	bool written = true;
+	for (size_t i = 0; written && names && names[i]; i++) {
 		char word[GIT_OID_HEXSZ + 1];
 		git_oid id;
-		if (lib->reference_name_to_id(&id, git->store.repository, name) == 0) {
+		if (lib->reference_name_to_id(&id, git->store.repository, names[i]) == 0) {
 			lib->oid_tostr(word, sizeof(word), &id);
 			written = fd_write_all(fd, (struct span){word, sizeof(word)}, err);
 		}
 	}
-	lib->reference_iterator_free(iterator);
+	words_free(names);
 	return written;
 }
 
@@ -97,21 +96,49 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 	return true;
 }
 
-bool git_refuse_untold(const struct line *line, struct error *err)
+/* What has come of this repository is lost for this time; the next one is told of all the same. */
+static bool take_untold(struct git_transport *git, const struct line *line, struct error *err)
 {
 	char shown[TEXT_SHORT_SIZE];
+	struct error untold;
 	char *why = path_quote(span_of(line->text));
-	error_set(err, ERROR_UNAVAILABLE, "git says there: %s", text_short(shown, why));
+	error_set(&untold, ERROR_UNAVAILABLE, "git says there: %s", text_short(shown, why));
 	free(why);
-	return false;
+	return git_refuse_commits(git, &untold, err);
+}
+
+/* They are told in our order, each once. What has come of the one before is whole. */
+static bool take_within(struct git_transport *git, const char *path, struct error *err)
+{
+	if (!git_keep_commits(git, err)) {
+		return false;
+	}
+	while (++git->told < git->history_count) {
+		git->history = git->histories[git->told];
+		if (strcmp(git->history->path, path) == 0) {
+			git->received_count = 0;
+			return true;
+		}
+	}
+	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
 }
 
 bool git_take_commits(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
-	struct arrival *arrival = arrival_of(git);
 	if (line->kind == LINE_UNTOLD) {
-		return git_refuse_untold(line, err);
+		return take_untold(git, line, err);
+	}
+	if (line->kind == LINE_WITHIN) {
+		return take_within(git, line->text, err);
+	}
+	if (line->kind == LINE_REPOSITORY && git->told > 0) {
+		git->history->is_lost = strcmp(line->text, "none") == 0;
+		return true;
+	}
+	struct arrival *arrival = arrival_of(git);
+	if (line->kind == LINE_COMMITS) {
+		return true;
 	}
 	if (line->kind == LINE_OBJECTS) {
 		lines->has_streams = true;
@@ -157,7 +184,7 @@ static bool check_commit(
 	return checked && (!is_cut || shallow_add(&git->store, id, err));
 }
 
-static bool on_kept_branch(void *data, const char *branch, const git_oid *tip)
+static bool on_kept_branch(void *data, const struct agent_branch *branch)
 {
 	return true;
 }
@@ -262,16 +289,21 @@ static bool keep_as(struct git_transport *git, const char *name, const git_oid *
 /* The store keeps a branch that the agent has removed: where "fix" is, "fix/two" cannot be. */
 static bool keep_branch(struct git_transport *git, const struct branch *branch, struct error *err)
 {
-	static const char folder[] = "agent/";
-	char name[LINE_PATH_MAX + 80];
+	char path[AGENT_COMMITS_PATH_MAX + 1];
+	char folder[AGENT_COMMITS_PATH_MAX + 16] = "agent/", name[LINE_PATH_MAX + 300];
 	struct error first;
 	bool is_new = false;
 	if (!git->store.git->odb_exists(git->store.odb, &branch->id)) {
 		return error_set(err, ERROR_PROTOCOL, "its commit is missing");
 	}
+	if (*git->history->path) {
+		agent_commits_path(git->history->path, path);
+		text_whole(folder, sizeof(folder), "agent-in/%s/", path);
+	}
+	size_t begin = strlen(folder);
 	int length = snprintf(name, sizeof(name), "%s%s", folder, branch->name);
 	if (!keep_as(git, name, &branch->id, &is_new, &first)) {
-		for (char *at = name + sizeof(folder) - 1; *at; at++) {
+		for (char *at = name + begin; *at; at++) {
 			*at = *at == '/' ? '%' : *at;
 		}
 		snprintf(name + length, sizeof(name) - (size_t)length, "%%");
@@ -282,9 +314,24 @@ static bool keep_branch(struct git_transport *git, const struct branch *branch, 
 	}
 	if (is_new) {
 		commits_note_add(&git->arrival->note, &git->store, &git->arrival->made,
-			name + sizeof(folder) - 1, &branch->id);
+			&(struct agent_branch){.repository = git->history->path,
+				.name = name + begin,
+				.tip = branch->id});
 	}
 	return true;
+}
+
+/* " of PATH", for people. */
+static const char *of_repository(const struct git_transport *git, char text[TEXT_SHORT_SIZE + 4])
+{
+	char shown[TEXT_SHORT_SIZE];
+	char *path = path_quote(span_of(git->history->path));
+	text[0] = '\0';
+	if (*git->history->path) {
+		text_format(text, TEXT_SHORT_SIZE + 4, " of %s", text_short(shown, path));
+	}
+	free(path);
+	return text;
 }
 
 /* From here on there are refs: what has come stays. One branch is in the way of no other. */
@@ -294,11 +341,11 @@ static void keep_branches(struct git_transport *git)
 	for (size_t i = 0; i < arrival->branch_count; i++) {
 		struct error why;
 		if (!keep_branch(git, &arrival->branches[i], &why)) {
-			char shown[104], reason[TEXT_SHORT_SIZE];
+			char shown[104], reason[TEXT_SHORT_SIZE], of[TEXT_SHORT_SIZE + 4];
 			char *name = path_quote(span_of(arrival->branches[i].name));
 			text_format(shown, sizeof(shown), "%s", name);
-			git_tell_user(git, "the agent's branch %s was not taken: %s", shown,
-				text_short(reason, why.text));
+			git_tell_user(git, "the agent's branch %s%s was not taken: %s", shown,
+				of_repository(git, of), text_short(reason, why.text));
 			free(name);
 			git->collecting.result.commits_left = true;
 		}
@@ -327,8 +374,9 @@ bool git_refuse_commits(struct git_transport *git, const struct error *why, stru
 	git_drop_commits(git);
 	git_discard_received(git);
 	git->collecting.result.commits_left = true;
-	char shown[TEXT_SHORT_SIZE];
-	git_tell_user(git, "the agent's commits were not taken: %s", text_short(shown, why->text));
+	char shown[TEXT_SHORT_SIZE], of[TEXT_SHORT_SIZE + 4];
+	git_tell_user(git, "the agent's commits%s were not taken: %s", of_repository(git, of),
+		text_short(shown, why->text));
 	return git_open_store(git, err);
 }
 
@@ -342,7 +390,7 @@ bool git_keep_commits(struct git_transport *git, struct error *err)
 		return git_refuse_commits(git, &why, err);
 	}
 	keep_branches(git);
-	commits_note_end(&git->arrival->note);
+	commits_note_end(&git->arrival->note, *git->history->path);
 	git_tell_user(git, "%s", git->arrival->note.text);
 	git_drop_commits(git);
 	return true;

@@ -123,9 +123,9 @@ static bool take_collected(
 	}
 	switch (line->kind) {
 	case LINE_COMMITS:
-		return begin_commits(git, err);
 	case LINE_UNTOLD:
-		return begin_commits(git, err) && git_refuse_untold(line, err);
+	case LINE_WITHIN:
+		return begin_commits(git, err) && git_take_commits(git, lines, line, err);
 	case LINE_TREE:
 		git->collecting.side_tree = line->id;
 		return true;
@@ -137,7 +137,7 @@ static bool take_collected(
 		leave(git, line->text);
 		return true;
 	case LINE_REPOSITORY:
-		git->has_lost_repository = strcmp(line->text, "none") == 0;
+		git->history->is_lost = strcmp(line->text, "none") == 0;
 		return true;
 	case LINE_OBJECTS:
 		return git_receive_objects(git, lines, line->number, check_object, err);
@@ -202,6 +202,8 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 	big_files_finish(&collecting->files);
 	collecting->result.left = (struct transport_left){0};
 	git->received_count = 0;
+	git->told = 0;
+	git->history = git->histories[0];
 	if (!take_answer(git, ends, err)) {
 		return false;
 	}
@@ -337,10 +339,13 @@ static void collect_ask(struct git_transport *git)
 	snprintf(limit, sizeof(limit), "%" PRIu64, git->store.big_file_bytes);
 	snprintf(count, sizeof(count), "%d", AGENT_COMMITS_MAX);
 	snprintf(max, sizeof(max), "%" PRIu64, git->request.bytes_max);
-	git_run(git, &(struct git_step){.script = SCRIPT_COLLECT,
-			     .args = {base, limit, git->pathspecs, git->includes, count, max},
-			     .work = work_collect,
-			     .then = collect_asked});
+	char *inner = git_list_inner(git);
+	git_run(git,
+		&(struct git_step){.script = SCRIPT_COLLECT,
+			.args = {base, limit, git->pathspecs, git->includes, count, max, inner},
+			.work = work_collect,
+			.then = collect_asked});
+	free(inner);
 }
 
 static void collect_begin(struct git_transport *git)

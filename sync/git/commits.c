@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/hex.h"
 #include "base/words.h"
 #include "sync/git/shallow.h"
 #include "sync/id.h"
@@ -73,6 +74,46 @@ bool shallow_add(struct store *store, const git_oid *id, struct error *err)
 	return added;
 }
 
+/* ---- the paths of repositories ---- */
+
+bool agent_commits_path(const char *path, char out_text[AGENT_COMMITS_PATH_MAX + 1])
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-";
+	static const char digits[] = "0123456789ABCDEF";
+	size_t length = 0;
+	for (const char *at = path; *at; at++) {
+		bool is_plain = strchr(plain, *at) != NULL;
+		if (length + (is_plain ? 1 : 3) > AGENT_COMMITS_PATH_MAX) {
+			out_text[0] = '\0';
+			return false;
+		}
+		out_text[length++] = is_plain ? *at : '%';
+		if (!is_plain) {
+			out_text[length++] = digits[(unsigned char)*at >> 4];
+			out_text[length++] = digits[(unsigned char)*at & 15];
+		}
+	}
+	out_text[length] = '\0';
+	return length > 0;
+}
+
+/* The caller frees it. What is not written as agent_commits_path does so is taken as it is. */
+static char *decode_path(struct span text)
+{
+	char *path = mem_alloc(text.len + 1);
+	size_t length = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		int high = i + 2 < text.len ? hex_digit(text.data[i + 1]) : -1;
+		int low = i + 2 < text.len ? hex_digit(text.data[i + 2]) : -1;
+		bool is_coded = text.data[i] == '%' && high >= 0 && low >= 0 && high + low > 0;
+		path[length++] = is_coded ? (char)(high << 4 | low) : text.data[i];
+		i += is_coded ? 2 : 0;
+	}
+	path[length] = '\0';
+	return path;
+}
+
 /* ---- listing ---- */
 
 struct walk {
@@ -123,9 +164,18 @@ static void visit_commit(struct walk *walk, const git_oid *id)
 	git->commit_free(commit);
 }
 
-static void visit_branch(struct walk *walk, const char *branch, const git_oid *tip)
+static void visit_branch(struct walk *walk, const char *ref, const git_oid *tip)
 {
-	walk->is_over = !walk->visitor->on_branch(walk->visitor->data, branch, tip);
+	size_t below = sizeof(AGENT_COMMITS_REFS_IN) - 1;
+	bool is_below = strncmp(ref, AGENT_COMMITS_REFS_IN, below) == 0;
+	const char *name = ref + (is_below ? below : sizeof(AGENT_COMMITS_REFS) - 1);
+	size_t length = is_below ? strcspn(name, "/") : 0;
+	char *path = decode_path((struct span){name, length});
+	struct agent_branch branch = {.ref = ref,
+		.repository = path,
+		.name = name + length + (is_below && name[length] == '/'),
+		.tip = *tip};
+	walk->is_over = !walk->visitor->on_branch(walk->visitor->data, &branch);
 	walk->at = 0;
 	walk->count = 0;
 	add(walk, tip);
@@ -134,25 +184,31 @@ static void visit_branch(struct walk *walk, const char *branch, const git_oid *t
 	}
 	id_set_finish(&walk->seen);
 	walk->seen = (struct id_set){0};
+	free(path);
 }
 
-/* The names of all branches, in order; the caller frees them with words_free. */
-static bool list_branches(struct store *store, char ***out_names, struct error *err)
+bool agent_commits_refs(struct store *store, char ***out_names, struct error *err)
 {
+	static const char *const globs[] = {AGENT_COMMITS_REFS "*", AGENT_COMMITS_REFS_IN "*"};
 	const struct git *git = store->git;
-	git_reference_iterator *iterator = NULL;
 	const char *name;
 	*out_names = NULL;
-	if (git->reference_iterator_glob_new(&iterator, store->repository, AGENT_COMMITS_REFS "*") <
-		0) {
-		return error_set_git(git, err, "reading the store %s", store->path);
-	}
-	while (git->reference_next_name(&name, iterator) == 0) {
-		words_append(out_names, name);
-	}
-	git->reference_iterator_free(iterator);
-	if (*out_names) {
-		qsort(*out_names, words_count(*out_names), sizeof(**out_names), words_compare);
+	for (size_t i = 0; i < ARRAY_LENGTH(globs); i++) {
+		git_reference_iterator *iterator = NULL;
+		size_t before = words_count(*out_names);
+		if (git->reference_iterator_glob_new(&iterator, store->repository, globs[i]) < 0) {
+			words_free(*out_names);
+			*out_names = NULL;
+			return error_set_git(git, err, "reading the store %s", store->path);
+		}
+		while (git->reference_next_name(&name, iterator) == 0) {
+			words_append(out_names, name);
+		}
+		git->reference_iterator_free(iterator);
+		if (*out_names) {
+			qsort(*out_names + before, words_count(*out_names) - before,
+				sizeof(**out_names), words_compare);
+		}
 	}
 	return true;
 }
@@ -162,7 +218,7 @@ bool agent_commits_list(struct store *store, size_t max,
 {
 	char **names;
 	struct walk walk = {.store = store, .visitor = visitor, .max = max};
-	if (!list_branches(store, &names, err)) {
+	if (!agent_commits_refs(store, &names, err)) {
 		return false;
 	}
 	buf_init(&walk.shallow, SHALLOW_MAX);
@@ -171,7 +227,7 @@ bool agent_commits_list(struct store *store, size_t max,
 	for (size_t i = 0; ok && names && names[i] && !walk.is_over; i++) {
 		git_oid tip;
 		if (store->git->reference_name_to_id(&tip, store->repository, names[i]) == 0) {
-			visit_branch(&walk, names[i] + sizeof(AGENT_COMMITS_REFS) - 1, &tip);
+			visit_branch(&walk, names[i], &tip);
 		}
 	}
 	free(walk.ids);
@@ -224,7 +280,7 @@ static bool forget(struct store *store, const char *ref, struct error *err)
 bool agent_commits_forget(struct store *store, long long before, struct error *err)
 {
 	char **names = NULL;
-	bool ok = before == 0 || list_branches(store, &names, err);
+	bool ok = before == 0 || agent_commits_refs(store, &names, err);
 	for (size_t i = 0; ok && names && names[i]; i++) {
 		struct stat status;
 		if (fstatat(store->folder_fd, names[i], &status, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -89,7 +89,7 @@ static void walk_next(struct branch_walk *walk, struct piece *subjects)
 	git->commit_free(commit);
 }
 
-static void say_branch(struct piece *piece, struct branch_walk *walk, const char *branch)
+static void say_commits(struct piece *piece, struct branch_walk *walk)
 {
 	struct piece *subjects = mem_alloc_zero(sizeof(*subjects));
 	char hex[GIT_OID_HEXSZ + 1];
@@ -97,7 +97,6 @@ static void say_branch(struct piece *piece, struct branch_walk *walk, const char
 	while (walk->at < walk->count) {
 		walk_next(walk, subjects);
 	}
-	say_quoted(piece, branch, BRANCH_TOLD, "");
 	say(piece, " at %.*s (%zu commit%s: %s", ID_TOLD, hex, walk->count,
 		walk->count == 1 ? "" : "s", subjects->text);
 	if (walk->count > SUBJECTS_TOLD) {
@@ -115,7 +114,7 @@ static void append(struct commits_note *note, const char *text)
 }
 
 void commits_note_add(struct commits_note *note, struct store *store, const struct id_set *made,
-	const char *branch, const git_oid *tip)
+	const struct agent_branch *branch)
 {
 	static const char begin[] = "the agent has committed to ";
 	if (note->branches++ >= BRANCHES_TOLD || note->untold > 0) {
@@ -125,12 +124,15 @@ void commits_note_add(struct commits_note *note, struct store *store, const stru
 	struct branch_walk walk = {.store = store, .made = made};
 	struct piece *piece = mem_alloc_zero(sizeof(*piece));
 	walk.ids = mem_alloc((made->count + 1) * sizeof(*walk.ids));
-	walk_add(&walk, tip);
+	walk_add(&walk, &branch->tip);
 	say(piece, "%s", note->branches == 1 ? begin : ", ");
+	say_quoted(piece, branch->name, BRANCH_TOLD, "");
+	if (*branch->repository) {
+		say(piece, " of ");
+		say_quoted(piece, branch->repository, BRANCH_TOLD, "");
+	}
 	if (walk.count > 0) {
-		say_branch(piece, &walk, branch);
-	} else {
-		say_quoted(piece, branch, BRANCH_TOLD, "");
+		say_commits(piece, &walk);
 	}
 	if (strlen(note->text) + piece->len + END_MAX < sizeof(note->text)) {
 		append(note, piece->text);
@@ -142,7 +144,7 @@ void commits_note_add(struct commits_note *note, struct store *store, const stru
 	free(piece);
 }
 
-void commits_note_end(struct commits_note *note)
+void commits_note_end(struct commits_note *note, bool is_below)
 {
 	char more[END_MAX];
 	if (note->branches == 0) {
@@ -153,6 +155,6 @@ void commits_note_end(struct commits_note *note)
 			note->untold == 1 ? "" : "es");
 		append(note, more);
 	}
-	append(note, ": acp-broker commits take moves your branch to them, acp-broker commits list "
-		     "says how to fetch them");
+	append(note, is_below ? ": " : ": acp-broker commits take moves your branch to them, ");
+	append(note, "acp-broker commits list says how to fetch them");
 }

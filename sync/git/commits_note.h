@@ -2,8 +2,8 @@
 #ifndef SYNC_GIT_COMMITS_NOTE_H
 #define SYNC_GIT_COMMITS_NOTE_H
 
+#include "sync/git/commits.h"
 #include "sync/id_set.h"
-#include "sync/store.h"
 
 /*
  * What the user is told of the commits that a collect has found: of each branch where it is, how
@@ -20,7 +20,8 @@ struct commits_note {
 
 /* A branch, and its commits as far as they are among the new ones. Blocks. */
 void commits_note_add(struct commits_note *note, struct store *store, const struct id_set *made,
-	const char *branch, const git_oid *tip);
-void commits_note_end(struct commits_note *note);
+	const struct agent_branch *branch);
+/* Below the root there is nothing that takes them. */
+void commits_note_end(struct commits_note *note, bool is_below);
 
 #endif

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "sync/nested.h"
 #include "base/text.h"
+#include "sync/git/commits.h"
+#include "sync/nested.h"
 
 enum {
 	BYTES_MAX_DEFAULT_GIB = 20,
@@ -111,8 +112,35 @@ bool git_open_store(struct git_transport *git, struct error *err)
 
 bool git_read_history(struct git_transport *git, struct error *err)
 {
-	nested_read(&git->store, &git->history.nested);
-	return history_read(&git->history, git->request.local_root, git->request.home, err);
+	nested_read(&git->store, &git->histories[0]->nested);
+	git->history_count = inner_update(git->histories, git->history_count);
+	git->history = git->histories[0];
+	for (size_t i = 0; i < git->history_count; i++) {
+		char root[PATH_MAX];
+		struct history *history = git->histories[i];
+		if (!inner_root(git->request.local_root, history->path, root)) {
+			history->exists = false;
+			continue;
+		}
+		if (!history_read(history, root, git->request.home, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+char *git_list_inner(const struct git_transport *git)
+{
+	struct buf lines;
+	buf_init(&lines, INNER_MAX * (AGENT_COMMITS_PATH_MAX + 1));
+	for (size_t i = 1; i < git->history_count; i++) {
+		if (git->histories[i]->exists) {
+			(void)!buf_append_format(&lines, NULL, "%s\n", git->histories[i]->path);
+		}
+	}
+	char *text = mem_strndup(buf_span(&lines));
+	buf_finish(&lines);
+	return text;
 }
 
 bool git_strip(
@@ -134,7 +162,9 @@ static void transport_drop(void *data)
 	struct git_transport *git = data;
 	collecting_finish(&git->collecting);
 	delivering_finish(&git->delivering);
-	history_finish(&git->history);
+	for (size_t i = 0; i < git->history_count; i++) {
+		history_destroy(git->histories[i]);
+	}
 	id_set_finish(&git->shared);
 	if (git->has_store) {
 		store_close(&git->store);
@@ -244,7 +274,9 @@ struct transport *transport_git_create(const struct transport_request *request)
 	list_init(&git->delivering.swaps);
 	buf_init(&git->delivering.few, FEW_BYTES_MAX);
 	git->is_near = sandbox_capabilities(request->sandbox)->shares_loopback;
-	history_init(&git->history);
+	git->histories[0] = history_create("");
+	git->history_count = 1;
+	git->history = git->histories[0];
 	soon_init(&git->kick, git->request.loop, on_kick);
 	return &git->transport;
 }

@@ -4,6 +4,7 @@
 
 #include "base/soon.h"
 #include "sync/git/history.h"
+#include "sync/git/inner.h"
 #include "sync/git/lines.h"
 #include "sync/git/remote.h"
 #include "sync/git/trees.h"
@@ -30,7 +31,7 @@ enum git_script {
 /* The text of a script with what they all share before it. */
 const char *git_script_text(enum git_script script);
 
-enum { SCRIPT_ARGS_MAX = 14 };
+enum { SCRIPT_ARGS_MAX = 15 };
 
 struct git_transport;
 struct arrival; // agent_commits.c
@@ -78,7 +79,6 @@ struct swap {
 struct filtered {
 	uint64_t count;
 	char paths[1024]; // the first of them, for people
-	uint64_t told;    // a hash of what the user was told
 };
 
 struct git_transport {
@@ -114,12 +114,15 @@ struct git_transport {
 	struct collecting collecting;
 	struct delivering delivering;
 	struct arrival *arrival; // of commits, while they come; NULL
-	struct history history;
-	bool is_near;                // the sandbox is on this machine
-	bool has_lost_repository;    // the runtime's was deleted
-	bool has_current_repository; // it was sent the history as it is, by whom ever
-	bool sends_pack;             // it is sent commits, and not only where the refs are
-	struct id_set shared;        // what SIDE has of the history; for the next stream alone
+	/* The workspace's own, then those of repositories below its root, in order. Owned. */
+	struct history *histories[1 + INNER_MAX];
+	size_t history_count;
+	struct history *history; // in hand: the first, or one that a script works on or tells of
+	size_t turn;             // so many of them are still to be updated
+	size_t told;             // the number of the one that a collect tells of
+	bool is_near;            // the sandbox is on this machine
+	bool sends_pack;         // it is sent commits, and not only where the refs are
+	struct id_set shared;    // what SIDE has of the history; for the next stream alone
 	struct filtered filtered;
 	char note[TRANSPORT_NOTE_MAX]; // what the next collect is to say
 };
@@ -141,8 +144,10 @@ void git_tell_user(struct git_transport *git, const char *format, ...) ATTR_PRIN
 
 /* Work: the store, opened where it is not. */
 bool git_open_store(struct git_transport *git, struct error *err) ATTR_NODISCARD;
-/* Work: the user's repository as it is now. */
+/* Work: the user's repositories as they are now. */
 bool git_read_history(struct git_transport *git, struct error *err) ATTR_NODISCARD;
+/* The paths of those below the root whose history travels, a line each; the caller frees it. */
+char *git_list_inner(const struct git_transport *git);
 /* Work: the side tree of a snapshot. */
 bool git_strip(struct git_transport *git, const git_oid *whole, git_oid *out_side,
 	struct error *err) ATTR_NODISCARD;
@@ -201,7 +206,7 @@ void git_import(
 /* An id less its last digit: of a big file's content the last bit is not known. */
 void git_short_id(const struct git_transport *git, const struct store_entry *entry, char *hex);
 
-/* repository.c: brings the runtime's repository up to the user's; then ends the operation. */
+/* repository.c: brings the runtime's repositories up to the user's; then ends the operation. */
 void git_update_repository(struct git_transport *git);
 
 /* ---- agent_commits.c: the commits that the agent made, which a collect brings along ---- */
@@ -211,7 +216,10 @@ enum { AGENT_COMMITS_MAX = 1 << 16 };
 
 /* Work: writes the ids of those that are known, each ended by NUL. */
 bool git_write_known_commits(struct git_transport *git, int fd, struct error *err) ATTR_NODISCARD;
-/* Work: takes a line that follows LINE_COMMITS. */
+/*
+ * Work: takes LINE_COMMITS and what follows it. LINE_WITHIN keeps what has come before it, and
+ * git->history is of that repository from there on.
+ */
 bool git_take_commits(struct git_transport *git, struct lines *lines, const struct line *line,
 	struct error *err) ATTR_NODISCARD;
 /*
@@ -225,8 +233,6 @@ bool git_keep_commits(struct git_transport *git, struct error *err) ATTR_NODISCA
  */
 bool git_refuse_commits(
 	struct git_transport *git, const struct error *why, struct error *err) ATTR_NODISCARD;
-/* Fails with what LINE_UNTOLD says. */
-bool git_refuse_untold(const struct line *line, struct error *err) ATTR_NODISCARD;
 /* Drops what has come and was not kept. */
 void git_drop_commits(struct git_transport *git);
 

@@ -17,9 +17,12 @@
 /* Of the commits that the runtime has, sync/git/remote/repo_open.sh tells 20,000, a line each. */
 enum { REFS_MAX = 1 << 20, FILE_MAX = 1 << 20 };
 
-void history_init(struct history *history)
+struct history *history_create(const char *path)
 {
-	*history = (struct history){.branch = mem_strdup(""),
+	struct history *history = mem_alloc(sizeof(*history));
+	*history = (struct history){.path = mem_strdup(path),
+		.is_lost = true,
+		.branch = mem_strdup(""),
 		.git_folder = mem_strdup(""),
 		.name = mem_strdup(""),
 		.email = mem_strdup(""),
@@ -31,10 +34,12 @@ void history_init(struct history *history)
 	buf_init(&history->remotes, REMOTES_MAX);
 	buf_init(&history->nested, NESTED_MAX + 1024);
 	filters_init(&history->filters);
+	return history;
 }
 
-void history_finish(struct history *history)
+void history_destroy(struct history *history)
 {
+	free(history->path);
 	free(history->git_folder);
 	free(history->branch);
 	free(history->name);
@@ -47,6 +52,7 @@ void history_finish(struct history *history)
 	buf_finish(&history->remotes);
 	buf_finish(&history->nested);
 	filters_finish(&history->filters);
+	free(history);
 }
 
 static void add_print(struct history *history, const char *text)

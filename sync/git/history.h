@@ -16,7 +16,8 @@ enum { HISTORY_TRIES = 3, HISTORY_PAUSE_MS = 10 * 60 * 1000 }; // of what could 
  * filters files have. The user's repository is only read, and its history when it is sent. Blocks.
  */
 struct history {
-	bool exists;                // the workspace's root is a repository, and can be read
+	char *path;                 // owned; of its folder in the workspace; "" for the root
+	bool exists;                // the folder is a repository, and can be read
 	char *git_folder;           // owned; of the user's repository
 	bool is_detached;           // no branch
 	char *branch;               // owned; without refs/heads/; "" for none
@@ -28,10 +29,14 @@ struct history {
 	char *name, *email;         // owned; "" for none
 	struct buf remotes;         // sync/git/remotes.h
 	char *promisor;             // owned; of a partial clone the remote that has the rest; ""
-	struct buf nested;          // sync/nested.h; the caller's to read before history_read
+	struct buf nested;          // sync/nested.h, below it; the caller's to read beforehand
 	uint64_t nested_told;       // a hash of those that the user was told of
 	struct filters filters;
-	uint64_t print;        // of HEAD, refs, patterns, filters: equal where nothing has moved
+	uint64_t print; // of HEAD, refs, patterns, filters: equal where nothing has moved
+	char print_there[GIT_OID_HEXSZ + 1]; // what the runtime has kept of it; ""
+	bool is_lost;                        // the runtime may not have it as it was sent
+	bool is_made;                        // the runtime has a repository of ours there
+	uint64_t filters_told; // a hash of the files with filters that the user was told of
 	uint64_t sent_print;   // the print of what the runtime was last sent
 	uint64_t failed_print; // the print of what could not be sent
 	unsigned failures;     // so often, one after the other
@@ -41,8 +46,8 @@ struct history {
 	char told[256];        // the note that was told
 };
 
-void history_init(struct history *history);
-void history_finish(struct history *history);
+struct history *history_create(const char *path);
+void history_destroy(struct history *history);
 
 /*
  * Reads anew. That there is no repository, or one that cannot be read, is no error: `exists`

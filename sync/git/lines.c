@@ -18,6 +18,7 @@ static const struct {
 	[LINE_STUCK] = {"stuck", "t"},
 	[LINE_OBJECTS] = {"objects", "n"},
 	[LINE_COMMITS] = {"commits", ""},
+	[LINE_WITHIN] = {"within", "t"},
 	[LINE_REPOSITORY] = {"repository", "t"},
 	[LINE_HAVE] = {"have", "i"},
 	[LINE_PRINT] = {"print", "t"},

@@ -20,6 +20,7 @@
  *     stuck PATH               it stands in the way of a delivery; a "fail" says why
  *     objects COUNT            COUNT objects follow as `git cat-file --batch` writes them
  *     commits                  what follows is of commits that the agent made
+ *     within PATH              what follows is of the repository in that folder below the root
  *     repository WHAT          none, ours or other
  *     have ID                  a commit, or what a tag is of, that is there
  *     print TEXT               the history's print when it was last sent
@@ -43,6 +44,7 @@ enum line_kind {
 	LINE_STUCK,
 	LINE_OBJECTS,
 	LINE_COMMITS,
+	LINE_WITHIN,
 	LINE_REPOSITORY,
 	LINE_HAVE,
 	LINE_PRINT,

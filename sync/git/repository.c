@@ -18,13 +18,19 @@ static void prepare_end(struct git_transport *git, const struct error *err)
 }
 
 /* The session can do without the runtime's history: why it has none is told once. */
-static void end_with_note(struct git_transport *git, const char *note)
+static void tell_note(struct git_transport *git)
 {
-	if (strcmp(git->history.told, note) != 0) {
-		text_format(git->history.told, sizeof(git->history.told), "%s", note);
-		text_format(git->note, sizeof(git->note), "%s", note);
+	struct history *history = git->history;
+	char text[sizeof(history->told) + 320], shown[TEXT_SHORT_SIZE];
+	if (strcmp(history->told, history->note) == 0) {
+		return;
 	}
-	git_end(git, NULL);
+	text_format(history->told, sizeof(history->told), "%s", history->note);
+	char *path = path_quote(span_of(history->path));
+	text_format(text, sizeof(text), "%s%s%s", *path ? text_short(shown, path) : "",
+		*path ? ": " : "", history->note);
+	free(path);
+	transport_note_add(git->note, text);
 }
 
 /* ---- files whose filters do not run there ---- */
@@ -46,10 +52,10 @@ static void tell_filtered(struct git_transport *git)
 	struct filtered *filtered = &git->filtered;
 	char text[sizeof(filtered->paths) + 300];
 	uint64_t hash = hash_text(HASH_START, filtered->paths);
-	if (filtered->count == 0 || hash == filtered->told) {
+	if (filtered->count == 0 || hash == git->history->filters_told) {
 		return;
 	}
-	filtered->told = hash;
+	git->history->filters_told = hash;
 	text_format(text, sizeof(text),
 		"%" PRIu64 " files have filters of your git that do not run in the sandbox: its "
 		"git shows them as unchanged, and what the agent does to them is here, but in none "
@@ -62,43 +68,62 @@ static void tell_filtered(struct git_transport *git)
 
 enum { NESTED_TOLD = 5 };
 
-/* Some of the paths, for people; how many there are. */
-static size_t list_nested(struct span lines, char *text, size_t size)
+static bool has_own_history(const struct git_transport *git, const char *path)
 {
-	size_t count = 0, length = 0;
-	text[0] = '\0';
-	for (size_t at = 0; at < lines.len; count++) {
+	for (size_t i = 1; i < git->history_count; i++) {
+		if (strcmp(git->histories[i]->path, path) == 0) {
+			return git->histories[i]->is_made;
+		}
+	}
+	return false;
+}
+
+/* Those without a history there. */
+struct untold {
+	char paths[320]; // some of them, for people
+	size_t count;
+	uint64_t hash; // of all
+};
+
+static void list_untold(const struct git_transport *git, struct untold *out)
+{
+	struct span lines = buf_span(&git->histories[0]->nested);
+	*out = (struct untold){.hash = HASH_START};
+	for (size_t at = 0; at < lines.len;) {
 		const char *end = memchr(lines.data + at, '\n', lines.len - at);
 		size_t next = (size_t)(end - lines.data) + 1;
 		char *line = mem_strndup((struct span){lines.data + at, next - 1 - at});
-		char *path = path_quote(span_of(line));
-		if (count < NESTED_TOLD && length + strlen(path) + 3 < size) {
-			length += (size_t)snprintf(
-				text + length, size - length, "%s%s", length > 0 ? ", " : "", path);
+		if (!has_own_history(git, line)) {
+			char *path = path_quote(span_of(line));
+			out->hash = hash_text(out->hash, line);
+			if (out->count++ < NESTED_TOLD &&
+				strlen(out->paths) + strlen(path) + 3 < sizeof(out->paths)) {
+				text_append(out->paths, sizeof(out->paths), "%s%s",
+					out->paths[0] ? ", " : "", path);
+			}
+			free(path);
 		}
-		free(path);
 		free(line);
 		at = next;
 	}
-	return count;
 }
 
 /* Once, while they are the same. */
 static void tell_nested(struct git_transport *git)
 {
-	char text[700], paths[320];
-	struct history *history = &git->history;
-	uint64_t hash = hash_bytes(HASH_START, buf_span(&history->nested));
-	if (history->nested.len == 0 || hash == history->nested_told) {
+	char text[700];
+	struct untold untold;
+	list_untold(git, &untold);
+	if (untold.count == 0 || untold.hash == git->histories[0]->nested_told ||
+		!git->histories[0]->exists) {
 		return;
 	}
-	history->nested_told = hash;
-	size_t count = list_nested(buf_span(&history->nested), paths, sizeof(paths));
+	git->histories[0]->nested_told = untold.hash;
 	text_format(text, sizeof(text),
 		"repositories in the workspace (submodules, or others) have their files in the "
 		"sandbox, and no history: git fails in them there, and what the agent does in them "
 		"is yours to commit: %s%s",
-		paths, count > NESTED_TOLD ? ", ..." : "");
+		untold.paths, untold.count > NESTED_TOLD ? ", ..." : "");
 	transport_note_add(git->note, text);
 }
 
@@ -108,20 +133,34 @@ static void tell_nested(struct git_transport *git)
  * What fails for good - an object that is damaged, a disk there that is full - is packed and sent
  * up to that point each time: after a few times there is a pause.
  */
-static void note_failure(struct history *history)
+static void note_failure(struct history *history, uint64_t print)
 {
-	if (history->failed_print != history->print) {
+	if (history->failed_print != print) {
 		history->failures = 0;
 	}
-	history->failed_print = history->print;
+	history->failed_print = print;
 	history->failed_ms = clock_now_ms();
 	history->failures++;
 }
 
-static bool is_pausing(const struct history *history)
+static bool is_pausing(const struct history *history, uint64_t print)
 {
-	return history->failures >= HISTORY_TRIES && history->failed_print == history->print &&
+	return history->failures >= HISTORY_TRIES && history->failed_print == print &&
 	       clock_now_ms() - history->failed_ms < HISTORY_PAUSE_MS;
+}
+
+/*
+ * For the runtime's own the repositories below it count, which it takes for folders until there is
+ * one of ours in them.
+ */
+static uint64_t print_of(const struct git_transport *git, const struct history *history)
+{
+	uint64_t print = history->print;
+	for (size_t i = 1; i < git->history_count && !*history->path; i++) {
+		const struct history *inner = git->histories[i];
+		print = inner->is_made ? hash_text(print, inner->path) : print;
+	}
+	return print;
 }
 
 /* ---- updating it ---- */
@@ -130,7 +169,7 @@ static bool take_update(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
 	if (line->kind == LINE_SHARED) {
-		history_list_head(&git->history, &git->shared);
+		history_list_head(git->history, &git->shared);
 		return true;
 	}
 	if (line->kind == LINE_FILTERED) {
@@ -158,7 +197,7 @@ static bool send_filters(const struct filters *filters, int fd, struct error *er
 static bool work_update(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct error send_err, answer_err;
-	struct history *history = &git->history;
+	struct history *history = git->history;
 	bool told = fd_write_all(ends->out, buf_span(&history->refs), &send_err) &&
 	            fd_write_all(ends->out, buf_span(&history->shallow), &send_err) &&
 	            fd_write_all(ends->out, buf_span(&history->sparse), &send_err) &&
@@ -185,39 +224,50 @@ static bool work_update(struct git_transport *git, struct remote_ends *ends, str
 	return true;
 }
 
+static void update_next(struct git_transport *git);
+
 static void updated(struct git_transport *git)
 {
-	if (git->history.note[0]) {
-		note_failure(&git->history);
-		end_with_note(git, git->history.note); // the next sync tries again, or a later one
+	struct history *history = git->history;
+	uint64_t print = print_of(git, history);
+	git->turn--;
+	if (history->note[0]) {
+		note_failure(history, print);
+		tell_note(git);
+		update_next(git); // the next sync tries again, or a later one
 		return;
 	}
-	git->history.told[0] = '\0';
-	git->history.failures = 0;
-	git->has_lost_repository = false;
+	history->told[0] = '\0';
+	history->failures = 0;
+	history->is_lost = false;
+	history->is_made = true;
 	if (git->is_locked) {
-		snprintf(git->note, sizeof(git->note),
-			"HEAD in the sandbox did not follow yours: its git is locked, by one that "
-			"is at work or left .git/index.lock; the next sync tries again");
+		char text[TEXT_SHORT_SIZE + 200], shown[TEXT_SHORT_SIZE];
+		char *path = path_quote(span_of(history->path));
+		text_format(text, sizeof(text),
+			"HEAD in the sandbox%s%s did not follow yours: its git is locked, by one "
+			"that is at work or left .git/index.lock; the next sync tries again",
+			*path ? ", at " : "", text_short(shown, path));
+		free(path);
+		transport_note_add(git->note, text);
 	} else {
-		git->history.sent_print = git->history.print;
+		history->sent_print = print;
 	}
 	tell_filtered(git);
-	tell_nested(git);
-	git_end(git, NULL);
+	update_next(git);
 }
 
 /* What the runtime keeps, and tells the next time. */
-static void print_text(const struct history *history, char text[GIT_OID_HEXSZ + 1])
+static void print_text(uint64_t print, char text[GIT_OID_HEXSZ + 1])
 {
-	snprintf(text, GIT_OID_HEXSZ + 1, "%016" PRIx64, history->print);
+	text_whole(text, GIT_OID_HEXSZ + 1, "%016" PRIx64, print);
 }
 
 static void update(struct git_transport *git)
 {
 	char print[GIT_OID_HEXSZ + 1], refs[24], shallow[24], sparse[32] = "", filters[80] = "";
 	char remotes[24], nested[24];
-	struct history *history = &git->history;
+	struct history *history = git->history;
 	if (history->sparse.len > 0) {
 		text_whole(sparse, sizeof(sparse), "%s %zu", history->is_cone ? "true" : "false",
 			history->sparse.len);
@@ -232,81 +282,138 @@ static void update(struct git_transport *git)
 	snprintf(shallow, sizeof(shallow), "%zu", history->shallow.len);
 	snprintf(remotes, sizeof(remotes), "%zu", history->remotes.len);
 	snprintf(nested, sizeof(nested), "%zu", history->nested.len);
-	print_text(history, print);
+	print_text(print_of(git, history), print);
 	git->sends_pack = history_is_new(history);
 	git->is_locked = false;
 	git_run(git, &(struct git_step){.script = SCRIPT_REPO_UPDATE,
 			     .args = {history->is_detached ? "detached" : "branch", history->branch,
 				     history->id, history->name, history->email, refs, shallow,
 				     git->sends_pack ? "pack" : "none", print, sparse, filters,
-				     remotes, nested, history->promisor},
+				     remotes, nested, history->promisor, history->path},
 			     .work = work_update,
 			     .then = updated});
 }
 
 /* ---- what is there ---- */
 
+/* Whether the runtime may have another history than the user. */
+static bool is_due(const struct git_transport *git, const struct history *history)
+{
+	uint64_t print = print_of(git, history);
+	return history->exists && (history->is_lost || history->sent_print != print) &&
+	       !is_pausing(history, print);
+}
+
+static void forget_state(struct git_transport *git)
+{
+	for (size_t i = 0; i < git->history_count; i++) {
+		struct history *history = git->histories[i];
+		history->is_lost = true;
+		history->print_there[0] = '\0';
+		buf_clear(&history->have);
+	}
+}
+
 static bool take_state(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
 	char hex[GIT_OID_HEXSZ + 1];
 	switch (line->kind) {
+	case LINE_WITHIN:
+		for (size_t i = 1; i < git->history_count; i++) {
+			git->history = git->histories[i];
+			if (strcmp(git->history->path, line->text) == 0) {
+				return true;
+			}
+		}
+		break;
 	case LINE_REPOSITORY:
-		git->has_lost_repository = strcmp(line->text, "other") != 0;
+		git->history->is_lost = strcmp(line->text, "other") != 0;
 		return true;
 	case LINE_HAVE:
 		git->store.git->oid_tostr(hex, sizeof(hex), &line->id);
-		return buf_append_format(&git->history.have, err, "%s\n", hex);
+		return buf_append_format(&git->history->have, err, "%s\n", hex);
 	case LINE_PRINT:
-		print_text(&git->history, hex);
-		git->has_current_repository = strcmp(line->text, hex) == 0;
+		text_format(git->history->print_there, sizeof(git->history->print_there), "%s",
+			line->text);
 		return true;
 	default:
-		return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+		break;
 	}
+	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
 }
 
 static bool work_state(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	fd_close(&ends->out);
-	git->has_current_repository = false;
-	buf_clear(&git->history.have);
+	forget_state(git);
+	git->history = git->histories[0];
 	return git_read_answer(git, ends, take_state, err);
+}
+
+/* Whether nothing is to be sent: it has all, or it is a repository of the agent's. */
+static bool is_settled(struct git_transport *git, struct history *history)
+{
+	char print[GIT_OID_HEXSZ + 1];
+	print_text(print_of(git, history), print);
+	bool is_current = strcmp(print, history->print_there) == 0 && !history_is_new(history);
+	bool is_agents = !history->is_lost;
+	history->is_made = history->exists && !is_agents && history->print_there[0] != '\0';
+	if (is_current || is_agents) {
+		history->is_lost = false;
+		history->sent_print = print_of(git, history);
+	}
+	return is_current || is_agents;
+}
+
+/* Why it cannot be read, if that has to be told. */
+static void tell_unread(struct git_transport *git)
+{
+	struct history *history = git->history;
+	if (!history->exists && history->note[0] && history->sent_print != 1) {
+		history->print = 1;
+		history->sent_print = 1;
+		tell_note(git);
+	}
+}
+
+/* Those below others first: these have to know whether there is a repository. */
+static void update_next(struct git_transport *git)
+{
+	for (; git->turn > 0; git->turn--) {
+		git->history = git->histories[git->turn - 1];
+		tell_unread(git);
+		if (is_due(git, git->history) && !is_settled(git, git->history)) {
+			update(git);
+			return;
+		}
+	}
+	tell_nested(git);
+	git_end(git, NULL);
 }
 
 static void state_known(struct git_transport *git)
 {
-	bool is_current = git->has_current_repository && !history_is_new(&git->history);
-	bool is_agents = !git->has_lost_repository;
-	if (is_current || is_agents) {
-		git->has_lost_repository = false;
-		git->history.sent_print = git->history.print;
-		git_end(git, NULL);
-		return;
-	}
-	update(git);
+	git->turn = git->history_count;
+	update_next(git);
 }
 
 void git_update_repository(struct git_transport *git)
 {
-	struct history *history = &git->history;
-	bool is_current = history->print == history->sent_print && !git->has_lost_repository;
-	if (!history->exists) {
-		if (history->note[0] && history->sent_print != 1) {
-			history->print = 1;
-			history->sent_print = 1;
-			end_with_note(git, history->note);
-			return;
-		}
-		git_end(git, NULL);
+	bool is_any_due = false;
+	for (size_t i = 0; i < git->history_count; i++) {
+		is_any_due = is_any_due || is_due(git, git->histories[i]);
+	}
+	if (!is_any_due) {
+		state_known(git);
 		return;
 	}
-	if (is_current || is_pausing(history)) {
-		git_end(git, NULL);
-		return;
-	}
-	git_run(git, &(struct git_step){
-			     .script = SCRIPT_REPO_OPEN, .work = work_state, .then = state_known});
+	char *inner = git_list_inner(git);
+	git_run(git, &(struct git_step){.script = SCRIPT_REPO_OPEN,
+			     .args = {inner},
+			     .work = work_state,
+			     .then = state_known});
+	free(inner);
 }
 
 /* ---- preparing ---- */
@@ -334,20 +441,20 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 	return sent;
 }
 
+/* It has told of the workspace's own repository. */
 static void opened(struct git_transport *git)
 {
-	if (git->history.exists) {
-		state_known(git);
-	} else {
+	if (git->history_count > 1) {
 		git_update_repository(git);
+	} else {
+		state_known(git);
 	}
 }
 
 static void prepare_begin(struct git_transport *git)
 {
-	git->has_lost_repository = true; // until it is known
-	git->has_current_repository = false;
-	buf_clear(&git->history.have);
+	forget_state(git);
+	git->history = git->histories[0];
 	git_run(git, &(struct git_step){.script = SCRIPT_OPEN, .work = work_open, .then = opened});
 }
 

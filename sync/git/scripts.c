@@ -9,10 +9,14 @@ static const char *const texts[] = {
 	[SCRIPT_OPEN] =
 #include "sync/git/remote/common.sh.inc"
 #include "sync/git/remote/open.sh.inc"
+#include "sync/git/remote/inner.sh.inc"
+#include "sync/git/remote/nested.sh.inc"
 #include "sync/git/remote/repo_open.sh.inc"
 		,
 	[SCRIPT_COLLECT] =
 #include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/inner.sh.inc"
+#include "sync/git/remote/nested.sh.inc"
 #include "sync/git/remote/collect.sh.inc"
 #include "sync/git/remote/commits.sh.inc"
 		,
@@ -30,15 +34,19 @@ static const char *const texts[] = {
 		,
 	[SCRIPT_DELIVER] =
 #include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/inner.sh.inc"
 #include "sync/git/remote/nested.sh.inc"
 #include "sync/git/remote/deliver.sh.inc"
 		,
 	[SCRIPT_REPO_OPEN] =
 #include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/inner.sh.inc"
+#include "sync/git/remote/nested.sh.inc"
 #include "sync/git/remote/repo_open.sh.inc"
 		,
 	[SCRIPT_REPO_UPDATE] =
 #include "sync/git/remote/common.sh.inc"
+#include "sync/git/remote/inner.sh.inc"
 #include "sync/git/remote/nested.sh.inc"
 #include "sync/git/remote/repo_update.sh.inc"
 #include "sync/git/remote/repo_refs.sh.inc"

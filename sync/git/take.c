@@ -75,17 +75,21 @@ struct search {
 	char names[256]; // of all, for people
 };
 
-static bool on_branch(void *data, const char *branch, const git_oid *tip)
+static bool on_branch(void *data, const struct agent_branch *found)
 {
 	struct search *search = data;
 	struct take *take = search->take;
+	const char *branch = found->name;
+	if (*found->repository) {
+		return true;
+	}
 	char *quoted = path_quote(span_of(branch));
 	text_append(
 		search->names, sizeof(search->names), "%s%s", search->names[0] ? ", " : "", quoted);
 	free(quoted);
 	if (search->name && strcmp(branch, search->name) == 0 && strlen(branch) < TAKE_NAME_MAX) {
 		text_whole(take->taken, sizeof(take->taken), "%s", branch);
-		take->request->store->git->oid_tostr(take->tip, sizeof(take->tip), tip);
+		take->request->store->git->oid_tostr(take->tip, sizeof(take->tip), &found->tip);
 	}
 	return true;
 }

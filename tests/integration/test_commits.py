@@ -139,6 +139,40 @@ class Commits(RepositoryCase):
                     'test "$(git log -1 --format=%s)" = "of what is there"')
         self.assertEqual(self.commits(), [])
 
+    def test_a_submodule_has_its_own_history(self):
+        self.repository(self.dir / 'from')
+        self.git('submodule', 'add', '-q', str(self.dir / 'from'), 'lib')
+        self.git('commit', '-qm', 'second')
+        head = self.git('rev-parse', 'HEAD', where=self.work / 'lib')
+        client, session = self.opened()
+        runtime = self.runtime(client, session)
+        self.prompt(client, session, 'test -z "$(git status --porcelain)"', 'cd lib',
+                    f'test "$(git rev-parse HEAD)" = {head.strip()}',
+                    'git checkout -q -b fix', 'echo 2 > a', f'{COMMIT} -am inside', 'cd ..',
+                    'test "$(git status --porcelain)" = " M lib"', f'{COMMIT} -am around')
+        fixed, = self.ids(runtime / 'lib', 'fix')
+        around, = self.ids(runtime, 'main')
+        self.assertNames(self.told(client)[0], f'main at {around} | "around" | '
+                         f'fix of lib at {fixed} (1 commit: "inside") | acp-broker commits list')
+        self.assertEqual((self.work / 'lib' / 'a').read_text(), '2\n')
+        self.assertEqual(self.git('rev-parse', 'HEAD', where=self.work / 'lib'), head)
+        listed = {(b['repository'], b['branch']): b for b in self.commits()}
+        self.assertEqual(list(listed), [('', 'main'), ('lib', 'fix')])
+        branch = listed['lib', 'fix']
+        self.assertEqual(branch['ref'], 'refs/acp-broker/agent-in/lib/fix')
+        self.assertIn('\nlib: fix\n', self.command('commits', 'list')[0])
+        subprocess.run(['sh', '-ec', branch['fetch']], cwd=self.dir, env=self.environment(),
+                       check=True, capture_output=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(self.git('log', '--format=%s', 'FETCH_HEAD', where=self.work / 'lib'),
+                         'inside\nfirst\n')
+        self.git('fsck', '--strict', where=self.work / 'lib')
+        client.process.kill()
+        client.process.wait()
+        client, session = self.opened()
+        self.prompt(client, session, 'true')
+        self.assertEqual(self.told(client), [])
+        self.assertEqual({(b['repository'], b['branch']): b for b in self.commits()}, listed)
+
     def test_where_no_agent_has_committed(self):
         client, session = self.opened()
         client.prompt(session, 'say x')

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "sync/git/commits.h"
 #include "tests/unit/transport_fixture.h"
@@ -20,12 +21,14 @@ static const char repository[] =
 
 struct listed {
 	struct buf text;
-	const char *branch;
+	char branch[256];
 };
 
-static bool list_branch(void *data, const char *branch, const git_oid *tip)
+static bool list_branch(void *data, const struct agent_branch *branch)
 {
-	((struct listed *)data)->branch = branch;
+	struct listed *listed = data;
+	text_whole(listed->branch, sizeof(listed->branch), "%s%s%s", branch->repository,
+		*branch->repository ? ": " : "", branch->name);
 	return true;
 }
 

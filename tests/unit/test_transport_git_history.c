@@ -389,7 +389,7 @@ static void test_what_cannot_be_sent_is_not_sent_for_ever(void **state)
 	place_run(stage->place, "id=$(cat ../gone/id)\n"
 				"mv ../gone/${id#??} .git/objects/${id%${id#??}}/${id#??}");
 	assert_attempts(stage, &tree, "6");
-	git_from(stage->transport)->history.failed_ms -= HISTORY_PAUSE_MS;
+	git_from(stage->transport)->histories[0]->failed_ms -= HISTORY_PAUSE_MS;
 	assert_attempts(stage, &tree, "7");
 	assert_same_repository(stage);
 }

@@ -58,26 +58,58 @@ tell_commits() {
 	git cat-file --batch --buffer <"$work/ids"
 }
 
-# What fails here is the agent's affair: it is told, and no reason to leave the files.
-end_commits() {
-	status=$1
-	trap - EXIT
-	[ "$status" = 0 ] || say untold "$(sed -n '/^fatal: /,$p' "$work/words" |
-		tr -s '\n\t' ' ' | cut -c 1-200)"
-	rm -rf "$work" "$side/index.$$" || :
-	printf 'end\0%s\0' 0
-	exit
-}
-
-if [ -f "$root/.git/HEAD" ]; then
-	trap 'end_commits $?' EXIT
-	exec 2>"$work/words"
-	export GIT_DIR="$root/.git" GIT_ALTERNATE_OBJECT_DIRECTORIES="$side/objects"
+tell_repository() {
+	export GIT_DIR="$1" GIT_ALTERNATE_OBJECT_DIRECTORIES="$side/objects"
 	unset GIT_INDEX_FILE
 	list_tips >"$work/refs"
 	if has_new_tip; then
 		list_commits
 		[ ! -s "$work/made" ] || tell_commits
 	fi
-fi
-rm -rf "$work" "$side/index.$$" || :
+}
+
+say_untold() {
+	say untold "$(sed -n '/^fatal: /,$p' "$work/words" | tr -s '\n\t' ' ' | cut -c 1-200)"
+}
+
+# What fails here is the agent's affair: it is told, and no reason to leave the files, or what the
+# other repositories have.
+try_repository() {
+	: >"$work/made"
+	set +e
+	(
+		set -e
+		exec 2>"$work/words"
+		tell_repository "$1"
+	)
+	status=$?
+	set -e
+	[ "$status" = 0 ] || say_untold
+	count=$((count - $(wc -l <"$work/made")))
+}
+
+end_commits() {
+	status=$1
+	trap - EXIT
+	[ "$status" = 0 ] || say_untold
+	rm -rf "$work" "$side/index.$$" || :
+	printf 'end\0%s\0' 0
+	exit
+}
+
+tell_inner() {
+	say within "$1"
+	if [ ! -e "$root/$1/.git" ] || (enter "$1" '' && has_stub); then
+		say repository none
+	elif has_repository "$1"; then
+		try_repository "$root/$1/.git"
+	fi
+}
+
+trap 'end_commits $?' EXIT
+exec 2>"$work/words"
+[ ! -f "$root/.git/HEAD" ] || try_repository "$root/.git"
+printf '%s' "$inner" >"$work/inner"
+while IFS= read -r path; do
+	tell_inner "$path" </dev/null
+done <"$work/inner"

@@ -239,7 +239,7 @@ each_swap '[ "$becomes" = none ] && [ "$was" != none ] || exit 0
 # By several processes it is quicker, but then git takes all away that it replaces before it writes.
 known=known workers=1
 [ "$from" != "$empty" ] || known=fresh workers=4
-remove_stubs_for "$to"
+remove_nested_for "$to"
 git -c checkout.workers="$workers" read-tree -m -u -v "$old" "$new" || fail_merge
 # git says nothing of a file that it could not delete.
 git diff-tree -r -z --no-renames --name-only --diff-filter=D "$old" "$new" >"$work/gone"

@@ -1,26 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Functions for repositories below the root, submodules among them: their files are here, their
-# history is not. git would look for it above, in ROOT/.git, and commit their files there. So each
-# has a file .git with which git fails, and what to do stands in its message.
+# After inner.sh: functions for repositories below the root, submodules among them, whose files are
+# here and whose history is not. git would look for it above, in ROOT/.git, and commit their files
+# there. So each has a file .git with which git fails, and what to do stands in its message.
 stub='gitdir: acp-broker has no history of this repository in the sandbox. Its files travel;'
 stub="$stub commit them in your own workspace"
-
-# Goes to a folder below the root, and through no link; where $2 is "make" it is made. The path may
-# be one that the agent has written.
-enter() {
-	cd "$root" || return 1
-	top=$(pwd -P) rest=$1/
-	while [ "$rest" ]; do
-		part=${rest%%/*} rest=${rest#*/}
-		case $part in
-		'' | . | ..) return 1 ;;
-		esac
-		[ ! -L "$part" ] || return 1
-		[ -d "$part" ] || [ "$2" != make ] || mkdir "$part" || return 1
-		cd "./$part" || return 1
-	done 2>/dev/null
-	[ "$(pwd -P)" = "$top/$1" ]
-}
 
 has_stub() {
 	line=
@@ -39,12 +22,36 @@ remove_stub() (
 	! enter "$1" '' || ! has_stub || rm -f .git
 )
 
-# Where there is no such folder in the tree $1, ours is in the way of what is.
-remove_stubs_for() {
-	[ -f "$root/.git/acp-broker/nested" ] || return 0
+# A repository of ours whose folder is to be another thing. What of it the agent may have made goes
+# to SIDE/away, for as long as the sandbox is there.
+put_away() (
+	is_own "$1" || exit 0
+	cd "$root/$1"
+	away=$side/away/$(date +%Y%m%dT%H%M%S)-$$-$(printf '%s' "$1" | git hash-object --stdin)
+	mkdir -p "$side/away" && mv -T .git "$away"
+)
+
+# Whether the tree $1 has a file at the path $2, or on the way to it.
+has_file_at() {
+	way=$2
+	while :; do
+		case $(git cat-file -t "$1:$way" 2>/dev/null) in
+		blob) return 0 ;;
+		tree) return 1 ;;
+		esac
+		[ "$way" != "${way%/*}" ] || return 1
+		way=${way%/*}
+	done
+}
+
+# What of ours is in the way of the tree $1: a stub where it has no such folder, and a repository
+# where it has a file.
+remove_nested_for() {
+	cat "$root/.git/acp-broker/nested" "$side/inner" 2>/dev/null >"$work/were" || :
 	while IFS= read -r path; do
 		[ "$(git cat-file -t "$1:$path" 2>/dev/null)" = tree ] || remove_stub "$path"
-	done <"$root/.git/acp-broker/nested"
+		! has_file_at "$1" "$path" || put_away "$path"
+	done <"$work/were"
 }
 
 is_there() {
@@ -73,10 +80,12 @@ $1
 }
 
 # git does not look into a submodule that it is told to skip. A sparse checkout has its own idea of
-# what is skipped: there a submodule stays as it is.
+# what is skipped: there a submodule stays as it is. One with a history here is as git has it.
 sort_nested() {
 	while IFS= read -r path; do
-		if is_gitlink "$path"; then
+		if is_own "$path"; then
+			[ "$sparse" ] || ! is_gitlink "$path" || printf '%s\0' "$path" >&5
+		elif is_gitlink "$path"; then
 			[ -z "$sparse" ] && set_stub "$path" || continue
 			printf '%s\0' "$path" >&3
 		else
@@ -84,7 +93,38 @@ sort_nested() {
 			printf '%s\n' "$path" | sed 's/[][*?\\]/\\&/g; s/.*/\/&\//' >&4
 		fi
 		printf '%s\n' "$path"
-	done <"$work/nested" >"$work/stubs" 3>"$work/skipped" 4>"$work/ignored"
+	done <"$work/nested" >"$work/stubs" 3>"$work/skipped" 4>"$work/ignored" 5>"$work/looked"
+}
+
+# The first name that HEAD's .gitmodules has for the submodule at a path; "" for none.
+name_submodule() {
+	git config --blob HEAD:.gitmodules --get-regexp '^submodule\..*\.path$' 2>/dev/null |
+		while IFS= read -r line; do
+			name=${line#submodule.}
+			[ "$line" != "submodule.${name%".path $1"}.path $1" ] ||
+				printf '%s\n' "${name%".path $1"}"
+		done | head -n 1
+}
+
+# git takes a submodule for one that is not initialised without that.
+set_active() {
+	tr '\000' '\012' <"$work/looked" | while IFS= read -r path; do
+		name=$(name_submodule "$path")
+		[ -z "$name" ] || git config --local "submodule.$name.active" >/dev/null ||
+			git config --local "submodule.$name.active" true
+	done || print=
+}
+
+unset_active() {
+	name=$(name_submodule "$1")
+	[ -z "$name" ] || git config --local --unset "submodule.$name.active" || :
+}
+
+remove_empty() {
+	empty=$1
+	while rmdir "./$empty" 2>/dev/null && [ "$empty" != "${empty%/*}" ]; do
+		empty=${empty%/*}
+	done
 }
 
 # What the user has made a folder or a submodule without a history again.
@@ -93,7 +133,12 @@ forget_nested() {
 	sort -u "$record" | comm -23 - "$work/stay" | sed '/./!d' >"$work/gone"
 	while IFS= read -r path; do
 		remove_stub "$path"
-		is_gitlink "$path" || continue
+		put_away "$path"
+		is_gitlink "$path" || {
+			remove_empty "$path"
+			continue
+		}
+		unset_active "$path"
 		[ "$sparse" ] || git update-index --no-skip-worktree -- "$path" || print=
 		is_there "$path" || (enter "$path" make) || :
 	done <"$work/gone"
@@ -123,6 +168,10 @@ set_nested() {
 	gitlinks=$(printf '\n' && sed 's/^. //' "$work/gitlinks")
 	sort_nested
 	forget_nested
+	[ ! -s "$work/looked" ] ||
+		{
+			git update-index -z --no-skip-worktree --stdin <"$work/looked" && set_active
+		} || print=
 	[ ! -s "$work/skipped" ] ||
 		git update-index -z --skip-worktree --stdin <"$work/skipped" || print=
 	exclude_nested

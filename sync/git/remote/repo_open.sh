@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 # Tells what repository the root is: "none", "ours" with the commits (and tags) we once sent, or
-# "other" which is the agent's alone.
-if [ ! -e "$root/.git" ] && [ ! -L "$root/.git" ]; then
-	say repository none
-elif [ ! -f "$root/.git/acp-broker/sent" ]; then
-	say repository other
-else
+# "other" which is the agent's alone. Then the same of those below it. Arguments: INNER, a line for
+# the path of each; or none.
+tell_repository() {
+	if [ ! -e "$1/.git" ] && [ ! -L "$1/.git" ]; then
+		say repository none
+		return
+	elif [ ! -f "$1/.git/acp-broker/sent" ]; then
+		say repository other
+		return
+	fi
 	say repository ours
-	export GIT_DIR="$root/.git"
+	export GIT_DIR="$1/.git"
 	head -n 20000 "$GIT_DIR/acp-broker/sent" |
 		git cat-file --batch-check='%(objectname) %(objecttype)' |
 		while read -r id type; do
@@ -18,4 +22,21 @@ else
 	print=
 	[ ! -f "$GIT_DIR/acp-broker/print" ] || read -r print <"$GIT_DIR/acp-broker/print" || :
 	[ -z "$print" ] || say print "$print"
-fi
+}
+
+# Where the stub of sync/git/remote/nested.sh is, there is none either.
+tell_inner() (
+	if enter "$1" ''; then
+		has_stub && say repository none || tell_repository .
+	elif [ -e "$root/$1" ] || [ -L "$root/$1" ]; then
+		say repository other
+	else
+		say repository none
+	fi
+)
+
+tell_repository "$root"
+printf '%s' "${1:-}" | while IFS= read -r path; do
+	say within "$path"
+	tell_inner "$path" </dev/null
+done

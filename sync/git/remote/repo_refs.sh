@@ -123,5 +123,18 @@ set_remotes
 [ "$is_locked" ] || set_nested
 tell_filtered
 keep print "$print"
-[ "$GIT_DIR" != "$made" ] || mv "$made" "$root/.git"
+# What SIDE/inner names is looked at by a delivery (sync/git/remote/nested.sh).
+put_below() {
+	{
+		printf '%s\n' "$at"
+		[ ! -f "$side/inner" ] || cat "$side/inner"
+	} | sort -u >"$work/inner"
+	mv -f "$work/inner" "$side/inner"
+	! has_stub || rm -f .git
+}
+
+if [ "$GIT_DIR" = "$made" ]; then
+	[ -z "$at" ] || put_below
+	mv -T "$made" "$root/.git"
+fi
 rm -rf "$work" || :
