@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -33,10 +34,14 @@ struct guard {
 	struct launch_failure failure;
 	size_t failure_size; // bytes of it read so far
 	pid_t pid;           // the process
-	bool is_reaped;      // its pid may be another's by now
-	int wait_status;     // once it was reaped
-	bool has_started;    // GUARD_STARTED was sent
-	bool has_exited;     // GUARD_EXITED was sent
+	bool is_limited;
+	struct process_limits limits;
+	bool was_killed;    // by us
+	struct rusage used; // once it was reaped
+	bool is_reaped;     // its pid may be another's by now
+	int wait_status;    // once it was reaped
+	bool has_started;   // GUARD_STARTED was sent
+	bool has_exited;    // GUARD_EXITED was sent
 	struct killer killer;
 	struct freezer freezer;
 	bool has_more;        // to reap, than was reaped at a time
@@ -86,6 +91,7 @@ static void guard_end(struct guard *guard, int status)
 static void start_killing(struct guard *guard)
 {
 	freezer_finish(&guard->freezer);
+	guard->was_killed = true;
 	if (!guard->killer.is_on) {
 		killer_start(&guard->killer);
 	}
@@ -172,11 +178,12 @@ static bool read_status(struct guard *guard)
 	return true;
 }
 
-static void signal_group(const struct guard *guard, int signal)
+static void signal_group(struct guard *guard, int signal)
 {
 	if (guard->is_reaped) {
 		return;
 	}
+	guard->was_killed = guard->was_killed || signal == SIGKILL;
 	/* A foreground process shares its group with the broker and with us. */
 	pid_t group = getpgid(guard->pid);
 	kill(group == guard->pid ? -group : guard->pid, signal);
@@ -249,6 +256,22 @@ static void read_signals(struct guard *guard)
 	}
 }
 
+static uint64_t ms_of(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000 + (uint64_t)time->tv_usec / 1000;
+}
+
+static void add_usage(const struct guard *guard, struct guard_report *report)
+{
+	report->usage = (struct process_usage){
+		.is_known = true,
+		.cpu_ms = ms_of(&guard->used.ru_utime) + ms_of(&guard->used.ru_stime),
+		.peak_bytes = (uint64_t)guard->used.ru_maxrss * 1024,
+	};
+	report->limit = limits_reached(
+		&guard->limits, guard->wait_status, report->usage.cpu_ms, guard->was_killed);
+}
+
 static void report_exit(struct guard *guard)
 {
 	struct guard_report report = {.event = GUARD_EXITED};
@@ -256,6 +279,9 @@ static void report_exit(struct guard *guard)
 		report.signal = WTERMSIG(guard->wait_status);
 	} else {
 		report.code = WEXITSTATUS(guard->wait_status);
+	}
+	if (guard->is_limited) {
+		add_usage(guard, &report);
 	}
 	guard->has_exited = true;
 	guard_send(guard->control_fd, &report);
@@ -270,12 +296,14 @@ static bool reap(void *data)
 {
 	struct guard *guard = data;
 	int status;
+	struct rusage used;
 	pid_t pid = 1;
 	for (int i = 0; i < REAP_MAX && (pid > 0 || (pid < 0 && errno == EINTR)); i++) {
-		pid = waitpid(-1, &status, WNOHANG);
+		pid = wait4(-1, &status, WNOHANG, &used);
 		if (pid == guard->pid) {
 			guard->is_reaped = true;
 			guard->wait_status = status;
+			guard->used = used;
 		}
 		if (pid > 0) {
 			freezer_note_end(&guard->freezer);
@@ -389,6 +417,8 @@ void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX]
 	int launch_fd = fds[GUARD_FD_LAUNCH];
 	fd_close(&launch_fd);
 	guard.launch.foreground = request->foreground;
+	guard.launch.limits = guard.limits = request->limits;
+	guard.is_limited = request->is_limited;
 	for (int i = 0; i < 3; i++) {
 		guard.launch.fds[i] = fds[GUARD_FDS_MIN + i];
 	}

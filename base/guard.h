@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "base/process_limit.h"
 
 /*
  * The guard: parent, subreaper and undertaker of one process, as
@@ -23,6 +24,8 @@ struct guard_request {
 	uint64_t id;
 	bool foreground;
 	bool is_grouped; // has a cgroup of its own, where one can be had
+	bool is_limited;
+	struct process_limits limits; // where it is
 	bool has_fds[3]; // which of stdin, stdout, stderr follow the first two descriptors
 };
 enum {
@@ -59,6 +62,8 @@ struct guard_report {
 	pid_t guard;           // GUARD_STARTED: who sends it
 	int code;              // GUARD_EXITED
 	int signal;            // GUARD_EXITED
+	enum limit_kind limit; // GUARD_EXITED
+	struct process_usage usage;
 	enum error_code error; // GUARD_FAILED, GUARD_FROZEN
 	bool lacks_folder;     // GUARD_FAILED: by the reason DIRECTORY_NOT_FOUND
 	/* Of the error; of GUARD_FROZEN without one, why it was done by signals, "" where not. */

@@ -301,6 +301,10 @@ void launch_run(const struct launch *launch, int status_fd)
 		int errnum = errno;
 		fail(status, LAUNCH_CHDIR, errnum, "");
 	}
+	if (!limits_set(&launch->limits)) {
+		int errnum = errno;
+		fail(status, LAUNCH_LIMIT, errnum, "");
+	}
 	unblock_signals();
 	const char *command = launch->argv[0];
 	if (!strchr(command, '/') && *command) {
@@ -367,6 +371,9 @@ void launch_describe(
 			command, search_path(launch->env));
 	} else if (failure->step == LAUNCH_EXECUTE) {
 		describe_execute(command, failure->path, failure->errnum, err);
+	} else if (failure->step == LAUNCH_LIMIT) {
+		error_set_errno(
+			err, failure->errnum, "starting \"%s\": setting its limits", command);
 	} else {
 		error_set_errno(err, failure->errnum, "starting \"%s\"", command);
 	}

@@ -22,6 +22,7 @@ struct launch {
 	char **argv;     // owned array, NULL-terminated
 	char **env;      // owned array, NULL-terminated
 	int fds[3];      // borrowed; -1 is /dev/null
+	struct process_limits limits;
 	bool foreground; // stays in the parent's session and process group
 };
 
@@ -35,6 +36,7 @@ void launch_finish(struct launch *launch);
 /* The step that failed in the child, written to the guard through a pipe. */
 enum launch_step {
 	LAUNCH_PREPARE, // descriptors, session
+	LAUNCH_LIMIT,
 	LAUNCH_CHDIR,
 	LAUNCH_FIND,    // no such command
 	LAUNCH_EXECUTE, // found, but not to be executed

@@ -105,7 +105,10 @@ static void raise_report(struct process *process, const struct guard_report *rep
 	} else if (report->event == GUARD_EXITED && process->state == PROCESS_RUNNING) {
 		process->state = PROCESS_EXITED;
 		process->pid = 0;
-		struct process_status status = {.code = report->code, .signal = report->signal};
+		struct process_status status = {.code = report->code,
+			.signal = report->signal,
+			.limit = report->limit,
+			.usage = report->usage};
 		listener->on_exited(process->data, status);
 	} else if (report->event == GUARD_EMPTIED && process->state == PROCESS_EXITED) {
 		process->state = PROCESS_OVER;
@@ -186,6 +189,10 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 	request.id = process->id;
 	request.foreground = spec->foreground;
 	request.is_grouped = spec->is_grouped;
+	request.is_limited = spec->limits != NULL;
+	if (spec->limits) {
+		request.limits = *spec->limits;
+	}
 	request.has_fds[0] = spec->in >= 0;
 	request.has_fds[1] = spec->out >= 0;
 	request.has_fds[2] = spec->err >= 0;

@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "base/process_limit.h"
 
 /*
  * Child processes, each owned by a guard.
@@ -84,12 +85,15 @@ struct process_spec {
 	int err;                 // its stderr; borrowed; -1 is /dev/null
 	bool foreground;         // stays in the broker's session and group (a user's terminal)
 	bool is_grouped; // runs programs of others: a cgroup of its own, where one can be had
+	const struct process_limits *limits; // borrowed until it returns; NULL: none
 };
 
 /* How a process ended: by exit(code) when signal is 0, by that signal otherwise. */
 struct process_status {
 	int code;
 	int signal;
+	enum limit_kind limit;      // that it had reached; of one with limits
+	struct process_usage usage; // of one with limits
 };
 
 /*

@@ -95,6 +95,7 @@ struct sandbox {
 	size_t known_count;
 	const char *reference;      // owned by the implementation; may be NULL
 	const char *instance;       // the same
+	const char *const *limits;  // owned by the implementation; by enum limit_kind; or NULL
 	char **warnings;            // sandbox_warn's; NULL: none
 	char *remark;               // sandbox_remark's; NULL: none
 	char *said;                 // sandbox_quote's; NULL: none

@@ -388,6 +388,11 @@ struct exec *sandbox_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	return sandbox->impl->exec(sandbox, &full, listener, data, err);
 }
 
+const char *sandbox_limit(const struct sandbox *sandbox, enum limit_kind kind)
+{
+	return sandbox->limits ? sandbox->limits[kind] : NULL;
+}
+
 static int take_fd(struct exec *exec, int which)
 {
 	int fd = exec->fds[which];

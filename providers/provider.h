@@ -252,6 +252,12 @@ bool sandbox_is_instance(const char *one, const char *other);
  */
 const char *const *sandbox_warnings(const struct sandbox *sandbox);
 
+/*
+ * "KEY = VALUE" of the profile, where it limits that (struct process_status.limit); NULL: it does
+ * not. Borrowed; valid once ready.
+ */
+const char *sandbox_limit(const struct sandbox *sandbox, enum limit_kind kind);
+
 /* Something that happened on the way here, for the user; owned by the caller. NULL: no news. */
 char *sandbox_take_remark(struct sandbox *sandbox);
 
@@ -350,6 +356,7 @@ struct exec_spec {
 	bool want_stdin;   // else /dev/null
 	bool merge_stderr; // stderr goes where stdout goes, interleaved as written
 	bool suspends;     // sandbox_suspend freezes it: the agent's, not the broker's own
+	bool is_limited;   // the profile's limits hold for it: the agent's, not the broker's own
 	bool foreground;   // the caller's own stdin, stdout, stderr; no fds are handed over
 };
 

@@ -200,8 +200,11 @@ struct script_run *script_run_start(struct ev_loop *loop, struct sandbox *sandbo
 {
 	struct script_run *run = mem_alloc_zero(sizeof(*run));
 	bool has_input = order->input.len > 0;
-	struct exec_spec spec = {
-		.argv = order->argv, .env = order->env, .cwd = order->cwd, .want_stdin = has_input};
+	struct exec_spec spec = {.argv = order->argv,
+		.env = order->env,
+		.cwd = order->cwd,
+		.want_stdin = has_input,
+		.is_limited = order->is_limited};
 	*run = (struct script_run){.loop = loop,
 		.input = order->input,
 		.errors = order->errors,

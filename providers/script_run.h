@@ -17,6 +17,7 @@ struct script_order {
 	struct span input;  // its stdin; borrowed until the end
 	size_t output_max;  // bytes; more is ERROR_LIMIT
 	struct buf *errors; // all of its stderr, up to its maximum; borrowed until the end; or NULL
+	bool is_limited;    // as in struct exec_spec
 	bool until_emptied; // the end is when nothing that it started runs any more
 	long long silence_ms;  // without a byte taken or given: ERROR_TIMEOUT; 0: for ever
 	long long deadline_ms; // all in all; 0: none

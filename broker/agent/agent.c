@@ -29,6 +29,7 @@ static void on_started(void *data)
 	struct agent *agent = data;
 	agent->is_started = true;
 	agent_arm_answer(agent);
+	agent_arm_wall(agent);
 }
 
 /* A program that is missing, and what to do about that. */
@@ -102,6 +103,7 @@ static void start_process(struct agent *agent)
 		.cwd = sandbox_start(agent->sandbox),
 		.want_stdin = true,
 		.suspends = true,
+		.is_limited = true,
 	};
 	agent->exec = sandbox_exec(agent->sandbox, &spec, &exec_listener, agent, &err);
 	words_free(env);

@@ -81,6 +81,7 @@ static void tell(struct agent *agent)
 		}
 		agent->is_down = true;
 		ev_timer_stop(agent->config.loop, &agent->due);
+		ev_timer_stop(agent->config.loop, &agent->wall);
 		ev_timer_stop(agent->config.loop, &agent->drain);
 		agent->failure.detail = agent_last_words(agent);
 		link_close(&agent->link);
@@ -156,10 +157,14 @@ static void fail_as_exited(struct agent *agent)
 			agent->output_ended ? "output" : "input");
 	}
 	const char *stage = agent->step ? agent->step : "relay";
-	agent_fail(agent, failure_set(&err, "AGENT_EXITED", stage, "%s (%s) %s%s%s%s",
-				  agent->subject, agent->config.profile->agent_argv[0], how,
-				  agent->step ? " before it answered " : "",
-				  agent->step ? agent->step : "", noise));
+	const char *limit =
+		agent->has_exited ? sandbox_limit(agent->sandbox, agent->status.limit) : NULL;
+	agent_fail(agent,
+		failure_set(&err, limit ? "RESOURCE_LIMIT_EXCEEDED" : "AGENT_EXITED", stage,
+			"%s (%s) %s%s%s%s%s%s", agent->subject,
+			agent->config.profile->agent_argv[0], how,
+			agent->step ? " before it answered " : "", agent->step ? agent->step : "",
+			limit ? ", because it reached " : "", limit ? limit : "", noise));
 }
 
 void agent_note_noise(struct agent *agent, struct span line)
@@ -195,6 +200,25 @@ void agent_arm_answer(struct agent *agent)
 {
 	if (agent->step && agent->is_started && agent->config.profile->start_timeout_ms > 0) {
 		agent_timer_start(agent, &agent->due, agent->config.profile->start_timeout_ms);
+	}
+}
+
+/* All that it has started ends with it. */
+static void on_wall(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct agent *agent = CONTAINER_OF(timer, struct agent, wall);
+	struct error err;
+	agent_fail(agent,
+		failure_set(&err, "RESOURCE_LIMIT_EXCEEDED", agent->step ? agent->step : "relay",
+			"%s (%s) was ended, because it reached wall = %s", agent->subject,
+			agent->config.profile->agent_argv[0],
+			settings_get(&agent->config.profile->settings, "wall")));
+}
+
+void agent_arm_wall(struct agent *agent)
+{
+	if (agent->config.profile->wall_ms > 0) {
+		agent_timer_start(agent, &agent->wall, agent->config.profile->wall_ms);
 	}
 }
 
@@ -321,6 +345,7 @@ void agent_check_ended(struct agent *agent)
 void agent_end_init(struct agent *agent)
 {
 	ev_init(&agent->due, on_due);
+	ev_init(&agent->wall, on_wall);
 	ev_init(&agent->stop, on_stop_due);
 	ev_init(&agent->drain, on_drain);
 	soon_init(&agent->tell, agent->config.loop, on_tell);
@@ -329,6 +354,7 @@ void agent_end_init(struct agent *agent)
 void agent_end_finish(struct agent *agent)
 {
 	ev_timer_stop(agent->config.loop, &agent->due);
+	ev_timer_stop(agent->config.loop, &agent->wall);
 	ev_timer_stop(agent->config.loop, &agent->stop);
 	ev_timer_stop(agent->config.loop, &agent->drain);
 	soon_stop(&agent->tell);

@@ -20,6 +20,7 @@ struct agent {
 	struct provision *provision; // owned; NULL where nothing has to be in the sandbox first
 	struct exec *exec;           // owned; NULL until the process is asked for
 	struct ev_timer due;         // prepare-timeout, then start-timeout
+	struct ev_timer wall;        // of its process
 	struct ev_timer stop;        // the deadline of the stop step
 	struct ev_timer drain;       // exited, output still open - or the other way round
 	struct soon tell;            // raises what may not be raised from inside a call
@@ -74,5 +75,6 @@ void agent_note_link_error(struct agent *agent, const struct error *err);
 
 /* The process runs: from now on start-timeout counts. */
 void agent_arm_answer(struct agent *agent);
+void agent_arm_wall(struct agent *agent); // the same for wall
 
 #endif

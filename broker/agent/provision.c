@@ -194,6 +194,7 @@ static void run_script(struct provision *provision, const char *const *argv, str
 	struct script_order order = {.argv = argv,
 		.env = (const char *const *)env,
 		.input = input,
+		.is_limited = input.len == 0, // setup; what we copy is our own affair
 		.output_max = ANSWER_MAX,
 		.deadline_ms = deadline_ms};
 	provision->heard = 0;

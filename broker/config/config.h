@@ -63,6 +63,7 @@ struct profile {
 	int pause_drain_timeout_ms;  // tool calls that are about to end, before a pause or rollback
 	int drain_timeout_ms;        // output of an exited agent still held open by a child
 	int idle_timeout_ms;         // a prompt without a word from the agent; 0: never
+	int wall_ms;                 // an agent, from its start; 0: never
 	int permission_timeout_ms;   // the editor's answer to a question; 0: never
 	int cancel_timeout_ms;       // the same, from when its turn was cancelled
 

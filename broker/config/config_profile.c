@@ -37,6 +37,7 @@ static const struct limit limits[] = {
 	{"pause-drain-timeout", offsetof(struct profile, pause_drain_timeout_ms), LIMIT_INT},
 	{"drain-timeout", offsetof(struct profile, drain_timeout_ms), LIMIT_INT},
 	{"idle-timeout", offsetof(struct profile, idle_timeout_ms), LIMIT_INT},
+	{"wall", offsetof(struct profile, wall_ms), LIMIT_INT},
 	{"cancel-timeout", offsetof(struct profile, cancel_timeout_ms), LIMIT_INT},
 	{"permission-timeout", offsetof(struct profile, permission_timeout_ms), LIMIT_INT},
 	{"max-file", offsetof(struct profile, toolhost_limits.max_file), LIMIT_SIZE},

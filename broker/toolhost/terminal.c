@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 
 enum {
 	READS_A_TURN = 4,      // then others get their turn
@@ -30,6 +31,7 @@ struct terminal {
 	struct ev_loop *loop;
 	const struct terminal_listener *listener;
 	void *data;
+	struct sandbox *sandbox; // borrowed
 	struct exec *exec;
 	char *read_buffer; // borrowed
 	int fd;            // its output; -1 once that has ended
@@ -48,9 +50,22 @@ struct terminal {
 
 /* ---- the end ---- */
 
+/* For those who look at nothing but the output: the model, and most people. */
+static void say_limit(struct terminal *terminal)
+{
+	const char *limit = sandbox_limit(terminal->sandbox, terminal->end.status.limit);
+	char line[200];
+	if (limit) {
+		text_format(line, sizeof(line),
+			"\n[acp-broker: the command was ended: it reached %s]\n", limit);
+		output_tail_add(&terminal->tail, span_of(line));
+	}
+}
+
 /* The handler may destroy the terminal: the last thing a caller does. */
 static void tell_exit(struct terminal *terminal)
 {
+	say_limit(terminal);
 	ev_timer_stop(terminal->loop, &terminal->quiet);
 	terminal->end.has_exited = true;
 	if (terminal->is_emptied) {
@@ -230,6 +245,7 @@ struct terminal *terminal_start(const struct terminal_config *config,
 	terminal->loop = config->loop;
 	terminal->listener = listener;
 	terminal->data = data;
+	terminal->sandbox = config->sandbox;
 	terminal->read_buffer = config->read_buffer;
 	terminal->patience = &elsewhere;
 	output_tail_init(&terminal->tail, config->output_limit);
@@ -242,6 +258,7 @@ struct terminal *terminal_start(const struct terminal_config *config,
 		.cwd_root = config->cwd_root,
 		.merge_stderr = true,
 		.suspends = true,
+		.is_limited = true,
 	};
 	terminal->exec = sandbox_exec(config->sandbox, &spec, &exec_listener, terminal, err);
 	if (!terminal->exec) {

@@ -101,6 +101,22 @@ bool tool_terminal_was_minted(const struct toolhost *toolhost, const char *id)
 	return number > 0 && number <= *toolhost->config.last_terminal && strcmp(again, id) == 0;
 }
 
+/* Of one that has limits. */
+static void write_usage(struct json_writer *writer, const struct process_status *status)
+{
+	json_write_key(writer, "_meta");
+	json_write_object(writer);
+	json_write_key(writer, "broker");
+	json_write_object(writer);
+	json_write_member_int(writer, "cpuMs", status->usage.cpu_ms);
+	json_write_member_int(writer, "peakMemoryBytes", status->usage.peak_bytes);
+	if (status->limit != LIMIT_NONE) {
+		json_write_member(writer, "limit", limit_key(status->limit));
+	}
+	json_write_object_end(writer);
+	json_write_object_end(writer);
+}
+
 void tool_write_exit(
 	struct json_writer *writer, const struct tool_terminal *terminal, const char *const keys[2])
 {
@@ -124,6 +140,9 @@ void tool_write_exit(
 		json_write_text(writer, name);
 	} else {
 		json_write_null(writer);
+	}
+	if (is_known && end.status.usage.is_known) {
+		write_usage(writer, &end.status);
 	}
 }
 

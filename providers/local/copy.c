@@ -442,7 +442,9 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	host_sandbox_init(&self->host, &copy_impl, context);
 	list_init(&self->jobs);
 	self->start_fd = -1;
-	if (!make_home(self, request->profile, err)) {
+	if (!make_home(self, request->profile, err) ||
+		!local_limits_read(
+			&self->host.limits, &self->host.sandbox, request->settings, err)) {
 		host_sandbox_finish(&self->host);
 		free(self);
 		return NULL;

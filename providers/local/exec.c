@@ -120,7 +120,7 @@ static void close_all(int fds[3])
 }
 
 static bool start(struct local_exec *self, struct spawner *spawner, const struct exec_spec *spec,
-	struct error *err)
+	const struct process_limits *limits, struct error *err)
 {
 	int theirs[3] = {-1, -1, -1};
 	if (!spec->foreground && !connect_all(spec, self->exec.fds, theirs, err)) {
@@ -138,6 +138,7 @@ static bool start(struct local_exec *self, struct spawner *spawner, const struct
 		.err = spec->foreground ? STDERR_FILENO : theirs[2],
 		.foreground = spec->foreground,
 		.is_grouped = spec->suspends,
+		.limits = limits,
 	};
 	self->process = process_start(spawner, &process, &process_listener, self, err);
 	close_all(theirs);
@@ -178,15 +179,15 @@ static const struct exec_impl local_exec_impl = {
 };
 
 struct exec *local_exec_start(struct spawner *spawner, struct list *execs,
-	const struct exec_spec *spec, const struct exec_listener *listener, void *data,
-	struct error *err)
+	const struct exec_spec *spec, const struct process_limits *limits,
+	const struct exec_listener *listener, void *data, struct error *err)
 {
 	struct local_exec *self = mem_alloc_zero(sizeof(*self));
 	self->exec = (struct exec){.impl = &local_exec_impl, .fds = {-1, -1, -1}};
 	self->listener = listener;
 	self->data = data;
 	list_append(execs, &self->link);
-	if (!start(self, spawner, spec, err)) {
+	if (!start(self, spawner, spec, limits, err)) {
 		exec_destroy(&self->exec);
 		return NULL;
 	}

@@ -8,11 +8,11 @@
 /*
  * Processes of this machine, connected by pipes: the exec of every sandbox
  * that lives here. `execs` is the sandbox's list of them, for the day it is
- * closed before they are destroyed.
+ * closed before they are destroyed. `limits` may be NULL.
  */
 struct exec *local_exec_start(struct spawner *spawner, struct list *execs,
-	const struct exec_spec *spec, const struct exec_listener *listener, void *data,
-	struct error *err) ATTR_NODISCARD;
+	const struct exec_spec *spec, const struct process_limits *limits,
+	const struct exec_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
 /* It is frozen with the sandbox from now on. */
 void local_exec_join(struct exec *exec, struct suspension *suspension);

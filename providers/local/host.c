@@ -47,6 +47,7 @@ void host_sandbox_finish(struct host_sandbox *host)
 {
 	local_files_finish(&host->files);
 	words_free(host->environment);
+	local_limits_finish(&host->limits);
 	suspension_finish(&host->suspension);
 	local_execs_abandon(&host->execs);
 	LIST_FOR_EACH(add, &host->root_adds, struct root_add, link) {
@@ -139,8 +140,10 @@ struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err)
 {
 	struct host_sandbox *host = from_sandbox(sandbox);
-	struct exec *exec =
-		local_exec_start(host->context->spawner, &host->execs, spec, listener, data, err);
+	const struct process_limits *limits =
+		spec->is_limited && host->limits.is_any ? &host->limits.each : NULL;
+	struct exec *exec = local_exec_start(
+		host->context->spawner, &host->execs, spec, limits, listener, data, err);
 	if (exec && spec->suspends) {
 		local_exec_join(exec, &host->suspension);
 	}

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "providers/impl.h"
 #include "providers/local/files.h"
+#include "providers/local/limits.h"
 #include "providers/suspension.h"
 
 /*
@@ -19,6 +20,7 @@ struct host_sandbox {
 	struct list root_adds;                  // of struct root_add, under way
 	struct local_files files;
 	struct suspension suspension;
+	struct local_limits limits;
 	char **environment; // owned; host_drop_variables; NULL: the context's
 };
 

@@ -35,6 +35,7 @@ static const struct setting_key local_keys[] = {
 	{.name = "drop-env",
 		.type = SETTING_NAME_LIST,
 		.help = "a variable of the broker's environment that the agent does not get"},
+	LOCAL_LIMIT_KEYS,
 };
 
 static void on_prepared(void *data, const struct error *err)
@@ -89,6 +90,10 @@ static struct sandbox *local_prepare(struct provider *provider,
 	}
 	struct local_sandbox *self = mem_alloc_zero(sizeof(*self));
 	host_sandbox_init(&self->host, &local_sandbox_impl, local->context);
+	if (!local_limits_read(&self->host.limits, &self->host.sandbox, request->settings, err)) {
+		local_close(&self->host.sandbox);
+		return NULL;
+	}
 	if (!getcwd(self->home, sizeof(self->home)) || self->home[0] != '/') {
 		snprintf(self->home, sizeof(self->home), "/"); // it was deleted, or is out of reach
 	}
@@ -114,6 +119,8 @@ static const struct provider_impl local_impl = {
 	.runs_here = true,
 	.keys = local_keys,
 	.key_count = ARRAY_LENGTH(local_keys),
+	.reasons = &local_limit_reason,
+	.reason_count = 1,
 	.destroy = local_provider_destroy,
 	.prepare = local_prepare,
 	.is_isolated = is_copy,

@@ -16,6 +16,7 @@
 #include "base/json_doc.h"
 #include "base/text.h"
 #include "providers/daytona/daytona.h"
+#include "providers/local/local.h"
 #include "providers/ssh/ssh.h"
 
 enum {
@@ -303,6 +304,7 @@ static int set_up(void **state)
 	for (size_t i = 0; i < failure_code_count; i++) {
 		add_code(failure_codes[i]);
 	}
+	add_reasons(local_provider_create(&context));
 	add_reasons(ssh_provider_create(&context));
 	add_reasons(daytona_provider_create(&context));
 	return 0;

@@ -115,6 +115,14 @@ static enum progress run_exit(struct turn *turn, const char *argument, const str
 	_exit((int)strtol(argument, NULL, 10));
 }
 
+static enum progress run_burn(struct turn *turn, const char *argument, const struct reply *reply)
+{
+	volatile bool is_on = true;
+	while (is_on) {
+	}
+	return COMMAND_DONE;
+}
+
 static enum progress run_crash(struct turn *turn, const char *argument, const struct reply *reply)
 {
 	const struct rlimit none = {0, 0};
@@ -220,6 +228,7 @@ const struct command trouble_commands[] = {
 	{"stderr", run_stderr, "LINES: lines on stderr"},
 	{"log", run_log, "TEXT: one line on stderr"},
 	{"exit", run_exit, "STATUS: end the agent here"},
+	{"burn", run_burn, "use the processor for ever"},
 	{"crash", run_crash, "end by SIGABRT"},
 	{"stop-reading", run_stop_reading, "read nothing until SIGUSR1"},
 	{"ignore-eof", run_ignore_eof, "stay after the end of input"},
