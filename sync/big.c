@@ -187,18 +187,60 @@ static bool clone_file(int from, int to)
 
 /* ---- in ---- */
 
-static bool publish(
+/* Whether a file is there; made young again if so asked. */
+static bool look(struct store *store, const char *path, bool refresh)
+{
+	return refresh ? utimensat(store->folder_fd, path, NULL, 0) == 0
+	               : faccessat(store->folder_fd, path, F_OK, 0) == 0;
+}
+
+/* A delta without one of its parts is none. */
+static bool has_delta(struct store *store, const git_oid *content, bool refresh)
+{
+	struct delta delta;
+	struct error ignored;
+	char path[OBJECT_PATH_SIZE];
+	if (!delta_read(store, content, &delta, &ignored)) {
+		return false;
+	}
+	delta_path(content, path);
+	bool is_there = look(store, path, refresh);
+	for (uint32_t i = 0; is_there && i < delta.part_count; i++) {
+		big_path(&delta.parts[i], path);
+		is_there = look(store, path, refresh);
+	}
+	delta_finish(&delta);
+	return is_there;
+}
+
+bool big_has(struct store *store, const git_oid *content, bool refresh)
+{
+	char path[OBJECT_PATH_SIZE];
+	big_path(content, path);
+	return look(store, path, refresh) || has_delta(store, content, refresh);
+}
+
+static bool publish_whole(
 	struct store *store, struct temp *temp, const git_oid *content, struct error *err)
 {
 	char path[OBJECT_PATH_SIZE];
 	big_path(content, path);
-	if (utimensat(store->folder_fd, path, NULL, 0) == 0) {
-		return true; // known; and young again for store_prune
-	}
 	if (point("big.copied") || fchmod(temp->fd, 0400) < 0) {
 		return error_set_errno(err, errno, "store %s: %s", store->path, temp->name);
 	}
 	return temp_publish(store, temp, path, err);
+}
+
+/* What is known is young again for store_prune. */
+static bool publish(struct store *store, struct temp *temp, uint64_t size, const git_oid *content,
+	const git_oid *before, struct error *err)
+{
+	bool is_there = big_has(store, content, true);
+	if (!is_there && before &&
+		!delta_make(store, temp->fd, size, content, before, &is_there, err)) {
+		return false;
+	}
+	return is_there || publish_whole(store, temp, content, err);
 }
 
 static bool hash_copy(struct store *store, struct copy *copy, uint64_t size,
@@ -219,8 +261,8 @@ static bool hash_copy(struct store *store, struct copy *copy, uint64_t size,
 	return hashed;
 }
 
-bool big_put_file(struct store *store, int fd, const struct stat *status, git_oid *out_content,
-	struct error *err)
+bool big_put_file(struct store *store, int fd, const struct stat *status, const git_oid *before,
+	git_oid *out_content, struct error *err)
 {
 	struct temp temp = {.fd = -1};
 	if (!temp_create(store, &temp, err)) {
@@ -232,23 +274,26 @@ bool big_put_file(struct store *store, int fd, const struct stat *status, git_oi
 	}
 	uint64_t size = (uint64_t)status->st_size;
 	bool put = hash_copy(store, &copy, size, NULL, out_content, err) &&
-	           blob_is_unchanged(fd, status, err) && publish(store, &temp, out_content, err);
+	           blob_is_unchanged(fd, status, err) &&
+	           publish(store, &temp, size, out_content, before, err);
 	temp_discard(store, &temp);
 	return put;
 }
 
 bool store_put_big(struct store *store, int fd, const struct extents *extents,
-	struct store_entry *entry, struct error *err)
+	const struct store_entry *before, struct store_entry *entry, struct error *err)
 {
 	struct temp temp = {.fd = -1};
-	git_oid announced, got;
+	git_oid announced, got, older;
 	store_big_content(entry, &announced);
+	store_big_content(before, &older);
 	if (!temp_create(store, &temp, err)) {
 		return false;
 	}
 	struct copy copy = {.from = fd, .to = temp.fd, .to_file = true, .skips_zeros = true};
 	bool put = hash_copy(store, &copy, extents->size, extents, &got, err) &&
-	           publish(store, &temp, &got, err);
+	           publish(store, &temp, extents->size, &got,
+			   before->mode == ENTRY_BIG ? &older : NULL, err);
 	temp_discard(store, &temp);
 	if (put && !id_equal(&got, &announced)) {
 		*entry = store_big_entry(&got, store_entry_is_executable(entry));
@@ -256,22 +301,156 @@ bool store_put_big(struct store *store, int fd, const struct extents *extents,
 	return put;
 }
 
+static bool copy_parts(struct store *store, struct copy *copy, const struct extent *parts,
+	size_t count, git_oid *out_content, struct error *err)
+{
+	struct hash hash;
+	struct store_entry entry = {.mode = ENTRY_BIG};
+	uint64_t size = 0;
+	for (size_t i = 0; i < count; i++) {
+		size += parts[i].length;
+	}
+	if (!hash_init(&hash, store, size, err)) {
+		return false;
+	}
+	copy->hash = &hash;
+	bool copied = true;
+	for (size_t i = 0; copied && i < count; i++) {
+		copied = copy_extent(copy, parts[i].offset, &parts[i], err);
+	}
+	copied = copied && hash_end(&hash, &entry.id, err);
+	hash_finish(&hash);
+	if (copied) {
+		store_big_content(&entry, out_content);
+	}
+	return copied;
+}
+
+bool big_put_parts(struct store *store, int fd, const struct extent *parts, size_t count,
+	git_oid *out_content, struct error *err)
+{
+	struct temp temp = {.fd = -1};
+	if (!temp_create(store, &temp, err)) {
+		return false;
+	}
+	struct copy copy = {.from = fd, .to = temp.fd, .from_file = true};
+	copy.chunk = mem_alloc(STORE_CHUNK);
+	bool put = copy_parts(store, &copy, parts, count, out_content, err);
+	free(copy.chunk);
+	char path[OBJECT_PATH_SIZE];
+	if (put) {
+		big_path(out_content, path);
+		put = look(store, path, true) || publish_whole(store, &temp, out_content, err);
+	}
+	temp_discard(store, &temp);
+	return put;
+}
+
 /* ---- out ---- */
+
+static int open_whole(struct store *store, const git_oid *content, struct error *err)
+{
+	char path[OBJECT_PATH_SIZE];
+	big_path(content, path);
+	int fd = openat(store->folder_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		error_set_errno(err, errno, "store %s: %s", store->path, path);
+	}
+	return fd;
+}
+
+/* What a delta makes, into an empty file. */
+static bool copy_delta(struct store *store, const struct delta *delta, int to, struct error *err)
+{
+	struct delta_reader reader;
+	struct copy copy = {.to = to, .from_file = true, .to_file = true, .skips_zeros = true};
+	bool copied = true;
+	delta_reader_init(&reader, store, delta);
+	copy.chunk = mem_alloc(STORE_CHUNK);
+	for (uint32_t i = 0; copied && i < delta->piece_count; i++) {
+		const struct delta_piece *piece = &delta->pieces[i];
+		if (piece->part == DELTA_HOLE) {
+			copied = copy_hole(&copy, piece->length, err);
+			continue;
+		}
+		copy.from = delta_reader_part(&reader, piece->part, err);
+		copied = copy.from >= 0 && copy_extent(&copy, piece->at,
+						   &(struct extent){piece->at, piece->length}, err);
+	}
+	free(copy.chunk);
+	delta_reader_finish(&reader);
+	if (copied && ftruncate(to, (off_t)delta->size) < 0) {
+		copied = error_set_errno(err, errno, "writing");
+	}
+	return copied || error_prefix(err, "store %s: reading a delta", store->path);
+}
+
+/* The same as a file without a name; -1 on an error. */
+static int open_delta(struct store *store, const struct delta *delta, struct error *err)
+{
+	struct temp temp = {.fd = -1};
+	if (!temp_create(store, &temp, err)) {
+		return -1;
+	}
+	unlinkat(store->folder_fd, temp.name, 0);
+	if (!copy_delta(store, delta, temp.fd, err)) {
+		fd_close(&temp.fd);
+	}
+	return temp.fd;
+}
+
+static bool is_whole(struct store *store, const git_oid *content, struct stat *out_status)
+{
+	char path[OBJECT_PATH_SIZE];
+	big_path(content, path);
+	return fstatat(store->folder_fd, path, out_status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Where there is no delta either, the whole one is what is missing. */
+static bool read_delta(
+	struct store *store, const git_oid *content, struct delta *delta, struct error *err)
+{
+	if (delta_read(store, content, delta, err)) {
+		return true;
+	}
+	char path[OBJECT_PATH_SIZE];
+	big_path(content, path);
+	return err->code == ERROR_NOT_FOUND &&
+	       error_set_errno(err, ENOENT, "store %s: %s", store->path, path);
+}
+
+bool big_size(struct store *store, const git_oid *content, uint64_t *out_bytes, struct error *err)
+{
+	struct stat status;
+	struct delta delta;
+	if (is_whole(store, content, &status)) {
+		*out_bytes = (uint64_t)status.st_size;
+		return true;
+	}
+	if (!read_delta(store, content, &delta, err)) {
+		return false;
+	}
+	*out_bytes = delta.size;
+	delta_finish(&delta);
+	return true;
+}
 
 /* Its descriptor; -1 where it cannot be opened. */
 static int open_content(
 	struct store *store, const git_oid *content, uint64_t *out_size, struct error *err)
 {
-	char path[OBJECT_PATH_SIZE];
 	struct stat status;
-	big_path(content, path);
-	int fd = openat(store->folder_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &status) < 0) {
-		error_set_errno(err, errno, "store %s: %s", store->path, path);
-		fd_close(&fd);
-		return -1;
+	struct delta delta;
+	int fd = -1;
+	if (is_whole(store, content, &status)) {
+		*out_size = (uint64_t)status.st_size;
+		return open_whole(store, content, err);
 	}
-	*out_size = (uint64_t)status.st_size;
+	if (read_delta(store, content, &delta, err)) {
+		*out_size = delta.size;
+		fd = open_delta(store, &delta, err);
+		delta_finish(&delta);
+	}
 	return fd;
 }
 
@@ -282,16 +461,15 @@ static bool set_copy_error(struct store *store, const git_oid *content, struct e
 	return error_prefix(err, "store %s: %s", store->path, path);
 }
 
-bool big_copy_out(struct store *store, const git_oid *content, int fd, struct error *err)
+static bool copy_whole_out(
+	struct store *store, const git_oid *content, int fd, bool is_empty_file, struct error *err)
 {
-	struct stat to;
 	struct extents all;
 	uint64_t size = 0;
 	int source ATTR_CLEANUP(fd_cleanup) = open_content(store, content, &size, err);
 	if (source < 0) {
 		return false;
 	}
-	bool is_empty_file = fstat(fd, &to) == 0 && S_ISREG(to.st_mode) && to.st_size == 0;
 	if (is_empty_file && clone_file(source, fd)) {
 		return true;
 	}
@@ -299,6 +477,22 @@ bool big_copy_out(struct store *store, const git_oid *content, int fd, struct er
 	extents_of_all(&all, size);
 	return copy_run(&copy, size, is_empty_file ? NULL : &all, err) ||
 	       set_copy_error(store, content, err);
+}
+
+bool big_copy_out(struct store *store, const git_oid *content, int fd, struct error *err)
+{
+	struct stat to, whole;
+	struct delta delta;
+	bool is_empty_file = fstat(fd, &to) == 0 && S_ISREG(to.st_mode) && to.st_size == 0;
+	if (!is_empty_file || is_whole(store, content, &whole)) {
+		return copy_whole_out(store, content, fd, is_empty_file, err);
+	}
+	if (!read_delta(store, content, &delta, err)) {
+		return false;
+	}
+	bool copied = copy_delta(store, &delta, fd, err);
+	delta_finish(&delta);
+	return copied;
 }
 
 bool store_big_extents(struct store *store, const struct store_entry *entry,

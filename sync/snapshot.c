@@ -60,9 +60,21 @@ static enum outcome outcome_of_errno(int errnum)
 	return errnum == ENOENT || errnum == ENOTDIR ? OUTCOME_GONE : OUTCOME_UNREADABLE;
 }
 
+/* What the last listing of the root had at this path, so that a big file's versions are alike. */
+static struct store_entry last_version(const struct content *content, const struct listed *listed)
+{
+	struct store_entry entry = {.mode = ENTRY_NONE};
+	if (listed->cached != LISTED_NONE) {
+		const struct listed *cached = &content->walk->cache->listing.items[listed->cached];
+		entry = (struct store_entry){cached->mode, cached->id};
+	}
+	return entry;
+}
+
 static enum outcome read_file(
 	struct content *content, struct listed *listed, const char *path, struct error *err)
 {
+	struct store_entry before = last_version(content, listed);
 	bool is_busy = false;
 	for (int i = 0; i < READ_TRIES; i++) {
 		struct stat status;
@@ -76,7 +88,7 @@ static enum outcome read_file(
 		if (!S_ISREG(status.st_mode)) {
 			return OUTCOME_UNREADABLE;
 		}
-		if (store_put_file(content->store, fd, &status, &entry, &why)) {
+		if (store_put_version(content->store, fd, &status, &before, &entry, &why)) {
 			listed_set_status(listed, &status);
 			listed->mode = entry.mode;
 			listed->id = entry.id;

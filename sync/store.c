@@ -152,10 +152,8 @@ bool store_has(struct store *store, const struct store_entry *entry)
 		return store->git->odb_exists(store->odb, &entry->id) == 1;
 	}
 	git_oid content;
-	char path[OBJECT_PATH_SIZE];
 	store_big_content(entry, &content);
-	big_path(&content, path);
-	return faccessat(store->folder_fd, path, F_OK, 0) == 0;
+	return big_has(store, &content, false);
 }
 
 bool store_size(struct store *store, const struct store_entry *entry, uint64_t *out_bytes,
@@ -163,15 +161,8 @@ bool store_size(struct store *store, const struct store_entry *entry, uint64_t *
 {
 	if (entry->mode == ENTRY_BIG) {
 		git_oid content;
-		char path[OBJECT_PATH_SIZE];
-		struct stat status;
 		store_big_content(entry, &content);
-		big_path(&content, path);
-		if (fstatat(store->folder_fd, path, &status, 0) < 0) {
-			return error_set_errno(err, errno, "store %s: %s", store->path, path);
-		}
-		*out_bytes = status.st_size;
-		return true;
+		return big_size(store, &content, out_bytes, err);
 	}
 	size_t size;
 	git_object_t type;

@@ -22,7 +22,8 @@
  * A file over the big-file limit is no blob but a big object, held once under
  * the id that git would give its content as a blob. In a tree it stands as a
  * gitlink, which git neither follows nor packs; the lowest bit of the
- * gitlink's id is replaced by the executable bit.
+ * gitlink's id is replaced by the executable bit. A later version of it is held
+ * as a delta: pieces of older big objects, and what is new as another one.
  *
  * All of sync/ but the transports blocks and belongs on the worker pool. A
  * store is used by one thread at a time; several may be open on one folder.
@@ -78,6 +79,14 @@ void store_close(struct store *store);
 bool store_put_file(struct store *store, int fd, struct stat *status, struct store_entry *out_entry,
 	struct error *err) ATTR_NODISCARD;
 
+/*
+ * As store_put_file, of a path that was `before`, which may be of any mode: a big file that has
+ * half of that one's bytes or more is held as a delta of it.
+ */
+bool store_put_version(struct store *store, int fd, struct stat *status,
+	const struct store_entry *before, struct store_entry *out_entry,
+	struct error *err) ATTR_NODISCARD;
+
 /* Puts bytes as a blob: a link's target, a merged text. */
 bool store_put_bytes(
 	struct store *store, struct span bytes, git_oid *out_id, struct error *err) ATTR_NODISCARD;
@@ -86,10 +95,11 @@ bool store_put_bytes(
  * Takes a big object in from a stream, of which only what is data comes; of that, zeros become
  * holes as well. What is behind it in the stream stays unread. The content that the entry names was
  * announced; what is read may be another by now, and the entry becomes that. ERROR_UNAVAILABLE
- * where there is less, nothing kept.
+ * where there is less, nothing kept. `before` is what the path was, as for store_put_version.
  */
 bool store_put_big(struct store *store, int fd, const struct extents *extents,
-	struct store_entry *entry, struct error *err) ATTR_NODISCARD;
+	const struct store_entry *before, struct store_entry *entry,
+	struct error *err) ATTR_NODISCARD;
 
 /* What of a big object is data; and that, written to a stream without its holes. */
 bool store_big_extents(struct store *store, const struct store_entry *entry,

@@ -123,7 +123,7 @@ bool temp_publish(struct store *store, struct temp *temp, const char *path, stru
 /* ---- the repository ---- */
 
 static const char *const folders[] = {"objects", "objects/pack", "objects/info", "refs",
-	"refs/heads", "refs/tags", "refs/acp-broker", "info", "big", "tmp", "cache"};
+	"refs/heads", "refs/tags", "refs/acp-broker", "info", "big", "delta", "tmp", "cache"};
 
 /*
  * Big blobs are neither compressed nor made deltas of: what a pack is for is

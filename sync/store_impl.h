@@ -92,10 +92,84 @@ bool blob_is_unchanged(int fd, const struct stat *status, struct error *err) ATT
 /* "big/xx/…", relative to the store's folder. */
 void big_path(const git_oid *content, char path[OBJECT_PATH_SIZE]);
 
-/* As store_put_file; the file has `status->st_size` bytes. */
-bool big_put_file(struct store *store, int fd, const struct stat *status, git_oid *out_content,
+/* Whether it is there, whole or as a delta; with `refresh` what it needs is young again then. */
+bool big_has(struct store *store, const git_oid *content, bool refresh);
+
+/*
+ * As store_put_version; the file has `status->st_size` bytes. `before` NULL: it is stored whole
+ * where it is new.
+ */
+bool big_put_file(struct store *store, int fd, const struct stat *status, const git_oid *before,
+	git_oid *out_content, struct error *err) ATTR_NODISCARD;
+
+/* Stores what some parts of a file, in their order, make as a big object of its own. */
+bool big_put_parts(struct store *store, int fd, const struct extent *parts, size_t count,
+	git_oid *out_content, struct error *err) ATTR_NODISCARD;
+
+bool big_size(struct store *store, const git_oid *content, uint64_t *out_bytes,
 	struct error *err) ATTR_NODISCARD;
+
 bool big_copy_out(
 	struct store *store, const git_oid *content, int fd, struct error *err) ATTR_NODISCARD;
+
+/* ---- delta.c: a big object as pieces of others, which are whole ---- */
+
+/*
+ * A delta is a file "delta/xx/…" under the id of the content that it makes. It leads only to whole
+ * big objects, never to another delta, so it is read in one step whatever the number of versions,
+ * and what another delta or nobody needs can go.
+ */
+enum { DELTA_PARTS_MAX = 64, DELTA_PIECES_MAX = 16384, DELTA_HOLE = UINT32_MAX };
+
+struct delta_piece {
+	uint64_t offset, length; // in the content; none is empty, each begins at the last one's end
+	uint64_t at;             // in its part
+	uint32_t part;           // index, or DELTA_HOLE
+	uint32_t unused;
+};
+
+struct delta {
+	uint64_t size; // of the content
+	git_oid parts[DELTA_PARTS_MAX];
+	uint32_t part_count, piece_count;
+	struct delta_piece *pieces; // owned
+};
+
+void delta_path(const git_oid *content, char path[OBJECT_PATH_SIZE]);
+void delta_finish(struct delta *delta);
+
+/* ERROR_NOT_FOUND where there is none, ERROR_SYSTEM where it cannot be read. */
+bool delta_read(struct store *store, const git_oid *content, struct delta *out_delta,
+	struct error *err) ATTR_NODISCARD;
+bool delta_write(struct store *store, const git_oid *content, const struct delta *delta,
+	struct error *err) ATTR_NODISCARD;
+
+/* The piece that an offset in the content lies in. */
+const struct delta_piece *delta_piece_at(const struct delta *delta, uint64_t offset);
+
+/* Reads what a delta makes. Each part is opened when it is needed, once. */
+struct delta_reader {
+	struct store *store;
+	const struct delta *delta; // borrowed
+	int parts[DELTA_PARTS_MAX];
+};
+void delta_reader_init(struct delta_reader *reader, struct store *store, const struct delta *delta);
+void delta_reader_finish(struct delta_reader *reader);
+int delta_reader_part(struct delta_reader *reader, uint32_t part, struct error *err); // -1: fails
+/* False where not all of it can be read. */
+bool delta_reader_read(struct delta_reader *reader, char *to, size_t len, uint64_t at);
+
+/* Adds a piece at the end. False where there are too many. */
+bool delta_add(struct delta *delta, struct delta_piece piece);
+
+/* ---- delta_make.c ---- */
+
+/*
+ * Stores a file of the store as a delta of an older version. *out_made says whether; it is not
+ * where less than half of the file is shared, or the older one is gone. Takes time in proportion
+ * to the sizes of both, and less than 8 MiB of memory.
+ */
+bool delta_make(struct store *store, int fd, uint64_t size, const git_oid *content,
+	const git_oid *before, bool *out_made, struct error *err) ATTR_NODISCARD;
 
 #endif

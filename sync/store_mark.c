@@ -41,6 +41,27 @@ static void push(struct marking *marking, const git_oid *id)
 	marking->pending[marking->count++] = *id;
 }
 
+/* And what a delta needs. One that cannot be read hides what it needs: then nothing may go. */
+static bool mark_big(struct marking *marking, const git_oid *id)
+{
+	struct store_entry entry = {ENTRY_BIG, *id};
+	struct delta delta;
+	struct error err;
+	git_oid content;
+	store_big_content(&entry, &content);
+	if (!id_set_add(marking->set, &content)) {
+		return true;
+	}
+	if (!delta_read(marking->store, &content, &delta, &err)) {
+		return err.code == ERROR_NOT_FOUND;
+	}
+	for (uint32_t i = 0; i < delta.part_count; i++) {
+		id_set_add(marking->set, &delta.parts[i]);
+	}
+	delta_finish(&delta);
+	return true;
+}
+
 /* "MODE NAME\0" and the id's bytes, again and again. */
 static bool mark_tree(struct marking *marking, struct span tree)
 {
@@ -55,9 +76,9 @@ static bool mark_tree(struct marking *marking, struct span tree)
 		if (span_starts_with(tree, SPAN_LITERAL("40000 "))) {
 			push(marking, &id);
 		} else if (span_starts_with(tree, SPAN_LITERAL("160000 "))) {
-			struct store_entry entry = {ENTRY_BIG, id};
-			store_big_content(&entry, &id);
-			id_set_add(marking->set, &id);
+			if (!mark_big(marking, &id)) {
+				return false;
+			}
 		} else {
 			id_set_add(marking->set, &id);
 		}

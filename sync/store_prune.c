@@ -82,7 +82,7 @@ static void remove_if_old(struct pruning *pruning, const char *path)
 	temp_discard(pruning->store, &temp);
 }
 
-/* `folder` is "objects/xx" or "big/xx". */
+/* `folder` is "objects/xx", "big/xx" or "delta/xx". */
 static void prune_object(struct pruning *pruning, const char *folder, const char *name)
 {
 	char hex[GIT_OID_HEXSZ + 1], path[PATH_MAX];
@@ -172,7 +172,8 @@ static void prune_pack(struct pruning *pruning, const char *folder, const char *
 
 static void prune_all(struct pruning *pruning)
 {
-	each_name(pruning, "big", prune_folder, ""); // the largest first: the time is limited
+	each_name(pruning, "delta", prune_folder, ""); // before the parts that it needs
+	each_name(pruning, "big", prune_folder, "");   // the largest: the time is limited
 	each_name(pruning, "objects/pack", prune_pack, ".pack");
 	each_name(pruning, "objects", prune_folder, "");
 }

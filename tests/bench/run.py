@@ -21,9 +21,10 @@ import tempfile
 sys.dont_write_bytecode = True  # nothing is left beside the sources
 
 from harness import MARK, Bench, BenchError  # noqa: E402
-from parts import memory, relay, ssh, ssh_sync, start, sync, toolhost  # noqa: E402
+from parts import memory, relay, ssh, ssh_sync, start, store, sync, toolhost  # noqa: E402
 
-PARTS = {part.NAME: part for part in (relay, start, memory, toolhost, sync, ssh, ssh_sync)}
+PARTS = {part.NAME: part
+         for part in (relay, start, memory, toolhost, sync, store, ssh, ssh_sync)}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

@@ -146,8 +146,8 @@ class Runner(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(samples, encoding="utf-8") as file:
                 taken = json.load(file)["samples"]
-        self.assertEqual(sorted(taken), ["memory", "relay", "ssh", "ssh-sync", "start", "sync",
-                                         "toolhost"])
+        self.assertEqual(sorted(taken), ["memory", "relay", "ssh", "ssh-sync", "start", "store",
+                                         "sync", "toolhost"])
         self.assertEqual(len(taken["start"]["start"]["direct"]), 4)
         self.assertIn("| round trip 200 B, p50, 1 CPU |", done.stdout)
         self.assertNotIn("met", done.stdout)
@@ -175,6 +175,12 @@ class Runner(unittest.TestCase):
         self.assertRegex(done.stdout, r"\n\| 50,000 files[^|]+\| [^|]+ \| [^|]+ \| × ")
         self.assertRegex(done.stdout, r"\n\| private memory of the broker[^|]+\| \| [^|]+ \| ")
 
+    def test_the_growth_of_a_store_is_measured(self):
+        done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "store")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\n\| the store grows a turn[^|]+\| [^|]+ \| [^|]+ \| × 0")
+        self.assertRegex(done.stdout, r"\n\| of that for the binary \| \|[^|]+\|[^|]+\|.* met \|")
+
     @unittest.skipUnless(far.is_possible(), "there is no sshd")
     def test_an_agent_on_another_host_is_measured(self):
         done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "ssh",
@@ -198,7 +204,7 @@ class Runner(unittest.TestCase):
     def test_an_unknown_part_and_a_missing_broker_are_said(self):
         done = self.run_it("stars")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("expected relay, start, memory, toolhost, sync, ssh", done.stderr)
+        self.assertIn("expected relay, start, memory, toolhost, sync, store, ssh", done.stderr)
         done = self.run_it("--broker", "/nonexistent/acp-broker")
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nonexistent/acp-broker is not there", done.stderr)

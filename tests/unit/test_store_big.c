@@ -13,6 +13,8 @@
 
 enum { BIG_FILE_BYTES = 1 << 20, SPARSE_MIB = 200 };
 
+static const struct store_entry nothing = {.mode = ENTRY_NONE};
+
 static int setup(void **state)
 {
 	struct error err;
@@ -121,7 +123,7 @@ static bool put_stream(struct place *place, const char *name, uint64_t size,
 	close(fds[1]);
 	struct extents all;
 	extents_of_all(&all, size);
-	bool good = store_put_big(&place->store, fds[0], &all, entry, err);
+	bool good = store_put_big(&place->store, fds[0], &all, &nothing, entry, err);
 	close(fds[0]);
 	waitpid(pid, NULL, 0);
 	return good;
@@ -187,7 +189,7 @@ static void test_only_the_data_of_a_sparse_file_is_sent_and_taken(void **state)
 		assert_int_equal(status.st_size, files[i].bytes);
 		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 		place_run(place, "rm -rf ../state/store/big/*");
-		assert_true(store_put_big(&place->store, fd, &extents, &entry, &err));
+		assert_true(store_put_big(&place->store, fd, &extents, &nothing, &entry, &err));
 		copy_out(place, &entry, "copy");
 		assert_true(blocks_of(place_path(place, "copy")) <= (long long)files[i].bytes);
 		char script[64];
@@ -225,11 +227,11 @@ static void test_data_in_another_place_is_another_file(void **state)
 	int fd ATTR_CLEANUP(fd_cleanup) = open(place_path(place, "s"), O_RDWR | O_CLOEXEC);
 	off_t data = 77 * EXTENT_BLOCK, end = (20 << 20) - 9;
 	assert_int_equal(lseek(fd, end, SEEK_SET), end);
-	assert_false(store_put_big(&place->store, fd, &extents, &entry, &err));
+	assert_false(store_put_big(&place->store, fd, &extents, &nothing, &entry, &err));
 	assert_int_equal(err.code, ERROR_UNAVAILABLE);
 	assert_int_equal(big_count(place), 0);
 	assert_int_equal(lseek(fd, data, SEEK_SET), data);
-	assert_true(store_put_big(&place->store, fd, &extents, &entry, &err));
+	assert_true(store_put_big(&place->store, fd, &extents, &nothing, &entry, &err));
 	assert_false(store_entry_equal(&entry, &announced));
 	copy_out(place, &entry, "copy");
 	place_run(place, "dd if=s bs=64k skip=77 count=3 status=none >one;"

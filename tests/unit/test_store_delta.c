@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sync/store.h"
+#include "tests/unit/store_fixture.h"
+
+enum { BIG_FILE_BYTES = 50000, SIZE = 300000, VERSIONS = 70 };
+
+static const struct store_entry nothing = {.mode = ENTRY_NONE};
+
+/* One file, and what it was. */
+struct file {
+	char *bytes;
+	size_t len;
+	uint64_t random;
+};
+
+static int setup(void **state)
+{
+	struct error err;
+	place_setup(state);
+	struct place *place = *state;
+	store_close(&place->store);
+	if (!store_open(&place->store, place->store_path, BIG_FILE_BYTES, &err)) {
+		fail_msg("%s", err.text);
+	}
+	return 0;
+}
+
+/* The same numbers in each run (xorshift). */
+static uint64_t draw(struct file *file, uint64_t below)
+{
+	file->random ^= file->random << 13;
+	file->random ^= file->random >> 7;
+	file->random ^= file->random << 17;
+	return (file->random >> 8) % below;
+}
+
+static void fill(struct file *file, size_t at, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		file->bytes[at + i] = (char)draw(file, 256);
+	}
+}
+
+static void file_init(struct file *file)
+{
+	*file = (struct file){.bytes = malloc(2 * SIZE), .len = SIZE, .random = 88172645463325252U};
+	assert_non_null(file->bytes);
+	fill(file, 0, SIZE);
+}
+
+static void file_copy(struct file *to, const struct file *from)
+{
+	*to = *from;
+	to->bytes = malloc(2 * SIZE);
+	assert_non_null(to->bytes);
+	memcpy(to->bytes, from->bytes, from->len);
+}
+
+static struct store_entry put(
+	struct place *place, const struct file *file, const struct store_entry *before)
+{
+	struct error err;
+	struct store_entry entry;
+	struct stat status;
+	int fd ATTR_CLEANUP(fd_cleanup) =
+		open(place_path(place, "f"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd_write_all(fd, (struct span){file->bytes, file->len}, &err));
+	assert_int_equal(fstat(fd, &status), 0);
+	if (!store_put_version(&place->store, fd, &status, before, &entry, &err)) {
+		fail_msg("%s", err.text);
+	}
+	assert_int_equal(entry.mode, ENTRY_BIG);
+	return entry;
+}
+
+static void assert_content(
+	struct place *place, const struct store_entry *entry, const struct file *file)
+{
+	struct error err;
+	uint64_t size = 0;
+	int fd ATTR_CLEANUP(fd_cleanup) =
+		open(place_path(place, "out"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (!store_copy_out(&place->store, entry, fd, &err)) {
+		fail_msg("%s", err.text);
+	}
+	assert_true(store_has(&place->store, entry));
+	assert_true(store_size(&place->store, entry, &size, &err));
+	assert_int_equal(size, file->len);
+	char *read = malloc(file->len + 1);
+	assert_int_equal(pread(fd, read, file->len + 1, 0), file->len);
+	assert_memory_equal(read, file->bytes, file->len);
+	free(read);
+}
+
+static size_t stored(struct place *place, const char *folder, const char *what)
+{
+	char script[FIXTURE_PATH_MAX];
+	snprintf(script, sizeof(script),
+		"find ../state/store/%s -type f -printf '%s\\n' | awk '{ n += $1 } END { print n + "
+		"0 }'",
+		folder, what);
+	char *said = place_ask(place, script);
+	size_t number = strtoul(said, NULL, 10);
+	free(said);
+	return number;
+}
+
+static size_t bytes_of(struct place *place)
+{
+	return stored(place, "big", "%s") + stored(place, "delta", "%s");
+}
+
+static void test_a_version_takes_what_is_new_in_it(void **state)
+{
+	struct place *place = *state;
+	struct file file;
+	file_init(&file);
+	struct store_entry first = put(place, &file, &nothing);
+	assert_int_equal(bytes_of(place), SIZE);
+	for (size_t at = 1000; at < SIZE; at += SIZE / 4) {
+		fill(&file, at, 300);
+	}
+	struct store_entry second = put(place, &file, &first);
+	assert_in_range(bytes_of(place), SIZE + 4 * 290, SIZE + 4 * 300 + 1000);
+	assert_content(place, &second, &file);
+	struct store_entry again = put(place, &file, &nothing);
+	assert_true(store_entry_equal(&again, &second));
+	assert_in_range(bytes_of(place), SIZE, SIZE + 4 * 300 + 1000);
+	free(file.bytes);
+}
+
+/* Bytes are written over, put in, taken out, put at the end, moved, and made zeros. */
+static void edit(struct file *file)
+{
+	size_t at = draw(file, file->len - 60000);
+	size_t len = 1 + draw(file, 5000);
+	char *here = file->bytes + at;
+	switch (draw(file, 6)) {
+	case 0:
+		fill(file, at, len);
+		break;
+	case 1:
+		memmove(here + len, here, file->len - at);
+		fill(file, at, len);
+		file->len += len;
+		break;
+	case 2:
+		memmove(here, here + len, file->len - at - len);
+		file->len -= len;
+		break;
+	case 3:
+		fill(file, file->len, len);
+		file->len += len;
+		break;
+	case 4:
+		memmove(file->bytes, here, 50000);
+		break;
+	default:
+		memset(here, 0, len);
+	}
+}
+
+static void test_many_versions_are_what_they_were(void **state)
+{
+	struct place *place = *state;
+	struct file files[VERSIONS];
+	struct store_entry entries[VERSIONS];
+	file_init(&files[0]);
+	entries[0] = put(place, &files[0], &nothing);
+	for (size_t i = 1; i < VERSIONS; i++) {
+		file_copy(&files[i], &files[i - 1]);
+		edit(&files[i]);
+		entries[i] = put(place, &files[i], &entries[i - 1]);
+	}
+	assert_in_range(bytes_of(place), SIZE, 6 * SIZE);
+	for (size_t i = 0; i < VERSIONS; i++) {
+		assert_content(place, &entries[i], &files[i]);
+		free(files[i].bytes);
+	}
+}
+
+/* Each version adds some bytes that all later ones have, too: a part for each. */
+static void test_no_version_needs_many_parts(void **state)
+{
+	struct place *place = *state;
+	struct file file;
+	file_init(&file);
+	struct store_entry entry = put(place, &file, &nothing);
+	for (size_t i = 0; i < VERSIONS; i++) {
+		fill(&file, 4000 * i, 100);
+		entry = put(place, &file, &entry);
+	}
+	assert_content(place, &entry, &file);
+	assert_in_range(bytes_of(place), SIZE, 3 * SIZE);
+	assert_int_equal(stored(place, "delta", "1"), VERSIONS);
+	char *parts = place_ask(place,
+		"for f in ../state/store/delta/*/*; do od -An -tu4 -j12 -N4 $f; done | sort -n | "
+		"tail -n 1");
+	assert_in_range(strtoul(parts, NULL, 10), 60, 64);
+	free(parts);
+	free(file.bytes);
+}
+
+/* No block of it is what it was. */
+static void test_changes_in_each_block_are_found(void **state)
+{
+	struct place *place = *state;
+	struct file file;
+	file_init(&file);
+	struct store_entry first = put(place, &file, &nothing);
+	for (size_t at = 0; at < SIZE; at += 1000) {
+		fill(&file, at, 4);
+	}
+	struct store_entry second = put(place, &file, &first);
+	assert_int_equal(stored(place, "delta", "1"), 1);
+	assert_in_range(stored(place, "big", "%s"), SIZE, SIZE + SIZE / 1000 * 4);
+	assert_content(place, &second, &file);
+	free(file.bytes);
+}
+
+static void test_what_has_little_in_common_is_whole(void **state)
+{
+	struct place *place = *state;
+	struct file file;
+	file_init(&file);
+	struct store_entry first = put(place, &file, &nothing);
+	fill(&file, 0, SIZE / 2 + 100);
+	struct store_entry second = put(place, &file, &first);
+	assert_int_equal(stored(place, "delta", "1"), 0);
+	assert_int_equal(stored(place, "big", "%s"), 2 * SIZE);
+	file.len = SIZE / 4; // the older one is kept by nobody else
+	put(place, &file, &second);
+	assert_int_equal(stored(place, "delta", "1"), 0);
+	free(file.bytes);
+}
+
+static void test_a_hole_stays_one(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct stat status;
+	struct store_entry entries[2];
+	place_run(place, "seq 1 30000 >f; truncate -s 20M f; seq 1 40000 >>f");
+	for (size_t i = 0; i < ARRAY_LENGTH(entries); i++) {
+		int fd ATTR_CLEANUP(fd_cleanup) = open(place_path(place, "f"), O_RDWR | O_CLOEXEC);
+		assert_int_equal(fstat(fd, &status), 0);
+		assert_true(store_put_version(
+			&place->store, fd, &status, i ? &entries[0] : &nothing, &entries[i], &err));
+		place_run(place, "echo more >>f");
+	}
+	place_run(place, "truncate -s -5 f");
+	assert_int_equal(stored(place, "delta", "1"), 1);
+	int fd ATTR_CLEANUP(fd_cleanup) =
+		open(place_path(place, "out"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(store_copy_out(&place->store, &entries[1], fd, &err));
+	place_run(place, "cmp f out; [ $(stat -c %b out) -lt 2048 ]");
+}
+
+/* Nothing is named, so all of it may go but what is young. */
+static void test_a_delta_without_a_part_is_none(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	struct file file;
+	file_init(&file);
+	struct store_entry first = put(place, &file, &nothing);
+	fill(&file, 1000, 300);
+	struct store_entry second = put(place, &file, &first);
+	place_run(place, "find ../state/store/big -type f -size +100k -delete");
+	assert_false(store_has(&place->store, &second));
+	int fd ATTR_CLEANUP(fd_cleanup) = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	assert_false(store_copy_out(&place->store, &second, fd, &err));
+	assert_int_equal(err.code, ERROR_SYSTEM);
+	struct store_entry again = put(place, &file, &second);
+	assert_true(store_entry_equal(&again, &second));
+	assert_content(place, &second, &file);
+	free(file.bytes);
+}
+
+static void keep(struct place *place, const char *name, const git_oid *tree)
+{
+	struct error err;
+	git_oid commit;
+	assert_true(store_keep(&place->store, name, tree, NULL, "x", &commit, &err));
+}
+
+static bool prune(struct place *place, struct error *err)
+{
+	struct store_pruned pruned;
+	place_run(place, "rm -f ../state/store/cache/*; "
+			 "find ../state/store/objects ../state/store/big ../state/store/delta "
+			 "-type f -exec touch -d '-1 hour' {} +");
+	return store_prune(&place->store, 1000, 0, &pruned, err);
+}
+
+static void test_pruning_keeps_what_a_delta_needs_and_no_more(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	git_oid trees[3];
+	place_run(place, "seq 1 100000 >f");
+	for (size_t i = 0; i < ARRAY_LENGTH(trees); i++) {
+		char script[128], name[32];
+		trees[i] = place_take(place, NULL);
+		snprintf(name, sizeof(name), "checkpoints/%zu", i);
+		keep(place, name, &trees[i]);
+		snprintf(script, sizeof(script), "cp f f%zu; sed -i 50%zu00s/$/x%zu/ f", i, i, i);
+		place_run(place, script);
+		place_run(place, "mv f[0-9] ..");
+	}
+	assert_int_equal(stored(place, "delta", "1"), 2);
+	assert_true(prune(place, &err));
+	assert_int_equal(stored(place, "big", "1"), 3);
+	assert_true(store_forget(&place->store, "checkpoints/0", &err));
+	assert_true(store_forget(&place->store, "checkpoints/1", &err));
+	assert_true(prune(place, &err));
+	assert_int_equal(stored(place, "delta", "1"), 1);
+	assert_int_equal(stored(place, "big", "1"), 3);
+	struct store_entry last;
+	char hex[GIT_OID_HEXSZ + 1], script[FIXTURE_PATH_MAX];
+	place->store.git->oid_tostr(hex, sizeof(hex), &trees[2]);
+	snprintf(script, sizeof(script), "git -C ../state/store rev-parse %s:f | tr -d '\\n'", hex);
+	char *id = place_ask(place, script);
+	last.mode = ENTRY_BIG;
+	assert_int_equal(place->store.git->oid_fromstr(&last.id, id), 0);
+	free(id);
+	int fd ATTR_CLEANUP(fd_cleanup) =
+		open(place_path(place, "out"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(store_copy_out(&place->store, &last, fd, &err));
+	place_run(place, "cmp out ../f2");
+	place_run(place, "for f in ../state/store/delta/*/*; do cp $f ../delta; : >$f; done");
+	assert_false(prune(place, &err));
+	assert_int_equal(stored(place, "big", "1"), 3);
+	place_run(place, "for f in ../state/store/delta/*/*; do cp ../delta $f; done");
+	assert_true(store_forget(&place->store, "checkpoints/2", &err));
+	assert_true(prune(place, &err));
+	assert_int_equal(bytes_of(place), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, place_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_version_takes_what_is_new_in_it),
+		TEST(test_many_versions_are_what_they_were),
+		TEST(test_no_version_needs_many_parts),
+		TEST(test_changes_in_each_block_are_found),
+		TEST(test_what_has_little_in_common_is_whole),
+		TEST(test_a_hole_stays_one),
+		TEST(test_a_delta_without_a_part_is_none),
+		TEST(test_pruning_keeps_what_a_delta_needs_and_no_more),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
