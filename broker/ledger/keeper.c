@@ -418,6 +418,7 @@ void keeper_discard(struct keeper *keeper, sandbox_done *done, void *data)
 void keeper_hurry(struct keeper *keeper)
 {
 	keeper_hurry_announcing(keeper);
+	keeper_hurry_ending(keeper);
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		if (keep->workspace) {
 			workspace_hurry(keep->workspace);

@@ -168,7 +168,10 @@ bool keeper_pause(
 bool keeper_note_turn(
 	struct keeper *keeper, const struct turn_text *text, struct error *err) ATTR_NODISCARD;
 
-/* The end is urgent: no sync waits for another broker's any more. */
+/*
+ * The end is urgent: no sync waits for another broker's any more, and a stop or an end of the
+ * sandbox that is under way is left to the next start (SHUTTING_DOWN).
+ */
 void keeper_hurry(struct keeper *keeper);
 
 /* A session was opened in these roots (NULL: in all): it is written down. */

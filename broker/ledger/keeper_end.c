@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "base/soon.h"
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "broker/ledger/keeper_impl.h"
@@ -44,6 +45,8 @@ struct ending {
 	size_t count;
 	enum sandbox_fate fate;
 	bool is_discarded; // nothing was collected
+	bool is_asked;     // the sandbox was told, and has not answered
+	struct soon cut;   // its answer is not waited for any more
 	bool is_ok;
 	char why[128]; // it stays; "": it does not
 	struct error err;
@@ -52,6 +55,7 @@ struct ending {
 static void ending_drop(struct pool_job *job)
 {
 	struct ending *ending = CONTAINER_OF(job, struct ending, job);
+	soon_stop(&ending->cut);
 	for (size_t i = 0; i < ending->count; i++) {
 		free(ending->roots[i].store_folder);
 		free(ending->roots[i].local_root);
@@ -259,10 +263,34 @@ static void stop_next(struct ending *ending, const struct error *err)
 	ending_end(ending, err);
 }
 
+/* Not of the ending: its answer may come after that was cut short. */
 static void on_destroyed(void *data, const struct error *err)
 {
+	struct keeper *keeper = data;
+	if (!keeper->ending || !keeper->ending->is_asked) {
+		return;
+	}
+	keeper->ending->is_asked = false;
+	soon_stop(&keeper->ending->cut);
 	point("keeper.ended");
-	stop_next(data, err);
+	stop_next(keeper->ending, err);
+}
+
+static void on_cut(struct soon *soon)
+{
+	struct ending *ending = CONTAINER_OF(soon, struct ending, cut);
+	struct error err;
+	error_set_reason(&err, ERROR_UNAVAILABLE, "SHUTTING_DOWN",
+		"%s may go on: a second signal has cut this short",
+		ending->reference ? ending->reference : "it");
+	ending_end(ending, &err);
+}
+
+void keeper_hurry_ending(struct keeper *keeper)
+{
+	if (keeper->ending && keeper->ending->is_asked) {
+		soon_start(&keeper->ending->cut);
+	}
 }
 
 /* Of its roots; NULL where one has none. Without roots there was nothing to collect. */
@@ -292,8 +320,9 @@ static void on_looked(struct pool_job *job)
 	} else {
 		struct keeper *keeper = ending->keeper;
 		point("keeper.looked");
+		ending->is_asked = true;
 		sandbox_destroy(keeper->config.sandbox, receipt_of(keeper), ending->is_discarded,
-			on_destroyed, ending);
+			on_destroyed, keeper);
 	}
 }
 
@@ -322,6 +351,7 @@ static struct ending *ending_create(struct keeper *keeper)
 	ending->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked, .drop = ending_drop};
 	ending->keeper = keeper;
+	soon_init(&ending->cut, config->loop, on_cut);
 	ending->is_discarded = keeper->in_hand->kind == ORDER_DISCARD;
 	ending->state_folder = mem_strdup(config->state_folder);
 	ending->profile = mem_strdup(config->profile);
@@ -351,7 +381,8 @@ void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate)
 	keeper->ending = ending;
 	point("keeper.ending");
 	if (fate == FATE_RESTS) { // there is nothing to look at here
-		sandbox_rest(keeper->config.sandbox, receipt_of(keeper), on_destroyed, ending);
+		ending->is_asked = true;
+		sandbox_rest(keeper->config.sandbox, receipt_of(keeper), on_destroyed, keeper);
 	} else if (!pool_submit(keeper->config.pool, &ending->job, &err)) {
 		ending_end(ending, &err);
 	}

@@ -157,6 +157,7 @@ enum sandbox_fate keeper_fate(const struct keeper *keeper);
 /* Sees to it, unless it stays. keeper_end_order. */
 void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate);
 void keeper_drop_ending(struct keeper *keeper);
+void keeper_hurry_ending(struct keeper *keeper); // the sandbox's answer is not waited for
 
 /*
  * Prunes the stores, where that was not done today; keeper_pruned follows. False: there is nothing

@@ -95,11 +95,20 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	struct daytona_box *box = CONTAINER_OF(timer, struct daytona_box, due);
 	const struct daytona_profile *profile = box->config.profile;
 	bool runs = box->goal == DAYTONA_GOAL_RUN;
-	long long ms = runs ? profile->create_timeout_ms : profile->stop_timeout_ms;
+	bool is_long = box->is_deleting && profile->api_timeout_ms > profile->stop_timeout_ms;
+	long long ms = runs      ? profile->create_timeout_ms
+	               : is_long ? profile->api_timeout_ms
+	                         : profile->stop_timeout_ms;
 	struct error err;
 	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-		"sandbox %s did not %s within %lld s (%s): %s%s", box->name, runs ? "run" : "stop",
-		ms / 1000, runs ? "create-timeout" : "stop-timeout",
+		"sandbox %s %s within %lld s (%s): %s%s", box->name,
+		runs               ? "did not run"
+		: box->is_deleting ? "was not deleted"
+				   : "did not stop",
+		ms / 1000,
+		runs      ? "create-timeout"
+		: is_long ? "api-timeout"
+			  : "stop-timeout",
 		*box->state ? "its state is " : "the service has not told its state", box->state);
 	daytona_box_end(box, &err);
 }

@@ -76,7 +76,8 @@ bool daytona_box_is_doubted(const struct daytona_box *box); // it may be made ye
 bool daytona_box_has_acted(const struct daytona_box *box);  // made or started it
 
 /*
- * Deletes it. A missing sandbox counts as deleted, unless another account owns it. Where the key
+ * Deletes it, within api-timeout or stop-timeout, whichever is longer (TIMEOUT_EXCEEDED). A missing
+ * sandbox counts as deleted, unless another account owns it. Where the key
  * may not delete (DAYTONA_UNAUTHORIZED), the sandbox is stopped instead (stop-timeout); the error
  * then says whether that was done, and daytona_box_is_left is true if it was.
  */

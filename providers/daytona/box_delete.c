@@ -162,8 +162,12 @@ bool daytona_box_has_acted(const struct daytona_box *box)
 
 void daytona_box_delete(struct daytona_box *box, daytona_box_done *done)
 {
-	/* The calls have their own deadlines, and there is nothing to wait for. */
-	daytona_box_begin(box, DAYTONA_GOAL_REST, 0, done);
+	const struct daytona_profile *profile = box->config.profile;
+	/* Both calls together: either may be told to wait for a minute (429). */
+	daytona_box_begin(box, DAYTONA_GOAL_REST,
+		profile->api_timeout_ms > profile->stop_timeout_ms ? profile->api_timeout_ms
+								   : profile->stop_timeout_ms,
+		done);
 	box->is_deleting = true;
 	daytona_box_look_to_delete(box);
 }

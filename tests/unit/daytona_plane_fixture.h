@@ -48,6 +48,7 @@ struct plane {
 	const char *owner; // the label of every box that is not foreign; NULL: "me"
 	struct plane_box boxes[PLANE_MAX];
 	size_t count;
+	bool hangs;         // no call is answered
 	bool may_be_done;   // what failed
 	const char *listed; // the name of one that a list has; NULL: none
 	int lists;

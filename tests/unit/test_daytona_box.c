@@ -82,6 +82,11 @@ static void test_another_of_the_same_name_is_not_started(void **state)
 
 /* ---- what was done for nothing ---- */
 
+static void rest(struct daytona_box *box, daytona_box_done *done)
+{
+	daytona_box_rest(box, false, done);
+}
+
 static void withdraw(struct told *told, struct plane_box *there, bool is_used)
 {
 	told->is_over = false;
@@ -116,6 +121,31 @@ static void test_what_was_started_for_nothing_is_stopped_again(void **state)
 	there->state = "started";
 	withdraw(&told, there, false);
 	assert_int_equal(there->stops, 2);
+}
+
+static void test_every_order_ends_though_the_service_does_not_answer(void **state)
+{
+	static const struct {
+		void (*give)(struct daytona_box *box, daytona_box_done *done);
+		const char *names;
+	} table[] = {
+		{daytona_box_bring, "did not run | create-timeout"},
+		{rest, "did not stop | stop-timeout"},
+		{daytona_box_delete, "not deleted | api-timeout"},
+	};
+	struct plane_box *there = plane_add("box", "started");
+	profile.create_timeout_ms = profile.stop_timeout_ms = 20;
+	profile.api_timeout_ms = 30;
+	plane.hangs = true;
+	for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+		struct told told;
+		open_box(&told, there, NULL);
+		table[i].give(told.box, told_done);
+		told_wait(&told);
+		assert_string_equal(told.err.reason, "TIMEOUT_EXCEEDED");
+		assert_names(told.err.text, table[i].names);
+		daytona_box_destroy(told.box);
+	}
 }
 
 static void test_what_was_made_for_nothing_is_deleted(void **state)
@@ -650,6 +680,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		BOX_TEST(test_another_of_the_same_name_is_not_started),
 		BOX_TEST(test_what_was_started_for_nothing_is_stopped_again),
+		BOX_TEST(test_every_order_ends_though_the_service_does_not_answer),
 		BOX_TEST(test_what_was_made_for_nothing_is_deleted),
 		BOX_TEST(test_what_is_made_after_its_create_was_left_is_deleted),
 		BOX_TEST(test_what_is_made_after_its_create_was_given_up_is_deleted),

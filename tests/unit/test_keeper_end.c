@@ -35,6 +35,40 @@ static void test_a_sandbox_that_is_kept_rests_once_everything_is_here(void **sta
 	assert_int_equal(fixture->destroys, 0);
 }
 
+/* A service that does not answer. */
+static void hang(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	CONTAINER_OF(sandbox, struct fixture, sandbox)->rests++;
+}
+
+static const struct sandbox_impl hanging_impl = {
+	.destroy = hang, .close = close_sandbox, .rest = hang};
+
+static void test_an_end_that_is_urgent_leaves_the_sandbox_to_the_next_start(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->sandbox.impl = &hanging_impl;
+	fixture->sandbox.reference = "box-1";
+	for (int i = 0; i < 2; i++) {
+		fixture->settings.persistence = i ? PERSISTENCE_TRANSIENT : PERSISTENCE_REUSE;
+		open_root(fixture, "a");
+		int told = fixture->told;
+		keeper_close(fixture->keeper, on_done, fixture);
+		while (fixture->rests == i) {
+			ev_run(fixture->loop, EVRUN_ONCE);
+		}
+		keeper_hurry(fixture->keeper);
+		assert_int_equal(fixture->told, told); // not from within the call
+		wait_done(fixture);
+		assert_false(fixture->is_ok);
+		assert_string_equal(fixture->err.reason, "SHUTTING_DOWN");
+		assert_names(fixture->err.text, "box-1 | second signal");
+		assert_int_equal(record_of(fixture, "a")->state, RECORD_COLLECTING);
+		assert_string_not_equal(fixture->record.receipt.runtime_tree, "");
+		renew(fixture);
+	}
+}
+
 static void test_what_could_not_be_collected_does_not_rest(void **state)
 {
 	struct fixture *fixture = *state;
@@ -355,6 +389,7 @@ int main(void)
 		KEEPER_TEST(test_a_sandbox_that_another_broker_is_about_to_use_stays),
 		KEEPER_TEST(test_the_last_of_two_brokers_that_leave_ends_it),
 		KEEPER_TEST(test_a_sandbox_that_is_kept_rests_once_everything_is_here),
+		KEEPER_TEST(test_an_end_that_is_urgent_leaves_the_sandbox_to_the_next_start),
 		KEEPER_TEST(test_what_could_not_be_collected_does_not_rest),
 		KEEPER_TEST(test_what_is_not_synced_stays_as_it_is),
 		KEEPER_TEST(test_a_sandbox_that_no_session_used_does_not_go_on),

@@ -65,7 +65,10 @@ class Room(DaytonaCase):
         self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
 
     def command(self, *words, **keys):
-        return subprocess.run([BROKER, *self.config(**keys), *words], env=self.environment(),
+        options = self.config(**keys)
+        if words[0] == 'sessions':  # of every profile
+            options = options[:options.index('--profile')]
+        return subprocess.run([BROKER, *options, *words], env=self.environment(),
                               capture_output=True, text=True, timeout=PATIENCE, cwd=self.work,
                               check=False, stdin=subprocess.DEVNULL)
 

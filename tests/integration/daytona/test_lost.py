@@ -17,6 +17,7 @@ from facts import names  # noqa: E402
 from processes import PATIENCE  # noqa: E402
 from together import Together  # noqa: E402
 from trouble import Trouble  # noqa: E402
+import processes  # noqa: E402
 
 AT_ONCE = 6
 TRIES = 6
@@ -231,6 +232,23 @@ class Lost(Trouble):
         self.refused('TIMEOUT_EXCEEDED', True, **IMPATIENT)
         self.daytona.settings(backendDown=False)
         self.collect()
+        self.check_goes_on(PENDING)
+
+    def test_a_second_signal_does_not_wait_for_the_service(self):
+        """Which never answers to the stop; what is left is for the next start."""
+        client, _ = self.begin()
+        self.daytona.fault('stop', action='hang', times=EVER)
+        client.process.terminate()
+        self.assertTrue(processes.wait_until(lambda: self.daytona.calls('stop'), PATIENCE),
+                        client.stderr)
+        client.process.terminate()
+        self.assertEqual(client.wait(PATIENCE), 1)
+        self.assertNames(client.stderr, f'{self.box()["name"]} | second signal | next start')
+        self.assertEqual([record['state'] for record in self.records()], ['collecting'])
+        self.assertEqual(self.tree(), PENDING)
+        self.daytona.no_faults()
+        self.collect()
+        self.assertEqual(self.box()['state'], 'stopped')
         self.check_goes_on(PENDING)
 
     def test_its_connection_is_silent(self):
