@@ -79,7 +79,7 @@ const struct attack attacks[] = {
 	/* ---- sockets ---- */
 	{"connects to a socket in a folder of its own", "$TRICK socket \"$PUBLIC/../sock/host\"",
 		NULL, false},
-	{"connects to a socket beside what a cell shows", "$TRICK socket \"$WORK/host\"", NULL,
+	{"connects to a socket beside what a cell shows", "$TRICK socket \"$WORK/.git/host\"", NULL,
 		false},
 	{"connects to a socket in /tmp", "$TRICK socket \"$TEMPORARY.sock\"", NULL, false},
 	{"connects to a socket through a process's root",

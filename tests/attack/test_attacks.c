@@ -368,6 +368,39 @@ static void test_open_network_is_this_machines(void **state)
 	cell_destroy(record.cell);
 }
 
+static void test_abstract_sockets_are_kept_apart_or_told(void **state)
+{
+	struct cell_record record;
+	char text[OUTPUT_MAX];
+	open_cell(&record, true);
+	int status = run_line(cell_spawner(record.cell), "$TRICK abstract $ABSTRACT", text);
+	assert_int_equal(status == 0, cell_reaches_abstract_sockets(record.cell));
+	assert_false(cell_reaches_abstract_sockets(closed.cell));
+	cell_destroy(record.cell);
+}
+
+/* A socket in a folder that is shown is no reason to hide the folder. */
+static void test_a_folder_with_a_socket_stays_if_it_is_shown(void **state)
+{
+	assert_inside(cell_spawner(closed.cell),
+		"echo x >\"$WORK/.git/file\" && rm \"$WORK/.git/file\" && "
+		"test -f \"$WORK/.git/host\"");
+}
+
+/* Agents bring one. */
+static void test_a_sandbox_in_a_cell_can_be_made(void **state)
+{
+	struct spawner *inside = cell_spawner(closed.cell);
+	char text[OUTPUT_MAX];
+	assert_inside(inside, "unshare -Urmpf --mount-proc sh -c 'mount -t tmpfs none /tmp && "
+			      "mount --rbind \"$WORK\" /tmp && test -d /tmp/.git'");
+	if (run_line(machine, "command -v bwrap", text) != 0) {
+		print_message("not shown: bubblewrap is not installed\n");
+		skip();
+	}
+	assert_inside(inside, "bwrap --ro-bind / / --dev /dev --proc /proc --unshare-all true");
+}
+
 static void test_closed_network_has_a_loopback(void **state)
 {
 	assert_inside(cell_spawner(closed.cell),
@@ -497,6 +530,9 @@ static int run_suite(void)
 		cmocka_unit_test(test_a_folder_is_shown_later),
 		cmocka_unit_test(test_a_folder_is_shown_through_no_link),
 		cmocka_unit_test(test_open_network_is_this_machines),
+		cmocka_unit_test(test_abstract_sockets_are_kept_apart_or_told),
+		cmocka_unit_test(test_a_folder_with_a_socket_stays_if_it_is_shown),
+		cmocka_unit_test(test_a_sandbox_in_a_cell_can_be_made),
 		cmocka_unit_test(test_closed_network_has_a_loopback),
 		cmocka_unit_test(test_a_fork_bomb_ends_with_the_cell),
 		cmocka_unit_test(test_who_kills_everything_ends_its_own_cell),

@@ -31,7 +31,7 @@ enum { ATTACKED_USER = 12345 };
 static const char *const folders[] = {"home", "home/.ssh", "home/.aws", "home/.config",
 	"home/.config/acp-broker", "home/.cargo", "home/.cargo/bin", "home/project",
 	"home/project/.git", "home/project/.git/hooks", "state", "state/records", "state/shown",
-	"public", "work", "sock", "bin"};
+	"public", "work", "work/.git", "sock", "bin"};
 
 static const char *const files[] = {"home/.ssh/id_ed25519", "home/.aws/credentials",
 	"home/.config/acp-broker/config", "state/records/one", "home/.gitconfig", "home/.bashrc",
@@ -128,7 +128,7 @@ static void open_sockets(struct world *world)
 	char path[PATH_MAX];
 	world_path(world, "sock/host", path);
 	world->sockets[0] = listen_unix(world, path, false);
-	world_path(world, "work/host", path);
+	world_path(world, "work/.git/host", path);
 	world->sockets[1] = listen_unix(world, path, false);
 	text_whole(path, sizeof(path), "%s.sock", world->temporary);
 	world->sockets[2] = listen_unix(world, path, false);

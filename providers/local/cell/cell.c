@@ -29,6 +29,8 @@ struct cell {
 	struct spawner *spawner; // the one inside
 	ev_io control;
 	ev_timer deadline; // of the start
+	bool has_network;  // this machine's
+	bool can_scope;    // limits_can_scope
 	bool is_ready;
 	bool has_ended;       // on_ended was raised
 	struct list showings; // of struct showing
@@ -54,6 +56,7 @@ static void take_answer(struct cell *cell, const struct cell_answer *answer)
 	               error_set_reason(&err, answer->code, reason, "%s", answer->text);
 	if (!cell->is_ready) {
 		cell->is_ready = is_done;
+		cell->can_scope = answer->can_scope;
 		ev_timer_stop(cell->loop, &cell->deadline);
 		if (is_done) {
 			cell->listener->on_ready(cell->data);
@@ -207,6 +210,7 @@ struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const stru
 	cell->loop = loop;
 	cell->listener = listener;
 	cell->data = data;
+	cell->has_network = plan->has_network;
 	list_init(&cell->showings);
 	ev_io_init(&cell->control, on_control, -1, EV_READ);
 	ev_timer_init(&cell->deadline, on_deadline, (double)CELL_START_MAX_MS / 1000., 0.);
@@ -222,6 +226,12 @@ struct spawner *cell_spawner(const struct cell *cell)
 {
 	assert(cell->is_ready);
 	return cell->spawner;
+}
+
+bool cell_reaches_abstract_sockets(const struct cell *cell)
+{
+	assert(cell->is_ready);
+	return cell->has_network && !cell->can_scope;
 }
 
 bool cell_show(struct cell *cell, const char *path, cell_shown *done, void *data, struct error *err)

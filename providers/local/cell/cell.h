@@ -41,6 +41,13 @@ struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const stru
 struct spawner *cell_spawner(const struct cell *cell);
 
 /*
+ * Whether abstract sockets of this machine can be reached from it, from on_ready on: it has this
+ * machine's network, and the kernel is older than Linux 6.12. A desktop often has some that obey
+ * every process of its user.
+ */
+bool cell_reaches_abstract_sockets(const struct cell *cell);
+
+/*
  * Shows a folder of this machine at its own path, writable, to all in the cell, from on_ready on.
  * Raises done once, in the order of the calls, unless the cell ends or is destroyed before.
  */

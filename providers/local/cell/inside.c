@@ -51,7 +51,8 @@ enum { SOCKETS_TABLE_MAX = 16 << 20, STOPS_MAX = 50 };
 static void answer(const struct error *err)
 {
 	static struct cell_answer message;
-	message = (struct cell_answer){.code = err ? err->code : ERROR_NONE};
+	message = (struct cell_answer){
+		.code = err ? err->code : ERROR_NONE, .can_scope = limits_can_scope()};
 	if (err) {
 		message.is_unavailable = error_has_reason(err, "CELL_UNAVAILABLE");
 		memcpy(message.text, err->text, sizeof(message.text));

@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <net/if.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -39,6 +40,34 @@ static bool drop_capabilities(struct error *err)
 	return true;
 }
 
+/* <linux/landlock.h>, which is older than these where we build. */
+struct landlock_scopes {
+	uint64_t files;
+	uint64_t network;
+	uint64_t scoped;
+};
+enum { LANDLOCK_VERSION = 1 << 0, SCOPES_SINCE = 6, SCOPE_ABSTRACT_SOCKETS = 1 << 0 };
+
+bool limits_can_scope(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION) >= SCOPES_SINCE;
+}
+
+static bool scope_sockets(struct error *err)
+{
+	const struct landlock_scopes scopes = {.scoped = SCOPE_ABSTRACT_SOCKETS};
+	if (!limits_can_scope()) {
+		return true;
+	}
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = (int)syscall(SYS_landlock_create_ruleset, &scopes, sizeof(scopes), 0);
+	if (fd < 0 || syscall(SYS_landlock_restrict_self, fd, 0) != 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "keeping abstract sockets apart");
+	}
+	return true;
+}
+
 bool limits_apply(struct error *err)
 {
 	if (!drop_capabilities(err)) {
@@ -48,7 +77,7 @@ bool limits_apply(struct error *err)
 		int errnum = errno;
 		return error_set_errno(err, errnum, "forbidding new privileges");
 	}
-	return filter_apply(err);
+	return scope_sockets(err) && filter_apply(err);
 }
 
 bool limits_open_loopback(struct error *err)

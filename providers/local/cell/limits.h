@@ -9,9 +9,14 @@
 
 /*
  * What nobody in a cell may do besides what its namespaces forbid: have a capability, gain one by
- * executing a file (no_new_privs, so that there is no sudo), or use the system calls of
- * cell/filter.h.
+ * executing a file (no_new_privs, so that there is no sudo), use the system calls of
+ * cell/filter.h, or, where the kernel has Landlock's scopes, connect to an abstract socket that
+ * nobody in the cell has made. Landlock does not look at files here: agents that bring a sandbox of
+ * their own could not mount any more.
  */
+
+/* Whether the kernel has that: Linux 6.12. Without it a network of its own does the same. */
+bool limits_can_scope(void);
 
 /* Loads what limits_apply needs, while this machine's files are there. */
 bool limits_prepare(struct error *err) ATTR_NODISCARD;

@@ -300,18 +300,30 @@ static bool is_above(const char *folder, const char *path)
 	return strncmp(folder, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-/* Whether a cell could not do without what lies there. */
-static bool is_needed(const struct cell_plan *plan, const char *folder)
+/* Whether it holds what no program can do without. */
+static bool is_system(const char *folder)
 {
 	static const char *const needed[] = {"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32",
 		"/lib64", "/libx32", "/mnt", "/media", "/opt", "/proc", "/sbin", "/srv", "/sys",
 		"/usr/bin", "/usr/lib", "/usr/local/bin", "/usr/sbin", "/var/lib"};
-	bool is = is_above(folder, plan->home);
+	bool is = false;
 	for (size_t i = 0; i < ARRAY_LENGTH(needed); i++) {
 		is = is || is_above(folder, needed[i]);
 	}
+	return is;
+}
+
+/*
+ * Whether a cell could not do without what lies there. A git repository that is shown may have a
+ * socket in its .git: that folder stays.
+ */
+static bool is_needed(const struct cell_plan *plan, const char *folder)
+{
+	bool is = is_system(folder) || is_above(folder, plan->home);
 	for (size_t i = 0; i < plan->entry_count; i++) {
-		is = is || is_above(folder, plan->entries[i].path);
+		const struct cell_entry *entry = &plan->entries[i];
+		bool is_shown = entry->rule != CELL_HIDE && is_above(entry->path, folder);
+		is = is || is_shown || is_above(folder, entry->path);
 	}
 	return is;
 }
@@ -354,6 +366,12 @@ int mounts_build(const struct cell_plan *plan, struct span sockets, struct error
 {
 	const struct kernel_change shared = {.propagation = MS_SHARED, .is_deep = true};
 	ATTR_CLEANUP(fd_cleanup) int dev = -1;
+	if (is_system(plan->home)) {
+		error_set(err, ERROR_CONFIG,
+			"the home folder %s is the system's: nothing of it could be hidden",
+			plan->home);
+		return -1;
+	}
 	mode_t before = umask(0);
 	int root = copy_machine(err);
 	struct hiding hiding = {.root_fd = root, .plan = plan, .err = err};
