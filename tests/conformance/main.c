@@ -9,6 +9,8 @@
 
 #include "providers/conformance/conformance.h"
 #include "providers/local/local.h"
+#include "providers/local/cell/inside.h"
+#include "tests/conformance/celled.h"
 #include "tests/conformance/clouded.h"
 #include "tests/conformance/connected.h"
 #include "tests/conformance/subjects.h"
@@ -222,6 +224,12 @@ static struct spawner *create_spawner(void)
 
 int main(int argc, char **argv)
 {
+	if (cell_is_asked(argc, argv)) {
+		cell_run(argv);
+	}
+	if (argc > 1 && strncmp(argv[1], "cell", 4) == 0 && !celled_enter()) {
+		return 2;
+	}
 	struct spawner *spawner = create_spawner();
 	signal(SIGPIPE,
 		SIG_IGN); // as every program that uses a provider does, and no process of it

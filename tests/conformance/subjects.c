@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "providers/local/local.h"
+#include "tests/conformance/celled.h"
 #include "tests/conformance/clouded.h"
 #include "tests/conformance/connected.h"
 #include "tests/conformance/piped.h"
@@ -60,6 +61,7 @@ static struct provider *create_remapped(const struct provider_context *context, 
 const struct subject subjects[] = {
 	{"local", "local", create_local, NULL, false, false},
 	{"copy", "local", create_local, "copy", false, true},
+	{"cell", "local", celled_provider_create, NULL, false, false},
 	{"fake", "fake", create_fake, NULL, false, false},
 	{"scripted", "ssh", create_scripted, NULL, false, false},
 	{"piped", "ssh", piped_provider_create, NULL, true, false},
