@@ -141,6 +141,25 @@ static void test_one_that_comes_later_or_was_lost_is_made_again(void **state)
 			   "git add -A; test \"$(git diff --cached --name-only)\" = sub/f");
 }
 
+/* git itself moves it, as it does for a checkout with --recurse-submodules. */
+static void test_one_that_git_has_moved_is_still_ours(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage, "git submodule --quiet absorbgitdirs lib; test -f lib/.git\n"
+			   "git -C lib commit -q --allow-empty -m moved");
+	stage_collect(stage, &tree);
+	assert_commits(stage, "lib|main: moved\n");
+	stage_there(stage, "git -C lib reset -q --hard HEAD~1");
+	stage_restart(stage);
+	stage_prepare(stage);
+	tree = send(
+		stage, &tree, "git -C lib commit -q --allow-empty -m users; git commit -qam bump");
+	assert_same_answers(stage);
+	send(stage, &tree, "git rm -q -f lib; git commit -qm gone; rm -rf lib");
+	stage_there(stage, "test ! -e lib; test -z \"$(git status --porcelain -uno)\"");
+}
+
 static void test_a_workspace_without_git_may_have_repositories_in_it(void **state)
 {
 	struct stage *stage = *state;
@@ -152,6 +171,45 @@ static void test_a_workspace_without_git_may_have_repositories_in_it(void **stat
 	assert_commits(stage, "one|main: agents\n");
 	send(stage, &tree, "rm -rf one; echo 1 > one");
 	stage_there(stage, "test -f one");
+}
+
+static const char with_one[] =
+	"export GIT_ALLOW_PROTOCOL=file; git init -q -b main ../from\n"
+	"(cd ../from; echo 1 > f; git add f; git commit -qm first)\n"
+	"git init -q -b main; git config user.name 'The User'; git config user.email u@e.org\n"
+	"git submodule --quiet add --force \"file://$PLACE/from\" lib; git commit -qm one\n";
+
+/* Every other time the repository is gone there, so that it is made and not moved. */
+static void test_an_update_is_cut_off_anywhere_and_done_again(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, with_one);
+	bool was_reached = true;
+	int at = 0;
+	for (; was_reached && at < 200; at += 11) {
+		place_run(stage->place, "git -C lib commit -q --allow-empty -m more\n"
+					"git -C lib branch -f other HEAD~1; git commit -qam bump");
+		stage_there(stage, at % 2 ? "rm -rf lib/.git" : "true");
+		stage_cut(stage, 1 + at);
+		stage_restart(stage);
+		transport_prepare(stage->transport, stage_on_done, stage);
+		stage_wait(stage); // it may have failed
+		was_reached = stage_heal(stage, 1 + at);
+		stage_there(stage,
+			"find .git lib -name '*.lock' -exec rm -f {} +\n"
+			"git -C lib log -1 > ../said 2>&1 || grep -q acp-broker ../said");
+		tree = stage_collect(stage, &tree);
+		assert_commits(stage, "");
+		stage_restart(stage);
+		stage_prepare(stage);
+		stage_there(stage, "test -z \"$(git status --porcelain)\"");
+		char *here = place_ask(stage->place, "git -C lib log --all --format='%H %D'");
+		char *there = stage_ask(stage, "git -C lib log --all --format='%H %D'");
+		assert_string_equal(there, here);
+		free(here);
+		free(there);
+	}
+	assert_true(at > 40 && at < 200);
 }
 
 /* ---- what the agent does to them ---- */
@@ -187,7 +245,11 @@ static void test_no_link_leads_out_of_the_root(void **state)
 	stage_restart(stage);
 	stage_prepare(stage);
 	stage_there(stage, "(cd ../out/.git; find . -type f | sort | xargs cat) | cmp - ../was\n"
-			   "test ! -e '../far/ne[s]ted/.git/acp-broker'; test -L lib/.git");
+			   "test ! -e '../far/ne[s]ted/.git/acp-broker'; test -L lib/.git\n"
+			   "rm lib/.git; mkdir -p ../modules/x; cp -r ../out/.git/. ../modules/x\n"
+			   "echo \"gitdir: $PWD/../modules/x\" > lib/.git");
+	stage_collect(stage, &tree);
+	assert_commits(stage, "");
 }
 
 static void test_a_link_here_leads_to_no_history(void **state)
@@ -264,7 +326,9 @@ int main(void)
 		STAGE_TEST(test_git_says_the_same_in_each_on_both_sides),
 		STAGE_TEST(test_the_agents_commits_come_with_the_path),
 		STAGE_TEST(test_one_that_comes_later_or_was_lost_is_made_again),
+		STAGE_TEST(test_one_that_git_has_moved_is_still_ours),
 		STAGE_TEST(test_a_workspace_without_git_may_have_repositories_in_it),
+		STAGE_TEST(test_an_update_is_cut_off_anywhere_and_done_again),
 		STAGE_TEST(test_what_the_agent_breaks_keeps_nothing_else_from_coming),
 		STAGE_TEST(test_no_link_leads_out_of_the_root),
 		STAGE_TEST(test_a_link_here_leads_to_no_history),

@@ -290,33 +290,6 @@ static void test_head_follows_once_the_lock_is_gone(void **state)
 	}
 }
 
-/* The script there is killed in place of its call `at` of a program that changes something. */
-static void cut_off(struct stage *stage, int at)
-{
-	char script[1024];
-	snprintf(script, sizeof(script),
-		"here=${0%%/*}; echo >> \"$here/calls\"\n"
-		"[ $(wc -l < \"$here/calls\") -eq %d ] || exec \"/usr/bin/${0##*/}\" \"$@\"\n"
-		"p=$PPID; while tr '\\0' '\\n' < /proc/$p/cmdline | grep -qx acp-broker-sync; do\n"
-		"	read -r a b c up rest < /proc/$p/stat; kill -KILL $p; p=$up\n"
-		"done",
-		at);
-	place_run(stage->place, ": > ../bin/calls");
-	stage_program(stage, "git", script);
-	stage_program(stage, "mv", script);
-}
-
-/* Whether there were as many calls. */
-static bool heal(struct stage *stage, int at)
-{
-	stage_program(stage, "git", "exec /usr/bin/git \"$@\"");
-	stage_program(stage, "mv", "exec /usr/bin/mv \"$@\"");
-	char *calls = place_ask(stage->place, "wc -l < ../bin/calls");
-	bool was_reached = strtol(calls, NULL, 10) >= at;
-	free(calls);
-	return was_reached;
-}
-
 static void test_an_update_is_cut_off_anywhere_and_done_again(void **state)
 {
 	struct stage *stage = *state;
@@ -330,11 +303,11 @@ static void test_an_update_is_cut_off_anywhere_and_done_again(void **state)
 	int at = 0;
 	while (was_reached && at < 100) {
 		place_run(stage->place, changes[at % 2]);
-		cut_off(stage, ++at);
+		stage_cut(stage, ++at);
 		stage_restart(stage);
 		transport_prepare(stage->transport, stage_on_done, stage);
 		stage_wait(stage); // it may have failed
-		was_reached = heal(stage, at);
+		was_reached = stage_heal(stage, at);
 		stage_there(stage, "rm -f .git/*.lock .git/refs/heads/*.lock");
 		tree = stage_collect(stage, &tree);
 		assert_no_commits_came(stage);

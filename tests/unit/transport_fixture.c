@@ -314,3 +314,28 @@ void stage_program(struct stage *stage, const char *name, const char *script)
 	assert_int_equal(fclose(file), 0);
 	assert_int_equal(chmod(path, 0755), 0);
 }
+
+void stage_cut(struct stage *stage, int at)
+{
+	char script[1024];
+	snprintf(script, sizeof(script),
+		"here=${0%%/*}; echo >> \"$here/calls\"\n"
+		"[ $(wc -l < \"$here/calls\") -eq %d ] || exec \"/usr/bin/${0##*/}\" \"$@\"\n"
+		"p=$PPID; while tr '\\0' '\\n' < /proc/$p/cmdline | grep -qx acp-broker-sync; do\n"
+		"	read -r a b c up rest < /proc/$p/stat; kill -KILL $p; p=$up\n"
+		"done",
+		at);
+	place_run(stage->place, ": > ../bin/calls");
+	stage_program(stage, "git", script);
+	stage_program(stage, "mv", script);
+}
+
+bool stage_heal(struct stage *stage, int at)
+{
+	stage_program(stage, "git", "exec /usr/bin/git \"$@\"");
+	stage_program(stage, "mv", "exec /usr/bin/mv \"$@\"");
+	char *calls = place_ask(stage->place, "wc -l < ../bin/calls");
+	bool was_reached = strtol(calls, NULL, 10) >= at;
+	free(calls);
+	return was_reached;
+}

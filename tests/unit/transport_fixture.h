@@ -76,4 +76,11 @@ void stage_assert_same(const git_oid *a, const git_oid *b);
 /* Puts a program of that name before all others in the sandbox's PATH. */
 void stage_program(struct stage *stage, const char *name, const char *script);
 
+/*
+ * The script that runs there next is killed in place of its call `at` of git or mv, which change
+ * something. stage_heal ends that; false where there were not as many calls.
+ */
+void stage_cut(struct stage *stage, int at);
+bool stage_heal(struct stage *stage, int at);
+
 #endif

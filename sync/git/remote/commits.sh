@@ -101,8 +101,8 @@ tell_inner() {
 	say within "$1"
 	if [ ! -e "$root/$1/.git" ] || (enter "$1" '' && has_stub); then
 		say repository none
-	elif has_repository "$1"; then
-		try_repository "$root/$1/.git"
+	elif find_repository "$1"; then
+		try_repository "$found"
 	fi
 }
 

@@ -18,11 +18,31 @@ enter() {
 	[ "$(pwd -P)" = "$top/$1" ]
 }
 
-# Whether there is a repository at a path below the root, in a folder .git of its own.
-has_repository() {
-	[ -f "$root/$1/.git/HEAD" ] && (enter "$1" '' && [ ! -L .git ])
+# Sets $found to the repository at a path below the root, or fails: a folder .git, or the one below
+# ROOT that a file .git names where git has moved it (git-submodule(1), absorbgitdirs).
+find_repository() {
+	found=$(
+		enter "$1" '' && [ ! -L .git ] || exit 0
+		if [ -f .git ]; then
+			IFS= read -r line <.git || :
+			to=${line#gitdir: }
+			case $to in
+			/* | ../*) ;;
+			*) exit 0 ;;
+			esac
+			cd -P "$to" || exit 0
+			case $PWD in
+			"$top"/*/modules/*) ;;
+			*) exit 0 ;;
+			esac
+		else
+			cd -P .git || exit 0
+		fi 2>/dev/null
+		[ ! -f HEAD ] || pwd -P
+	)
+	[ "$found" ]
 }
 
 is_own() {
-	[ -f "$root/$1/.git/acp-broker/sent" ] && has_repository "$1"
+	find_repository "$1" && [ -f "$found/acp-broker/sent" ]
 }

@@ -28,7 +28,11 @@ put_away() (
 	is_own "$1" || exit 0
 	cd "$root/$1"
 	away=$side/away/$(date +%Y%m%dT%H%M%S)-$$-$(printf '%s' "$1" | git hash-object --stdin)
-	mkdir -p "$side/away" && mv -T .git "$away"
+	if [ -d .git ]; then
+		mkdir -p "$side/away" && mv -T .git "$away"
+	else
+		rm -f .git # what it names stays in ROOT/.git
+	fi
 )
 
 # Whether the tree $1 has a file at the path $2, or on the way to it.

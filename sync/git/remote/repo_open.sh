@@ -3,15 +3,12 @@
 # "other" which is the agent's alone. Then the same of those below it. Arguments: INNER, a line for
 # the path of each; or none.
 tell_repository() {
-	if [ ! -e "$1/.git" ] && [ ! -L "$1/.git" ]; then
-		say repository none
-		return
-	elif [ ! -f "$1/.git/acp-broker/sent" ]; then
+	if [ ! -f "$1/acp-broker/sent" ]; then
 		say repository other
 		return
 	fi
 	say repository ours
-	export GIT_DIR="$1/.git"
+	export GIT_DIR="$1"
 	head -n 20000 "$GIT_DIR/acp-broker/sent" |
 		git cat-file --batch-check='%(objectname) %(objecttype)' |
 		while read -r id type; do
@@ -26,8 +23,10 @@ tell_repository() {
 
 # Where the stub of sync/git/remote/nested.sh is, there is none either.
 tell_inner() (
-	if enter "$1" ''; then
-		has_stub && say repository none || tell_repository .
+	if find_repository "$1"; then
+		tell_repository "$found"
+	elif enter "$1" '' && { has_stub || ! is_there .git; }; then
+		say repository none
 	elif [ -e "$root/$1" ] || [ -L "$root/$1" ]; then
 		say repository other
 	else
@@ -35,7 +34,11 @@ tell_inner() (
 	fi
 )
 
-tell_repository "$root"
+if [ -e "$root/.git" ] || [ -L "$root/.git" ]; then
+	tell_repository "$root/.git"
+else
+	say repository none
+fi
 printf '%s' "${1:-}" | while IFS= read -r path; do
 	say within "$path"
 	tell_inner "$path" </dev/null

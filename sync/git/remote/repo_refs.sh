@@ -126,7 +126,7 @@ keep print "$print"
 # What SIDE/inner names is looked at by a delivery (sync/git/remote/nested.sh).
 put_below() {
 	{
-		printf '%s\n' "$at"
+		printf '%s\n' "$below"
 		[ ! -f "$side/inner" ] || cat "$side/inner"
 	} | sort -u >"$work/inner"
 	mv -f "$work/inner" "$side/inner"
@@ -134,7 +134,7 @@ put_below() {
 }
 
 if [ "$GIT_DIR" = "$made" ]; then
-	[ -z "$at" ] || put_below
+	[ -z "$below" ] || put_below
 	mv -T "$made" "$root/.git"
 fi
 rm -rf "$work" || :

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Makes ROOT/.git what the user's is in the eyes of who works there: the history, HEAD,
 # the other refs, a name, its filters, its remotes. Arguments: KIND BRANCH ID NAME EMAIL REFS
-# SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED PROMISOR AT.
+# SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED PROMISOR BELOW.
 #
 # KIND is "branch" or "detached", ID may be empty for an unborn branch; SPARSE is empty, or whether
 # a sparse checkout is of cones, and a size. stdin: REFS bytes, lines of "ID NAME"; SHALLOW bytes,
@@ -9,12 +9,12 @@
 # sizes FILTERS has (sync/git/filters.h), or it is empty; REMOTES bytes (sync/git/remotes.h); NESTED
 # bytes, lines of paths (sync/nested.h); and where PACK is "pack" a pack of what is missing. (They
 # would not fit into an argument.) PRINT is kept once all is done, to be told the next time: nothing
-# has to be done then. PROMISOR is the remote of a partial clone, or empty. AT is the folder of a
-# repository below ROOT, or empty: all this is done there, and ROOT stands for it from there on.
+# has to be done then. PROMISOR is the remote of a partial clone, or empty. BELOW is the folder of
+# a repository below ROOT, or empty: all this is done there, and ROOT stands for it from there on.
 # HEAD moves only where it still is as it was left by us. A new repository appears whole. In another
 # this may be cut off anywhere: the next run goes on.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9 sparse=${10}
-filters=${11} remotes=${12} nested=${13} promisor=${14} at=${15} whole=$root
+filters=${11} remotes=${12} nested=${13} promisor=${14} below=${15} whole=$root
 cd "$root"
 make_side
 work=$side/work.$$
@@ -36,15 +36,16 @@ take_bytes "${rest% *}" "$work/attributes"
 take_bytes "${rest#* }" "$work/further"
 take_bytes "$remotes" "$work/remotes"
 take_bytes "$nested" "$work/nested"
-made=$whole/.acp-broker-sync-git.tmp
-if [ "$at" ]; then
-	enter "$at" make || fail other
-	root=$whole/$at
+made=$whole/.acp-broker-sync-git.tmp found=$root/.git
+if [ "$below" ]; then
+	enter "$below" make || fail other
+	find_repository "$below" || found=$whole/$below/.git
+	root=$whole/$below
 fi
-if [ -f "$root/.git/acp-broker/sent" ]; then
-	export GIT_DIR="$root/.git"
+if [ -f "$found/acp-broker/sent" ]; then
+	export GIT_DIR="$found"
 else
-	[ ! -e "$root/.git" ] && [ ! -L "$root/.git" ] || { [ "$at" ] && has_stub; } || fail other
+	! is_there .git || { [ "$below" ] && has_stub; } || fail other
 	rm -rf "$made"
 	export GIT_DIR="$made"
 	git init -q --bare --template= "$made" >&2
@@ -78,7 +79,7 @@ keep() {
 # commit a path stays what the index has, and on the way to a file what the file was at the last
 # sync. What is in neither fails: git would else take the content as it is.
 write_filter() {
-	printf '%s\n%s\n' "$side" "${at:+$at/}" >"$GIT_DIR/acp-broker/side"
+	printf '%s\n%s\n' "$side" "${below:+$below/}" >"$GIT_DIR/acp-broker/side"
 	cat >"$GIT_DIR/acp-broker/filter.new" <<'END'
 how=$1 path=$2
 export LC_ALL=C
@@ -256,8 +257,9 @@ set_filters() {
 	mkdir -p "$GIT_DIR/info"
 	set_attributes "$work/attributes" own "$GIT_DIR/info/attributes"
 	set_attributes "$work/further" further "$GIT_DIR/acp-broker/attributes"
+	[ "$GIT_DIR" = "$made" ] && place=$root/.git || place=$GIT_DIR
 	[ ! -s "$work/further" ] ||
-		git config -f "$fresh" core.attributesFile "$root/.git/acp-broker/attributes"
+		git config -f "$fresh" core.attributesFile "$place/acp-broker/attributes"
 	[ ! -s "$fresh" ] || write_filter
 	if [ ! -s "$fresh" ] && [ ! -f "$GIT_DIR/acp-broker/config" ]; then
 		rm -f "$fresh"
