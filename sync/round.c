@@ -63,6 +63,7 @@ void round_finish(struct round *round)
 	drop_merge(round);
 	round_drop_undelivered(round);
 	merge_finish(&round->earlier);
+	renames_finish(&round->renames);
 	stuck_finish(&round->in_way);
 	stuck_finish(&round->avoided);
 	deletions_finish(&round->deletions);
@@ -137,6 +138,15 @@ static bool withhold(struct round *round, struct store *store,
 		store, &taking, &round->collected, &round->withheld, &round->runtime, err);
 }
 
+/* The trees as the merge sees them, of those of the round. */
+static bool align(const struct renames *renames, struct store *store,
+	const struct merge_trees *trees, struct merge_trees *out, struct error *err)
+{
+	return renames_align(renames, store, RENAME_BASE, &trees->base, &out->base, err) &&
+	       renames_align(renames, store, RENAME_LOCAL, &trees->local, &out->local, err) &&
+	       renames_align(renames, store, RENAME_RUNTIME, &trees->runtime, &out->runtime, err);
+}
+
 /* Each time from the beginning. */
 static bool merge_once(struct round *round, struct store *store,
 	const struct merge_options *options, struct error *err)
@@ -144,6 +154,9 @@ static bool merge_once(struct round *round, struct store *store,
 	struct merge_trees trees = {
 		.base = round->base, .local = round->local, .runtime = round->runtime};
 	drop_merge(round);
+	if (!align(&round->renames, store, &trees, &trees, err)) {
+		return false;
+	}
 	round->has_merge = true; // to be finished, also where it fails
 	return merge_run_as(&round->merge, store, &trees, options, err);
 }
@@ -160,6 +173,31 @@ static bool merge_with_moved(struct round *round, struct store *store,
 	}
 	options->moved = moved;
 	return moved->count == 0 || merge_once(round, store, options, err);
+}
+
+/* What follows a file to its new name; where that has to wait for the user, nothing does. */
+static bool merge_with_renames(struct round *round, struct store *store,
+	struct merge_options *options, struct id_set *moved, struct error *err)
+{
+	struct renames_request request = {
+		.trees = {.base = round->base, .local = round->local, .runtime = round->runtime},
+		.delivered = options->delivered,
+		.stuck = options->stuck,
+		.guard = options->guard,
+		.root = options->root};
+	renames_finish(&round->renames);
+	if (!renames_find(&round->renames, store, &request, err) ||
+		!merge_with_moved(round, store, options, moved, err)) {
+		return false;
+	}
+	if (!renames_touch(&round->renames, &round->merge.held) &&
+		!renames_touch(&round->renames, &round->merge.moved)) {
+		return true;
+	}
+	renames_finish(&round->renames);
+	id_set_finish(moved);
+	options->moved = NULL;
+	return merge_with_moved(round, store, options, moved, err);
 }
 
 /* Of the first that is held a note tells; the merge sees nothing of the agent's. */
@@ -189,9 +227,10 @@ static bool merge(struct round *round, struct store *store, const struct workspa
 	point("merge.begun");
 	round->kept = 0;
 	round->followed = 0;
-	bool merged = merge_with_moved(round, store, &options, &moved, err);
-	if (!merged && round->merge.is_over) {
+	bool merged = merge_with_renames(round, store, &options, &moved, err);
+	if (!merged && round->has_merge && round->merge.is_over) {
 		withhold_all(round);
+		renames_finish(&round->renames);
 		merged = merge_once(round, store, &options, err);
 	}
 	point("merge.done");
@@ -199,6 +238,7 @@ static bool merge(struct round *round, struct store *store, const struct workspa
 	merged = merged && round_guard_local(round, store, &keeps, err);
 	if (keeps) {
 		options.keeps_deleted = true;
+		renames_finish(&round->renames);
 		merged = merge_once(round, store, &options, err);
 	}
 	id_set_finish(&moved);
@@ -327,19 +367,41 @@ static bool note_applied(struct round *round, struct store *store,
 static bool settle(struct round *round, struct store *store, const struct settled_trees *trees,
 	struct stuck *left, struct error *err)
 {
-	return settled_base(store, trees, left, &round->base, err) &&
-	       (!round->has_delivered || settled_base(store, trees, left, &round->delivered, err));
+	struct merge_trees of_merge = {
+		.base = round->base, .local = trees->local, .runtime = trees->runtime};
+	if (!align(&round->renames, store, &of_merge, &of_merge, err)) {
+		return false;
+	}
+	struct settled_trees aligned = *trees;
+	git_oid base = of_merge.base;
+	aligned.local = of_merge.local;
+	aligned.runtime = of_merge.runtime;
+	if (!settled_base(store, &aligned, left, &base, err) ||
+		!renames_restore(&round->renames, store, trees, left, &base, err)) {
+		return false;
+	}
+	round->base = base;
+	return !round->has_delivered || settled_base(store, trees, left, &round->delivered, err);
 }
 
 /* With the local directory known: what an apply that was cut off has done of its plan. */
-static bool settle_cut(struct round *round, struct store *store, struct error *err)
+static bool settle_cut(struct round *round, struct store *store,
+	const struct workspace_request *request, struct error *err)
 {
+	const struct settled_trees *cut = &round->cut.trees;
+	struct renames_request renames = {
+		.trees = {.base = round->base, .local = cut->local, .runtime = cut->runtime},
+		.delivered = round->has_delivered ? &round->delivered : NULL,
+		.guard = request->guard_paths,
+		.root = request->local_root};
 	if (!round->was_cut) {
 		return true;
 	}
 	round->was_cut = false;
 	round->cut.trees.now = round->local;
-	return settle(round, store, &round->cut.trees, NULL, err);
+	renames_finish(&round->renames);
+	return renames_find(&round->renames, store, &renames, err) &&
+	       settle(round, store, cut, NULL, err);
 }
 
 /* The plan of an apply; where there is nothing to do, none is needed. */
@@ -356,6 +418,23 @@ static bool keep_plan(struct round *round, struct store *store,
 	       plan_keep(store, request->name, &plan, err);
 }
 
+/* A file that moves here goes from its old place only once it has arrived at the new one. */
+static bool apply_merge(struct local *local, struct error *err)
+{
+	struct round *round = local->round;
+	const struct renames *renames = &round->renames;
+	const git_oid *merged = &round->merge.merged;
+	git_oid both;
+	git_oid rest;
+	if (!renames_move_local(renames)) {
+		return apply(local, &round->local, merged, err);
+	}
+	return renames_keep_old(renames, local->store, NULL, merged, &both, err) &&
+	       apply(local, &round->local, &both, err) &&
+	       renames_keep_old(renames, local->store, local->left, merged, &rest, err) &&
+	       apply(local, &both, &rest, err);
+}
+
 /* From the local directory to the merge, once; what was left as it is comes into local->left. */
 static bool apply_once(struct local *local, struct stuck *stuck, struct error *err)
 {
@@ -363,10 +442,10 @@ static bool apply_once(struct local *local, struct stuck *stuck, struct error *e
 	struct store *store = local->store;
 	const struct workspace_request *request = local->request;
 	bool applied = take_local(round, store, request, local->is_cancelled, err) &&
-	               settle_cut(round, store, err) && withhold(round, store, request, err) &&
+	               settle_cut(round, store, request, err) &&
+	               withhold(round, store, request, err) &&
 	               merge(round, store, request, stuck, err) && park(round, store, err) &&
-	               keep_plan(round, store, request, err) &&
-	               apply(local, &round->local, &round->merge.merged, err);
+	               keep_plan(round, store, request, err) && apply_merge(local, err);
 	if (!applied) {
 		return false;
 	}

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "sync/plan.h"
+#include "sync/renames.h"
 #include "sync/stuck.h"
 #include "sync/workspace.h"
 
@@ -35,6 +36,8 @@ struct round {
 	struct snapshot_view *view; // of the local directory, for the next snapshot; NULL: none
 	struct merge merge;         // of the last merge that was applied
 	bool has_merge;
+	struct renames
+		renames; // what was renamed on one side and changed on the other, in that merge
 	struct merge earlier;  // only conflicts, of merges that another followed after a delivery
 	git_oid target;        // what both sides become,
 	git_oid found, taken;  // `collected` and `runtime` of the last merge

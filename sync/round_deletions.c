@@ -22,6 +22,7 @@ static bool find(struct round *round, struct store *store, const git_oid *from, 
 	struct list none;
 	list_init(&none);
 	moved_find(&moved, store, was, to, &none);
+	renames_find_moved(&moved, store, was, to);
 	deletions_finish(&round->deletions);
 	bool found = deletions_find(&round->deletions, store, from, to, &moved, err);
 	id_set_finish(&moved);

@@ -252,6 +252,49 @@ class Ends(SyncCase):
         self.assertEqual((self.work / 'late').read_text(), 'late')
 
 
+class Renamed(SyncCase):
+    """A folder that one side renames while the other edits in it."""
+
+    LINES = [f'line {number}\n' for number in range(20)]
+
+    def setUp(self):
+        super().setUp()
+        (self.work / 'old').mkdir()
+        for name in ('a.c', 'b.c'):
+            (self.work / 'old' / name).write_text(''.join(self.LINES))
+
+    def edited(self, first=None, last=None):
+        return ''.join([first or self.LINES[0], *self.LINES[1:-1], last or self.LINES[-1]])
+
+    def check(self, edits_here, edits_there):
+        """One edits the first line of old/a.c, the other the last; all is in new/ on both sides."""
+        client, session = self.opened()
+        prompt = client.start_prompt(session, f'terminal {edits_there}', 'say edited', 'hang')
+        client.wait_text('edited')
+        subprocess.run(['sh', '-c', edits_here], cwd=self.work, check=True)
+        client.notify('session/cancel', {'sessionId': session})
+        client.answer(prompt)
+        wanted = {'new/a.c': self.edited('first\n', 'last\n'), 'new/b.c': self.edited(),
+                  'new/added': 'added\n'}
+        self.assertEqual(self.tree(), wanted)
+        self.assertEqual(self.notices(client), [])
+        client.prompt(session, 'terminal find . -type f -not -path "./.git/*" | sort; cat new/a.c')
+        runtime = self.runtime(client, session)
+        self.assertEqual({str(path.relative_to(runtime)): path.read_text()
+                          for path in runtime.rglob('*')
+                          if path.is_file() and '.git' not in path.parts}, wanted)
+        self.assertEqual(self.tree(), wanted)
+
+    EDITS = "sed -i '$s/.*/last/' old/a.c; echo added > old/added"
+    RENAMES = "mv old new; sed -i '1s/.*/first/' new/a.c"
+
+    def test_the_agents_edits_follow_the_user(self):
+        self.check(self.RENAMES, self.EDITS)
+
+    def test_the_users_edits_follow_the_agent(self):
+        self.check(self.EDITS, self.RENAMES)
+
+
 class Checkpoints(SyncCase):
     def list(self, client, session):
         return fitting('checkpoint-list', client.call(

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "sync/apply.h"
 #include "sync/conflicts.h"
+#include "sync/renames.h"
 #include "sync/snapshot.h"
 #include "tests/support/campaign.h"
 #include "tests/unit/random_fixture.h"
@@ -39,7 +40,7 @@ struct history {
 	struct random_worker work;
 	char roots[2][FIXTURE_PATH_MAX];
 	git_oid base;
-	size_t conflicts, text_merges; // of all histories
+	size_t conflicts, text_merges, followed; // of all histories
 };
 
 /* ---- what people do in a folder ---- */
@@ -55,6 +56,16 @@ static void work(struct history *history, const char *root)
 		size_t chosen = random_pick(&history->work, (unsigned)leaves.count);
 		snprintf(path, sizeof(path), "%s/%s", root, leaves.items[chosen].path);
 		random_edit(&history->work, path);
+	}
+	/* And sometimes one is renamed, or the whole folder that it is in. */
+	if (leaves.count > 0 && random_pick(&history->work, 3) == 0) {
+		char path[FIXTURE_PATH_MAX * 2];
+		char to[FIXTURE_PATH_MAX * 2];
+		const char *leaf =
+			leaves.items[random_pick(&history->work, (unsigned)leaves.count)].path;
+		snprintf(path, sizeof(path), "%s/%.*s", root, (int)strcspn(leaf, "/"), leaf);
+		snprintf(to, sizeof(to), "%s/moved%u", root, history->work.writes++);
+		(void)(rename(path, to) == 0); // it may be gone there
 	}
 }
 
@@ -242,15 +253,73 @@ static void park(struct history *history, const struct merge *merge)
 	}
 }
 
-static size_t sync_once(struct history *history)
+/* Where a file stands as the merge sees the side. */
+static const char *place_of(const struct renames *renames, enum rename_side side, const char *path)
+{
+	for (size_t i = 0; i < renames->count; i++) {
+		const struct rename *one = &renames->items[i];
+		const bool moves[RENAME_SIDES] = {[RENAME_BASE] = one->base.mode != ENTRY_NONE,
+			[RENAME_LOCAL] = one->by == RENAME_BY_RUNTIME,
+			[RENAME_RUNTIME] = one->by == RENAME_BY_LOCAL};
+		if (moves[side] && strcmp(one->from, path) == 0) {
+			return one->to;
+		}
+	}
+	return path;
+}
+
+/* The tree of a side as the merge is to see it: it has all that the side has, and nothing else. */
+static git_oid align(struct history *history, const struct renames *renames, enum rename_side side,
+	const git_oid *tree)
 {
 	struct error err;
-	struct merge merge;
-	struct merge_trees trees = {history->base, look(history, 0), look(history, 1)};
-	if (!merge_run(&merge, history->store, &trees, &err)) {
+	git_oid aligned;
+	struct leaves *before = mem_alloc(sizeof(*before));
+	struct leaves *after = mem_alloc(sizeof(*after));
+	if (!renames_align(renames, history->store, side, tree, &aligned, &err)) {
 		fail_msg("seed %llu: %s", history->seed, err.text);
 	}
-	check_merge(history, &trees, &merge);
+	load(history, tree, before);
+	load(history, &aligned, after);
+	assert_int_equal(before->count, after->count);
+	for (size_t i = 0; i < before->count; i++) {
+		const char *to = place_of(renames, side, before->items[i].path);
+		if (!store_entry_equal(find_leaf(after, to), &before->items[i].entry)) {
+			fail_msg("seed %llu: %s did not come to %s", history->seed,
+				before->items[i].path, to);
+		}
+	}
+	free(before);
+	free(after);
+	return aligned;
+}
+
+/* As sync/round.c does. */
+static void make_merge(
+	struct history *history, const struct merge_trees *trees, struct merge *out_merge)
+{
+	struct error err;
+	struct renames renames;
+	if (!renames_find(
+		    &renames, history->store, &(struct renames_request){.trees = *trees}, &err)) {
+		fail_msg("seed %llu: %s", history->seed, err.text);
+	}
+	struct merge_trees aligned = {align(history, &renames, RENAME_BASE, &trees->base),
+		align(history, &renames, RENAME_LOCAL, &trees->local),
+		align(history, &renames, RENAME_RUNTIME, &trees->runtime)};
+	history->followed += renames.count;
+	renames_finish(&renames);
+	if (!merge_run(out_merge, history->store, &aligned, &err)) {
+		fail_msg("seed %llu: %s", history->seed, err.text);
+	}
+	check_merge(history, &aligned, out_merge);
+}
+
+static size_t sync_once(struct history *history)
+{
+	struct merge merge;
+	struct merge_trees trees = {history->base, look(history, 0), look(history, 1)};
+	make_merge(history, &trees, &merge);
 	park(history, &merge);
 	tree_apply(history->store, history->roots[0], &trees.local, &merge.merged);
 	tree_apply(history->store, history->roots[1], &trees.runtime, &merge.merged);
@@ -311,8 +380,10 @@ static void test_random_histories_lose_nothing_and_agree(void **state)
 		history->seed = first + i;
 		run_history(history);
 	}
-	print_message("%zu conflicts, %zu text merges\n", history->conflicts, history->text_merges);
-	assert_true(count < HISTORIES_PART || (history->conflicts > 0 && history->text_merges > 0));
+	print_message("%zu conflicts, %zu text merges, %zu files followed a rename\n",
+		history->conflicts, history->text_merges, history->followed);
+	assert_true(count < HISTORIES_PART ||
+		    (history->conflicts > 0 && history->text_merges > 0 && history->followed > 0));
 	free(history);
 }
 
