@@ -150,6 +150,23 @@ static bool connect_editor(struct broker *broker, struct error *err)
 	return true;
 }
 
+/* Somebody has typed the command: what comes next on stdin and stdout is nothing for people. */
+static void greet_terminal(const struct options *options)
+{
+	if (isatty(STDIN_FILENO) != 1) {
+		return;
+	}
+	fprintf(stderr,
+		"acp-broker is started by an editor or another ACP client, and speaks JSON-RPC\n"
+		"with it on stdin and stdout. It now waits for such a client here.\n\n"
+		"  The agent's command in an editor's settings:  acp-broker%s%s\n"
+		"  What the configuration means:                 acp-broker check\n"
+		"  All commands:                                 acp-broker --help\n\n"
+		"Ctrl-D or Ctrl-C ends it.\n",
+		options->agent_argv ? " -- " : "",
+		options->agent_argv ? options->agent_argv[0] : "");
+}
+
 static int run_session(struct broker *broker, struct provider *provider)
 {
 	struct error err;
@@ -174,6 +191,7 @@ static int run_session(struct broker *broker, struct provider *provider)
 		.data = broker,
 	};
 	broker->relay = relay_create(&config);
+	greet_terminal(broker->options);
 	if (!connect_editor(broker, &err)) {
 		relay_destroy(broker->relay);
 		free(broker->directory);

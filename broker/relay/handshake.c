@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "broker/methods/own_methods.h"
 #include "broker/relay/auth_methods.h"
+#include "broker/relay/relay_end.h"
 #include "broker/relay/relay_mcp.h"
 #include "broker/relay/relay_state.h"
 #include "broker/relay/relay_recover.h"
@@ -251,11 +252,15 @@ bool handshake_on_result(
 		return error_set_reason(err, ERROR_PROTOCOL, "PROTOCOL_UNSUPPORTED",
 			"the agent answered initialize with something else than an object");
 	}
-	if (!check_version(call, err) || !add_meta(relay, request, call, err) ||
-		!auth_methods_edit(request->peer, call, err)) {
+	if (!check_version(call, err)) {
+		relay_note_start(relay, err->reason);
+		return false;
+	}
+	if (!add_meta(relay, request, call, err) || !auth_methods_edit(request->peer, call, err)) {
 		return false;
 	}
 	request->peer->was_greeted = true;
+	relay_note_start(relay, NULL);
 	remember_agent_name(request->peer, call);
 	remember_offers(relay, call);
 	relay_mcp_learn(relay, call);
@@ -378,6 +383,7 @@ static void on_greeted_again(struct relay *relay, struct request *request,
 		return;
 	}
 	peer->was_greeted = true;
+	relay_note_start(relay, NULL);
 	remember_agent_name(peer, answer);
 	remember_offers(relay, answer);
 	if (greeting_of(relay)->authenticate.len == 0) {

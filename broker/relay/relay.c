@@ -130,6 +130,10 @@ static void on_down(void *data, const struct error *failure)
 	peer->is_down = true;
 	if (!peer->relay->is_ending) {
 		log_error("%s", failure->text);
+		if (!peer->was_greeted) {
+			relay_note_start(
+				peer->relay, failure->reason ? failure->reason : "AGENT_EXITED");
+		}
 	}
 	pause_release(peer);
 	relay_toolhost_end(peer);

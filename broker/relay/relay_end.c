@@ -26,10 +26,12 @@
 /* How the relay comes to its end: a part of it. */
 struct ending {
 	struct relay *relay;
-	struct ev_timer due; // drain-timeout for the editor to take more of the last words
-	uint64_t written;    // to the editor when that began
-	bool is_unread;      // it did not
-	bool is_hurried;     // and is not waited for
+	struct ev_timer due;  // drain-timeout for the editor to take more of the last words
+	uint64_t written;     // to the editor when that began
+	bool is_unread;       // it did not
+	bool is_hurried;      // and is not waited for
+	bool has_served;      // an agent has answered initialize
+	const char *no_start; // static; why one did not; or NULL
 };
 
 static const struct part_type type = {.size = sizeof(struct ending)};
@@ -43,6 +45,13 @@ uint64_t relay_count_taken(void *data)
 {
 	const struct peer *peer = data;
 	return link_written(&peer->relay->editor);
+}
+
+void relay_note_start(struct relay *relay, const char *failed_reason)
+{
+	struct ending *ending = ending_of(relay);
+	ending->has_served = ending->has_served || !failed_reason;
+	ending->no_start = failed_reason;
 }
 
 void relay_finish(struct relay *relay)
@@ -61,6 +70,10 @@ void relay_finish(struct relay *relay)
 			error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 				"the editor does not read: its last messages were not taken within "
 				"drain-timeout");
+			failure = &err;
+		} else if (!failure && ending->no_start && !ending->has_served) {
+			error_set_reason(&err, ERROR_UNAVAILABLE, ending->no_start,
+				"no agent has started (%s): its error is above", ending->no_start);
 			failure = &err;
 		}
 		relay->config.listener->on_finished(relay->config.data, failure);

@@ -11,6 +11,12 @@
 void relay_end_init(struct relay *relay);
 void relay_end_finish(struct relay *relay);
 
+/*
+ * An agent has answered initialize (NULL), or came down before it did, for a reason (static). If
+ * none ever answers, the session has failed.
+ */
+void relay_note_start(struct relay *relay, const char *failed_reason);
+
 /* The last answers have left, or nobody takes them: says so, once. */
 void relay_finish(struct relay *relay);
 

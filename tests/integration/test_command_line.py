@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import pty
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ import jsonschema
 if len(sys.argv) > 1 and not sys.argv[1].startswith('-'):
     os.environ['ACP_BROKER'] = sys.argv.pop(1)
 
-from processes import PATIENCE
+from processes import PATIENCE, wait_until
 from case import AGENT, BROKER, Case, main
 
 USAGE = 2
@@ -418,6 +419,47 @@ class Run(CommandLine):
             text = maps.read()
         for library in ('libgit2', 'libssh2', 'libcurl', 'libcrypto'):
             self.assertNotIn(library, text)
+
+
+class Terminal(CommandLine):
+    def start_on_terminal(self, *words):
+        """A broker whose stdin is a terminal; the terminal, it, and what it has said on stderr."""
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        self.out, self.errors = self.dir / 'out', self.dir / 'errors'
+        with open(self.out, 'wb') as out, open(self.errors, 'wb') as errors:
+            broker = subprocess.Popen([BROKER, *words], stdin=theirs, stdout=out, stderr=errors,
+                                      cwd=self.work, env=self.environment())
+        os.close(theirs)
+        self.addCleanup(broker.wait)
+        self.addCleanup(broker.kill)
+        self.wait_for(self.errors, 'Ctrl-D')
+        return ours, broker, self.errors.read_text()
+
+    def wait_for(self, path, text):
+        self.assertTrue(wait_until(lambda: text in path.read_text()), path.read_text())
+
+    def end(self, terminal, broker):
+        os.write(terminal, b'\x04')
+        self.assertEqual(broker.wait(PATIENCE), 0, self.errors.read_text())
+
+    def test_a_user_in_a_terminal_is_told_what_this_is(self):
+        terminal, broker, text = self.start_on_terminal('--', AGENT, '--flag')
+        self.assertNames(text, f'editor | acp-broker -- {AGENT} | acp-broker check | --help')
+        self.end(terminal, broker)
+        self.assertEqual(self.out.read_text(), '')
+
+    def test_a_client_on_a_terminal_is_served(self):
+        terminal, broker, _ = self.start_on_terminal('--', AGENT)
+        os.write(terminal, b'{"jsonrpc":"2.0","id":1,"method":"initialize",'
+                 b'"params":{"protocolVersion":1,"clientCapabilities":{}}}\n')
+        self.wait_for(self.out, '\n')
+        answer = json.loads(self.out.read_text())
+        self.assertEqual((answer['id'], answer['result']['protocolVersion']), (1, 1))
+        self.end(terminal, broker)
+
+    def test_others_are_told_nothing(self):
+        self.assertEqual(self.run_broker('--', AGENT).stderr, b'')
 
 
 class PolicyExplain(CommandLine):

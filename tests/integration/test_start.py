@@ -16,7 +16,8 @@ class Start(Case):
         error = self.failure(answer, code)
         self.assertEqual(len([m for m in client.received if m.is_response]), 1)
         client.close_stdin()
-        client.wait()
+        self.assertEqual(client.wait(), 1)
+        self.assertNames(client.stderr.splitlines()[-1], f'no agent has started | {code}')
         return error
 
     def told(self, error):

@@ -390,7 +390,8 @@ static void test_an_agent_that_is_not_there_is_an_answer(void **state)
 	wait_lines(run, 1);
 	assert_non_null(strstr(run->output, "\"code\":\"AGENT_NOT_FOUND\""));
 	assert_non_null(strstr(run->output, "/usr/bin:/bin"));
-	assert_int_equal(finish(run), 0);
+	assert_int_equal(finish(run), 1);
+	assert_non_null(strstr(run->errors, "no agent has started (AGENT_NOT_FOUND)"));
 }
 
 static void test_an_editor_that_says_nothing_starts_nothing(void **state)
