@@ -107,7 +107,7 @@ static char *decode_path(struct span text)
 		int high = i + 2 < text.len ? hex_digit(text.data[i + 1]) : -1;
 		int low = i + 2 < text.len ? hex_digit(text.data[i + 2]) : -1;
 		bool is_coded = text.data[i] == '%' && high >= 0 && low >= 0 && high + low > 0;
-		path[length++] = is_coded ? (char)(high << 4 | low) : text.data[i];
+		path[length++] = (char)(is_coded ? high << 4 | low : text.data[i]);
 		i += is_coded ? 2 : 0;
 	}
 	path[length] = '\0';
