@@ -25,6 +25,7 @@
 #include "broker/cli/complete.h"
 #include "broker/cli/disk.h"
 #include "broker/cli/end_signals.h"
+#include "broker/cli/exec.h"
 #include "broker/cli/policy_explain.h"
 #include "broker/cli/sandboxes.h"
 #include "broker/cli/sessions.h"
@@ -442,6 +443,29 @@ static int run_on_records(const struct broker *broker)
 	return ok ? EXIT_SUCCESS : complain(&err);
 }
 
+/* One prompt: the broker is a process of its own, so that nothing here needs a spawner. */
+static int run_exec(const struct broker *broker)
+{
+	struct error err;
+	int status = EXIT_FAILED;
+	struct provider_context context = {.environment = broker->environment};
+	struct registry *registry = registry_create();
+	struct exec_means means = {
+		.options = broker->options,
+		.environment = broker->environment,
+		.registry = registry,
+		.loop = ev_loop_new(EVBACKEND_POLL | EVFLAG_NOENV),
+	};
+	signal(SIGPIPE, SIG_IGN);
+	ev_set_syserr_cb(on_loop_failed);
+	if (!broker->providers->add(registry, &context, &err) || !exec_run(&means, &status, &err)) {
+		status = complain(&err);
+	}
+	ev_loop_destroy(means.loop);
+	registry_destroy(registry);
+	return status;
+}
+
 /* Whatever was done, nobody would ever hear of it. */
 static bool check_stdout(struct error *err)
 {
@@ -486,6 +510,9 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		.providers = providers,
 		.login_token = environment_get(environment, LOGIN_MARK),
 	};
+	if (options.command == COMMAND_EXEC) {
+		return run_exec(&broker);
+	}
 	if (options_is_for_records(&options)) {
 		return run_on_records(&broker);
 	}

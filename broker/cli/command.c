@@ -10,31 +10,12 @@
 
 #include "base/environment.h"
 #include "base/fd.h"
+#include "base/mask.h"
 #include "base/path_quote.h"
-#include "base/utf8.h"
 #include "broker/ledger/state_folder.h"
 #include "sync/store_lock.h"
 
 /* ---- printing ---- */
-
-/* A character that could drive a terminal, in letters; false: it may stand as it is. */
-static bool print_masked(struct span character)
-{
-	unsigned char first = (unsigned char)character.data[0];
-	if (first == '\n' || first == '\t') {
-		return false;
-	}
-	if (first < ' ' || first == 0x7f) {
-		printf("^%c", first ^ 0x40);
-		return true;
-	}
-	bool is_c1 = character.len == 2 && first == 0xc2 && (unsigned char)character.data[1] < 0xa0;
-	if (is_c1 || (first >= 0x80 && character.len == 1)) {
-		printf("<%02x>", (unsigned char)character.data[character.len - 1]);
-		return true;
-	}
-	return false;
-}
 
 /* Whether printing has failed by now. The errno of printf's own failures is lost: EIO. */
 static bool note_failure(struct command_context *context)
@@ -54,12 +35,9 @@ bool command_print(void *data, struct span text)
 		text.len = 0;
 	}
 	while (text.len > 0) {
-		size_t length = utf8_char_length(text);
-		length = length > 0 ? length : 1;
-		if (!print_masked((struct span){text.data, length})) {
-			fwrite(text.data, 1, length, stdout);
-		}
-		text = (struct span){text.data + length, text.len - length};
+		char room[MASK_SIZE];
+		struct span shown = mask_next(&text, room);
+		fwrite(shown.data, 1, shown.len, stdout);
 	}
 	return !note_failure(context);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/cli/exec_plan.h"
 #include "broker/config/config.h"
 #include "broker/config/config_file.h"
 #include "broker/config/options_tables.h"
@@ -113,6 +114,10 @@ static void offer_values(const struct line *line, const char *typed, const char 
 		offer_choices(typed, section_key(SECTION_BROKER, "log-level")->choices);
 	} else if (strcmp(name, "--toolhost") == 0) {
 		offer_choices(typed, section_key(SECTION_PROFILE, "toolhost")->choices);
+	} else if (strcmp(name, "--approve") == 0) {
+		offer_choices(typed, policy_approve_key.choices);
+	} else if (strcmp(name, "--format") == 0) {
+		offer_choices(typed, exec_formats);
 	} else if (strcmp(kind, "FILE") == 0) {
 		puts(":files");
 	} else if (strcmp(kind, "DIR") == 0) {

@@ -301,6 +301,30 @@ static bool load_mcp(struct profile *profile, const struct config_file *file,
 	return true;
 }
 
+/* The section's, with the mode that the command line asks for. */
+static struct policy *load_policy(
+	const struct config_section *section, const struct options *options, struct error *err)
+{
+	if (!options->approve) {
+		return policy_create(section ? &section->settings : NULL, err);
+	}
+	if (!setting_check(&policy_approve_key, options->approve, err)) {
+		error_prefix(err, "--approve");
+		return NULL;
+	}
+	struct settings all;
+	settings_init(&all);
+	if (section) {
+		LIST_FOR_EACH(setting, &section->settings.list, struct setting, link) {
+			settings_add(&all, setting->key, setting->value, setting->origin);
+		}
+	}
+	settings_add(&all, "mode", policy_approve_mode(options->approve), "command line");
+	struct policy *policy = policy_create(&all, err);
+	settings_finish(&all);
+	return policy;
+}
+
 bool config_profile_load(struct profile *profile, const struct config_file *file,
 	const struct options *options, const char *const *environment, struct error *err)
 {
@@ -321,7 +345,7 @@ bool config_profile_load(struct profile *profile, const struct config_file *file
 	words_append_settings(&profile->masked_env, &profile->settings, "secret-env");
 	words_append_settings(&profile->masked_env, &profile->settings, "login-env");
 	const struct config_section *policy = config_file_policy(file, name, &profile->settings);
-	profile->policy = policy_create(policy ? &policy->settings : NULL, err);
+	profile->policy = load_policy(policy, options, err);
 	if (!profile->policy || !options_has_agent(options)) {
 		return profile->policy != NULL;
 	}

@@ -180,7 +180,8 @@ static bool parse_word(struct parser *parser, const char *word, struct error *er
 		parser->is_help = true;
 		parser->row = NULL;
 	}
-	if (parser->row && parser->group) {
+	bool takes_words = parser->row && parser->row->most > 0 && !parser->is_help;
+	if (parser->row && (parser->group || takes_words)) {
 		return take_word(parser, word, err);
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(command_table); i++) {
@@ -269,11 +270,11 @@ static bool take_rest(struct parser *parser, struct error *err)
 	return true;
 }
 
-/* "-1" is the newest checkpoint, where a word of a command may stand. */
+/* "-" is stdin; "-1" is the newest checkpoint, where a word of a command may stand. */
 static bool is_option(const struct parser *parser, const char *word)
 {
 	bool is_number = word[0] == '-' && word[1] >= '0' && word[1] <= '9';
-	return word[0] == '-' && !(parser->group && is_number);
+	return word[0] == '-' && word[1] && !(parser->group && is_number);
 }
 
 bool options_parse(struct options *options, int argc, char *const *argv, struct error *err)

@@ -16,6 +16,7 @@
 enum command {
 	COMMAND_RUN,
 	COMMAND_CHECK,
+	COMMAND_EXEC,
 	COMMAND_TEST_PROVIDER,
 	COMMAND_POLICY_EXPLAIN,
 	COMMAND_CHECKPOINTS_LIST,
@@ -64,6 +65,8 @@ enum option_flag {
 	OPTION_WORKSPACE = 1 << 11,
 	OPTION_TOOLHOST = 1 << 12,
 	OPTION_TRACE = 1 << 13,
+	OPTION_APPROVE = 1 << 14,
+	OPTION_FORMAT = 1 << 15,
 };
 
 struct options {
@@ -74,13 +77,15 @@ struct options {
 	const char *trace;                    // --trace FILE
 	const char *log_level;                // --log-level LEVEL
 	const char *toolhost;                 // --toolhost MODE
+	const char *approve;                  // --approve WHAT; NULL: the policy's own mode
+	const char *format;                   // --format FORMAT
 	const char *into;                     // --into DIR
 	const char *older;                    // --older AGE
 	const char *max_size;                 // --max-size SIZE
 	const char *const *agent_argv;        // NULL-terminated words after "--", or NULL
 	unsigned flags;                       // of enum option_flag
 	const char *topic;                    // of COMMAND_HELP: a command or a group; NULL: all
-	const char *words[OPTIONS_WORDS_MAX]; // after a command of two words
+	const char *words[OPTIONS_WORDS_MAX]; // after a command
 	size_t word_count;                    // as many as the command takes
 };
 

@@ -5,7 +5,7 @@
 #include "broker/config/options.h"
 
 /* What there is on the command line; options.c reads it by these. */
-enum { OPTION_TABLE_LENGTH = 18, COMMAND_TABLE_LENGTH = 28 };
+enum { OPTION_TABLE_LENGTH = 20, COMMAND_TABLE_LENGTH = 29 };
 
 struct option {
 	const char *name;       // with its dashes
@@ -28,7 +28,10 @@ struct command_row {
 };
 
 /* What goes with a session, which is run without the word of a command. */
-enum { SESSION_FLAGS = OPTION_PROFILE | OPTION_WORKSPACE | OPTION_TOOLHOST | OPTION_TRACE };
+enum {
+	SESSION_FLAGS =
+		OPTION_PROFILE | OPTION_WORKSPACE | OPTION_TOOLHOST | OPTION_TRACE | OPTION_APPROVE
+};
 
 extern const struct option option_table[OPTION_TABLE_LENGTH];
 extern const struct command_row command_table[COMMAND_TABLE_LENGTH]; // groups stand together

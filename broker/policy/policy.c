@@ -53,6 +53,26 @@ const struct setting_key policy_keys[] = {
 };
 const size_t policy_key_count = ARRAY_LENGTH(policy_keys);
 
+static const char *const approve_words[] = {"none", "reads", "all", NULL};
+static const char *const approve_modes[] = {"deny-all", "approve-reads", "approve-all"};
+
+const struct setting_key policy_approve_key = {
+	.name = "approve",
+	.type = SETTING_CHOICE,
+	.choices = approve_words,
+	.help = "what is allowed where no rule decides",
+};
+
+const char *policy_approve_mode(const char *word)
+{
+	size_t i = 0;
+	while (strcmp(approve_words[i], word) != 0) {
+		i++;
+		assert(approve_words[i]); // it was checked
+	}
+	return approve_modes[i];
+}
+
 static const enum policy_decision effect_decisions[] = {
 	[POLICY_DENY] = POLICY_REJECT_ONCE,
 	[POLICY_ASK] = POLICY_PENDING,

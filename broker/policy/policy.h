@@ -54,6 +54,13 @@ enum policy_unknown {
 	POLICY_UNKNOWN_ALL = POLICY_UNKNOWN_PATHS | POLICY_UNKNOWN_COMMAND | POLICY_UNKNOWN_KIND,
 };
 
+/*
+ * What --approve takes, and the mode that a word of it means: none is deny-all, reads is
+ * approve-reads, all is approve-all.
+ */
+extern const struct setting_key policy_approve_key;
+const char *policy_approve_mode(const char *word);
+
 /* What is to be decided; everything borrowed, every list NULL-terminated or NULL. */
 struct policy_query {
 	enum policy_operation operation;

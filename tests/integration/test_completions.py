@@ -81,6 +81,8 @@ class Completions(Case):
         self.assertEqual(shell('check', '--s'), [])
         self.assertEqual(shell('--profile', ''), ['away', 'work'])
         self.assertEqual(shell('--log-level', 'w'), ['warning'])
+        self.assertEqual(shell('exec', '--approve', ''), ['all', 'none', 'reads'])
+        self.assertEqual(shell('exec', '--format', 'j'), ['json'])
         self.assertEqual(shell('conflicts', 'take', 'x', ''), ['local', 'runtime'])
 
     def test_bash(self):

@@ -111,6 +111,9 @@ static void test_words_after_the_dashes_are_the_agents_alone(void **state)
 	assert_string_equal(options.profile, "p");
 	assert_int_equal(options.command, COMMAND_RUN);
 	assert_words(options.agent_argv, "agent --profile q -- check");
+	assert_true(parse(&options, "acp-broker exec - -- agent -", &line, &err));
+	assert_int_equal(options.word_count, 1);
+	assert_words(options.agent_argv, "agent -");
 }
 
 static void test_commands_are_words(void **state)
@@ -187,6 +190,9 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker policy explain terminal -- rm -rf x", COMMAND_POLICY_EXPLAIN, 0,
 			"terminal rm -rf x"},
 		{"acp-broker du --json", COMMAND_DU, OPTION_JSON, ""},
+		{"acp-broker exec hello", COMMAND_EXEC, 0, "hello"},
+		{"acp-broker exec --approve reads check", COMMAND_EXEC, OPTION_APPROVE, "check"},
+		{"acp-broker exec - --format=json", COMMAND_EXEC, OPTION_FORMAT, "-"},
 		{"acp-broker prune --older 30d --dry-run", COMMAND_PRUNE,
 			OPTION_OLDER | OPTION_DRY_RUN, ""},
 		{"acp-broker prune --max-size=20g", COMMAND_PRUNE, OPTION_MAX_SIZE, ""},
@@ -223,6 +229,8 @@ static void test_help_is_asked_for_all_or_for_one_command(void **state)
 		{"acp-broker -h check", "check"},
 		{"acp-broker help help", "help"},
 		{"acp-broker help checkpoints", "checkpoints"},
+		{"acp-broker help exec", "exec"},
+		{"acp-broker exec x -h", "exec"},
 		{"acp-broker checkpoints --help", "checkpoints"},
 		{"acp-broker help checkpoints show", "checkpoints show"},
 		{"acp-broker checkpoints show 3 -h", "checkpoints show"},
@@ -302,7 +310,8 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker -p x", "unknown option -p | acp-broker --help | after --"},
 		{"acp-broker chekc", "unknown command \"chekc\": did you mean check?"},
 		{"acp-broker claude-agent-acp",
-			"unknown command \"claude-agent-acp\" | check | checkpoints | conflicts | "
+			"unknown command \"claude-agent-acp\" | check | exec | checkpoints | "
+			"conflicts | "
 			"commits | sessions | sandboxes | du | prune | help | version | acp-broker "
 			"-- "
 			"claude-agent-acp"},
@@ -331,6 +340,12 @@ static void test_mistakes_say_what_was_expected(void **state)
 			"conflicts list | "
 			"commits list "
 			"| sessions list | sessions show | sandboxes list | du"},
+		{"acp-broker exec", "exec: expected acp-broker exec PROMPT|-"},
+		{"acp-broker exec a b", "exec: expected acp-broker exec PROMPT|-"},
+		{"acp-broker exec -x", "unknown option -x | after --"},
+		{"acp-broker exec x --json", "--json | check"},
+		{"acp-broker check --format json", "--format | exec"},
+		{"acp-broker -", "unknown command \"-\""},
 		{"acp-broker du --older 1d", "--older | prune"},
 		{"acp-broker prune 3", "unknown command \"3\""},
 		{"acp-broker sandboxes stop x --discard", "--discard | sandboxes delete"},
@@ -371,8 +386,8 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 18);
-	assert_int_equal(commands, 28);
+	assert_int_equal(options, 20);
+	assert_int_equal(commands, 29);
 }
 
 int main(void)

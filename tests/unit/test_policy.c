@@ -48,6 +48,19 @@ static void test_modes_decide_where_no_rule_does(void **state)
 	}
 }
 
+static void test_what_may_be_approved_is_a_mode(void **state)
+{
+	static const char *const expected[] = {"deny-all", "approve-reads", "approve-all"};
+	const struct setting_key *mode = setting_key_find(policy_keys, policy_key_count, "mode");
+	for (size_t i = 0; i < ARRAY_LENGTH(expected); i++) {
+		const char *found = policy_approve_mode(policy_approve_key.choices[i]);
+		struct error err;
+		assert_string_equal(found, expected[i]);
+		assert_true(setting_check(mode, found, &err));
+	}
+	assert_null(policy_approve_key.choices[ARRAY_LENGTH(expected)]);
+}
+
 static void test_no_section_asks(void **state)
 {
 	struct error err;
@@ -377,6 +390,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_modes_decide_where_no_rule_does),
+		cmocka_unit_test(test_what_may_be_approved_is_a_mode),
 		cmocka_unit_test(test_no_section_asks),
 		cmocka_unit_test(test_path_rules),
 		cmocka_unit_test(test_rules_apply_to_what_permission_is_asked_for),

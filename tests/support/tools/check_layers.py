@@ -29,9 +29,11 @@ LAYERS = {
     'broker/relay': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
                      'broker/config', 'broker/ledger', 'broker/agent', 'broker/desk',
                      'broker/session', 'broker/gate', 'broker/methods'],
+    'broker/client': ['base', 'acp'],
     'broker/cli': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
                    'broker/config', 'broker/ledger', 'broker/agent', 'broker/desk',
-                   'broker/session', 'broker/gate', 'broker/methods', 'broker/relay'],
+                   'broker/session', 'broker/gate', 'broker/methods', 'broker/relay',
+                   'broker/client'],
 }
 LAYERS['tests'] = list(LAYERS)
 TOPS = sorted({folder.partition('/')[0] for folder in LAYERS})

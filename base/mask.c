@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/mask.h"
+
+#include "base/text.h"
+#include "base/utf8.h"
+
+struct span mask_next(struct span *text, char room[MASK_SIZE])
+{
+	size_t length = utf8_char_length(*text);
+	struct span character = {text->data, length > 0 ? length : 1};
+	*text = (struct span){text->data + character.len, text->len - character.len};
+	unsigned char first = (unsigned char)character.data[0];
+	unsigned char last = (unsigned char)character.data[character.len - 1];
+	bool is_c1 = character.len == 2 && first == 0xc2 && last < 0xa0;
+	if ((first < ' ' && first != '\n' && first != '\t') || first == 0x7f) {
+		text_whole(room, MASK_SIZE, "^%c", first ^ 0x40);
+	} else if (is_c1 || length == 0) {
+		text_whole(room, MASK_SIZE, "<%02x>", last);
+	} else {
+		return character;
+	}
+	return span_of(room);
+}
