@@ -2,9 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/path_quote.h"
+#include "base/text.h"
 #include "broker/cli/command.h"
+#include "sync/git/inner.h"
 #include "sync/git/take.h"
 
 enum { PRINTED_MAX = 50, ID_PRINTED = 12 };
@@ -87,6 +90,27 @@ static bool take(const struct take_request *request, struct error *err)
 	return ok || error_prefix(err, "commits take");
 }
 
+/*
+ * The innermost repository in the workspace that the user is in, as git would find it; "" for the
+ * workspace's own. The caller frees it.
+ */
+static char *find_repository(const struct store_place *place, char root[PATH_MAX])
+{
+	char *path = mem_strdup(place->below);
+	while (*path) {
+		char folder[PATH_MAX + 8];
+		char *slash = strrchr(path, '/');
+		if (inner_root(place->real_root, path, root) &&
+			text_whole(folder, sizeof(folder), "%s/.git", root) &&
+			access(folder, F_OK) == 0) {
+			return path;
+		}
+		*(slash ? slash : path) = '\0';
+	}
+	(void)!inner_root(place->real_root, "", root);
+	return path;
+}
+
 bool command_commits_take(struct command_context *context, struct error *err)
 {
 	const struct options *options = context->options;
@@ -99,12 +123,15 @@ bool command_commits_take(struct command_context *context, struct error *err)
 	if (!context->place.real_root) {
 		return error_set(err, ERROR_NOT_FOUND, "%s is gone", context->place.root);
 	}
+	char root[PATH_MAX];
+	char *repository = find_repository(&context->place, root);
 	struct list parked;
 	list_init(&parked);
 	bool ok = command_lock(context, err) && conflicts_list(&context->store, &parked, err);
 	struct take_request request = {
 		.store = &context->store,
-		.root = context->place.real_root,
+		.root = root,
+		.repository = repository,
 		.environment = context->environment,
 		.branch = options->word_count > 0 ? options->words[0] : NULL,
 		.parked = &parked,
@@ -114,5 +141,6 @@ bool command_commits_take(struct command_context *context, struct error *err)
 	};
 	ok = ok && (is_undo ? undo(&request, err) : take(&request, err));
 	conflicts_finish(&parked);
+	free(repository);
 	return ok;
 }

@@ -155,6 +155,9 @@ void commits_note_end(struct commits_note *note, bool is_below)
 			note->untold == 1 ? "" : "es");
 		append(note, more);
 	}
-	append(note, is_below ? ": " : ": acp-broker commits take moves your branch to them, ");
+	append(note, is_below
+			     ? ": acp-broker commits take, run in that folder, moves its branch to "
+			       "them, "
+			     : ": acp-broker commits take moves your branch to them, ");
 	append(note, "acp-broker commits list says how to fetch them");
 }

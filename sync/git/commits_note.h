@@ -21,7 +21,7 @@ struct commits_note {
 /* A branch, and its commits as far as they are among the new ones. Blocks. */
 void commits_note_add(struct commits_note *note, struct store *store, const struct id_set *made,
 	const struct agent_branch *branch);
-/* Below the root there is nothing that takes them. */
+/* `is_below`: they are of a repository below the root. */
 void commits_note_end(struct commits_note *note, bool is_below);
 
 #endif

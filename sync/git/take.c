@@ -80,7 +80,7 @@ static bool on_branch(void *data, const struct agent_branch *found)
 	struct search *search = data;
 	struct take *take = search->take;
 	const char *branch = found->name;
-	if (*found->repository) {
+	if (strcmp(found->repository, take->request->repository) != 0) {
 		return true;
 	}
 	char *quoted = path_quote(span_of(branch));
@@ -89,6 +89,7 @@ static bool on_branch(void *data, const struct agent_branch *found)
 	free(quoted);
 	if (search->name && strcmp(branch, search->name) == 0 && strlen(branch) < TAKE_NAME_MAX) {
 		text_whole(take->taken, sizeof(take->taken), "%s", branch);
+		mem_set_text(&take->taken_ref, found->ref);
 		take->request->store->git->oid_tostr(take->tip, sizeof(take->tip), &found->tip);
 	}
 	return true;
@@ -102,7 +103,8 @@ static bool on_commit(void *data, const struct agent_commit *commit)
 static bool fail_branch(const struct search *search, struct error *err)
 {
 	if (!*search->names) {
-		return error_set(err, ERROR_CONFIG, "no agent has committed anything here");
+		return error_set(err, ERROR_CONFIG, "no agent has committed anything in %s",
+			search->take->request->root);
 	}
 	if (!search->name) {
 		return error_set(err, ERROR_CONFIG,
@@ -129,11 +131,9 @@ static bool find_branch(struct take *take, struct error *err)
 /* The commits come into the repository; nothing leads to them yet. */
 static bool fetch(struct take *take, struct error *err)
 {
-	char ref[TAKE_NAME_MAX + sizeof(AGENT_COMMITS_REFS)];
-	text_whole(ref, sizeof(ref), AGENT_COMMITS_REFS "%s", take->taken);
 	const char *const words[] = {"fetch", "-q", "--no-tags", "--no-write-fetch-head",
 		"--no-recurse-submodules", "--upload-pack=git-upload-pack", "--",
-		take->request->store->path, ref, NULL};
+		take->request->store->path, take->taken_ref, NULL};
 	struct user_git_call call = {.words = words};
 	return user_git_run(&take->git, &call, err);
 }
@@ -285,51 +285,51 @@ static bool move_back(struct take *take, const struct take_note *note, struct er
  */
 static bool end_back(struct take *take, const struct take_note *note, struct error *err)
 {
-	struct store *store = take->request->store;
+	char name[TAKE_NOTE_NAME_SIZE];
 	if (move_back(take, note, err) || strstr(err->text, "would be overwritten")) {
-		return take_note_set(store, note, TAKE_NONE, err);
+		return take_note_set(take->request, note, TAKE_NONE, err);
 	}
 	return error_prefix(err,
 		"what a commits take has begun in %s could not be taken back; the next one tries "
-		"again, unless %s/take.begun is removed",
-		take->request->root, store->path);
+		"again, unless %s/%s is removed",
+		take->request->root, take->request->store->path,
+		take_note_name(take->request, TAKE_BEGUN, name));
 }
 
 /* What a call that was killed has begun: it counts as done once the branch has moved. */
 static bool recover(struct take *take, struct take_note *note, struct error *err)
 {
-	struct store *store = take->request->store;
-	take_note_read(store, note);
+	take_note_read(take->request, note);
 	if (note->state != TAKE_BEGUN) {
 		return true;
 	}
 	bool is_same = strcmp(note->ref, take->ref) == 0;
 	if (is_same && strcmp(note->now, take->head) == 0) {
-		bool ok = take_note_set(store, note, TAKE_DONE, err);
+		bool ok = take_note_set(take->request, note, TAKE_DONE, err);
 		note->state = TAKE_DONE;
 		return ok;
 	}
 	bool is_old = is_same && strcmp(note->old, take->head) == 0;
-	bool ok = is_old ? end_back(take, note, err) : take_note_set(store, note, TAKE_NONE, err);
-	take_note_read(store, note);
+	bool ok = is_old ? end_back(take, note, err)
+	                 : take_note_set(take->request, note, TAKE_NONE, err);
+	take_note_read(take->request, note);
 	return ok;
 }
 
 /* The index first: where this is cut off, what the agent did is staged, and not its opposite. */
 static bool move(struct take *take, struct error *err)
 {
-	struct store *store = take->request->store;
 	char why[TAKE_NAME_MAX + 8];
 	struct take_note note;
 	text_format(why, sizeof(why), " %s", take->taken);
 	if (!take_note_begin(take, err)) {
 		return false;
 	}
-	take_note_read(store, &note);
+	take_note_read(take->request, &note);
 	bool ok = take_publish(take, err) && move_ref(take, take->head, take->tip, why, err);
 	point("commits.moved");
 	if (ok) {
-		return take_note_set(store, &note, TAKE_DONE, err);
+		return take_note_set(take->request, &note, TAKE_DONE, err);
 	}
 	struct error second; // where HEAD is by now is asked anew: git may have moved it and failed
 	if (!read_head(take, &second) || !end_back(take, &note, &second)) {
@@ -411,10 +411,9 @@ static bool check_undo(const struct take *take, const struct take_note *note, st
 
 static bool undo_all(struct take *take, struct take_result *result, struct error *err)
 {
-	struct store *store = take->request->store;
 	struct take_note note;
 	if (!read_head(take, err) || !begin(take, &note, err) || !check_undo(take, &note, err) ||
-		!take_note_set(store, &note, TAKE_BEGUN, err)) {
+		!take_note_set(take->request, &note, TAKE_BEGUN, err)) {
 		return false;
 	}
 	note.state = TAKE_BEGUN;
@@ -425,7 +424,7 @@ static bool undo_all(struct take *take, struct take_result *result, struct error
 	fill_names(take, result);
 	memcpy(result->old, note.now, sizeof(result->old));
 	memcpy(result->now, note.old, sizeof(result->now));
-	return take_note_set(store, &note, TAKE_NONE, err);
+	return take_note_set(take->request, &note, TAKE_NONE, err);
 }
 
 /* A signal that comes meanwhile ends the command after it: no lock of git's is left. */
@@ -453,6 +452,7 @@ static bool act_on(const struct take_request *request, struct take_result *resul
 	bool ok = user_git_open(&take.git, request->root, request->environment, err) &&
 	          with_signals_held(&take, result, err, act);
 	user_git_finish(&take.git);
+	free(take.taken_ref);
 	return ok;
 }
 

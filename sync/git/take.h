@@ -7,12 +7,14 @@
 /*
  * Takes an agent's commits into the user's repository after a sync has brought their files: HEAD's
  * branch and the index move to the agent's commit, and no file is touched. It is done only where
- * each file that the commits change is in the work tree as the last of them has it. Only a command
- * of the user's does so. The store is locked by the caller. Blocks.
+ * each file that the commits change is in the work tree as the last of them has it, and each
+ * submodule is at the commit that they give it. Only a command of the user's does so. The store is
+ * locked by the caller. Blocks.
  */
 struct take_request {
 	struct store *store;
-	const char *root; // a real path
+	const char *root;       // of the repository; a real path
+	const char *repository; // its path in the workspace; "" for the workspace's own
 	const char *const *environment;
 	const char *branch;        // of the agent; NULL: the one that HEAD's branch is named
 	const struct list *parked; // of struct parked; may be NULL

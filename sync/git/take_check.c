@@ -10,6 +10,7 @@
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "base/words.h"
+#include "sync/git/inner.h"
 #include "sync/git/take_impl.h"
 
 enum { LISTED_MAX = 64 << 20, LINK_MODE_LENGTH = 6 };
@@ -18,7 +19,7 @@ enum { LISTED_MAX = 64 << 20, LINK_MODE_LENGTH = 6 };
 struct change {
 	const char *path;
 	const char *mode, *id; // in the tip; a mode of zeros: deleted
-	bool is_submodule;
+	bool is_submodule, was_submodule;
 	const char *how; // it is not in the work tree like that; NULL: it is, as far as is known
 	bool is_final;   // a conflict is no excuse for it
 };
@@ -120,8 +121,8 @@ static bool list_changes(struct check *check, struct error *err)
 		check->list[check->count++] = (struct change){.path = raw.path,
 			.mode = raw.mode,
 			.id = raw.id,
-			.is_submodule =
-				is_link_to_commit(raw.mode) || is_link_to_commit(raw.old_mode)};
+			.is_submodule = is_link_to_commit(raw.mode),
+			.was_submodule = is_link_to_commit(raw.old_mode)};
 	}
 	if (check->count > 0) {
 		qsort(check->list, check->count, sizeof(*check->list), compare);
@@ -249,6 +250,22 @@ static bool check_flags(struct check *check, struct error *err)
 	return true;
 }
 
+/* Whether a submodule of the work tree has the commit for its HEAD. */
+static bool is_at(const struct check *check, const struct change *change)
+{
+	static const char *const words[] = {"rev-parse", "--verify", "-q", "HEAD^{commit}", NULL};
+	const struct take_request *request = check->take->request;
+	struct user_git git = {.draft = NULL};
+	struct error ignored;
+	char root[PATH_MAX], id[TAKE_ID_SIZE];
+	bool is_at = inner_root(request->root, change->path, root) &&
+	             user_git_open(&git, root, request->environment, &ignored) &&
+	             user_git_line(&git, words, false, id, sizeof(id), &ignored) &&
+	             strcmp(id, change->id) == 0;
+	user_git_finish(&git);
+	return is_at;
+}
+
 static bool check_kinds(struct check *check, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup) int root = -1;
@@ -257,8 +274,14 @@ static bool check_kinds(struct check *check, struct error *err)
 	}
 	for (size_t i = 0; i < check->count; i++) {
 		struct change *change = &check->list[i];
-		if (change->is_submodule) {
-			change->how = "it is a submodule, whose commit is not compared";
+		if (change->is_submodule && !is_at(check, change)) {
+			change->how = "it is a submodule at another commit (acp-broker commits "
+				      "take, run in its folder, takes the agent's)";
+			change->is_final = true;
+		} else if (change->is_submodule) {
+			continue;
+		} else if (change->was_submodule) {
+			change->how = "it is no submodule any more, which is not compared";
 			change->is_final = true;
 		} else if (strspn(change->mode, "0") == LINK_MODE_LENGTH &&
 			   is_there(root, change->path)) {
@@ -327,6 +350,17 @@ static bool is_version(
 	return strcmp(mode, change->mode) == 0 && strcmp(id, change->id) == 0;
 }
 
+/* One in the workspace, and one in the repository. */
+static bool is_same_path(const struct take_request *request, const char *path, const char *below)
+{
+	size_t length = strlen(request->repository);
+	if (length == 0) {
+		return strcmp(path, below) == 0;
+	}
+	return strncmp(path, request->repository, length) == 0 && path[length] == '/' &&
+	       strcmp(path + length + 1, below) == 0;
+}
+
 /* A conflict has just what the commits have, and it is not one that the user has to allow. */
 static bool is_parked(const struct take *take, const struct change *change)
 {
@@ -336,7 +370,7 @@ static bool is_parked(const struct take *take, const struct change *change)
 	}
 	LIST_FOR_EACH(parked, take->request->parked, struct parked, link) {
 		const struct conflict *conflict = &parked->conflict;
-		if (strcmp(conflict->path, change->path) != 0) {
+		if (!is_same_path(take->request, conflict->path, change->path)) {
 			continue;
 		}
 		if (conflict->is_held) {

@@ -2,6 +2,7 @@
 #ifndef SYNC_GIT_TAKE_IMPL_H
 #define SYNC_GIT_TAKE_IMPL_H
 
+#include "sync/git/commits.h"
 #include "sync/git/take.h"
 #include "sync/git/user_git.h"
 
@@ -12,6 +13,7 @@ struct take {
 	char ref[TAKE_NAME_MAX]; // refs/heads/…, or "HEAD" where it is detached
 	char head[TAKE_ID_SIZE];
 	char taken[TAKE_NAME_MAX]; // the agent's branch
+	char *taken_ref;           // owned; in the store; NULL: it is not found yet
 	char tip[TAKE_ID_SIZE];
 	char before[TAKE_ID_SIZE], after[TAKE_ID_SIZE]; // trees of the index
 	size_t files;
@@ -45,7 +47,7 @@ bool take_publish(struct take *take, struct error *err) ATTR_NODISCARD;
  */
 bool take_check(struct take *take, struct error *err) ATTR_NODISCARD;
 
-/* ---- take_note.c: what the last take did, in the store ---- */
+/* ---- take_note.c: what the last take of a repository did, in the store ---- */
 
 enum take_state {
 	TAKE_NONE,
@@ -61,10 +63,19 @@ struct take_note {
 	char before[TAKE_ID_SIZE], after[TAKE_ID_SIZE];
 };
 
-void take_note_read(struct store *store, struct take_note *out_note);
+enum { TAKE_NOTE_NAME_SIZE = AGENT_COMMITS_PATH_MAX + 16 };
+
+/*
+ * A state is the name of a file in the store's folder, which is ours alone; that of a repository
+ * below the root ends in "-" and its path, as refs have it.
+ */
+const char *take_note_name(
+	const struct take_request *request, enum take_state state, char name[TAKE_NOTE_NAME_SIZE]);
+
+void take_note_read(const struct take_request *request, struct take_note *out_note);
 bool take_note_begin(struct take *take, struct error *err) ATTR_NODISCARD;
 /* Changes the state alone; TAKE_NONE removes it. */
-bool take_note_set(struct store *store, const struct take_note *note, enum take_state state,
-	struct error *err) ATTR_NODISCARD;
+bool take_note_set(const struct take_request *request, const struct take_note *note,
+	enum take_state state, struct error *err) ATTR_NODISCARD;
 
 #endif

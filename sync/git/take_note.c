@@ -6,13 +6,22 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
+#include "sync/git/commits.h"
 #include "sync/git/take_impl.h"
 #include "sync/store_impl.h"
 
-/* In the store's folder, which is ours alone. A state is a name. */
-static const char *const names[] = {[TAKE_BEGUN] = "take.begun", [TAKE_DONE] = "take.done"};
-
 enum { NOTE_MAX = 4096 };
+
+const char *take_note_name(
+	const struct take_request *request, enum take_state state, char name[TAKE_NOTE_NAME_SIZE])
+{
+	char path[AGENT_COMMITS_PATH_MAX + 1];
+	bool is_below = agent_commits_path(request->repository, path);
+	text_whole(name, TAKE_NOTE_NAME_SIZE, "take.%s%s%s", state == TAKE_BEGUN ? "begun" : "done",
+		is_below ? "-" : "", path);
+	return name;
+}
 
 struct member {
 	const char *key;
@@ -45,11 +54,13 @@ static bool parse(struct take_note *note, const char *text)
 	return true;
 }
 
-static bool read_state(struct store *store, struct take_note *note, enum take_state state)
+static bool read_state(
+	const struct take_request *request, struct take_note *note, enum take_state state)
 {
-	char text[NOTE_MAX];
+	char text[NOTE_MAX], name[TAKE_NOTE_NAME_SIZE];
 	ATTR_CLEANUP(fd_cleanup)
-	int fd = openat(store->folder_fd, names[state], O_RDONLY | O_CLOEXEC);
+	int fd = openat(request->store->folder_fd, take_note_name(request, state, name),
+		O_RDONLY | O_CLOEXEC);
 	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (count <= 0) {
 		return false;
@@ -59,17 +70,21 @@ static bool read_state(struct store *store, struct take_note *note, enum take_st
 	return parse(note, text);
 }
 
-void take_note_read(struct store *store, struct take_note *out_note)
+void take_note_read(const struct take_request *request, struct take_note *out_note)
 {
 	*out_note = (struct take_note){.state = TAKE_NONE};
-	if (!read_state(store, out_note, TAKE_BEGUN) && !read_state(store, out_note, TAKE_DONE)) {
+	if (!read_state(request, out_note, TAKE_BEGUN) &&
+		!read_state(request, out_note, TAKE_DONE)) {
 		*out_note = (struct take_note){.state = TAKE_NONE};
 	}
 }
 
 /* Nothing but one state is left of what was there before. */
-static bool write_note(struct store *store, const struct take_note *note, struct error *err)
+static bool write_note(
+	const struct take_request *request, const struct take_note *note, struct error *err)
 {
+	struct store *store = request->store;
+	char name[TAKE_NOTE_NAME_SIZE];
 	struct temp temp;
 	struct buf text;
 	if (!temp_create(store, &temp, err)) {
@@ -82,7 +97,7 @@ static bool write_note(struct store *store, const struct take_note *note, struct
 			(const char *)note + members[i].offset);
 	}
 	ok = ok && fd_write_all(temp.fd, buf_span(&text), err) &&
-	     temp_publish(store, &temp, names[TAKE_BEGUN], err);
+	     temp_publish(store, &temp, take_note_name(request, TAKE_BEGUN, name), err);
 	buf_finish(&text);
 	temp_discard(store, &temp);
 	return ok;
@@ -97,18 +112,21 @@ bool take_note_begin(struct take *take, struct error *err)
 	memcpy(note.now, take->tip, sizeof(note.now));
 	memcpy(note.before, take->before, sizeof(note.before));
 	memcpy(note.after, take->after, sizeof(note.after));
-	return write_note(take->request->store, &note, err);
+	return write_note(take->request, &note, err);
 }
 
-bool take_note_set(
-	struct store *store, const struct take_note *note, enum take_state state, struct error *err)
+bool take_note_set(const struct take_request *request, const struct take_note *note,
+	enum take_state state, struct error *err)
 {
+	char now[TAKE_NOTE_NAME_SIZE], next[TAKE_NOTE_NAME_SIZE];
+	struct store *store = request->store;
 	int folder = store->folder_fd;
 	if (note->state == state) {
 		return true;
 	}
-	const char *name = names[note->state];
+	const char *name = take_note_name(request, note->state, now);
 	bool ok = state == TAKE_NONE ? unlinkat(folder, name, 0) == 0
-	                             : renameat(folder, name, folder, names[state]) == 0;
+	                             : renameat(folder, name, folder,
+					       take_note_name(request, state, next)) == 0;
 	return ok || error_set_errno(err, errno, "%s/%s", store->path, name);
 }

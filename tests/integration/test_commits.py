@@ -172,6 +172,27 @@ class Commits(RepositoryCase):
         self.prompt(client, session, 'true')
         self.assertEqual(self.told(client), [])
         self.assertEqual({(b['repository'], b['branch']): b for b in self.commits()}, listed)
+        self.ended(client)
+        before = self.folder_of_git()
+        done = subprocess.run([case.BROKER, 'commits', 'take'], cwd=self.work, text=True,
+                              env=self.environment(), capture_output=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertNames(done.stderr, 'lib: | submodule | 1 of 1')
+        lib = self.work / 'lib'
+        text, _ = self.command('commits', 'take', 'fix', cwd=lib)
+        self.assertNames(text, f'main is at {fixed} | 1 commit')
+        self.command('commits', 'take', '--undo', cwd=lib)
+        self.assertEqual(self.git('rev-parse', 'HEAD', where=lib), head)
+        self.assertEqual(self.git('status', '--porcelain', where=lib), ' M a\n')
+        changed = {name for name, content in self.folder_of_git().items()
+                   if before.get(name) != content}
+        self.assertEqual({name for name in changed
+                          if not re.search('/logs/|/objects/|/index$', name)}, set())
+        self.command('commits', 'take', 'fix', cwd=lib)
+        self.assertEqual(self.ids(lib, 'HEAD'), [fixed])
+        self.command('commits', 'take')
+        self.assertEqual(self.ids(self.work, 'HEAD'), [around])
+        self.assertEqual(self.git('status', '--porcelain'), '')
 
     def test_where_no_agent_has_committed(self):
         client, session = self.opened()
