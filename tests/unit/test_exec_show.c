@@ -134,8 +134,8 @@ static void test_updates_that_are_odd_print_nothing(void **state)
 		"\"sessionUpdate\":\"agent_message_chunk\",\"content\":[]",
 		"\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"image\"}",
 		"\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\"}",
-		"\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\","
-		"\"text\":null}",
+		WORDS(""), WORDS("\",\"annotations\":\""),
+		"\"sessionUpdate\":\"agent_message_chunk\",\"content\":null",
 		"\"sessionUpdate\":\"tool_call\"",
 		"\"sessionUpdate\":\"tool_call_update\",\"status\":\"failed\""};
 	struct fixture fixture;
