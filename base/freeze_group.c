@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,10 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/fd.h"
+#include "base/limit_group.h"
 #include "base/lock_file.h"
 #include "base/text.h"
 
@@ -29,64 +29,6 @@ enum {
 	FOLDERS_MAX = 20000, // that such a look sees
 	END_PAUSE_MS = 5,
 };
-
-/* Where the hierarchy is, alone or beside those of v1 (systemd's file-hierarchy(7)). */
-static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-
-/* The cgroup of a process; false where it has ended, or there is no v2. */
-static bool read_path(pid_t pid, char out[FREEZE_GROUP_PATH_MAX])
-{
-	char name[64];
-	char line[FREEZE_GROUP_PATH_MAX + 8];
-	snprintf(name, sizeof(name), "/proc/%d/cgroup", (int)pid);
-	FILE *file = fopen(name, "re");
-	bool is_found = false;
-	while (file && !is_found && fgets(line, sizeof(line), file)) {
-		char *end = strchr(line, '\n');
-		if (strncmp(line, "0::/", 4) == 0 && end) {
-			*end = '\0';
-			is_found = text_whole(out, FREEZE_GROUP_PATH_MAX, "%s", line + 3);
-		}
-	}
-	if (file) {
-		fclose(file);
-	}
-	return is_found;
-}
-
-/* Where the hierarchy was mounted from elsewhere, the path names another cgroup, or none. */
-static bool holds_us(int own_fd)
-{
-	int fd = openat(own_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	bool is_found = false;
-	char line[32];
-	while (file && !is_found && fgets(line, sizeof(line), file)) {
-		is_found = strtol(line, NULL, 10) == getpid();
-	}
-	if (file) {
-		fclose(file);
-	} else {
-		fd_close(&fd);
-	}
-	return is_found;
-}
-
-static int open_own(const char *own)
-{
-	char path[FREEZE_GROUP_PATH_MAX + 32];
-	for (size_t i = 0; i < ARRAY_LENGTH(mounts); i++) {
-		struct statfs about;
-		text_whole(path, sizeof(path), "%s%s", mounts[i], own);
-		int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == CGROUP2_SUPER_MAGIC &&
-			holds_us(fd)) {
-			return fd;
-		}
-		fd_close(&fd);
-	}
-	return -1;
-}
 
 static void name_group(char *out, size_t size, pid_t guard)
 {
@@ -128,9 +70,10 @@ bool freeze_group_open(struct freeze_group *group, struct error *err)
 	if (group->is_open) {
 		return true;
 	}
-	if (!read_path(getpid(), group->own) || (group->own_fd = open_own(group->own)) < 0) {
+	if (!cgroup_path_of(getpid(), group->own) ||
+		(group->own_fd = cgroup_open_own(group->own)) < 0) {
 		return error_set(err, ERROR_UNAVAILABLE,
-			"looking for the own cgroup: there is no cgroup v2 below %s", mounts[0]);
+			"looking for the own cgroup: there is no cgroup v2 below /sys/fs/cgroup");
 	}
 	if (!make_group(group, err)) {
 		fd_close(&group->own_fd);
@@ -140,15 +83,27 @@ bool freeze_group_open(struct freeze_group *group, struct error *err)
 	return true;
 }
 
-static bool write_file(int group_fd, const char *name, const char *text)
+bool freeze_group_open_in(struct freeze_group *group, int limit_fd, struct error *err)
 {
-	ATTR_CLEANUP(fd_cleanup) int fd = openat(group_fd, name, O_WRONLY | O_CLOEXEC);
-	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	/* An opening of our own: the lock of the other one ends with those who hold that. */
+	group->own_fd = openat(limit_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (group->own_fd < 0 || !cgroup_path(group->own_fd, group->own)) {
+		int errnum = errno;
+		fd_close(&group->own_fd);
+		return error_set_errno(err, errnum, "looking at the cgroup of the limits");
+	}
+	if (!make_group(group, err)) {
+		fd_close(&group->own_fd);
+		return false;
+	}
+	(void)!cgroup_write(group->fd, "memory.oom.group", "1"); // where memory is counted
+	group->is_open = group->is_limited = true;
+	return true;
 }
 
 bool freeze_group_set(struct freeze_group *group, bool is_frozen, struct error *err)
 {
-	if (write_file(group->fd, "cgroup.freeze", is_frozen ? "1" : "0")) {
+	if (cgroup_write(group->fd, "cgroup.freeze", is_frozen ? "1" : "0")) {
 		group->is_frozen = is_frozen;
 		return true;
 	}
@@ -200,10 +155,10 @@ static pid_t other_thread(pid_t pid)
 /* False with no error: nothing was to be done. */
 static bool take(struct freeze_group *group, const struct tree_process *process, struct error *err)
 {
-	char path[FREEZE_GROUP_PATH_MAX];
+	char path[CGROUP_PATH_MAX];
 	char text[16];
 	pid_t pid = process->pid;
-	if (!read_path(process->state == 'Z' ? other_thread(pid) : pid, path) ||
+	if (!cgroup_path_of(process->state == 'Z' ? other_thread(pid) : pid, path) ||
 		is_inside(group, path)) {
 		return false;
 	}
@@ -212,7 +167,7 @@ static bool take(struct freeze_group *group, const struct tree_process *process,
 			(int)pid, path);
 	}
 	snprintf(text, sizeof(text), "%d", (int)pid);
-	if (!write_file(group->fd, "cgroup.procs", text) && errno != ESRCH) {
+	if (!cgroup_write(group->fd, "cgroup.procs", text) && errno != ESRCH) {
 		int errnum = errno;
 		return error_set_errno(
 			err, errnum, "moving process %d to another cgroup", (int)pid);
@@ -246,9 +201,10 @@ bool freeze_group_is_frozen(const struct freeze_group *group)
 	return count > 0 && strstr(text, "\nfrozen 1\n") != NULL;
 }
 
-pid_t freeze_group_fork(const struct freeze_group *group)
+pid_t freeze_group_fork(const struct freeze_group *group, bool *out_is_inside)
 {
 	struct clone_args args = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD};
+	*out_is_inside = group->is_open;
 	if (group->is_open) {
 		args.cgroup = (unsigned)group->fd;
 		pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
@@ -256,49 +212,29 @@ pid_t freeze_group_fork(const struct freeze_group *group)
 			return pid;
 		}
 	}
+	*out_is_inside = false;
 	return fork();
 }
 
 /* ---- the end ---- */
 
-static void kill_inside(int fd)
-{
-	if (write_file(fd, "cgroup.kill", "1")) {
-		return;
-	}
-	int procs_fd = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC); // before Linux 5.14
-	FILE *file = procs_fd < 0 ? NULL : fdopen(procs_fd, "r");
-	char line[32];
-	while (file && fgets(line, sizeof(line), file)) {
-		long pid = strtol(line, NULL, 10);
-		if (pid > 1) { // 0: one of another pid namespace
-			kill((pid_t)pid, SIGKILL);
-		}
-	}
-	if (file) {
-		fclose(file);
-	} else {
-		fd_close(&procs_fd);
-	}
-}
-
 void freeze_group_kill(const struct freeze_group *group)
 {
 	if (group->is_open) {
-		kill_inside(group->fd);
+		cgroup_kill(group->fd);
 	}
 }
 
 void freeze_group_kill_of(pid_t guard)
 {
-	char own[FREEZE_GROUP_PATH_MAX];
+	char own[CGROUP_PATH_MAX];
 	char name[40];
-	int own_fd = read_path(getpid(), own) ? open_own(own) : -1;
+	int own_fd = cgroup_path_of(getpid(), own) ? cgroup_open_own(own) : -1;
 	name_group(name, sizeof(name), guard);
 	int fd = own_fd < 0 ? -1
 	                    : openat(own_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0) {
-		kill_inside(fd);
+		cgroup_kill(fd);
 	}
 	fd_close(&fd);
 	fd_close(&own_fd);
@@ -312,7 +248,7 @@ static void dissolve(int own_fd, const char *name)
 	}
 	int fd = openat(own_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
-		(void)!write_file(fd, "cgroup.freeze", "0");
+		(void)!cgroup_write(fd, "cgroup.freeze", "0");
 	}
 	fd_close(&fd);
 }
@@ -322,6 +258,9 @@ void freeze_group_close(struct freeze_group *group)
 	if (group->is_open) {
 		fd_close(&group->fd);
 		dissolve(group->own_fd, group->name);
+		if (group->is_limited) {
+			limit_group_leave(group->own_fd);
+		}
 		fd_close(&group->own_fd);
 		group->is_open = false;
 	}
@@ -329,9 +268,9 @@ void freeze_group_close(struct freeze_group *group)
 
 void freeze_group_remove_of(pid_t guard)
 {
-	char own[FREEZE_GROUP_PATH_MAX];
+	char own[CGROUP_PATH_MAX];
 	char name[40];
-	int own_fd = read_path(getpid(), own) ? open_own(own) : -1;
+	int own_fd = cgroup_path_of(getpid(), own) ? cgroup_open_own(own) : -1;
 	if (own_fd >= 0) {
 		name_group(name, sizeof(name), guard);
 		dissolve(own_fd, name);
@@ -362,15 +301,15 @@ static bool end_left(int folder_fd, const char *name)
 		return false;
 	}
 	bool had_members = has_members(fd);
-	(void)!write_file(fd, "cgroup.freeze", "1"); // nobody forks away
+	(void)!cgroup_write(fd, "cgroup.freeze", "1"); // nobody forks away
 	for (int ms = 0; ms < FREEZE_GROUP_END_MS; ms += END_PAUSE_MS) {
-		kill_inside(fd);
+		cgroup_kill(fd);
 		if (unlinkat(folder_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
 			return had_members;
 		}
 		poll(NULL, 0, END_PAUSE_MS);
 	}
-	(void)!write_file(fd, "cgroup.freeze", "0"); // who cannot be killed goes on
+	(void)!cgroup_write(fd, "cgroup.freeze", "0"); // who cannot be killed goes on
 	return false;
 }
 
@@ -403,6 +342,9 @@ static void visit_below(struct visit *visit, int fd, int depth) // which it clos
 					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
 				depth + 1);
 		}
+		if (limit_group_is_name(entry->d_name)) {
+			limit_group_end_left(dirfd(folder), entry->d_name);
+		}
 	}
 	if (folder) {
 		closedir(folder);
@@ -412,14 +354,9 @@ static void visit_below(struct visit *visit, int fd, int depth) // which it clos
 size_t freeze_group_end_left(void)
 {
 	struct visit visit = {0};
-	for (size_t i = 0; i < ARRAY_LENGTH(mounts); i++) {
-		struct statfs about;
-		int fd = open(mounts[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == CGROUP2_SUPER_MAGIC) {
-			visit_below(&visit, fd, 0);
-		} else {
-			fd_close(&fd);
-		}
+	const char *mount = cgroup_mount();
+	if (*mount) {
+		visit_below(&visit, open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
 	}
 	return visit.ended;
 }

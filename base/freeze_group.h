@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/attr.h"
+#include "base/cgroup.h"
 #include "base/error.h"
 #include "base/tree.h"
 
@@ -16,17 +17,17 @@
  * Zero-initialise.
  */
 enum {
-	FREEZE_GROUP_PATH_MAX = 1024,
 	FREEZE_GROUP_END_MS = 1000, // for who was left in one to end
 };
 
 struct freeze_group {
 	bool is_open;
-	bool is_frozen;                  // was told to be
-	int own_fd;                      // the cgroup in which we are
-	int fd;                          // the one below it, locked (flock)
-	char name[40];                   // of that one
-	char own[FREEZE_GROUP_PATH_MAX]; // as /proc/self/cgroup has it
+	bool is_limited;           // lies in a limit group (base/limit_group.h)
+	bool is_frozen;            // was told to be
+	int own_fd;                // the cgroup in which we are
+	int fd;                    // the one below it, locked (flock)
+	char name[40];             // of that one
+	char own[CGROUP_PATH_MAX]; // as /proc/self/cgroup has it
 };
 
 /*
@@ -34,6 +35,10 @@ struct freeze_group {
  * where it is there.
  */
 bool freeze_group_open(struct freeze_group *group, struct error *err) ATTR_NODISCARD;
+
+/* The same in the limit group of that descriptor: what is there can be ended as a whole. */
+bool freeze_group_open_in(
+	struct freeze_group *group, int limit_fd, struct error *err) ATTR_NODISCARD;
 
 /* Who is in it stands still, with whoever comes, or goes on. */
 bool freeze_group_set(struct freeze_group *group, bool is_frozen, struct error *err) ATTR_NODISCARD;
@@ -59,9 +64,9 @@ void freeze_group_kill_of(pid_t guard);
 
 /*
  * fork(2), the child being in the cgroup from the start. Where there is none, or the kernel has no
- * such call, it is where we are. For a process with one thread.
+ * such call, it is where we are, as *out_is_inside says. For a process with one thread.
  */
-pid_t freeze_group_fork(const struct freeze_group *group);
+pid_t freeze_group_fork(const struct freeze_group *group, bool *out_is_inside);
 
 /* Lets go on who is left in it, and removes it once nobody is. Nothing where it is not open. */
 void freeze_group_close(struct freeze_group *group);

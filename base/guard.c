@@ -16,6 +16,7 @@
 #include "base/freezer.h"
 #include "base/killer.h"
 #include "base/launch.h"
+#include "base/limit_group.h"
 
 /*
  * With the broker gone: what cannot be killed (another user's, say) is left to
@@ -36,12 +37,13 @@ struct guard {
 	pid_t pid;           // the process
 	bool is_limited;
 	struct process_limits limits;
-	bool was_killed;    // by us
-	struct rusage used; // once it was reaped
-	bool is_reaped;     // its pid may be another's by now
-	int wait_status;    // once it was reaped
-	bool has_started;   // GUARD_STARTED was sent
-	bool has_exited;    // GUARD_EXITED was sent
+	bool was_killed;        // by us
+	uint64_t refused_forks; // in the limit group before
+	struct rusage used;     // once it was reaped
+	bool is_reaped;         // its pid may be another's by now
+	int wait_status;        // once it was reaped
+	bool has_started;       // GUARD_STARTED was sent
+	bool has_exited;        // GUARD_EXITED was sent
 	struct killer killer;
 	struct freezer freezer;
 	bool has_more;        // to reap, than was reaped at a time
@@ -72,9 +74,10 @@ void guard_send_failure(int control_fd, const struct error *err)
 	send_error(control_fd, GUARD_FAILED, err);
 }
 
-static void guard_fail(const struct guard *guard, const struct error *err) ATTR_NORETURN;
-static void guard_fail(const struct guard *guard, const struct error *err)
+static void guard_fail(struct guard *guard, const struct error *err) ATTR_NORETURN;
+static void guard_fail(struct guard *guard, const struct error *err)
 {
+	freezer_close(&guard->freezer); // nobody is in its cgroup
 	guard_send_failure(guard->control_fd, err);
 	_exit(0);
 }
@@ -128,8 +131,11 @@ static void start_process(struct guard *guard)
 		guard_fail(guard, &err);
 	}
 	pid_t guard_pid = getpid();
-	guard->pid = freeze_group_fork(&guard->freezer.group);
+	bool is_inside;
+	const struct freeze_group *group = &guard->freezer.group;
+	guard->pid = freeze_group_fork(group, &is_inside);
 	if (guard->pid == 0) {
+		guard->launch.group_fd = group->is_limited && !is_inside ? group->fd : -1;
 		run_child(guard, status_fds[1], guard_pid);
 	}
 	if (guard->pid < 0) {
@@ -261,6 +267,39 @@ static uint64_t ms_of(const struct timeval *time)
 	return (uint64_t)time->tv_sec * 1000 + (uint64_t)time->tv_usec / 1000;
 }
 
+/* Our group was ended by the kernel, and those who share the limit had reached it. */
+static bool is_out_of_memory(const struct freeze_group *group)
+{
+	return cgroup_read_key(group->fd, "memory.events", "oom_kill") > 0 &&
+	       cgroup_read_key(group->own_fd, "memory.events", "oom") > 0;
+}
+
+/* Before Linux 6.11 they are counted where the fork was, since then where the limit is. */
+static uint64_t count_refused_forks(const struct freeze_group *group)
+{
+	return cgroup_read_key(group->fd, "pids.events", "max") +
+	       cgroup_read_key(group->own_fd, "pids.events", "max");
+}
+
+/* Of all that is in the cgroup, and was. */
+static void add_group_usage(const struct guard *guard, struct guard_report *report)
+{
+	const struct freeze_group *group = &guard->freezer.group;
+	struct process_usage *usage = &report->usage;
+	struct group_usage all;
+	limit_group_usage(group->fd, &all);
+	usage->cpu_ms = all.cpu_ms > usage->cpu_ms ? all.cpu_ms : usage->cpu_ms;
+	usage->peak_bytes = all.has_memory ? all.peak_bytes : usage->peak_bytes;
+	bool is_killed = WIFSIGNALED(guard->wait_status) && !guard->was_killed &&
+	                 WTERMSIG(guard->wait_status) == SIGKILL;
+	if (is_killed && is_out_of_memory(group)) {
+		report->limit = LIMIT_MEMORY;
+	} else if (report->limit == LIMIT_NONE &&
+		   count_refused_forks(group) > guard->refused_forks) {
+		report->limit = LIMIT_PROCESSES;
+	}
+}
+
 static void add_usage(const struct guard *guard, struct guard_report *report)
 {
 	report->usage = (struct process_usage){
@@ -270,6 +309,9 @@ static void add_usage(const struct guard *guard, struct guard_report *report)
 	};
 	report->limit = limits_reached(
 		&guard->limits, guard->wait_status, report->usage.cpu_ms, guard->was_killed);
+	if (guard->freezer.group.is_limited) {
+		add_group_usage(guard, report);
+	}
 }
 
 static void report_exit(struct guard *guard)
@@ -422,7 +464,15 @@ void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX]
 	for (int i = 0; i < 3; i++) {
 		guard.launch.fds[i] = fds[GUARD_FDS_MIN + i];
 	}
-	if (request->is_grouped) {
+	int limit_fd = fds[GUARD_FD_GROUP];
+	if (limit_fd >= 0) {
+		if (!freeze_group_open_in(&guard.freezer.group, limit_fd, &err)) {
+			error_prefix(&err, "starting \"%s\"", guard.launch.argv[0]);
+			guard_fail(&guard, &err);
+		}
+		fd_close(&limit_fd);
+		guard.refused_forks = count_refused_forks(&guard.freezer.group);
+	} else if (request->is_grouped) {
 		(void)!freeze_group_open(
 			&guard.freezer.group, &err); // else the tree is all we know
 	}

@@ -26,13 +26,15 @@ struct guard_request {
 	bool is_grouped; // has a cgroup of its own, where one can be had
 	bool is_limited;
 	struct process_limits limits; // where it is
-	bool has_fds[3]; // which of stdin, stdout, stderr follow the first two descriptors
+	/* Which of stdin, stdout, stderr and the limit group follow the first two descriptors. */
+	bool has_fds[4];
 };
 enum {
 	GUARD_FD_CONTROL, // the guard's end of its socket to the broker
 	GUARD_FD_LAUNCH,  // the memory file of launch_pack
 	GUARD_FDS_MIN,
-	GUARD_FDS_MAX = GUARD_FDS_MIN + 3,
+	GUARD_FD_GROUP = GUARD_FDS_MIN + 3,
+	GUARD_FDS_MAX,
 };
 
 /* Spawner to broker: the guard of this request was killed, and nothing of its tree is left. */
@@ -77,7 +79,7 @@ void guard_send_failure(int control_fd, const struct error *err);
 /*
  * The life of a guard, in a child freshly forked by the spawner, all signals
  * blocked. Takes the request's descriptors over, `fds` being control, launch,
- * stdin, stdout, stderr (-1: none). Never returns.
+ * stdin, stdout, stderr, limit group (-1: none). Never returns.
  */
 void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX],
 	pid_t spawner_pid) ATTR_NORETURN;

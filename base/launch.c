@@ -16,6 +16,7 @@
 
 #include "base/beneath.h"
 #include "base/buf.h"
+#include "base/cgroup.h"
 #include "base/fd.h"
 #include "base/libc.h"
 #include "base/text.h"
@@ -292,6 +293,10 @@ static bool enter_folder(const struct launch *launch)
 
 void launch_run(const struct launch *launch, int status_fd)
 {
+	if (launch->group_fd >= 0 && !cgroup_write(launch->group_fd, "cgroup.procs", "0")) {
+		int errnum = errno;
+		fail(status_fd, LAUNCH_LIMIT, errnum, "");
+	}
 	int status = fcntl(status_fd, F_DUPFD_CLOEXEC, 3);
 	if (status < 0 || (!launch->foreground && setsid() < 0) || !place_descriptors(launch)) {
 		int errnum = errno;

@@ -23,6 +23,7 @@ struct launch {
 	char **env;      // owned array, NULL-terminated
 	int fds[3];      // borrowed; -1 is /dev/null
 	struct process_limits limits;
+	int group_fd;    // the cgroup to enter first; -1: none
 	bool foreground; // stays in the parent's session and process group
 };
 

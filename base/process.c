@@ -196,7 +196,9 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 	request.has_fds[0] = spec->in >= 0;
 	request.has_fds[1] = spec->out >= 0;
 	request.has_fds[2] = spec->err >= 0;
-	const int fds[GUARD_FDS_MAX] = {guard_control, launch_fd, spec->in, spec->out, spec->err};
+	request.has_fds[3] = spec->has_limit_group;
+	const int fds[GUARD_FDS_MAX] = {guard_control, launch_fd, spec->in, spec->out, spec->err,
+		spec->has_limit_group ? spec->limit_group : -1};
 	return spawner_send(process->spawner, &request, fds, err);
 }
 

@@ -86,6 +86,10 @@ struct process_spec {
 	bool foreground;         // stays in the broker's session and group (a user's terminal)
 	bool is_grouped; // runs programs of others: a cgroup of its own, where one can be had
 	const struct process_limits *limits; // borrowed until it returns; NULL: none
+	/* The cgroup in which it and all that it starts is (limit_group.fd); with limits alone. It
+	 * is there from its first instruction, or does not start. */
+	bool has_limit_group;
+	int limit_group; // borrowed
 };
 
 /* How a process ended: by exit(code) when signal is 0, by that signal otherwise. */

@@ -103,7 +103,7 @@ static bool sort_fds(const struct guard_request *request, const int *received, i
 	int out_fds[GUARD_FDS_MAX])
 {
 	int used = GUARD_FDS_MIN;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < GUARD_FDS_MAX - GUARD_FDS_MIN; i++) {
 		bool is_here = request->has_fds[i] && used < count;
 		out_fds[GUARD_FDS_MIN + i] = is_here ? received[used] : -1;
 		used += request->has_fds[i] ? 1 : 0;

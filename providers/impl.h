@@ -78,6 +78,7 @@ struct sandbox_impl {
 	void (*suspend)(struct sandbox *sandbox, sandbox_done *done, void *data);
 	void (*resume)(struct sandbox *sandbox, sandbox_done *done, void *data);
 	const char *(*by_signals)(const struct sandbox *sandbox); // optional; NULL: never
+	bool (*usage)(const struct sandbox *sandbox, struct group_usage *out); // optional
 };
 
 struct sandbox {

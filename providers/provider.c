@@ -393,6 +393,11 @@ const char *sandbox_limit(const struct sandbox *sandbox, enum limit_kind kind)
 	return sandbox->limits ? sandbox->limits[kind] : NULL;
 }
 
+bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out)
+{
+	return sandbox->impl->usage && sandbox->impl->usage(sandbox, out);
+}
+
 static int take_fd(struct exec *exec, int which)
 {
 	int fd = exec->fds[which];

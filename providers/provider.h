@@ -12,6 +12,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/limit_group.h"
 #include "base/pool.h"
 #include "base/process.h"
 #include "base/settings.h"
@@ -257,6 +258,9 @@ const char *const *sandbox_warnings(const struct sandbox *sandbox);
  * not. Borrowed; valid once ready.
  */
 const char *sandbox_limit(const struct sandbox *sandbox, enum limit_kind kind);
+
+/* What all that was started with exec_spec.is_limited uses; false where nobody counts that. */
+bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out);
 
 /* Something that happened on the way here, for the user; owned by the caller. NULL: no news. */
 char *sandbox_take_remark(struct sandbox *sandbox);

@@ -157,14 +157,18 @@ static void fail_as_exited(struct agent *agent)
 			agent->output_ended ? "output" : "input");
 	}
 	const char *stage = agent->step ? agent->step : "relay";
-	const char *limit =
-		agent->has_exited ? sandbox_limit(agent->sandbox, agent->status.limit) : NULL;
+	enum limit_kind kind = agent->status.limit;
+	const char *limit = agent->has_exited ? sandbox_limit(agent->sandbox, kind) : NULL;
+	bool was_ended = limit && kind != LIMIT_PROCESSES; // who may not fork goes on at first
 	agent_fail(agent,
-		failure_set(&err, limit ? "RESOURCE_LIMIT_EXCEEDED" : "AGENT_EXITED", stage,
+		failure_set(&err, was_ended ? "RESOURCE_LIMIT_EXCEEDED" : "AGENT_EXITED", stage,
 			"%s (%s) %s%s%s%s%s%s", agent->subject,
 			agent->config.profile->agent_argv[0], how,
 			agent->step ? " before it answered " : "", agent->step ? agent->step : "",
-			limit ? ", because it reached " : "", limit ? limit : "", noise));
+			was_ended ? ", because it reached "
+			: limit   ? "; it had reached "
+				  : "",
+			limit ? limit : "", noise));
 }
 
 void agent_note_noise(struct agent *agent, struct span line)

@@ -128,6 +128,41 @@ static void write_memory(struct json_writer *writer)
 	write_numbers(writer, "memory", numbers, ARRAY_LENGTH(numbers));
 }
 
+/* What an agent's sandbox uses, where its profile has limits and they have a cgroup. */
+static void write_used(struct json_writer *writer, const struct peer *peer)
+{
+	struct group_usage used;
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	json_write_key(writer, "used");
+	if (!sandbox || !sandbox_usage(sandbox, &used)) {
+		json_write_null(writer);
+		return;
+	}
+	json_write_object(writer);
+	json_write_member_int(writer, "cpuMs", used.cpu_ms);
+	if (used.has_memory) {
+		json_write_member_int(writer, "memoryBytes", used.memory_bytes);
+		json_write_member_int(writer, "peakMemoryBytes", used.peak_bytes);
+	}
+	if (used.has_processes) {
+		json_write_member_int(writer, "processes", used.processes);
+	}
+	json_write_object_end(writer);
+}
+
+static void write_agents(struct json_writer *writer, struct relay *relay)
+{
+	json_write_key(writer, "agents");
+	json_write_array(writer);
+	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
+		json_write_object(writer);
+		json_write_member_int(writer, "pid", agent_process(peer->agent));
+		write_used(writer, peer);
+		json_write_object_end(writer);
+	}
+	json_write_array_end(writer);
+}
+
 void usage_report_call(struct relay *relay, const struct call *call)
 {
 	struct buf out;
@@ -148,6 +183,7 @@ void usage_report_call(struct relay *relay, const struct call *call)
 	write_bytes(&writer, relay);
 	write_syncs(&writer, &relay->usage.syncs);
 	write_memory(&writer);
+	write_agents(&writer, relay);
 	json_write_key(&writer, "sessions");
 	json_write_array(&writer);
 	if (session) {

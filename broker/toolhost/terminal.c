@@ -53,11 +53,14 @@ struct terminal {
 /* For those who look at nothing but the output: the model, and most people. */
 static void say_limit(struct terminal *terminal)
 {
-	const char *limit = sandbox_limit(terminal->sandbox, terminal->end.status.limit);
+	enum limit_kind kind = terminal->end.status.limit;
+	const char *limit = sandbox_limit(terminal->sandbox, kind);
 	char line[200];
 	if (limit) {
-		text_format(line, sizeof(line),
-			"\n[acp-broker: the command was ended: it reached %s]\n", limit);
+		text_format(line, sizeof(line), "\n[acp-broker: %s: it reached %s]\n",
+			kind == LIMIT_PROCESSES ? "a process could not be started"
+						: "the command was ended",
+			limit);
 		output_tail_add(&terminal->tail, span_of(line));
 	}
 }

@@ -391,6 +391,7 @@ static const struct sandbox_impl copy_impl = {
 	.suspend = host_suspend,
 	.resume = host_resume,
 	.by_signals = host_by_signals,
+	.usage = host_usage,
 };
 
 static void on_prepared(void *data, const struct error *err)

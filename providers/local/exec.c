@@ -120,7 +120,7 @@ static void close_all(int fds[3])
 }
 
 static bool start(struct local_exec *self, struct spawner *spawner, const struct exec_spec *spec,
-	const struct process_limits *limits, struct error *err)
+	const struct local_limits *limits, struct error *err)
 {
 	int theirs[3] = {-1, -1, -1};
 	if (!spec->foreground && !connect_all(spec, self->exec.fds, theirs, err)) {
@@ -138,7 +138,9 @@ static bool start(struct local_exec *self, struct spawner *spawner, const struct
 		.err = spec->foreground ? STDERR_FILENO : theirs[2],
 		.foreground = spec->foreground,
 		.is_grouped = spec->suspends,
-		.limits = limits,
+		.limits = limits ? &limits->each : NULL,
+		.has_limit_group = limits && limits->group.is_open,
+		.limit_group = limits ? limits->group.fd : -1,
 	};
 	self->process = process_start(spawner, &process, &process_listener, self, err);
 	close_all(theirs);
@@ -179,7 +181,7 @@ static const struct exec_impl local_exec_impl = {
 };
 
 struct exec *local_exec_start(struct spawner *spawner, struct list *execs,
-	const struct exec_spec *spec, const struct process_limits *limits,
+	const struct exec_spec *spec, const struct local_limits *limits,
 	const struct exec_listener *listener, void *data, struct error *err)
 {
 	struct local_exec *self = mem_alloc_zero(sizeof(*self));

@@ -3,6 +3,7 @@
 #define PROVIDERS_LOCAL_EXEC_H
 
 #include "base/list.h"
+#include "providers/local/limits.h"
 #include "providers/suspension.h"
 
 /*
@@ -11,7 +12,7 @@
  * closed before they are destroyed. `limits` may be NULL.
  */
 struct exec *local_exec_start(struct spawner *spawner, struct list *execs,
-	const struct exec_spec *spec, const struct process_limits *limits,
+	const struct exec_spec *spec, const struct local_limits *limits,
 	const struct exec_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
 /* It is frozen with the sandbox from now on. */

@@ -47,9 +47,9 @@ void host_sandbox_finish(struct host_sandbox *host)
 {
 	local_files_finish(&host->files);
 	words_free(host->environment);
-	local_limits_finish(&host->limits);
 	suspension_finish(&host->suspension);
 	local_execs_abandon(&host->execs);
+	local_limits_finish(&host->limits); // what was started leaves it by and by
 	LIST_FOR_EACH(add, &host->root_adds, struct root_add, link) {
 		root_add_free(add);
 	}
@@ -140,14 +140,23 @@ struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err)
 {
 	struct host_sandbox *host = from_sandbox(sandbox);
-	const struct process_limits *limits =
-		spec->is_limited && host->limits.is_any ? &host->limits.each : NULL;
+	const struct local_limits *limits =
+		spec->is_limited && host->limits.is_any ? &host->limits : NULL;
 	struct exec *exec = local_exec_start(
 		host->context->spawner, &host->execs, spec, limits, listener, data, err);
 	if (exec && spec->suspends) {
 		local_exec_join(exec, &host->suspension);
 	}
 	return exec;
+}
+
+bool host_usage(const struct sandbox *sandbox, struct group_usage *out)
+{
+	const struct host_sandbox *host = CONTAINER_OF(sandbox, struct host_sandbox, sandbox);
+	if (host->limits.group.is_open) {
+		limit_group_usage(host->limits.group.fd, out);
+	}
+	return host->limits.group.is_open;
 }
 
 void host_suspend(struct sandbox *sandbox, sandbox_done *done, void *data)

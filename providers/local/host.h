@@ -43,6 +43,7 @@ void host_add_mapped_root(
 
 struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err);
+bool host_usage(const struct sandbox *sandbox, struct group_usage *out);
 void host_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);
 void host_resume(struct sandbox *sandbox, sandbox_done *done, void *data);
 const char *host_by_signals(const struct sandbox *sandbox);

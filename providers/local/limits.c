@@ -36,37 +36,96 @@ static void read_said(struct local_limits *limits, const struct settings *settin
 	}
 }
 
-/* Without a cgroup; false with the reason where that says nothing. */
-static bool limit_user(struct local_limits *limits, uint64_t processes, const char **out_why)
+/* What is not enforced, a sentence each; or, with `required`, the first of them as the error. */
+struct unenforced {
+	struct sandbox *sandbox;
+	bool is_required;
+	struct error *err;
+	bool has_failed;
+};
+
+static void add_unenforced(
+	struct unenforced *list, const char *key, const char *why, const char *remedy)
+{
+	char sentence[512];
+	text_format(sentence, sizeof(sentence), "%s is not enforced: %s; %s", key, why, remedy);
+	if (!list->is_required) {
+		sandbox_warn(list->sandbox, sentence);
+	} else if (!list->has_failed) {
+		list->has_failed = true;
+		error_set_reason(list->err, ERROR_CONFIG, local_limit_reason.name, "%s", sentence);
+	}
+}
+
+static void add_missing(struct unenforced *list, const char *key, const char *controller,
+	const struct error *no_group)
+{
+	char why[320];
+	if (no_group) {
+		text_format(why, sizeof(why), "%s", no_group->text);
+	} else {
+		text_format(
+			why, sizeof(why), "cgroup v2 has no controller \"%s\" here", controller);
+	}
+	add_unenforced(list, key, why,
+		"where systemd runs, start the broker by systemd-run --user --scope");
+}
+
+/* Without a cgroup: the kernel counts all of the user, so what there is now is added. */
+static void limit_user(struct local_limits *limits, uint64_t processes, struct unenforced *list)
 {
 	if (geteuid() == 0) {
-		*out_why = "processes is not enforced: the system counts no processes of root; "
-			   "start the broker as an ordinary user";
-		return false;
+		add_unenforced(list, "processes",
+			"there is no cgroup for it, and the system counts no processes of root",
+			"start the broker as an ordinary user");
+		return;
 	}
 	limits->each.user_processes = limits_count_tasks(getuid()) + processes;
-	return true;
+}
+
+/* A limit of one process alone would end what reserves much and uses little: V8, Java. */
+static void limit_all(
+	struct local_limits *limits, const struct group_limits *wanted, struct unenforced *list)
+{
+	struct error err;
+	bool has_group = limit_group_open(&limits->group, wanted, &err);
+	const struct error *no_group = has_group ? NULL : &err;
+	if (wanted->memory_bytes > 0 && !limits->group.limits_memory) {
+		add_missing(list, "memory", "memory", no_group);
+	}
+	if (wanted->cpus > 0 && !limits->group.limits_cpus) {
+		add_missing(list, "cpu", "cpu", no_group);
+	}
+	if (wanted->processes > 0 && !limits->group.limits_processes) {
+		limit_user(limits, wanted->processes, list);
+	}
 }
 
 bool local_limits_read(struct local_limits *limits, struct sandbox *sandbox,
 	const struct settings *settings, struct error *err)
 {
-	const char *why = NULL;
-	uint64_t processes = number_of(settings, "processes");
+	struct unenforced list = {.sandbox = sandbox,
+		.is_required = settings_bool(settings, &required_key),
+		.err = err};
+	struct group_limits all = {
+		.memory_bytes = number_of(settings, "memory"),
+		.processes = number_of(settings, "processes"),
+		.cpus = number_of(settings, "cpu"),
+	};
 	limits->each = (struct process_limits){
 		.open_files = number_of(settings, "open-files"),
 		.file_bytes = number_of(settings, "file-size"),
 		.cpu_seconds = (number_of(settings, "cpu-time") + 999) / 1000,
 	};
-	limits->is_any = processes > 0 || limits_are_set(&limits->each);
-	if (processes > 0 && !limit_user(limits, processes, &why)) {
-		if (settings_bool(settings, &required_key)) {
-			return error_set_reason(
-				err, ERROR_CONFIG, local_limit_reason.name, "%s", why);
-		}
-		char sentence[256];
-		text_format(sentence, sizeof(sentence), "%s", why);
-		sandbox_warn(sandbox, sentence);
+	limits->is_any = all.memory_bytes > 0 || all.processes > 0 || all.cpus > 0 ||
+	                 limits_are_set(&limits->each);
+	if (!limits->is_any) {
+		return true;
+	}
+	limit_all(limits, &all, &list);
+	if (list.has_failed) {
+		limit_group_close(&limits->group);
+		return false;
 	}
 	read_said(limits, settings);
 	sandbox->limits = (const char *const *)limits->said;
@@ -75,6 +134,7 @@ bool local_limits_read(struct local_limits *limits, struct sandbox *sandbox,
 
 void local_limits_finish(struct local_limits *limits)
 {
+	limit_group_close(&limits->group);
 	for (int kind = 0; kind < LIMIT_KIND_COUNT; kind++) {
 		free(limits->said[kind]);
 	}

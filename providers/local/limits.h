@@ -2,6 +2,7 @@
 #ifndef PROVIDERS_LOCAL_LIMITS_H
 #define PROVIDERS_LOCAL_LIMITS_H
 
+#include "base/limit_group.h"
 #include "base/process_limit.h"
 #include "providers/impl.h"
 
@@ -10,11 +11,21 @@
  * what this machine makes of them.
  */
 #define LOCAL_LIMIT_KEYS                                                                           \
-	{.name = "processes",                                                                      \
-		.type = SETTING_COUNT,                                                             \
-		.min = 1,                                                                          \
-		.max = 4194304,                                                                    \
-		.help = "processes and threads"},                                                  \
+	{.name = "memory",                                                                         \
+		.type = SETTING_BYTES,                                                             \
+		.min = 1 << 20,                                                                    \
+		.max = 1LL << 50,                                                                  \
+		.help = "memory of all together"},                                                 \
+		{.name = "cpu",                                                                    \
+			.type = SETTING_COUNT,                                                     \
+			.min = 1,                                                                  \
+			.max = 4096,                                                               \
+			.help = "processors' worth of time for all together"},                     \
+		{.name = "processes",                                                              \
+			.type = SETTING_COUNT,                                                     \
+			.min = 1,                                                                  \
+			.max = 4194304,                                                            \
+			.help = "processes and threads"},                                          \
 		{.name = "open-files",                                                             \
 			.type = SETTING_COUNT,                                                     \
 			.min = 32,                                                                 \
@@ -31,6 +42,7 @@
 	}
 
 struct local_limits {
+	struct limit_group group;     // of all of them; open where one is to be had
 	bool is_any;                  // one of the keys is set
 	struct process_limits each;   // of each process
 	char *said[LIMIT_KIND_COUNT]; // owned; for sandbox_limit

@@ -71,6 +71,7 @@ static const struct sandbox_impl local_sandbox_impl = {
 	.suspend = host_suspend,
 	.resume = host_resume,
 	.by_signals = host_by_signals,
+	.usage = host_usage,
 };
 
 static bool is_copy(const struct settings *settings)

@@ -12,8 +12,26 @@ from case import Case, main
 class Limits(Case):
     def open(self, **keys):
         client = self.broker(options=self.config(toolhost='broker', **keys))
-        client.initialize()
+        self.greeting = client.initialize()
         return client, client.new_session(self.work)
+
+    def open_enforced(self, key, value, **keys):
+        """Skipped where this machine cannot enforce it: then it says so, and may refuse."""
+        client, session = self.open(**{key: value}, **keys)
+        warnings = self.greeting['_meta']['broker']['warnings']
+        if not warnings:
+            return client, session
+        self.assertNames(warnings[0], key)
+        refusing = self.broker(
+            options=self.config(required='true', **{key: value}, **keys))
+        with self.assertRaises(RpcError) as raised:
+            refusing.initialize()
+        self.assertEqual(raised.exception.data['code'], 'LIMIT_NOT_ENFORCED')
+        self.assertNames(raised.exception.message, key)
+        return self.skipTest(warnings[0])
+
+    def used(self, client):
+        return client.call('_broker/usage', {})['agents'][0]['used']
 
     def terminal(self, client, session, command):
         """Runs it to its end: its exit, and its output."""
@@ -62,10 +80,44 @@ class Limits(Case):
         self.assertNames(raised.exception.message, 'wall = 1s')
         client.prompt(session, 'say again')
 
+    def test_memory_ends_the_agent_or_a_terminal_alone(self):
+        client, session = self.open_enforced('memory', '96m')
+        end, output = self.terminal(
+            client, session, 'x=$(head -c 300000000 /dev/zero | tr "\\0" a); echo done')
+        self.assertEqual(end['signal'], 'SIGKILL')
+        self.assertEqual(end['_meta']['broker']['limit'], 'memory')
+        self.assertNames(output, 'memory = 96m')
+        self.assertGreater(self.used(client)['peakMemoryBytes'], 32 << 20)
+        with self.assertRaises(RpcError) as raised:
+            client.prompt(session, f'allocate {300 << 20}')
+        self.assertEqual(raised.exception.data['code'], 'RESOURCE_LIMIT_EXCEEDED')
+        self.assertNames(raised.exception.message, 'memory = 96m')
+        client.prompt(session, 'say again')
+
+    def test_a_refused_fork_is_named(self):
+        client, session = self.open_enforced('processes', '12')
+        end, output = self.terminal(client, session, 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; '
+                                    'do sleep 60 & done; echo not reached')
+        if self.used(client) is None:  # by setrlimit: the shell alone knows
+            self.assertNames(output, 'fork')
+            return
+        self.assertEqual(end['_meta']['broker']['limit'], 'processes')
+        self.assertNames(output, 'processes = 12')
+        self.assertGreaterEqual(self.used(client)['processes'], 2)
+
+    def test_usage_counts_what_runs_and_what_has_ended(self):
+        client, session = self.open(open_files='1000')
+        self.terminal(client, session, 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done')
+        used = self.used(client)
+        if used is None:
+            self.skipTest('there is no cgroup v2 to be had here')
+        self.assertGreater(used['cpuMs'], 10)
+
     def test_without_limits_nothing_is_said_of_them(self):
         client, session = self.open()
         end, _ = self.terminal(client, session, 'true')
         self.assertEqual(end, {'exitCode': 0, 'signal': None})
+        self.assertIsNone(self.used(client))
 
 
 if __name__ == '__main__':

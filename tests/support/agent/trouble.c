@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,6 +114,17 @@ static enum progress run_exit(struct turn *turn, const char *argument, const str
 {
 	agent_flush(turn->agent);
 	_exit((int)strtol(argument, NULL, 10));
+}
+
+static enum progress run_allocate(
+	struct turn *turn, const char *argument, const struct reply *reply)
+{
+	size_t size = strtoul(argument, NULL, 10);
+	char *kept = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (kept != MAP_FAILED) {
+		memset(kept, 1, size);
+	}
+	return COMMAND_DONE;
 }
 
 static enum progress run_burn(struct turn *turn, const char *argument, const struct reply *reply)
@@ -228,6 +240,7 @@ const struct command trouble_commands[] = {
 	{"stderr", run_stderr, "LINES: lines on stderr"},
 	{"log", run_log, "TEXT: one line on stderr"},
 	{"exit", run_exit, "STATUS: end the agent here"},
+	{"allocate", run_allocate, "BYTES: use so much memory, and keep it"},
 	{"burn", run_burn, "use the processor for ever"},
 	{"crash", run_crash, "end by SIGABRT"},
 	{"stop-reading", run_stop_reading, "read nothing until SIGUSR1"},

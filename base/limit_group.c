@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/limit_group.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/lock_file.h"
+#include "base/text.h"
+
+enum {
+	PERIOD_US = 100000, // of cpu.max
+	NAME_SIZE = 64,
+	MAKE_TRIES = 10,
+	LEVELS_MAX = 64,
+};
+
+/* What is to be set, with what the cgroups in between say. UINT64_MAX: nothing. */
+struct wanted {
+	uint64_t memory;
+	uint64_t processes;
+	uint64_t quota_us; // of each period
+};
+
+static uint64_t lower(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
+static void take_over(struct wanted *wanted, int fd)
+{
+	uint64_t number;
+	char text[64] = "";
+	if (cgroup_read(fd, "memory.max", &number)) {
+		wanted->memory = lower(wanted->memory, number);
+	}
+	if (cgroup_read(fd, "pids.max", &number)) {
+		wanted->processes = lower(wanted->processes, number);
+	}
+	ATTR_CLEANUP(fd_cleanup) int file = openat(fd, "cpu.max", O_RDONLY | O_CLOEXEC);
+	if (file >= 0 && read(file, text, sizeof(text) - 1) > 0 && text[0] != 'm') {
+		char *end;
+		uint64_t quota = strtoull(text, &end, 10);
+		uint64_t period = strtoull(end, NULL, 10);
+		if (period > 0) {
+			wanted->quota_us = lower(wanted->quota_us, quota * PERIOD_US / period);
+		}
+	}
+}
+
+/* Refused where it is there already, has no such controller, or is not ours: no error. */
+static void enable(int fd, const struct group_limits *limits)
+{
+	(void)!cgroup_write(fd, "cgroup.subtree_control", "+memory");
+	(void)!cgroup_write(fd, "cgroup.subtree_control", "+pids");
+	if (limits->cpus > 0) {
+		(void)!cgroup_write(fd, "cgroup.subtree_control", "+cpu");
+	}
+}
+
+static bool is_cgroup(int fd)
+{
+	struct statfs about;
+	return fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+/* The root of all, which alone may have processes and limited groups. */
+static bool is_root(int fd)
+{
+	return faccessat(fd, "cgroup.type", F_OK, 0) != 0;
+}
+
+static int open_parent(int fd)
+{
+	int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!is_cgroup(parent)) {
+		fd_close(&parent);
+	}
+	return parent;
+}
+
+/* From the top down: a controller is to be had only where the one above hands it on. */
+static void enable_down_to(int fd, const struct group_limits *limits)
+{
+	int levels[LEVELS_MAX];
+	size_t count = 0;
+	for (int at = open_parent(fd); at >= 0 && count < LEVELS_MAX; at = open_parent(at)) {
+		levels[count++] = at;
+	}
+	while (count > 0) {
+		enable(levels[--count], limits);
+		fd_close(&levels[count]);
+	}
+	enable(fd, limits);
+}
+
+/* Where we may make one, and move processes to from where we are. */
+static bool is_ours(int fd)
+{
+	return faccessat(fd, ".", W_OK, AT_EACCESS) == 0 &&
+	       faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) == 0;
+}
+
+/* The nearest one above us that is. Takes over what lies in between. */
+static int find_place(struct wanted *wanted, struct error *err)
+{
+	char own[CGROUP_PATH_MAX];
+	int fd = cgroup_path_of(getpid(), own) ? cgroup_open_own(own) : -1;
+	if (fd < 0) {
+		error_set(err, ERROR_UNAVAILABLE, "there is no cgroup v2 below /sys/fs/cgroup");
+		return -1;
+	}
+	bool is_fit = is_root(fd) && is_ours(fd);
+	while (fd >= 0 && !is_fit) {
+		int parent = open_parent(fd);
+		take_over(wanted, fd);
+		fd_close(&fd);
+		fd = parent;
+		is_fit = fd >= 0 && is_ours(fd);
+	}
+	if (fd < 0) {
+		error_set(err, ERROR_UNAVAILABLE, "no cgroup above %s is ours to write to", own);
+	}
+	return fd;
+}
+
+static bool set(int fd, const char *file, uint64_t value)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	return value != UINT64_MAX && cgroup_write(fd, file, text);
+}
+
+static void set_limits(
+	struct limit_group *group, const struct group_limits *limits, const struct wanted *wanted)
+{
+	char text[64];
+	group->limits_memory =
+		set(group->fd, "memory.max", wanted->memory) && limits->memory_bytes > 0;
+	if (group->limits_memory) {
+		(void)!cgroup_write(group->fd, "memory.swap.max", "0"); // there may be no swap
+	}
+	group->limits_processes =
+		set(group->fd, "pids.max", wanted->processes) && limits->processes > 0;
+	snprintf(text, sizeof(text), "%llu %d", (unsigned long long)wanted->quota_us, PERIOD_US);
+	group->limits_cpus = wanted->quota_us != UINT64_MAX &&
+	                     cgroup_write(group->fd, "cpu.max", text) && limits->cpus > 0;
+}
+
+/* Locked before anybody who looks for those that were left takes it for one. */
+static bool make(struct limit_group *group, int place, struct error *err)
+{
+	static unsigned last_number; // loop thread
+	char name[NAME_SIZE];
+	int errnum = EBUSY;
+	for (int i = 0; i < MAKE_TRIES; i++) {
+		snprintf(name, sizeof(name), LIMIT_GROUP_PREFIX "%d-%u", (int)getpid(),
+			++last_number);
+		if (mkdirat(place, name, 0755) != 0 && errno != EEXIST) {
+			errnum = errno;
+			break;
+		}
+		group->fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (group->fd >= 0 && lock_file_try(group->fd, LOCK_ALONE) == LOCK_TAKEN &&
+			lock_file_is_current(group->fd, place, name)) {
+			return true;
+		}
+		fd_close(&group->fd);
+	}
+	return error_set_errno(err, errnum, "making the cgroup %s", name);
+}
+
+bool limit_group_open(
+	struct limit_group *group, const struct group_limits *limits, struct error *err)
+{
+	struct wanted wanted = {
+		.memory = limits->memory_bytes > 0 ? limits->memory_bytes : UINT64_MAX,
+		.processes = limits->processes > 0 ? limits->processes : UINT64_MAX,
+		.quota_us = limits->cpus > 0 ? limits->cpus * PERIOD_US : UINT64_MAX,
+	};
+	ATTR_CLEANUP(fd_cleanup) int place = find_place(&wanted, err);
+	if (place < 0) {
+		return false;
+	}
+	enable_down_to(place, limits);
+	if (!make(group, place, err)) {
+		return false;
+	}
+	set_limits(group, limits, &wanted);
+	enable(group->fd, limits);
+	group->is_open = true;
+	return true;
+}
+
+void limit_group_usage(int group_fd, struct group_usage *out)
+{
+	*out = (struct group_usage){
+		.cpu_ms = cgroup_read_key(group_fd, "cpu.stat", "usage_usec") / 1000};
+	out->has_memory = cgroup_read(group_fd, "memory.current", &out->memory_bytes);
+	if (out->has_memory && !cgroup_read(group_fd, "memory.peak", &out->peak_bytes)) {
+		out->peak_bytes = out->memory_bytes; // before Linux 5.19
+	}
+	out->has_processes = cgroup_read(group_fd, "pids.current", &out->processes);
+}
+
+/* ---- the end ---- */
+
+static bool path_of(int group_fd, char out[CGROUP_PATH_MAX + 32])
+{
+	char path[CGROUP_PATH_MAX];
+	return cgroup_path(group_fd, path) &&
+	       text_whole(out, CGROUP_PATH_MAX + 32, "%s%s", cgroup_mount(), path);
+}
+
+/* The groups of guards that were killed: nobody else removes them. */
+static void end_unguarded(int group_fd)
+{
+	int fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	while (folder && (entry = readdir(folder)) != NULL) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.') {
+			continue;
+		}
+		ATTR_CLEANUP(fd_cleanup)
+		int inner = openat(
+			group_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (inner >= 0 && lock_file_try(inner, LOCK_ALONE) == LOCK_TAKEN) {
+			cgroup_kill(inner);
+			unlinkat(group_fd, entry->d_name, AT_REMOVEDIR);
+		}
+	}
+	if (folder) {
+		closedir(folder);
+	} else {
+		fd_close(&fd);
+	}
+}
+
+void limit_group_close(struct limit_group *group)
+{
+	char path[CGROUP_PATH_MAX + 32];
+	if (!group->is_open) {
+		return;
+	}
+	group->is_open = false;
+	end_unguarded(group->fd);
+	bool has_path = path_of(group->fd, path);
+	lock_file_release(group->fd);
+	fd_close(&group->fd);
+	if (has_path) {
+		rmdir(path); // or the last guard does
+	}
+}
+
+void limit_group_leave(int group_fd)
+{
+	char path[CGROUP_PATH_MAX + 32];
+	if (path_of(group_fd, path) && lock_file_try(group_fd, LOCK_SHARED) == LOCK_TAKEN) {
+		rmdir(path);
+	}
+}
+
+bool limit_group_is_name(const char *name)
+{
+	return strncmp(name, LIMIT_GROUP_PREFIX, sizeof(LIMIT_GROUP_PREFIX) - 1) == 0;
+}
+
+void limit_group_end_left(int folder_fd, const char *name)
+{
+	struct stat about;
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &about) == 0 && about.st_uid == geteuid() &&
+		lock_file_try(fd, LOCK_ALONE) == LOCK_TAKEN) {
+		unlinkat(folder_fd, name, AT_REMOVEDIR);
+	}
+}

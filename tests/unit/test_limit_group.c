@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/limit_group.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "base/freeze_group.h"
+#include "base/text.h"
+#include "tests/unit/process_record.h"
+
+/* Real cgroups, as far as this machine has them: what is missing is said, and skipped. */
+
+static const struct process_limits none; // of each process
+
+static void open_group(struct limit_group *group, const struct group_limits *limits)
+{
+	struct error err;
+	*group = (struct limit_group){0};
+	if (!limit_group_open(group, limits, &err)) {
+		fprintf(stderr, "skipped: %s\n", err.text);
+		skip();
+	}
+}
+
+static void needs(struct limit_group *group, bool is_limited, const char *controller)
+{
+	if (!is_limited) {
+		fprintf(stderr, "skipped: cgroup v2 has no controller \"%s\" here\n", controller);
+		limit_group_close(group);
+		skip();
+	}
+}
+
+static int start_in(struct record *record, const struct limit_group *group, const char *script)
+{
+	const char *argv[] = {"sh", "-c", script, NULL};
+	int fds[2];
+	struct error err;
+	assert_true(fd_pipe(fds, &err));
+	struct process_spec spec = {.argv = argv,
+		.env = plain_env,
+		.cwd = "/",
+		.in = -1,
+		.out = fds[1],
+		.err = -1,
+		.limits = &none,
+		.has_limit_group = true,
+		.limit_group = group->fd};
+	record->process = process_start(spawner, &spec, &listener, record, &err);
+	assert_non_null(record->process);
+	fd_close(&fds[1]);
+	return fds[0];
+}
+
+static void path_of(const struct limit_group *group, char path[PATH_MAX])
+{
+	char link[64];
+	text_whole(link, sizeof(link), "/proc/self/fd/%d", group->fd);
+	ssize_t len = readlink(link, path, PATH_MAX - 1);
+	assert_true(len > 0);
+	path[len] = '\0';
+}
+
+static void assert_goes(const char *path)
+{
+	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
+	while (access(path, F_OK) == 0 && clock_now_ms() < deadline_ms) {
+		run_for(5);
+	}
+	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void test_a_process_is_inside_from_the_start_and_leaves_nothing(void **state)
+{
+	struct limit_group group;
+	struct record record = {0};
+	struct group_usage used;
+	char path[PATH_MAX];
+	char text[4096];
+	open_group(&group, &(struct group_limits){0});
+	path_of(&group, path);
+	int out = start_in(&record, &group,
+		"cat /proc/self/cgroup; i=0; "
+		"while [ $i -lt 100000 ]; do i=$((i + 1)); done");
+	run_until(&record, "sxe");
+	read_all(out, text, sizeof(text));
+	assert_non_null(strstr(text, strrchr(path, '/')));
+	assert_true(record.status.usage.cpu_ms > 0);
+	limit_group_usage(group.fd, &used);
+	assert_true(used.cpu_ms > 0);
+	process_destroy(record.process);
+	limit_group_close(&group);
+	assert_goes(path);
+}
+
+static void test_the_last_one_removes_it(void **state)
+{
+	struct limit_group group;
+	struct record record = {0};
+	char path[PATH_MAX];
+	open_group(&group, &(struct group_limits){0});
+	path_of(&group, path);
+	int out = start_in(&record, &group, "sleep 60");
+	run_until(&record, "s");
+	limit_group_close(&group);
+	assert_int_equal(access(path, F_OK), 0); // somebody is there
+	process_destroy(record.process);
+	close(out);
+	assert_goes(path);
+}
+
+static void test_a_command_that_is_not_there_leaves_nothing(void **state)
+{
+	struct limit_group group;
+	struct record record = {0};
+	struct error err;
+	char path[PATH_MAX];
+	const char *argv[] = {"/nowhere/there", NULL};
+	open_group(&group, &(struct group_limits){0});
+	path_of(&group, path);
+	struct process_spec spec = {.argv = argv,
+		.env = plain_env,
+		.cwd = "/",
+		.in = -1,
+		.out = -1,
+		.err = -1,
+		.limits = &none,
+		.has_limit_group = true,
+		.limit_group = group.fd};
+	record.process = process_start(spawner, &spec, &listener, &record, &err);
+	assert_non_null(record.process);
+	run_until(&record, "f");
+	process_destroy(record.process);
+	limit_group_close(&group);
+	assert_goes(path);
+}
+
+static void test_memory_ends_all_of_a_process_and_is_named(void **state)
+{
+	struct limit_group group;
+	struct record record = {0};
+	struct record other = {0};
+	char text[64];
+	open_group(&group, &(struct group_limits){.memory_bytes = 48 << 20});
+	needs(&group, group.limits_memory, "memory");
+	int other_out = start_in(&other, &group, "sleep 60");
+	run_until(&other, "s");
+	/* What is in the background goes along, another process of the group stays. */
+	int out = start_in(&record, &group,
+		"sleep 60 & x=$(head -c 200000000 /dev/zero | tr '\\000' a); echo ${#x}");
+	run_until(&record, "sxe");
+	read_all(out, text, sizeof(text));
+	assert_int_equal(record.status.signal, SIGKILL);
+	assert_int_equal(record.status.limit, LIMIT_MEMORY);
+	assert_true(record.status.usage.peak_bytes > 8 << 20);
+	assert_string_equal(other.events, "s");
+	process_destroy(record.process);
+	process_destroy(other.process);
+	close(other_out);
+	limit_group_close(&group);
+}
+
+static void test_a_refused_fork_is_named(void **state)
+{
+	struct limit_group group;
+	struct record record = {0};
+	char text[64];
+	open_group(&group, &(struct group_limits){.processes = 8});
+	needs(&group, group.limits_processes, "pids");
+	int out = start_in(&record, &group,
+		"for i in 1 2 3 4 5 6 7 8 9 10; do sleep 60 & done; echo not reached");
+	run_until(&record, "sx");
+	assert_int_equal(record.status.limit, LIMIT_PROCESSES);
+	process_kill_tree(record.process);
+	run_until(&record, "sxe");
+	read_all(out, text, sizeof(text));
+	process_destroy(record.process);
+	limit_group_close(&group);
+}
+
+static void test_processors_are_set(void **state)
+{
+	struct limit_group group;
+	char text[64] = "";
+	open_group(&group, &(struct group_limits){.cpus = 2});
+	needs(&group, group.limits_cpus, "cpu");
+	int fd = openat(group.fd, "cpu.max", O_RDONLY | O_CLOEXEC);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	assert_string_equal(text, "200000 100000\n");
+	limit_group_close(&group);
+}
+
+static void test_those_that_were_left_are_removed_and_those_held_stay(void **state)
+{
+	struct limit_group group;
+	char path[PATH_MAX];
+	char left[PATH_MAX];
+	char inner[PATH_MAX];
+	open_group(&group, &(struct group_limits){0});
+	path_of(&group, path);
+	assert_true(text_whole(left, sizeof(left), "%s-left", path));
+	assert_true(text_whole(inner, sizeof(inner), "%s/acp-broker-1", left));
+	assert_int_equal(mkdir(left, 0755), 0);
+	assert_int_equal(mkdir(inner, 0755), 0);
+	(void)freeze_group_end_left();
+	assert_int_not_equal(access(left, F_OK), 0);
+	assert_int_equal(access(path, F_OK), 0);
+	limit_group_close(&group);
+	assert_goes(path);
+}
+
+static int set_up(void **state)
+{
+	return set_up_loop();
+}
+
+static int tear_down(void **state)
+{
+	return tear_down_loop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_process_is_inside_from_the_start_and_leaves_nothing),
+		cmocka_unit_test(test_the_last_one_removes_it),
+		cmocka_unit_test(test_a_command_that_is_not_there_leaves_nothing),
+		cmocka_unit_test(test_memory_ends_all_of_a_process_and_is_named),
+		cmocka_unit_test(test_a_refused_fork_is_named),
+		cmocka_unit_test(test_processors_are_set),
+		cmocka_unit_test(test_those_that_were_left_are_removed_and_those_held_stay),
+	};
+	return run_with_spawner(tests, ARRAY_LENGTH(tests), set_up, tear_down);
+}
