@@ -247,30 +247,41 @@ static bool is_newest(struct store *store, unsigned newest, const git_oid *tree)
 	       id_equal(&checkpoint.tree, tree);
 }
 
-/* `turn` 0: it is no turn's. */
-static bool add(struct store *store, const git_oid *tree, const char *reason, const char *session,
-	unsigned turn, unsigned *out_number, struct error *err)
+/* What is noted with one; the texts are borrowed. */
+struct label {
+	const char *reason, *session;
+	unsigned turn; // 0: it is no turn's
+};
+
+static void write_message(char message[MESSAGE_SIZE], const struct label *label)
+{
+	message[0] = '\0';
+	append_clean(message, CHECKPOINT_REASON_MAX, label->reason);
+	if (label->session && *label->session) {
+		text_append(message, MESSAGE_SIZE, "%s", session_key);
+		append_clean(message, strlen(message) + CHECKPOINT_SESSION_MAX, label->session);
+		if (label->turn > 0) {
+			text_append(message, MESSAGE_SIZE, "%s%u", turn_key, label->turn);
+		}
+	}
+}
+
+static bool add(struct store *store, const git_oid *tree, const struct label *label,
+	unsigned *out_number, struct error *err)
 {
 	git_oid commit;
 	char name[CHECKPOINT_NAME_SIZE];
-	char message[MESSAGE_SIZE] = "";
+	char message[MESSAGE_SIZE];
 	unsigned number;
 	if (!newest_number(store, &number, err)) {
 		return false;
 	}
-	if (turn == 0 && is_newest(store, number, tree)) {
+	if (label->turn == 0 && is_newest(store, number, tree)) {
 		*out_number = number;
 		return true;
 	}
 	number++;
-	append_clean(message, CHECKPOINT_REASON_MAX, reason);
-	if (session && *session) {
-		text_append(message, sizeof(message), "%s", session_key);
-		append_clean(message, strlen(message) + CHECKPOINT_SESSION_MAX, session);
-		if (turn > 0) {
-			text_append(message, sizeof(message), "%s%u", turn_key, turn);
-		}
-	}
+	write_message(message, label);
 	checkpoint_name(name, number);
 	if (!store_keep(store, name, tree, NULL, message, &commit, err)) {
 		return false;
@@ -282,7 +293,7 @@ static bool add(struct store *store, const git_oid *tree, const char *reason, co
 bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason,
 	const char *session, unsigned *out_number, struct error *err)
 {
-	return add(store, tree, reason, session, 0, out_number, err);
+	return add(store, tree, &(struct label){reason, session, 0}, out_number, err);
 }
 
 /* The last turn of the session that there is a checkpoint of; 0: none. */
@@ -322,7 +333,8 @@ bool checkpoint_add_turn(struct store *store, const git_oid *tree,
 		text_format(reason, sizeof(reason), "turn %u%s%s", number, has_words ? ": " : "",
 			has_words ? turn->words : "");
 	}
-	return add(store, tree, reason, session, turn->is_before ? 0 : number, out_number, err);
+	const struct label label = {reason, session, turn->is_before ? 0 : number};
+	return add(store, tree, &label, out_number, err);
 }
 
 struct checkpoint_horizon checkpoint_horizon(
