@@ -134,9 +134,7 @@ char *git_list_inner(const struct git_transport *git)
 	struct buf lines;
 	buf_init(&lines, INNER_MAX * (AGENT_COMMITS_PATH_MAX + 1));
 	for (size_t i = 1; i < git->history_count; i++) {
-		if (git->histories[i]->exists) {
-			(void)!buf_append_format(&lines, NULL, "%s\n", git->histories[i]->path);
-		}
+		(void)!buf_append_format(&lines, NULL, "%s\n", git->histories[i]->path);
 	}
 	char *text = mem_strndup(buf_span(&lines));
 	buf_finish(&lines);

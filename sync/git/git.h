@@ -146,7 +146,10 @@ void git_tell_user(struct git_transport *git, const char *format, ...) ATTR_PRIN
 bool git_open_store(struct git_transport *git, struct error *err) ATTR_NODISCARD;
 /* Work: the user's repositories as they are now. */
 bool git_read_history(struct git_transport *git, struct error *err) ATTR_NODISCARD;
-/* The paths of those below the root whose history travels, a line each; the caller frees it. */
+/*
+ * The paths of those below the root whose history travels, a line each; the caller frees it. One
+ * that cannot be read here any more may have commits of the agent's there.
+ */
 char *git_list_inner(const struct git_transport *git);
 /* Work: the side tree of a snapshot. */
 bool git_strip(struct git_transport *git, const git_oid *whole, git_oid *out_side,

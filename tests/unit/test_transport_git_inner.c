@@ -141,6 +141,19 @@ static void test_one_that_comes_later_or_was_lost_is_made_again(void **state)
 			   "git add -A; test \"$(git diff --cached --name-only)\" = sub/f");
 }
 
+static void test_a_filter_of_one_finds_its_files(void **state)
+{
+	struct stage *stage = *state;
+	stage_send_first(stage,
+		"git init -q; git init -q sub; cd sub; git config filter.x.clean 'tr a b'\n"
+		"git config filter.x.smudge 'tr b a'; echo '*.x filter=x' > .gitattributes\n"
+		"echo a > t.x; git add .; git commit -qm one; test \"$(git show HEAD:t.x)\" = b");
+	stage_there(stage,
+		"cd sub; test \"$(cat t.x)\" = a; test -z \"$(git status --porcelain)\"\n"
+		"rm t.x; git checkout -q t.x; test \"$(cat t.x)\" = a");
+	assert_names(stage->collected.note, "1 files | t.x");
+}
+
 /* git itself moves it, as it does for a checkout with --recurse-submodules. */
 static void test_one_that_git_has_moved_is_still_ours(void **state)
 {
@@ -326,6 +339,7 @@ int main(void)
 		STAGE_TEST(test_git_says_the_same_in_each_on_both_sides),
 		STAGE_TEST(test_the_agents_commits_come_with_the_path),
 		STAGE_TEST(test_one_that_comes_later_or_was_lost_is_made_again),
+		STAGE_TEST(test_a_filter_of_one_finds_its_files),
 		STAGE_TEST(test_one_that_git_has_moved_is_still_ours),
 		STAGE_TEST(test_a_workspace_without_git_may_have_repositories_in_it),
 		STAGE_TEST(test_an_update_is_cut_off_anywhere_and_done_again),

@@ -85,7 +85,7 @@ try_repository() {
 	status=$?
 	set -e
 	[ "$status" = 0 ] || say_untold
-	count=$((count - $(wc -l <"$work/made")))
+	[ ! -s "$work/made" ] || count=$((count - $(wc -l <"$work/made")))
 }
 
 end_commits() {
