@@ -375,6 +375,10 @@ static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int event
 
 /* ---- the run ---- */
 
+static const char allows_nothing[] =
+	"exec: there is no policy, so the agent may do nothing through the broker; --approve reads "
+	"or all allows it";
+
 static bool run(struct exec *exec, const struct exec_means *means, struct error *err)
 {
 	char *program = client_own_program();
@@ -393,6 +397,7 @@ static bool run(struct exec *exec, const struct exec_means *means, struct error 
 		return error_prefix(err, "stdout");
 	}
 	exec_show_init(&exec->show, &exec->output, exec->plan.is_json);
+	exec->show.hint = exec->plan.allows_nothing ? allows_nothing : NULL;
 	ev_timer_init(&exec->cancel_due, on_cancel_due, EXEC_CANCEL_MS / 1000.0, 0);
 	exec->cancel_due.data = exec;
 	exec->client = client_create(&config, err);

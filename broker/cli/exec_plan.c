@@ -110,7 +110,8 @@ static void plan_broker(
 {
 	words_append(&plan->argv, ""); // the program's place
 	add_given(&plan->argv, options);
-	if (!options->approve && !policy_is_given(config->profile.policy)) {
+	plan->allows_nothing = !options->approve && !policy_is_given(config->profile.policy);
+	if (plan->allows_nothing) {
 		add_option(&plan->argv, "--approve", "none");
 	}
 	if (!options->toolhost && config->profile.toolhost == TOOLHOST_AUTO) {

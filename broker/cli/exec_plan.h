@@ -19,6 +19,7 @@ struct exec_plan {
 	char *cwd;   // owned; absolute
 	size_t max_message; // bytes of one from the broker
 	bool is_json;
+	bool allows_nothing; // neither --approve nor a policy says anything
 };
 
 /*

@@ -115,9 +115,14 @@ static void show_call(struct exec_show *show, const struct json_doc *doc, json_n
 	if (show->last != '\n') { // what is said next is said after it
 		say(show, SPAN_LITERAL("\n"));
 	}
-	if (!show->is_json) {
-		log_call(doc, update, "tool call");
+	if (show->is_json) {
+		return;
 	}
+	if (show->hint) {
+		log_info("%s", show->hint);
+		show->hint = NULL;
+	}
+	log_call(doc, update, "tool call");
 }
 
 static void show_call_update(struct exec_show *show, const struct json_doc *doc, json_node update)

@@ -18,9 +18,10 @@ enum { EXEC_TEXT_MAX = 16 * 1024 * 1024 }; // bytes of the answer in the JSON re
 struct exec_show {
 	struct output *output; // borrowed
 	bool is_json;
-	bool has_result; // the last line is printed
-	struct buf text; // as JSON: what the agent said
-	char last;       // byte of what it said; '\n' before the first
+	const char *hint; // static; said once, before the first tool call as text; may be NULL
+	bool has_result;  // the last line is printed
+	struct buf text;  // as JSON: what the agent said
+	char last;        // byte of what it said; '\n' before the first
 	bool is_text_cut;
 };
 

@@ -56,7 +56,11 @@ class Answers(Exec):
         out, err = self.answer('say one\nthink secret\nplan secret\npermission Do it\nsay two')
         self.assertRegex(out, r'\Aone\n.*two\n\Z')
         self.assertNotIn('secret', out + err)
-        self.assertEqual(err.splitlines(), ['<6>tool call: Do it'])
+        hint, call = err.splitlines()
+        self.assertNames(hint, '<6>exec | no policy | --approve')
+        self.assertEqual(call, '<6>tool call: Do it')
+        _, err = self.answer('permission Do it\npermission Do more', '--approve', 'all')
+        self.assertEqual(err.splitlines(), ['<6>tool call: Do it', '<6>tool call: Do more'])
 
     def test_the_status_is_the_stop_reason(self):
         for reason, status in (('max_tokens', 3), ('max_turn_requests', 4), ('refusal', 5)):
