@@ -8,8 +8,10 @@ import subprocess
 import unittest
 
 import places  # first: it says where the others are
+import kinds
 import left
 import processes
+import repositories
 import soak
 from case import main
 import stint
@@ -102,6 +104,23 @@ class Counts(unittest.TestCase):
         result = stint.Result('copy', '7')
         result.lives = [(12, 0, []), (12, 9 << 20, []), (12, 0, ['a'] * 5), (12, 0, ['a'] * 4)]
         self.assertEqual(len(soak.growth([result])), 2)
+
+
+class Repositories(unittest.TestCase):
+    def test_two_kinds_are_as_a_plain_clone(self):
+        lines = []
+        wrong = repositories.soak(['plain', 'case'], 2, 2, lines.append)
+        self.assertEqual(wrong, 0, '\n'.join(lines))
+        self.assertIn('2 kinds, 2 turns each, 0 differ', lines[-1])
+
+    def test_a_difference_is_told_in_both_directions(self):
+        play = repositories.Play('sha256', repositories.TURNS)
+        play.found = {'here status': 'turn 1'}
+        told = play.judge()
+        self.assertEqual(len(told), 1 + len(kinds.KINDS['sha256'].differs))
+        self.assertIn('here status differs', told[0])
+        play.found = dict.fromkeys(play.kind.differs, 'turn 1')
+        self.assertEqual(play.judge(), [])
 
 
 if __name__ == '__main__':
