@@ -63,8 +63,8 @@ struct round {
 	const char *why_no_delivery;     // NULL: there is one
 	bool began_empty;                // there was no base before this sync
 	size_t files;
-	size_t kept, followed;
-	bool is_first; // of this broker: nobody has seen the runtime's files go
+	size_t kept, followed, gone; // as of struct sync_result
+	bool is_first;               // of this broker: nobody has seen the runtime's files go
 	enum sync_deletions mode;
 	git_oid asked;
 	bool asks; // about these deletions: the round has ended with them

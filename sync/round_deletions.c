@@ -46,18 +46,21 @@ bool round_guard_local(struct round *round, struct store *store, bool *out_keeps
 	size_t least = round->is_first ? 1 : SYNC_DELETIONS_MIN;
 	size_t deleted = round->merge.to_local.deleted;
 	const git_oid *local = &round->local;
-	if (deleted < least || !is_much(deleted, round->files)) {
+	round->gone = deleted;
+	if (deleted < least) {
 		return true;
 	}
 	if (!find(round, store, local, &round->merge.merged, local, err)) {
 		return false;
 	}
 	deleted = round->deletions.count;
+	round->gone = deleted;
 	if (deleted < least || !is_much(deleted, round->files)) {
 		return true;
 	}
 	if (round->mode == SYNC_DELETIONS_KEEP) {
 		round->kept = round->merge.to_local.deleted;
+		round->gone = 0;
 		*out_keeps = true;
 		return true;
 	}

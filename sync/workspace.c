@@ -291,6 +291,7 @@ void workspace_succeed(struct workspace *workspace)
 		.is_held_answered = is_answered(workspace, round),
 		.kept = round->kept,
 		.followed = round->followed,
+		.gone = round->gone,
 		.left = workspace->left.count + round->withheld.count,
 		.first_left = workspace->left.count || !round->withheld.count
 	                              ? workspace->left.first

@@ -103,13 +103,15 @@ struct sync_result {
 	size_t conflict_count;
 	const struct list *held; // of struct held_change: what waits for the user
 	size_t held_count;
-	git_oid held_tree;      // which of these the user is to be asked about (held_choose)
-	bool is_held_news;      // it was not told yet
-	bool is_held_answered;  // by the user: refused, or the next sync brings it
-	size_t kept;            // deletions in the runtime that were too many to follow
-	size_t followed;        // the same, that were followed as the order said
-	size_t left;            // what could not be taken from the runtime, or was withheld
-	                        // (sync/withheld.h), and is there alone
+	git_oid held_tree;     // which of these the user is to be asked about (held_choose)
+	bool is_held_news;     // it was not told yet
+	bool is_held_answered; // by the user: refused, or the next sync brings it
+	size_t kept;           // deletions in the runtime that were too many to follow
+	size_t followed;       // the same, that were followed as the order said
+	size_t gone; // of what was deleted here, so much has no other name here either; fewer than
+	             // SYNC_DELETIONS_MIN are not looked at
+	size_t left; // what could not be taken from the runtime, or was withheld
+	             // (sync/withheld.h), and is there alone
 	const char *first_left; // of these, for people; "" for none
 	bool commits_left;      // commits of the agent's that could not be taken are there alone
 	uint64_t sent_bytes, received_bytes;

@@ -119,7 +119,7 @@ static void say_held(char text[SYNC_TEXT_MAX], const struct sync_result *result)
 /* More than anybody overlooks in a turn, and fewer than what is asked about. */
 static bool tells_deleted(const struct sync_result *result)
 {
-	return result->to_local.deleted >= SYNC_DELETIONS_MIN && result->followed == 0 &&
+	return result->gone >= SYNC_DELETIONS_MIN && result->followed == 0 &&
 	       result->checkpoint > 1;
 }
 
@@ -129,7 +129,7 @@ static void say_deletions(char text[SYNC_TEXT_MAX], const struct sync_result *re
 		say(text,
 			"; %zu of your files were deleted as the agent has done: `acp-broker "
 			"checkpoints undelete %u` brings them back",
-			result->to_local.deleted, result->checkpoint - 1);
+			result->gone, result->checkpoint - 1);
 	}
 	if (result->kept > 0) {
 		say(text,

@@ -151,9 +151,9 @@ static void test_deletions_below_the_guard_are_news_with_what_brings_them_back(v
 {
 	struct sync_result result = quiet();
 	result.checkpoint = 7;
-	result.to_local.deleted = SYNC_DELETIONS_MIN - 1;
+	result.gone = SYNC_DELETIONS_MIN - 1;
 	assert_false(sync_text_write(text, "/w", &result, NULL));
-	result.to_local.deleted = 199;
+	result.gone = 199;
 	assert_true(sync_text_write(text, "/w", &result, NULL));
 	assert_names(text, "199 of your files | acp-broker checkpoints undelete 6");
 	result.followed = 199; // that has a text of its own

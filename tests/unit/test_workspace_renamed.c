@@ -152,7 +152,13 @@ static void test_a_folder_that_was_renamed_and_edited_is_no_deletion(void **stat
 		&(struct sync_order){.reason = SYNC_REASON_TURN, .deletions = SYNC_DELETIONS_ASK});
 	assert_true(fixture->is_ok);
 	expect_same(fixture);
+	assert_int_equal(fixture->result.gone, 0);
 	expect(fixture, "ls; ls e | wc -l", "e\n30\n");
+	run(fixture, "rm $R/e/f1?");
+	sync_once(fixture);
+	assert_int_equal(fixture->result.gone, 10);
+	run(fixture, "for i in $(seq 10 19); do seq $i $((i + 9)) > e/f$i; done");
+	sync_once(fixture);
 	run(fixture, "mv e x; sed -i '$s/.*/package x/' x/*");
 	sync_with(fixture,
 		&(struct sync_order){.reason = SYNC_REASON_TURN, .deletions = SYNC_DELETIONS_ASK});
