@@ -2,6 +2,7 @@
 #include "base/guard.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct guard {
 	struct process_limits limits;
 	bool was_killed;        // by us
 	uint64_t refused_forks; // in the limit group before
+	int refusal_fds[2];     // where these are told, -1 where they were
 	struct rusage used;     // once it was reaped
 	bool is_reaped;         // its pid may be another's by now
 	int wait_status;        // once it was reaped
@@ -281,6 +283,31 @@ static uint64_t count_refused_forks(const struct freeze_group *group)
 	       cgroup_read_key(group->own_fd, "pids.events", "max");
 }
 
+/* The kernel tells of a change by POLLPRI, until the file is read. */
+static void watch_refusals(struct guard *guard)
+{
+	const struct freeze_group *group = &guard->freezer.group;
+	const int folders[] = {group->fd, group->own_fd};
+	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
+		guard->refusal_fds[i] = openat(folders[i], "pids.events", O_RDONLY | O_CLOEXEC);
+	}
+	guard->refused_forks = count_refused_forks(group);
+}
+
+static void read_refusals(struct guard *guard)
+{
+	char text[256];
+	for (size_t i = 0; i < ARRAY_LENGTH(guard->refusal_fds); i++) {
+		(void)!pread(guard->refusal_fds[i], text, sizeof(text), 0);
+	}
+	if (count_refused_forks(&guard->freezer.group) > guard->refused_forks) {
+		guard_send(guard->control_fd,
+			&(struct guard_report){.event = GUARD_LIMIT, .limit = LIMIT_PROCESSES});
+		fd_close(&guard->refusal_fds[0]);
+		fd_close(&guard->refusal_fds[1]);
+	}
+}
+
 /* Of all that is in the cgroup, and was. */
 static void add_group_usage(const struct guard *guard, struct guard_report *report)
 {
@@ -408,6 +435,8 @@ static void guard_loop(struct guard *guard)
 			{.fd = guard->signal_fd, .events = POLLIN},
 			{.fd = guard->control_fd, .events = POLLIN},
 			{.fd = guard->status_fd, .events = POLLIN},
+			{.fd = guard->refusal_fds[0], .events = POLLPRI},
+			{.fd = guard->refusal_fds[1], .events = POLLPRI},
 		};
 		int kill_ms = kill_step(guard);
 		int sleep_ms = sooner(kill_ms, freeze_step(guard));
@@ -419,6 +448,9 @@ static void guard_loop(struct guard *guard)
 		}
 		if (polls[2].revents && guard->status_fd >= 0) {
 			read_status(guard);
+		}
+		if ((polls[3].revents | polls[4].revents) & POLLPRI) {
+			read_refusals(guard);
 		}
 		if (polls[1].revents) {
 			read_order(guard);
@@ -441,7 +473,8 @@ static int open_signals(void)
 void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX], pid_t spawner_pid)
 {
 	struct error err;
-	struct guard guard = {.control_fd = fds[GUARD_FD_CONTROL], .status_fd = -1};
+	struct guard guard = {
+		.control_fd = fds[GUARD_FD_CONTROL], .status_fd = -1, .refusal_fds = {-1, -1}};
 	guard.signal_fd = open_signals();
 	bool is_set_up = guard.signal_fd >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
 	                 prctl(PR_SET_PDEATHSIG, SIGTERM) == 0;
@@ -471,7 +504,7 @@ void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX]
 			guard_fail(&guard, &err);
 		}
 		fd_close(&limit_fd);
-		guard.refused_forks = count_refused_forks(&guard.freezer.group);
+		watch_refusals(&guard);
 	} else if (request->is_grouped) {
 		(void)!freeze_group_open(
 			&guard.freezer.group, &err); // else the tree is all we know

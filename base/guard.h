@@ -57,6 +57,7 @@ enum guard_event {
 	GUARD_EMPTIED,
 	GUARD_FROZEN, // or not, with an error
 	GUARD_THAWED,
+	GUARD_LIMIT, // is reached, and nobody has ended: LIMIT_PROCESSES, once
 };
 struct guard_report {
 	enum guard_event event;
@@ -64,7 +65,7 @@ struct guard_report {
 	pid_t guard;           // GUARD_STARTED: who sends it
 	int code;              // GUARD_EXITED
 	int signal;            // GUARD_EXITED
-	enum limit_kind limit; // GUARD_EXITED
+	enum limit_kind limit; // GUARD_EXITED, GUARD_LIMIT
 	struct process_usage usage;
 	enum error_code error; // GUARD_FAILED, GUARD_FROZEN
 	bool lacks_folder;     // GUARD_FAILED: by the reason DIRECTORY_NOT_FOUND

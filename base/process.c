@@ -118,6 +118,9 @@ static void raise_report(struct process *process, const struct guard_report *rep
 		raise_frozen(process, report);
 	} else if (report->event == GUARD_THAWED && listener->on_thawed) {
 		listener->on_thawed(process->data);
+	} else if (report->event == GUARD_LIMIT && process->state == PROCESS_RUNNING &&
+		   listener->on_limit) {
+		listener->on_limit(process->data, report->limit);
 	}
 }
 

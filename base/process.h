@@ -124,6 +124,9 @@ struct process_listener {
 	 */
 	void (*on_frozen)(void *data, const char *by_signals, const struct error *err);
 	void (*on_thawed)(void *data);
+	/* It has reached a limit without an end: LIMIT_PROCESSES. Once, before exited; may be
+	 * NULL. */
+	void (*on_limit)(void *data, enum limit_kind limit);
 };
 
 /*

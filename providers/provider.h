@@ -374,6 +374,8 @@ struct exec_listener {
 	/* The link was lost: whether and how it ended, or whether it has started if that was not
 	 * told, is not known. No event follows. */
 	void (*on_lost)(void *data, const struct error *err);
+	/* As that of base/process.h; may be NULL. */
+	void (*on_limit)(void *data, enum limit_kind limit);
 };
 
 struct exec;

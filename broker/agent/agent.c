@@ -83,12 +83,25 @@ static void on_lost(void *data, const struct error *err)
 	agent_fail_lost(agent, err);
 }
 
+static void on_limit(void *data, enum limit_kind limit)
+{
+	struct agent *agent = data;
+	const char *said = sandbox_limit(agent->sandbox, limit);
+	char text[256];
+	if (said && agent->config.listener->on_limit) {
+		text_format(text, sizeof(text), "%s has reached %s: a process could not be started",
+			agent->subject, said);
+		agent->config.listener->on_limit(agent->config.data, text);
+	}
+}
+
 static const struct exec_listener exec_listener = {
 	.on_started = on_started,
 	.on_failed = on_exec_failed,
 	.on_exited = on_exited,
 	.on_emptied = on_emptied,
 	.on_lost = on_lost,
+	.on_limit = on_limit,
 };
 
 static void start_process(struct agent *agent)

@@ -48,6 +48,8 @@ struct agent_listener {
 	void (*on_down)(void *data, const struct error *failure);
 	/* Nothing that it started runs any more; after on_down. Once. */
 	void (*on_gone)(void *data);
+	/* It has reached a limit of the profile, and goes on. Once for a process; may be NULL. */
+	void (*on_limit)(void *data, const char *text);
 };
 
 struct agent_config {

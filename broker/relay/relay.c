@@ -35,6 +35,7 @@
 #include "broker/relay/restore.h"
 #include "broker/session/answer.h"
 #include "broker/session/in_flight.h"
+#include "broker/session/notice.h"
 #include "broker/session/root_names.h"
 #include "broker/session/unanswered.h"
 
@@ -148,6 +149,26 @@ static void on_down(void *data, const struct error *failure)
 	link_resume(&peer->relay->editor); // it may have waited for this agent
 }
 
+struct limit_note {
+	struct relay *relay;
+	const char *text;
+};
+
+static void note_limit(void *data, struct session *session)
+{
+	const struct limit_note *note = data;
+	notice_send(note->relay, session, note->text, true);
+}
+
+static void on_limit(void *data, const char *text)
+{
+	struct peer *peer = data;
+	struct limit_note note = {.relay = peer->relay, .text = text};
+	if (!peer->relay->is_ending) {
+		session_table_visit(&peer->relay->sessions, peer, note_limit, &note);
+	}
+}
+
 /* ---- the editor's link ---- */
 
 static void on_editor_end(void *data, const struct error *err)
@@ -198,6 +219,7 @@ static const struct agent_listener peer_listener = {
 	.on_exited = pause_release,
 	.on_down = on_down,
 	.on_gone = relay_peer_gone,
+	.on_limit = on_limit,
 };
 
 /* ---- for the files below ---- */

@@ -66,6 +66,14 @@ static void on_thawed(void *data)
 	suspension_answer(&self->suspends, NULL);
 }
 
+static void on_limit(void *data, enum limit_kind limit)
+{
+	struct local_exec *self = data;
+	if (self->listener->on_limit) {
+		self->listener->on_limit(self->data, limit);
+	}
+}
+
 static const struct process_listener process_listener = {
 	.on_started = on_started,
 	.on_failed = on_failed,
@@ -73,6 +81,7 @@ static const struct process_listener process_listener = {
 	.on_emptied = on_emptied,
 	.on_frozen = on_frozen,
 	.on_thawed = on_thawed,
+	.on_limit = on_limit,
 };
 
 /* ---- descriptors ---- */

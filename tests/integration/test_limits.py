@@ -104,6 +104,10 @@ class Limits(Case):
         self.assertEqual(end['_meta']['broker']['limit'], 'processes')
         self.assertNames(output, 'processes = 12')
         self.assertGreaterEqual(self.used(client)['processes'], 2)
+        client.prompt(session, 'fork 20')  # the agent itself: it goes on
+        note = client.wait_for(lambda m: m.method == 'session/update'
+                               and 'agent' in m.params['update'].get('title', ''))
+        self.assertNames(note.params['update']['title'], 'processes = 12')
 
     def test_usage_counts_what_runs_and_what_has_ended(self):
         client, session = self.open(open_files='1000')

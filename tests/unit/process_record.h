@@ -30,7 +30,10 @@ enum { DEADLINE_MS = 60000 };
 static struct spawner *spawner;
 static struct ev_loop *loop;
 
-/* What was raised, in order: s(tarted), f(ailed), x (exited), e(mptied), z (frozen), t(hawed). */
+/*
+ * What was raised, in order: s(tarted), f(ailed), x (exited), e(mptied), z (frozen), t(hawed),
+ * l(imit).
+ */
 struct record {
 	char events[16];
 	struct process *process;
@@ -100,6 +103,12 @@ static inline void on_thawed(void *data)
 	note(data, 't');
 }
 
+static inline void on_limit(void *data, enum limit_kind limit)
+{
+	note(data, 'l');
+	assert_int_equal(limit, LIMIT_PROCESSES);
+}
+
 static const struct process_listener listener = {
 	.on_started = on_started,
 	.on_failed = on_failed,
@@ -107,6 +116,7 @@ static const struct process_listener listener = {
 	.on_emptied = on_emptied,
 	.on_frozen = on_frozen,
 	.on_thawed = on_thawed,
+	.on_limit = on_limit,
 };
 
 static inline void on_tick(struct ev_loop *ticking_loop, ev_timer *timer, int events)

@@ -161,19 +161,20 @@ static void test_memory_ends_all_of_a_process_and_is_named(void **state)
 	limit_group_close(&group);
 }
 
-static void test_a_refused_fork_is_named(void **state)
+static void test_a_refused_fork_is_told_at_once_and_named(void **state)
 {
 	struct limit_group group;
 	struct record record = {0};
 	char text[64];
 	open_group(&group, &(struct group_limits){.processes = 8});
 	needs(&group, group.limits_processes, "pids");
+	/* The inner shell gives up at the first refusal; the outer one stays. */
 	int out = start_in(&record, &group,
-		"for i in 1 2 3 4 5 6 7 8 9 10; do sleep 60 & done; echo not reached");
-	run_until(&record, "sx");
-	assert_int_equal(record.status.limit, LIMIT_PROCESSES);
+		"(for i in 1 2 3 4 5 6 7 8 9 10; do sleep 60 & done); exec sleep 60");
+	run_until(&record, "sl");
 	process_kill_tree(record.process);
-	run_until(&record, "sxe");
+	run_until(&record, "slxe");
+	assert_int_equal(record.status.limit, LIMIT_PROCESSES);
 	read_all(out, text, sizeof(text));
 	process_destroy(record.process);
 	limit_group_close(&group);
@@ -228,7 +229,7 @@ int main(void)
 		cmocka_unit_test(test_the_last_one_removes_it),
 		cmocka_unit_test(test_a_command_that_is_not_there_leaves_nothing),
 		cmocka_unit_test(test_memory_ends_all_of_a_process_and_is_named),
-		cmocka_unit_test(test_a_refused_fork_is_named),
+		cmocka_unit_test(test_a_refused_fork_is_told_at_once_and_named),
 		cmocka_unit_test(test_processors_are_set),
 		cmocka_unit_test(test_those_that_were_left_are_removed_and_those_held_stay),
 	};

@@ -187,6 +187,21 @@ static _Noreturn void stay_behind(void)
 }
 
 /* A daemon: twice forked, a session of its own, no descriptor and no environment left. */
+static enum progress run_fork(struct turn *turn, const char *argument, const struct reply *reply)
+{
+	long count = strtol(argument, NULL, 10);
+	pid_t pid = 1;
+	for (long i = 0; i < count && pid > 0; i++) {
+		pid = fork();
+	}
+	if (pid == 0) {
+		alarm(60);
+		pause();
+		_exit(0);
+	}
+	return COMMAND_DONE;
+}
+
 static enum progress run_double_fork(
 	struct turn *turn, const char *argument, const struct reply *reply)
 {
@@ -247,6 +262,7 @@ const struct command trouble_commands[] = {
 	{"ignore-eof", run_ignore_eof, "stay after the end of input"},
 	{"ignore-term", run_ignore_term, "stay after TERM, HUP and INT"},
 	{"close-stdout", run_close_stdout, "close stdout and stay"},
+	{"fork", run_fork, "COUNT: leave so many children behind, as far as that works"},
 	{"double-fork", run_double_fork, "leave a daemon behind"},
 	{"hold-stdout", run_hold_stdout, "leave a child behind that holds stdout"},
 	{0},
