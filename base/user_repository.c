@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/text.h"
 
@@ -88,4 +90,54 @@ bool user_repository_find(struct user_repository *repository, const char *path, 
 	repository->folder[0] = '\0';
 	repository->common[0] = '\0';
 	return false;
+}
+
+/* ---- where a part of it shall lie ---- */
+
+static bool is_plain_name(struct span name)
+{
+	if (name.len == 0 || name.data[0] == '.' || name.data[0] == '-' || name.data[0] == ' ' ||
+		name.data[name.len - 1] == ' ') {
+		return false;
+	}
+	for (size_t i = 0; i < name.len; i++) {
+		unsigned char at = (unsigned char)name.data[i];
+		bool is_word = (at >= 'a' && at <= 'z') || (at >= 'A' && at <= 'Z') ||
+		               (at >= '0' && at <= '9') || at >= 0x80;
+		if (!is_word && !strchr(" +,-.=@_", at)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool user_repository_is_place(const char *place)
+{
+	size_t names = 0;
+	for (const char *at = place;; names++) {
+		size_t length = strcspn(at, "/");
+		if (!is_plain_name((struct span){at, length})) {
+			return false;
+		}
+		if (!at[length]) {
+			return names > 0 && strlen(place) < REPOSITORY_PLACE_MAX;
+		}
+		at += length + 1;
+	}
+}
+
+void user_repository_place(const char *path, char place[REPOSITORY_PLACE_MAX])
+{
+	struct user_repository *repository = mem_alloc_zero(sizeof(*repository));
+	place[0] = '\0';
+	if (user_repository_find(repository, path, true) && strcmp(repository->top, path) != 0) {
+		const char *name = strrchr(repository->top, '/') + 1;
+		bool is_plain = is_plain_name(span_of(name));
+		if (!text_whole(place, REPOSITORY_PLACE_MAX, "%s%s", is_plain ? name : "repository",
+			    path + strlen(repository->top)) ||
+			!user_repository_is_place(place)) {
+			place[0] = '\0';
+		}
+	}
+	free(repository);
 }

@@ -24,4 +24,20 @@ struct user_repository {
  */
 bool user_repository_find(struct user_repository *repository, const char *path, bool above);
 
+enum { REPOSITORY_PLACE_MAX = 1024 };
+
+/*
+ * Where the folder `path`, a real path, shall lie in a place of its own for git to find its
+ * repository above it: the name of that repository's folder and the way down from there, as
+ * "proj/services/api". "" where it is itself the top, where no repository is around it, or where
+ * user_repository_is_place says no. Blocks.
+ */
+void user_repository_place(const char *path, char place[REPOSITORY_PLACE_MAX]);
+
+/*
+ * Whether a path is one of at least two names which no shell and no pattern of git's takes for
+ * something else, and which do not begin with a dot.
+ */
+bool user_repository_is_place(const char *place);
+
 #endif

@@ -289,6 +289,10 @@ void sandbox_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data);
 struct sandbox_root {
 	const char *local;   // absolute, as the caller wrote it
 	const char *runtime; // absolute; equal to local where paths are not mapped
+	/* So many bytes of `runtime` name a folder that has nothing but this root and the way to
+	 * it, so that a repository can lie there of which the root is a part. 0: `runtime` itself.
+	 */
+	size_t top;
 };
 void sandbox_add_root(
 	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);

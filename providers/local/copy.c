@@ -45,7 +45,7 @@ struct copy_job {
 	char *user_home; // owned; may be NULL
 	char home[PATH_MAX];
 	struct copy_place place;
-	char **copies; // owned, owned texts; what is removed
+	struct sandbox_root *copies; // owned, owned names in the sandbox; what is removed
 	size_t copy_count;
 	int held;       // of `place`, in which the agent was started; or -1
 	int timeout_ms; // for another one's copy
@@ -94,7 +94,7 @@ static bool make_copy_folder(const struct copy_job *job, struct error *err)
 static bool fill_copy(struct copy_job *job, const char *real, struct error *err)
 {
 	char own[PATH_MAX];
-	if (!make_folder(job->place.runtime, err)) {
+	if (!copy_place_make(&job->place, job->home, real, err)) {
 		return false;
 	}
 	struct stat made;
@@ -137,8 +137,8 @@ static bool remove_copies(struct copy_job *job, struct error *err)
 {
 	char side[PATH_MAX], aside[PATH_MAX];
 	for (size_t i = 0; i < job->copy_count; i++) {
-		bool is_held = strcmp(job->copies[i], job->place.runtime) == 0;
-		if (!copy_place_remove(job->copies[i], is_held ? job->held : -1, err)) {
+		bool is_held = strcmp(job->copies[i].runtime, job->place.runtime) == 0;
+		if (!copy_place_remove(&job->copies[i], is_held ? job->held : -1, err)) {
 			return false;
 		}
 	}
@@ -172,7 +172,7 @@ static void job_drop(struct pool_job *pool_job)
 	struct copy_job *job = CONTAINER_OF(pool_job, struct copy_job, job);
 	list_remove(&job->link);
 	for (size_t i = 0; i < job->copy_count; i++) {
-		free(job->copies[i]);
+		free((char *)job->copies[i].runtime);
 	}
 	free(job->copies);
 	fd_close(&job->held);
@@ -188,7 +188,8 @@ static void on_done(struct pool_job *pool_job)
 	sandbox_done *done = job->done;
 	void *data = job->done_data;
 	if (!job->failed && job->local) {
-		struct sandbox_root root = {.local = job->local, .runtime = job->place.runtime};
+		struct sandbox_root root = {
+			.local = job->local, .runtime = job->place.runtime, .top = job->place.top};
 		host_add_mapped_root(sandbox, &root, done, data);
 		job_drop(&job->job);
 		return;
@@ -255,7 +256,9 @@ static void copy_destroy(struct sandbox *sandbox, sandbox_done *done, void *data
 	struct copy_job *job = job_create(self, done, data);
 	job->copies = mem_alloc_zero((sandbox->root_count + 1) * sizeof(*job->copies));
 	for (size_t i = 0; i < sandbox->root_count; i++) {
-		job->copies[job->copy_count++] = mem_strdup(sandbox->roots[i].runtime);
+		struct sandbox_root *copy = &job->copies[job->copy_count++];
+		*copy = sandbox->roots[i];
+		copy->runtime = mem_strdup(copy->runtime);
 	}
 	if (self->start_fd >= 0) {
 		job->held = fcntl(self->start_fd, F_DUPFD_CLOEXEC, 0);

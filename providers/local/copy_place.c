@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/lock_file.h"
 #include "base/text.h"
+#include "base/user_repository.h"
 #include "providers/local/copy_lock.h"
 #include "providers/local/copy_tree.h"
 
@@ -33,7 +34,7 @@ bool copy_put_path(char path[PATH_MAX], struct error *err, const char *format, .
 /* Whether something of the broker's has this name beside the root. */
 static bool is_own_name(const char *name)
 {
-	static const char *const own[] = {"", ".acp-broker", ".made", ".rules"};
+	static const char *const own[] = {"", ".acp-broker", ".made", ".place", ".rules"};
 	for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
 		if (strcmp(name, own[i]) == 0) {
 			return true;
@@ -42,15 +43,85 @@ static bool is_own_name(const char *name)
 	return false;
 }
 
+/* "" where there is none, or it is damaged. */
+static void read_place(const char *path, char text[REPOSITORY_PLACE_MAX])
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t len = fd >= 0 ? read(fd, text, REPOSITORY_PLACE_MAX - 1) : -1;
+	text[len > 0 ? len : 0] = '\0';
+	if (!user_repository_is_place(text)) {
+		text[0] = '\0';
+	}
+}
+
 /* The root keeps the workspace's name: agents show and use it. */
 bool copy_place_of(struct copy_place *place, const char *home, const char *real, struct error *err)
 {
+	char deep[REPOSITORY_PLACE_MAX];
 	const char *name = strrchr(real, '/') + 1;
-	return copy_put_path(place->folder, err, "%s/%016" PRIx64, home,
-		       hash_bytes(HASH_START, span_of(real))) &&
-	       copy_put_path(place->runtime, err, "%s/%s", place->folder,
-		       is_own_name(name) ? "root" : name) &&
-	       copy_put_path(place->made, err, "%s/.made", place->folder);
+	if (!copy_put_path(place->folder, err, "%s/%016" PRIx64, home,
+		    hash_bytes(HASH_START, span_of(real))) ||
+		!copy_put_path(place->made, err, "%s/.made", place->folder) ||
+		!copy_put_path(place->place, err, "%s/.place", place->folder)) {
+		return false;
+	}
+	read_place(place->place, deep);
+	name = deep[0] ? deep : is_own_name(name) ? "root" : name;
+	place->top = strlen(place->folder) + 1 + strcspn(name, "/");
+	return copy_put_path(place->runtime, err, "%s/%s", place->folder, name);
+}
+
+/* Appears whole, and only where there is none: another broker may be about to do the same. */
+static bool write_place(const struct copy_place *place, const char *text, struct error *err)
+{
+	char fresh[PATH_MAX];
+	if (!copy_put_path(fresh, err, "%s.XXXXXX", place->place)) {
+		return false;
+	}
+	ATTR_CLEANUP(fd_cleanup) int fd = mkostemp(fresh, O_CLOEXEC);
+	bool written = fd >= 0 && fd_write_all(fd, span_of(text), NULL) && fsync(fd) == 0 &&
+	               (link(fresh, place->place) == 0 || errno == EEXIST);
+	int errnum = errno;
+	unlink(fresh);
+	return written || error_set_errno(err, errnum, "making %s", place->place);
+}
+
+static bool make_folders(const struct copy_place *place, struct error *err)
+{
+	char path[PATH_MAX];
+	bool made = true;
+	memcpy(path, place->runtime, sizeof(path));
+	for (char *at = path + place->top; made; at++) {
+		at += strcspn(at, "/");
+		bool is_last = *at == '\0';
+		*at = '\0';
+		made = mkdir(path, 0700) == 0 || errno == EEXIST;
+		if (is_last) {
+			break;
+		}
+		*at = '/';
+	}
+	int errnum = errno;
+	return made || error_set_errno(err, errnum, "making %s", path);
+}
+
+bool copy_place_make(
+	struct copy_place *place, const char *home, const char *real, struct error *err)
+{
+	char deep[REPOSITORY_PLACE_MAX];
+	if (!copy_place_of(place, home, real, err)) {
+		return false;
+	}
+	if (access(place->place, F_OK) != 0 && access(place->runtime, F_OK) != 0 &&
+		access(place->made, F_OK) != 0) {
+		user_repository_place(real, deep);
+		if (deep[0] && (!write_place(place, deep, err) ||
+				       !copy_place_of(place, home, real, err))) {
+			return false;
+		}
+	}
+	return make_folders(place, err);
 }
 
 bool copy_mark_made(const struct copy_place *place, const char *real, struct error *err)
@@ -110,8 +181,9 @@ struct sandbox_root *copy_known(const char *home, size_t *out_count)
 		if (entry->d_name[0] != '.' &&
 			read_made(dirfd(folder), home, entry->d_name, &place, real)) {
 			known = mem_realloc(known, (count + 1) * sizeof(*known));
-			known[count++] = (struct sandbox_root){
-				.local = mem_strdup(real), .runtime = mem_strdup(place.runtime)};
+			known[count++] = (struct sandbox_root){.local = mem_strdup(real),
+				.runtime = mem_strdup(place.runtime),
+				.top = place.top};
 		}
 	}
 	if (folder) {
@@ -134,7 +206,8 @@ int copy_start(const char *home, const char *directory, struct copy_place *out_p
 	struct error ignored;
 	if (!realpath(directory, real) || !copy_check_outside(home, real, &ignored) ||
 		!copy_place_of(out_place, home, real, &ignored) ||
-		!make_folder(out_place->folder) || !make_folder(out_place->runtime)) {
+		!make_folder(out_place->folder) ||
+		!copy_place_make(out_place, home, real, &ignored)) {
 		return -1; // a session in it will say why
 	}
 	int fd = open(out_place->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -144,6 +217,24 @@ int copy_start(const char *home, const char *directory, struct copy_place *out_p
 		fd_close(&fd);
 	}
 	return fd;
+}
+
+/* With the way to it. Another broker may begin to use it at any moment: then something is left. */
+static bool remove_empty(const struct copy_place *place)
+{
+	char path[PATH_MAX];
+	if (rmdir(place->runtime) != 0) {
+		return false;
+	}
+	memcpy(path, place->runtime, sizeof(path));
+	while (strlen(path) > place->top) {
+		*strrchr(path, '/') = '\0';
+		if (rmdir(path) != 0) {
+			return false;
+		}
+	}
+	unlink(place->place);
+	return rmdir(place->folder) == 0;
 }
 
 void copy_start_end(int fd, const char *home, const struct copy_place *place)
@@ -157,7 +248,7 @@ void copy_start_end(int fd, const char *home, const struct copy_place *place)
 	bool is_last = lock_file_try(fd, LOCK_ALONE) == LOCK_TAKEN &&
 	               copy_lock(place->folder, 1, &is_cancelled, &lock, &ignored) &&
 	               access(place->made, F_OK) != 0;
-	if (is_last && rmdir(place->runtime) == 0 && rmdir(place->folder) == 0) {
+	if (is_last && remove_empty(place)) {
 		(void)!rmdir(home); // others have folders in it
 	}
 	fd_close(&fd);
@@ -185,16 +276,33 @@ static bool remove_others(const char *folder, const char *kept, struct error *er
 	return is_done;
 }
 
-bool copy_place_remove(const char *runtime, int held, struct error *err)
+/* All that lies in the folder but the root, which becomes empty, and the way to it. */
+static bool empty_root(char folder[PATH_MAX], const char *runtime, struct error *err)
+{
+	char name[NAME_MAX + 1];
+	bool is_done = true;
+	while (is_done && strcmp(folder, runtime) != 0) {
+		size_t length = strlen(folder);
+		const char *next = runtime + length + 1;
+		size_t size = strcspn(next, "/");
+		text_whole(name, sizeof(name), "%.*s", (int)size, next);
+		is_done = remove_others(folder, name, err);
+		text_whole(folder, PATH_MAX, "%.*s", (int)(length + 1 + size), runtime);
+	}
+	return is_done && remove_others(runtime, "", err);
+}
+
+bool copy_place_remove(const struct sandbox_root *root, int held, struct error *err)
 {
 	char folder[PATH_MAX];
-	const char *name = strrchr(runtime, '/');
-	text_whole(folder, sizeof(folder), "%.*s", (int)(name - runtime), runtime);
+	const char *runtime = root->runtime;
+	text_whole(folder, sizeof(folder), "%.*s", (int)root->top, runtime);
+	*strrchr(folder, '/') = '\0';
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = held >= 0 ? fcntl(held, F_DUPFD_CLOEXEC, 0)
 	                   : open(runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && lock_file_try(fd, LOCK_ALONE) == LOCK_ELSEWHERE) {
-		return remove_others(folder, name + 1, err) && remove_others(runtime, "", err);
+		return empty_root(folder, runtime, err);
 	}
 	return remove_folder(folder, err);
 }

@@ -11,17 +11,24 @@
 
 /*
  * Where the copy of a workspace lies below the profile's folder: HOME/HASH/NAME, with a file beside
- * it that says whose it is. All of this may block for as long as a few system calls do.
+ * it that says whose it is. That of a part of a repository is HOME/HASH/REPOSITORY/WAY/NAME, so
+ * that the repository has a place above it; a file says so, and a copy that was made before stays
+ * where it is. All of this may block for as long as a few system calls do.
  */
 struct copy_place {
 	char folder[PATH_MAX];  // HOME/HASH: what belongs to one workspace
 	char runtime[PATH_MAX]; // the root: it keeps the workspace's name
+	char place[PATH_MAX];   // is there where it lies deeper: REPOSITORY/WAY/NAME
+	size_t top;             // as of struct sandbox_root: HOME/HASH/NAME, or /REPOSITORY
 	char made[PATH_MAX];    // is there once the first copy is; holds the workspace's path
 };
 
 bool copy_put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4);
 bool copy_place_of(struct copy_place *place, const char *home, const char *real,
+	struct error *err) ATTR_NODISCARD;
+/* The same once the folder is there, and makes the root in it: where that is, is decided now. */
+bool copy_place_make(struct copy_place *place, const char *home, const char *real,
 	struct error *err) ATTR_NODISCARD;
 bool copy_mark_made(const struct copy_place *place, const char *real, struct error *err);
 
@@ -44,7 +51,7 @@ void copy_start_end(int fd, const char *home, const struct copy_place *place);
  * it the folder itself stays, empty, and that broker's copy_start_end removes it. `held` is what
  * copy_start gave for it, which loses its lock, or -1. Blocks.
  */
-bool copy_place_remove(const char *runtime, int held, struct error *err) ATTR_NODISCARD;
+bool copy_place_remove(const struct sandbox_root *root, int held, struct error *err) ATTR_NODISCARD;
 
 /* A copy of what the copies lie in would have no end. */
 bool copy_check_outside(const char *home, const char *real, struct error *err);

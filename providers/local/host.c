@@ -14,6 +14,7 @@ struct root_add {
 	struct host_sandbox *host;
 	char *local;   // owned, until it is a root
 	char *runtime; // owned, until it is a root
+	size_t top;    // as of struct sandbox_root
 	sandbox_done *done;
 	void *data;
 };
@@ -107,7 +108,7 @@ static void on_root_added(void *data, const struct error *err)
 		size_t count = sandbox->root_count + 1;
 		sandbox->roots = mem_realloc(sandbox->roots, count * sizeof(*sandbox->roots));
 		sandbox->roots[count - 1] =
-			(struct sandbox_root){.local = add->local, .runtime = add->runtime};
+			(struct sandbox_root){add->local, add->runtime, add->top};
 		sandbox->root_count = count;
 		add->local = NULL;
 		add->runtime = NULL;
@@ -124,6 +125,7 @@ void host_add_mapped_root(
 	add->host = host;
 	add->local = mem_strdup(root->local);
 	add->runtime = mem_strdup(root->runtime);
+	add->top = root->top;
 	add->done = done;
 	add->data = data;
 	list_append(&host->root_adds, &add->link);

@@ -15,6 +15,7 @@
 #include "base/machine.h"
 #include "base/real_path.h"
 #include "base/text.h"
+#include "base/user_repository.h"
 #include "base/words.h"
 #include "providers/script_run.h"
 
@@ -38,10 +39,12 @@ struct root_job {
 	struct list link; // roots.jobs
 	struct pool_job job;
 	struct ssh_roots *roots;
-	struct script_run *run;        // owned; NULL before and after
-	char *local;                   // owned; NULL: they are removed
-	char *state_folder;            // owned, the worker's; NULL: there is none
-	char *real;                    // owned; the worker's
+	struct script_run *run;           // owned; NULL before and after
+	char *local;                      // owned; NULL: they are removed
+	char *state_folder;               // owned, the worker's; NULL: there is none
+	char *real;                       // owned; the worker's
+	char place[REPOSITORY_PLACE_MAX]; // the worker's; "" where it is no part of a repository
+	char folder[FOLDER_SIZE];
 	char machine[MACHINE_ID_SIZE]; // the worker's
 	struct error err;              // the worker's; why there is no `real`
 	sandbox_done *done;
@@ -108,6 +111,9 @@ static void on_run(struct pool_job *pool_job)
 	if (machine_id_read("", job->state_folder, job->machine, &job->err)) {
 		job->real = real_path(job->local);
 	}
+	if (job->real) {
+		user_repository_place(job->real, job->place);
+	}
 }
 
 /* ---- answers ---- */
@@ -152,6 +158,19 @@ static bool has_root(const struct sandbox *sandbox, const char *local, const cha
 	return false;
 }
 
+/* Up to the first name below the workspace's folder; 0 where it is not like that. */
+static size_t find_top(const struct root_job *job, const char *runtime)
+{
+	char folder[FOLDER_SIZE + 16];
+	text_whole(folder, sizeof(folder), "/workspaces/%s/", job->folder);
+	const char *found = strstr(runtime, folder);
+	if (!found) {
+		return 0;
+	}
+	const char *name = found + strlen(folder);
+	return (size_t)(name - runtime) + strcspn(name, "/");
+}
+
 static void take_root(struct root_job *job, const char *runtime)
 {
 	struct sandbox *sandbox = job->roots->sandbox;
@@ -160,8 +179,9 @@ static void take_root(struct root_job *job, const char *runtime)
 	}
 	size_t count = sandbox->root_count + 1;
 	sandbox->roots = mem_realloc(sandbox->roots, count * sizeof(*sandbox->roots));
-	sandbox->roots[count - 1] = (struct sandbox_root){
-		.local = mem_strdup(job->local), .runtime = mem_strdup(runtime)};
+	sandbox->roots[count - 1] = (struct sandbox_root){.local = mem_strdup(job->local),
+		.runtime = mem_strdup(runtime),
+		.top = find_top(job, runtime)};
 	sandbox->root_count = count;
 }
 
@@ -214,15 +234,15 @@ static void start_script(struct root_job *job, const char *const *argv, long lon
 static void on_named(struct pool_job *pool_job)
 {
 	struct root_job *job = CONTAINER_OF(pool_job, struct root_job, job);
-	char name[NAME_SIZE], folder[FOLDER_SIZE];
+	char name[NAME_SIZE];
 	if (!job->real) {
 		job_finish(job, &job->err);
 		return;
 	}
 	put_name(name, job->real);
-	put_folder(job, name, folder);
+	put_folder(job, name, job->folder);
 	const char *const argv[] = {"sh", "-c", add_script, "acp-broker-root", job->roots->base,
-		folder, name, job->roots->is_there ? "there" : "any", NULL};
+		job->folder, name, job->roots->is_there ? "there" : "any", job->place, NULL};
 	start_script(job, argv, ADD_MS);
 }
 
@@ -252,10 +272,11 @@ void ssh_roots_add(struct ssh_roots *roots, const char *local_root, sandbox_done
 	}
 }
 
-/* The folder that has the root: the last name but one of its path. */
-static void append_folder(char ***argv, const char *runtime)
+/* The folder that has the root: the last name but one of its top. */
+static void append_folder(char ***argv, const struct sandbox_root *root)
 {
-	char *path = mem_strdup(runtime);
+	size_t length = root->top > 0 ? root->top : strlen(root->runtime);
+	char *path = mem_strndup((struct span){root->runtime, length});
 	*strrchr(path, '/') = '\0';
 	words_append(argv, strrchr(path, '/') + 1);
 	free(path);
@@ -268,7 +289,7 @@ void ssh_roots_remove(struct ssh_roots *roots, sandbox_done *done, void *data)
 	char **argv = NULL;
 	words_append_all(&argv, begin);
 	for (size_t i = 0; i < roots->sandbox->root_count; i++) {
-		append_folder(&argv, roots->sandbox->roots[i].runtime);
+		append_folder(&argv, &roots->sandbox->roots[i]);
 	}
 	start_script(job_create(roots, NULL, done, data), (const char *const *)argv, REMOVE_MS);
 	words_free(argv);

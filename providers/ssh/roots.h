@@ -7,11 +7,12 @@
 
 /*
  * The folders of the workspaces in a sandbox on another machine:
- * BASE/workspaces/NAME-HASH/NAME. NAME is made of the local directory's, HASH of this machine
- * (machine_id_read), the user, the profile and the local directory's real path, and of a token
- * where there is one: so one directory is one folder of each token, from wherever many
- * machines share an account there. Nothing of a local path is looked up there, and a local
- * directory need not exist.
+ * BASE/workspaces/NAME-HASH/NAME; of a part of a repository, that one's name and the way down
+ * from there stand in the place of the last NAME (base/user_repository.h). NAME is made of the
+ * local directory's, HASH of this machine (machine_id_read), the user, the profile and the local
+ * directory's real path, and of a token where there is one: so one directory is one folder of each
+ * token, from wherever many machines share an account there. Nothing of a local path is looked up
+ * there, and a local directory need not exist.
  */
 struct ssh_roots {
 	struct sandbox *sandbox; // borrowed: whose roots they become, and who runs the scripts

@@ -357,10 +357,37 @@ static void keep_branches(struct git_transport *git)
 	}
 }
 
+/*
+ * Of a part of a repository only what is new comes along with the commits. What is not to be had
+ * here either comes with the next collect.
+ */
+static bool fill_bases(struct git_transport *git, struct error *err)
+{
+	const struct git *lib = git->store.git;
+	struct arrival *arrival = git->arrival;
+	bool ok = true;
+	for (size_t i = 0; ok && i < arrival->commit_count; i++) {
+		git_commit *commit = NULL;
+		if (!id_set_has(&arrival->bases, &arrival->commits[i])) {
+			continue;
+		}
+		ok = lib->commit_lookup(&commit, git->store.repository, &arrival->commits[i]) ==
+		             0 &&
+		     git_fill_tree(git, lib->commit_tree_id(commit), err);
+		lib->commit_free(commit);
+	}
+	return ok;
+}
+
 static bool check_all(struct git_transport *git, struct error *err)
 {
 	struct arrival *arrival = git->arrival;
 	git_oid known = store_empty_tree;
+	const struct history *history = git->history;
+	bool has_all = !*history->room || !history->exists || git->wants_bases;
+	if (!has_all && !fill_bases(git, err)) {
+		return false;
+	}
 	for (size_t i = arrival->commit_count; i > 0; i--) {
 		if (!check_commit(git, &arrival->commits[i - 1], &known, err)) {
 			return false;
@@ -387,6 +414,7 @@ bool git_keep_commits(struct git_transport *git, struct error *err)
 		return true;
 	}
 	if (!check_all(git, &why)) {
+		git->wants_bases = git->wants_bases || *git->history->room;
 		return git_refuse_commits(git, &why, err);
 	}
 	keep_branches(git);

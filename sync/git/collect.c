@@ -343,11 +343,11 @@ static void collect_ask(struct git_transport *git)
 	snprintf(count, sizeof(count), "%d", AGENT_COMMITS_MAX);
 	snprintf(max, sizeof(max), "%" PRIu64, git->request.bytes_max);
 	char *inner = git_list_inner(git);
-	git_run(git,
-		&(struct git_step){.script = SCRIPT_COLLECT,
-			.args = {base, limit, git->pathspecs, git->includes, count, max, inner},
-			.work = work_collect,
-			.then = collect_asked});
+	git_run(git, &(struct git_step){.script = SCRIPT_COLLECT,
+			     .args = {base, limit, git->pathspecs, git->includes, count, max, inner,
+				     git->wants_bases ? "bases" : ""},
+			     .work = work_collect,
+			     .then = collect_asked});
 	free(inner);
 }
 

@@ -42,11 +42,13 @@ static void on_worked(void *data, const struct error *err)
 
 void git_run(struct git_transport *git, const struct git_step *step)
 {
-	const char *argv[SCRIPT_ARGS_MAX + 7] = {
-		"sh", "-c", NULL, "acp-broker-sync", git->side, git->request.runtime_root};
+	const struct history *history = git->histories[0];
+	const char *part = history->exists ? history->part : history->room;
+	const char *argv[SCRIPT_ARGS_MAX + 8] = {
+		"sh", "-c", NULL, "acp-broker-sync", git->side, git->request.runtime_root, part};
 	git->step = *step;
 	for (size_t i = 0; i < SCRIPT_ARGS_MAX; i++) {
-		argv[6 + i] = step->args[i];
+		argv[7 + i] = step->args[i];
 	}
 	struct remote_step remote = {.work = on_work,
 		.done = on_worked,
@@ -205,14 +207,26 @@ static const struct transport_impl git_impl = {
 	.follows = git_follows,
 };
 
-/* The side repository lies beside the root, where what removes that finds it, too. */
-static char *side_path(const struct transport_request *request)
+/* So many bytes of the root's name are a folder for it alone (struct sandbox_root). */
+static size_t find_top(const struct transport_request *request)
+{
+	for (size_t i = 0; i < sandbox_root_count(request->sandbox); i++) {
+		const struct sandbox_root *root = sandbox_root_at(request->sandbox, i);
+		if (strcmp(root->runtime, request->runtime_root) == 0 && root->top > 0) {
+			return root->top;
+		}
+	}
+	return strlen(request->runtime_root);
+}
+
+/* The side repository lies beside the root's top, where what removes that finds it, too. */
+static char *side_path(const struct transport_request *request, size_t top)
 {
 	char path[FILE_PATH_MAX + 64];
-	const char *slash = strrchr(request->runtime_root, '/');
-	text_whole(path, sizeof(path), "%.*s/.acp-broker/sync/%016" PRIx64,
-		(int)(slash - request->runtime_root), request->runtime_root,
-		hash_bytes(HASH_START, span_of(request->runtime_root)));
+	const char *root = request->runtime_root;
+	const char *slash = memrchr(root, '/', top);
+	text_whole(path, sizeof(path), "%.*s/.acp-broker/sync/%016" PRIx64, (int)(slash - root),
+		root, hash_bytes(HASH_START, span_of(request->runtime_root)));
 	return mem_strdup(path);
 }
 
@@ -261,7 +275,8 @@ struct transport *transport_git_create(const struct transport_request *request)
 	if (git->request.bytes_max == 0) {
 		git->request.bytes_max = (uint64_t)BYTES_MAX_DEFAULT_GIB << 30;
 	}
-	git->side = side_path(request);
+	size_t top = find_top(request);
+	git->side = side_path(request, top);
 	git->pathspecs = join_pathspecs(".", NULL, request->exclude);
 	git->includes = request->include && request->include[0]
 	                        ? join_pathspecs(NULL, request->include, request->exclude)
@@ -275,6 +290,9 @@ struct transport *transport_git_create(const struct transport_request *request)
 	git->histories[0] = history_create("");
 	git->history_count = 1;
 	git->history = git->histories[0];
+	if (request->runtime_root[top]) {
+		mem_set_text(&git->history->room, request->runtime_root + top + 1);
+	}
 	soon_init(&git->kick, git->request.loop, on_kick);
 	return &git->transport;
 }

@@ -85,7 +85,8 @@ struct git_transport {
 	struct transport transport;
 	struct transport_request request; // strings are owned copies
 	char *side;                       // the side repository in the runtime
-	char *pathspecs, *includes;       // a line each
+	bool wants_bases; // what the agent's commits build upon is not all in the user's repository
+	char *pathspecs, *includes; // a line each
 	bool is_busy;
 
 	struct remote *remote; // what runs; NULL: nothing
@@ -236,6 +237,12 @@ bool git_keep_commits(struct git_transport *git, struct error *err) ATTR_NODISCA
  */
 bool git_refuse_commits(
 	struct git_transport *git, const struct error *why, struct error *err) ATTR_NODISCARD;
+/*
+ * Work: brings what is missing of a commit's tree from the user's repository to the store. Fails
+ * where that has not got it either.
+ */
+bool git_fill_tree(
+	struct git_transport *git, const git_oid *tree, struct error *err) ATTR_NODISCARD;
 /* Drops what has come and was not kept. */
 void git_drop_commits(struct git_transport *git);
 

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/user_config.h"
+#include "sync/git/part.h"
 #include "sync/nested.h"
 
 /* Of the commits that the runtime has, sync/git/remote/repo_open.sh tells 20,000, a line each. */
@@ -22,6 +23,8 @@ struct history *history_create(const char *path)
 	struct history *history = mem_alloc(sizeof(*history));
 	*history = (struct history){.path = mem_strdup(path),
 		.is_lost = true,
+		.part = mem_strdup(""),
+		.room = mem_strdup(""),
 		.branch = mem_strdup(""),
 		.git_folder = mem_strdup(""),
 		.name = mem_strdup(""),
@@ -40,6 +43,8 @@ struct history *history_create(const char *path)
 void history_destroy(struct history *history)
 {
 	free(history->path);
+	free(history->part);
+	free(history->room);
 	free(history->git_folder);
 	free(history->branch);
 	free(history->name);
@@ -168,19 +173,34 @@ static void read_text(const struct user_config *config, const char *key, char **
 	}
 }
 
-/* What git-sparse-checkout(1) has left out of the work tree shall not look deleted there. */
-static void read_sparse(struct history *history, const struct user_config *config,
-	const struct user_repository *repository)
+/*
+ * What git-sparse-checkout(1) has left out of the work tree shall not look deleted there; nor what
+ * is not in the part of it that the workspace is.
+ */
+static bool read_sparse(struct history *history, const struct user_config *config,
+	const struct user_repository *repository, struct error *err)
 {
 	char path[PATH_MAX + 32];
-	if (!user_config_is_true(config, "core.sparsecheckout")) {
-		return;
+	bool is_sparse = user_config_is_true(config, "core.sparsecheckout");
+	if (is_sparse) {
+		text_whole(path, sizeof(path), "%s/info/sparse-checkout", repository->folder);
+		read_file(path, &history->sparse);
+		history->is_cone = user_config_is_true(config, "core.sparsecheckoutcone");
 	}
-	text_whole(path, sizeof(path), "%s/info/sparse-checkout", repository->folder);
-	read_file(path, &history->sparse);
-	history->is_cone = user_config_is_true(config, "core.sparsecheckoutcone");
+	if (*history->part) {
+		if (is_sparse && !history->is_cone) {
+			return error_set(err, ERROR_UNAVAILABLE,
+				"it is a part of a sparse checkout by patterns; `git "
+				"sparse-checkout init --cone` changes that");
+		}
+		if (!part_narrow(&history->sparse, history->part, err)) {
+			return false;
+		}
+		history->is_cone = false;
+	}
 	add_print_of(history, &history->sparse);
 	add_print(history, history->is_cone ? "cone" : "");
+	return true;
 }
 
 static bool read_filters(struct history *history, const struct user_config *config,
@@ -221,14 +241,33 @@ static bool read_settings(struct history *history, const struct git *git,
 		add_print(history, history->promisor);
 		add_print_of(history, &history->remotes);
 		add_print_of(history, &history->nested);
-		read_sparse(history, &config, &places);
-		read = read_filters(history, &config, &places, home, err);
+		read = read_sparse(history, &config, &places, err) &&
+		       read_filters(history, &config, &places, home, err);
 	}
 	user_config_finish(&config);
 	return read;
 }
 
 /* ---- all of it ---- */
+
+/* Whether HEAD has files of that part: else the repository, of a home say, is none of its. */
+static bool has_part(
+	const struct history *history, const struct git *git, git_repository *repository)
+{
+	git_commit *commit = NULL;
+	git_tree *tree = NULL;
+	git_tree_entry *entry = NULL;
+	git_oid id;
+	bool has = history->id[0] && git->oid_fromstr(&id, history->id) == 0 &&
+	           git->commit_lookup(&commit, repository, &id) == 0 &&
+	           git->tree_lookup(&tree, repository, git->commit_tree_id(commit)) == 0 &&
+	           git->tree_entry_bypath(&entry, tree, history->part) == 0 &&
+	           git->tree_entry_filemode(entry) == GIT_FILEMODE_TREE;
+	git->tree_entry_free(entry);
+	git->tree_free(tree);
+	git->commit_free(commit);
+	return has;
+}
 
 static void read_repository(struct history *history, const struct git *git,
 	git_repository *repository, const char *home)
@@ -239,6 +278,17 @@ static void read_repository(struct history *history, const struct git *git,
 	if (!read_head(history, git, repository)) {
 		text_format(history->note, sizeof(history->note),
 			"the workspace's git history was not sent: its HEAD cannot be read");
+		return;
+	}
+	if (*history->part && !has_part(history, git, repository)) {
+		return;
+	}
+	if (*history->part && strcmp(history->part, history->room) != 0) {
+		text_format(history->note, sizeof(history->note),
+			"the workspace's git history was not sent: it is a part of a repository, "
+			"and its folder in the sandbox has no place above it for that one. A new "
+			"sandbox has, unless a name on the way from the repository's top has other "
+			"signs than letters, digits, spaces and +,-.=@_, or begins with a dot");
 		return;
 	}
 	add_print(history, history->branch);
@@ -292,10 +342,22 @@ static bool is_there(const char *root)
 	return access(path, F_OK) == 0;
 }
 
+/* The top of the repository that the root is a part of, or the root itself. */
+static void find_top(struct history *history, const char *root, char top[PATH_MAX])
+{
+	struct user_repository *places = mem_alloc_zero(sizeof(*places));
+	bool is_part =
+		!*history->path && !is_there(root) && user_repository_find(places, root, true);
+	text_whole(top, PATH_MAX, "%s", is_part ? places->top : root);
+	mem_set_text(&history->part, is_part ? root + strlen(places->top) + 1 : "");
+	free(places);
+}
+
 bool history_read(struct history *history, const char *root, const char *home, struct error *err)
 {
 	const struct git *git = git_open(err);
 	git_repository *repository = NULL;
+	char top[PATH_MAX];
 	if (!git) {
 		return false;
 	}
@@ -305,17 +367,18 @@ bool history_read(struct history *history, const char *root, const char *home, s
 	buf_clear(&history->shallow);
 	buf_clear(&history->sparse);
 	history->is_cone = false;
-	if (!is_there(root)) {
+	find_top(history, root, top);
+	if (!is_there(top)) {
 		git_close();
 		return true;
 	}
-	if (git->repository_open_ext(&repository, root, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0) {
+	if (git->repository_open_ext(&repository, top, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0) {
 		read_repository(history, git, repository, home);
 	} else {
 		struct error why;
 		error_set_git(git, &why, "the workspace's git history was not sent");
 		text_format(history->note, sizeof(history->note), "%s", why.text);
-		explain(history, root, home);
+		explain(history, top, home);
 	}
 	git->repository_free(repository);
 	git_close();

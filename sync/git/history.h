@@ -16,15 +16,17 @@ enum { HISTORY_TRIES = 3, HISTORY_PAUSE_MS = 10 * 60 * 1000 }; // of what could 
  * filters files have. The user's repository is only read, and its history when it is sent. Blocks.
  */
 struct history {
-	char *path;                 // owned; of its folder in the workspace; "" for the root
-	bool exists;                // the folder is a repository, and can be read
-	char *git_folder;           // owned; of the user's repository
-	bool is_detached;           // no branch
-	char *branch;               // owned; without refs/heads/; "" for none
+	char *path;       // owned; of its folder in the workspace; "" for the root
+	bool exists;      // the folder is a repository, or in one, and that can be read
+	char *part;       // owned; the part of it that the workspace is; "": all of it
+	char *room;       // owned; the part that the runtime has a place for; the caller's
+	char *git_folder; // owned; of the user's repository
+	bool is_detached; // no branch
+	char *branch;     // owned; without refs/heads/; "" for none
 	char id[GIT_OID_HEXSZ + 1]; // "" for an unborn branch
 	struct buf refs;            // of the other branches and so on: lines of "ID NAME"
 	struct buf shallow;         // lines of ids
-	struct buf sparse;          // the patterns of a sparse checkout; empty: it is none
+	struct buf sparse;          // the patterns of what is there; empty: all of it
 	bool is_cone;               // they are directories
 	char *name, *email;         // owned; "" for none
 	struct buf remotes;         // sync/git/remotes.h
@@ -42,8 +44,8 @@ struct history {
 	unsigned failures;     // so often, one after the other
 	long long failed_ms;   // the last time
 	struct buf have;       // what the runtime has: lines of ids
-	char note[256];        // why there is none, where that is worth telling
-	char told[256];        // the note that was told
+	char note[512];        // why there is none, where that is worth telling
+	char told[512];        // the note that was told
 };
 
 struct history *history_create(const char *path);
@@ -51,7 +53,8 @@ void history_destroy(struct history *history);
 
 /*
  * Reads anew. That there is no repository, or one that cannot be read, is no error: `exists`
- * is false then and `note` says why. `home` may be NULL.
+ * is false then and `note` says why. `home` may be NULL. A repository above the root is the
+ * workspace's where its HEAD has files of that folder, and is of use where `room` is that folder.
  */
 bool history_read(struct history *history, const char *root, const char *home,
 	struct error *err) ATTR_NODISCARD;

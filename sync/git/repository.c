@@ -444,7 +444,10 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 /* It has told of the workspace's own repository. */
 static void opened(struct git_transport *git)
 {
-	if (git->history_count > 1) {
+	const struct history *history = git->histories[0];
+	/* The script could not know yet which place the repository has. */
+	bool is_elsewhere = history->exists && strcmp(history->part, history->room) != 0;
+	if (git->history_count > 1 || is_elsewhere) {
 		git_update_repository(git);
 	} else {
 		state_known(git);

@@ -449,7 +449,8 @@ static bool act_on(const struct take_request *request, struct take_result *resul
 {
 	struct take take = {.request = request};
 	*result = (struct take_result){.has_all = false};
-	bool ok = user_git_open(&take.git, request->root, request->environment, err) &&
+	bool may_be_part = !*request->repository;
+	bool ok = user_git_open(&take.git, request->root, may_be_part, request->environment, err) &&
 	          with_signals_held(&take, result, err, act);
 	user_git_finish(&take.git);
 	free(take.taken_ref);

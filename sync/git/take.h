@@ -13,7 +13,7 @@
  */
 struct take_request {
 	struct store *store;
-	const char *root;       // of the repository; a real path
+	const char *root; // a real path: the repository, or the part of it that is a workspace
 	const char *repository; // its path in the workspace; "" for the workspace's own
 	const char *const *environment;
 	const char *branch;        // of the agent; NULL: the one that HEAD's branch is named

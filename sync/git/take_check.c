@@ -167,7 +167,7 @@ static void set_how(struct change *change, const char *how)
 
 static bool open_root(const struct check *check, int *out_fd, struct error *err)
 {
-	const char *top = check->take->request->root;
+	const char *top = check->take->git.repository.top;
 	*out_fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return *out_fd >= 0 || error_set_errno(err, errno, "%s", top);
 }
@@ -258,8 +258,8 @@ static bool is_at(const struct check *check, const struct change *change)
 	struct user_git git = {.draft = NULL};
 	struct error ignored;
 	char root[PATH_MAX], id[TAKE_ID_SIZE];
-	bool is_at = inner_root(request->root, change->path, root) &&
-	             user_git_open(&git, root, request->environment, &ignored) &&
+	bool is_at = inner_root(check->take->git.repository.top, change->path, root) &&
+	             user_git_open(&git, root, false, request->environment, &ignored) &&
 	             user_git_line(&git, words, false, id, sizeof(id), &ignored) &&
 	             strcmp(id, change->id) == 0;
 	user_git_finish(&git);
@@ -350,10 +350,19 @@ static bool is_version(
 	return strcmp(mode, change->mode) == 0 && strcmp(id, change->id) == 0;
 }
 
-/* One in the workspace, and one in the repository. */
-static bool is_same_path(const struct take_request *request, const char *path, const char *below)
+/*
+ * Whether a path of the workspace is the one of the repository, which may be a folder of the
+ * workspace, or have it for a part.
+ */
+static bool is_same_path(const struct take *take, const char *path, const char *below)
 {
-	size_t length = strlen(request->repository);
+	const struct take_request *request = take->request;
+	const char *part = request->root + strlen(take->git.repository.top);
+	size_t length = strlen(request->repository), part_length = strlen(part);
+	if (part_length > 0) {
+		return strncmp(below, part + 1, part_length - 1) == 0 &&
+		       below[part_length - 1] == '/' && strcmp(path, below + part_length) == 0;
+	}
 	if (length == 0) {
 		return strcmp(path, below) == 0;
 	}
@@ -370,7 +379,7 @@ static bool is_parked(const struct take *take, const struct change *change)
 	}
 	LIST_FOR_EACH(parked, take->request->parked, struct parked, link) {
 		const struct conflict *conflict = &parked->conflict;
-		if (!is_same_path(take->request, conflict->path, change->path)) {
+		if (!is_same_path(take, conflict->path, change->path)) {
 			continue;
 		}
 		if (conflict->is_held) {

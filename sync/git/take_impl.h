@@ -18,6 +18,7 @@ struct take {
 	char before[TAKE_ID_SIZE], after[TAKE_ID_SIZE]; // trees of the index
 	size_t files;
 	bool is_locked; // the repository's index
+	int lock_fd;    // of its lock, while it is
 };
 
 /* What it was a commit's tree can be named by. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/lock_file.h"
 #include "base/point.h"
 #include "base/text.h"
 #include "sync/git/take_impl.h"
@@ -31,21 +32,29 @@ static void remove_draft(const struct take *take)
 
 /* ---- the lock ---- */
 
-static bool is_ours(const char *path)
+/* Whether a killed take has left it: one that lives has it locked before it writes the mark. */
+static bool is_left(int fd, const char *path)
 {
 	char text[sizeof(mark)];
-	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text));
-	return count == (ssize_t)sizeof(mark) - 1 && memcmp(text, mark, sizeof(mark) - 1) == 0;
+	return count == (ssize_t)sizeof(mark) - 1 && memcmp(text, mark, sizeof(mark) - 1) == 0 &&
+	       lock_file_try(fd, LOCK_ALONE) == LOCK_TAKEN &&
+	       lock_file_is_current(fd, AT_FDCWD, path);
 }
 
-/* Whoever works with the store locked is the only take: an older lock of ours is nobody's. */
+/* Two workspaces may be parts of one repository, and the store's lock is of one alone. */
 static int create(const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
 	int fd = open(path, flags, 0666);
-	if (fd < 0 && errno == EEXIST && is_ours(path) && unlink(path) == 0) {
-		fd = open(path, flags, 0666);
+	if (fd < 0 && errno == EEXIST) {
+		ATTR_CLEANUP(fd_cleanup) int old = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		bool is_free = is_left(old, path) && unlink(path) == 0;
+		fd = is_free ? open(path, flags, 0666) : -1;
+		errno = is_free ? errno : EEXIST;
+	}
+	if (fd >= 0) {
+		(void)!lock_file_try(fd, LOCK_ALONE);
 	}
 	return fd;
 }
@@ -54,7 +63,7 @@ bool take_lock(struct take *take, struct error *err)
 {
 	char path[PATH_MAX];
 	name_file(take, "index.lock", path);
-	ATTR_CLEANUP(fd_cleanup) int fd = create(path);
+	int fd = create(path);
 	if (fd < 0 && errno == EEXIST) {
 		return error_set(err, ERROR_UNAVAILABLE,
 			"another program of git's is at work in %s: try again when it is done; if "
@@ -65,6 +74,7 @@ bool take_lock(struct take *take, struct error *err)
 		return error_set_errno(err, errno, "making %s", path);
 	}
 	take->is_locked = true;
+	take->lock_fd = fd;
 	char draft[PATH_MAX];
 	name_file(take, "acp-broker-index", draft);
 	mem_set_text(&take->git.draft, draft);
@@ -80,6 +90,7 @@ void take_unlock(struct take *take)
 	remove_draft(take);
 	name_file(take, "index.lock", path);
 	unlink(path);
+	fd_close(&take->lock_fd);
 	take->is_locked = false;
 }
 

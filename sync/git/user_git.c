@@ -250,16 +250,17 @@ static bool check_top(struct user_git *git, const char *root, struct error *err)
 		       root);
 }
 
-bool user_git_open(
-	struct user_git *git, const char *root, const char *const *environment, struct error *err)
+bool user_git_open(struct user_git *git, const char *root, bool may_be_part,
+	const char *const *environment, struct error *err)
 {
 	*git = (struct user_git){.environment = NULL};
-	if (!user_repository_find(&git->repository, root, false)) {
+	const char *top = git->repository.top;
+	if (!user_repository_find(&git->repository, root, may_be_part)) {
 		return error_set(err, ERROR_NOT_FOUND, "%s is no repository of git's", root);
 	}
-	make_environment(git, root, environment);
-	make_words(git, root);
-	return check_top(git, root, err) && find_filters(git, err);
+	make_environment(git, top, environment);
+	make_words(git, top);
+	return check_top(git, top, err) && find_filters(git, err);
 }
 
 void user_git_finish(struct user_git *git)

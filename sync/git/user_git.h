@@ -20,11 +20,11 @@ struct user_git {
 };
 
 /*
- * `root` is a real path. ERROR_NOT_FOUND where it is not the top of a repository's work tree, or
- * there is no git. To be finished in any case.
+ * `root` is a real path, the top of a repository's work tree; or it `may_be_part` of one.
+ * ERROR_NOT_FOUND where it is not, or there is no git. To be finished in any case.
  */
-bool user_git_open(struct user_git *git, const char *root, const char *const *environment,
-	struct error *err) ATTR_NODISCARD;
+bool user_git_open(struct user_git *git, const char *root, bool may_be_part,
+	const char *const *environment, struct error *err) ATTR_NODISCARD;
 void user_git_finish(struct user_git *git);
 
 struct user_git_call {

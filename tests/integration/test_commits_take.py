@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`acp-broker commits take`: the user's branch moves to an agent's commits; the files are there."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -45,7 +46,8 @@ class Taken(Store):
     def committed(self, branch='main', **files):
         """The agent commits these files (None: deleted) to a branch; its commit."""
         if not self.agent.exists():
-            self.git('clone', '-q', str(self.work), str(self.agent), where=self.dir)
+            self.git('clone', '-q', self.git('rev-parse', '--show-toplevel').strip(),
+                     str(self.agent), where=self.dir)
         for name, text in files.items():
             if text is None:
                 (self.agent / name).unlink()
@@ -257,6 +259,36 @@ class Taken(Store):
         self.assertEqual((self.head(), self.status()), (tip, '?? b\n?? c\n'))
         self.assertNames(self.answer('commits', 'take', '--undo'), 'main | no commit')
         self.assertEqual(self.status(), '?? a\n?? b\n?? c\n')
+
+    def test_a_lock_of_ours_is_taken_over_once_nobody_has_it(self):
+        self.synced(a='2\n')
+        lock = self.work / '.git/index.lock'
+        lock.write_text('acp-broker commits take\n')
+        with open(lock, 'rb') as held:  # by a workspace that is another part of the repository
+            fcntl.flock(held, fcntl.LOCK_EX)
+            result = self.run_broker('commits', 'take')
+            self.check_line(result.stderr.decode(), str(lock))
+            self.assertTrue(lock.exists())
+        self.taken()
+
+    def test_in_a_part_of_a_repository(self):
+        top = self.work
+        self.work = top / 'way/part'
+        self.work.mkdir(parents=True)
+        self.write(a='1\n', b='1\n')
+        self.git('add', '-A')
+        self.git('commit', '-qm', 'part')
+        self.store = self.make('path')
+        tip = self.committed(**{'way/part/a': 'theirs\n', 'way/part/b': '2\n', 'b': '2\n'})
+        self.write(a='mine\n')
+        self.park('conflict', a='theirs\n')
+        result = self.run_broker('commits', 'take')
+        self.assertNames(result.stderr.decode(), 'b: | way/part/b: | 2 of 3 files')
+        self.write(b='2\n')
+        (top / 'b').write_text('2\n')
+        self.assertNames(self.answer('commits', 'take'), 'way/part/a: | parked')
+        self.assertEqual((self.head(), self.status()), (tip, ' M way/part/a\n'))
+        self.answer('commits', 'take', '--undo')
 
     def test_an_operation_a_lock_and_another_work_tree(self):
         self.synced(a='2\n')

@@ -54,6 +54,7 @@ static void test_a_copy_is_known_by_what_lies_beside_it_and_by_its_folders_name(
 	assert_null(copy_known(home, &count));
 	assert_int_equal(count, 0);
 	assert_true(copy_place_of(&place, home, work, &err));
+	assert_int_equal(place.top, strlen(place.runtime));
 	assert_int_equal(mkdir(place.folder, 0700), 0);
 	assert_int_equal(mkdir(place.runtime, 0700), 0);
 	assert_null(copy_known(home, &count)); // not made yet
@@ -67,6 +68,88 @@ static void test_a_copy_is_known_by_what_lies_beside_it_and_by_its_folders_name(
 	free_known(known, count);
 	assert_int_equal(rmdir(place.runtime), 0);
 	assert_null(copy_known(home, &count));
+}
+
+/* What the user's folder of that name is a part of. */
+static void make_part(char part[PATH_MAX])
+{
+	static const char *const folders[] = {"repo", "repo/.git", "repo/way", "repo/way/part"};
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+		snprintf(part, PATH_MAX, "%s/%s", work, folders[i]);
+		assert_int_equal(mkdir(part, 0700), 0);
+	}
+	char head[PATH_MAX];
+	snprintf(head, sizeof(head), "%s/repo/.git/HEAD", work);
+	int made = open(head, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(made >= 0);
+	fd_close(&made);
+}
+
+static void check_is_part(const struct copy_place *place)
+{
+	char expected[PATH_MAX + 16];
+	snprintf(expected, sizeof(expected), "%s/repo/way/part", place->folder);
+	assert_string_equal(place->runtime, expected);
+	assert_int_equal(place->top, strlen(place->folder) + strlen("/repo"));
+}
+
+static void test_a_part_of_a_repository_lies_below_a_place_for_that(void **state)
+{
+	struct error err;
+	struct copy_place place, again;
+	char part[PATH_MAX];
+	size_t count;
+	make_part(part);
+	int fd = copy_start(home, part, &place);
+	assert_true(fd >= 0);
+	check_is_part(&place);
+	copy_start_end(fd, home, &place); // with the way to it
+	assert_int_not_equal(access(home, F_OK), 0);
+	assert_int_equal(mkdir(home, 0700), 0);
+	fd = copy_start(home, part, &place);
+	assert_true(copy_mark_made(&place, part, &err));
+	fd_close(&fd);
+	char hidden[PATH_MAX], folder[PATH_MAX];
+	snprintf(folder, sizeof(folder), "%s/repo/.git", work);
+	snprintf(hidden, sizeof(hidden), "%s/hidden", work);
+	assert_int_equal(rename(folder, hidden), 0);
+	assert_true(copy_place_make(&again, home, part, &err)); // it stays where it is
+	check_is_part(&again);
+	struct sandbox_root *known = copy_known(home, &count);
+	assert_int_equal(count, 1);
+	assert_string_equal(known[0].runtime, place.runtime);
+	assert_int_equal(known[0].top, place.top);
+	free_known(known, count);
+}
+
+static void test_a_copy_of_before_stays_where_it_is(void **state)
+{
+	struct error err;
+	struct copy_place place, again;
+	char part[PATH_MAX];
+	make_part(part);
+	assert_true(copy_place_of(&place, home, part, &err));
+	assert_int_equal(mkdir(place.folder, 0700), 0);
+	assert_int_equal(mkdir(place.runtime, 0700), 0);
+	assert_true(copy_place_make(&again, home, part, &err));
+	assert_string_equal(again.runtime, place.runtime);
+	assert_int_equal(again.top, strlen(place.runtime));
+}
+
+static void test_a_place_that_somebody_has_changed_leads_nowhere_else(void **state)
+{
+	struct error err;
+	struct copy_place place;
+	char part[PATH_MAX];
+	make_part(part);
+	assert_true(copy_place_of(&place, home, part, &err));
+	assert_int_equal(mkdir(place.folder, 0700), 0);
+	int made = open(place.place, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd_write_all(made, SPAN_LITERAL("../../etc"), &err));
+	fd_close(&made);
+	assert_true(copy_place_of(&place, home, part, &err));
+	assert_string_equal(strrchr(place.runtime, '/'), "/part");
+	assert_int_equal(place.top, strlen(place.runtime));
 }
 
 static void test_the_last_one_removes_a_start_folder_that_nobody_has_used(void **state)
@@ -126,12 +209,34 @@ static void test_a_copy_is_removed_but_for_the_folder_in_which_another_agent_is(
 	assert_int_equal(mkdir(inner, 0700), 0);
 	put_file(inner, "secret");
 	put_file(place.runtime, ".env");
-	assert_true(copy_place_remove(place.runtime, fd, &err));
+	assert_true(copy_place_remove(
+		&(struct sandbox_root){.runtime = place.runtime, .top = place.top}, fd, &err));
 	copy_start_end(fd, home, &place);
 	assert_int_equal(stat(place.runtime, &after), 0);
 	assert_int_equal(before.st_ino, after.st_ino);
 	assert_int_not_equal(access(place.made, F_OK), 0);
 	copy_start_end(second, home, &place); // empty, and not made: it goes
+	assert_int_not_equal(access(home, F_OK), 0);
+	assert_int_equal(mkdir(home, 0700), 0);
+}
+
+static void test_a_part_is_removed_but_for_the_way_to_another_agent(void **state)
+{
+	struct error err;
+	struct copy_place place;
+	char part[PATH_MAX], top[PATH_MAX];
+	make_part(part);
+	int fd = copy_start(home, part, &place);
+	int second = copy_start(home, part, &place);
+	assert_true(copy_mark_made(&place, part, &err));
+	put_file(place.runtime, ".env");
+	snprintf(top, sizeof(top), "%s/repo", place.folder);
+	put_file(top, ".git");
+	assert_true(copy_place_remove(
+		&(struct sandbox_root){.runtime = place.runtime, .top = place.top}, fd, &err));
+	copy_start_end(fd, home, &place);
+	assert_int_equal(access(place.runtime, F_OK), 0);
+	copy_start_end(second, home, &place); // all is empty, and not made: it goes
 	assert_int_not_equal(access(home, F_OK), 0);
 	assert_int_equal(mkdir(home, 0700), 0);
 }
@@ -147,7 +252,9 @@ static void test_a_copy_that_nobody_else_is_in_is_removed(void **state)
 		if (!held) {
 			fd_close(&fd);
 		}
-		assert_true(copy_place_remove(place.runtime, fd, &err));
+		assert_true(copy_place_remove(
+			&(struct sandbox_root){.runtime = place.runtime, .top = place.top}, fd,
+			&err));
 		assert_int_not_equal(access(place.folder, F_OK), 0);
 		copy_start_end(fd, home, &place);
 	}
@@ -179,6 +286,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_a_copy_is_known_by_what_lies_beside_it_and_by_its_folders_name, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_part_of_a_repository_lies_below_a_place_for_that, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_copy_of_before_stays_where_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_place_that_somebody_has_changed_leads_nowhere_else, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_part_is_removed_but_for_the_way_to_another_agent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_the_last_one_removes_a_start_folder_that_nobody_has_used, set_up,
 			tear_down),

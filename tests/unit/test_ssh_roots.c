@@ -36,6 +36,13 @@ static void remove_all(struct fixture *fixture)
 	run_until(fixture, &fixture->is_done);
 }
 
+static void run_command(const struct fixture *fixture, const char *words)
+{
+	char command[600];
+	snprintf(command, sizeof(command), "cd '%s' && %s", fixture->root, words);
+	assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): a test's own
+}
+
 static void test_a_directory_has_one_folder_with_its_name(void **state)
 {
 	struct fixture *fixture = *state;
@@ -59,6 +66,34 @@ static void test_a_directory_has_one_folder_with_its_name(void **state)
 	assert_string_equal(add(fixture, "/nowhere/at all/my-project"), first);
 	ssh_roots_finish(&roots);
 	free(first);
+}
+
+static void test_a_part_of_a_repository_lies_below_a_place_for_that(void **state)
+{
+	struct fixture *fixture = *state;
+	char end[] = "/repo/way to/part", part[200];
+	open_roots(fixture, "base", NULL);
+	char *before = mem_strdup(add(fixture, below(fixture, "repo/way to/before")));
+	run_command(fixture, "mkdir -p repo/.git && touch repo/.git/HEAD");
+	snprintf(part, sizeof(part), "%s%s", fixture->root, end);
+	char *first = mem_strdup(add(fixture, part));
+	const struct sandbox_root *root = sandbox_root_at(fixture->sandbox, 1);
+	assert_string_equal(first + strlen(first) - strlen(end), end);
+	assert_int_equal(root->top, strlen(first) - strlen("/way to/part"));
+	add(fixture, below(fixture, "repo/way to/before")); // where it was
+	assert_int_equal(fixture->sandbox->root_count, 2);
+	assert_int_equal(sandbox_root_at(fixture->sandbox, 0)->top, strlen(before));
+	run_command(fixture, "mv repo/.git git");
+	ssh_roots_finish(&roots);
+	open_roots(fixture, "base", NULL);
+	assert_string_equal(add(fixture, part), first); // where it was
+	remove_all(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(access(first, F_OK), -1);
+	assert_int_equal(access(before, F_OK), 0);
+	ssh_roots_finish(&roots);
+	free(first);
+	free(before);
 }
 
 static void test_two_names_of_a_directory_are_one_folder(void **state)
@@ -193,6 +228,7 @@ static int run(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_directory_has_one_folder_with_its_name),
+		cmocka_unit_test(test_a_part_of_a_repository_lies_below_a_place_for_that),
 		cmocka_unit_test(test_two_names_of_a_directory_are_one_folder),
 		cmocka_unit_test(test_names_there_are_plain),
 		cmocka_unit_test(test_what_has_a_token_shares_no_folder),

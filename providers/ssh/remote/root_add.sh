@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Makes the folder of a workspace, private as everything above it that has to be made. Arguments:
-# BASE FOLDER NAME WHICH; WHICH is "any", or "there" for one that was made before. Answers "root",
-# its physical path, "end"; or "failed", why, "end"; or "gone", what is not there, "end".
+# BASE FOLDER NAME WHICH PLACE; WHICH is "any", or "there" for one that was made before. Answers
+# "root", its physical path, "end"; or "failed", why, "end"; or "gone", what is not there, "end".
+#
+# PLACE is empty, or where the folder of a part of a repository shall lie in FOLDER instead of at
+# NAME (base/user_repository.h). A file .place says where it is. One that was made before stays.
 set -u
 unset CDPATH ENV IFS
 export LC_ALL=C
@@ -10,11 +13,31 @@ answer() {
 	printf '%s\0' "$@" end
 	exit 0
 }
-base=$1/workspaces folder=$2 name=$3 which=$4
+base=$1/workspaces folder=$2 name=$3 which=$4 place=$5
 mkdir -p "$base" && cd -P "$base" || answer failed "$base cannot be made or entered"
 there=$(env pwd -P && printf .)
 there=${there%??}
 [ "$which" = any ] || [ -d "./$folder" ] || answer gone "$there/$folder"
+# Whether nothing was made in it yet; a file is there under another name while it is written.
+is_new() {
+	for path in "./$folder"/* "./$folder"/.[!.]*; do
+		[ ! -e "$path" ] && [ ! -L "$path" ] || case $path in
+		*/.place.*) ;;
+		*) return 1 ;;
+		esac
+	done
+}
+if [ "$place" ] && is_new; then
+	mkdir -p "./$folder" && printf '%s\n' "$place" >"./$folder/.place.$$" &&
+		mv -f "./$folder/.place.$$" "./$folder/.place" ||
+		answer failed "$there/$folder/.place"
+fi
+if [ -f "./$folder/.place" ]; then
+	IFS= read -r name <"./$folder/.place" || answer failed "$there/$folder/.place"
+	case /$name/ in
+	*//* | */.*) answer failed "$there/$folder/.place" ;;
+	esac
+fi
 mkdir -p "./$folder/$name" && cd -P "./$folder/$name" || answer failed "$there/$folder/$name"
 here=$(env pwd -P && printf .)
 here=${here%??}

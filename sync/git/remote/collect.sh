@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-# Tells what the root is. Arguments: BASE LIMIT PATHSPECS INCLUDES COUNT MAX INNER.
+# Tells what the root is. Arguments: BASE LIMIT PATHSPECS INCLUDES COUNT MAX INNER BASES.
 #
 # BASE is the tree that the root was; its members stay members whatever the ignore rules
 # say. Files over LIMIT bytes are measured only. PATHSPECS is what is looked for, INCLUDES
 # what is also looked for where it is ignored: a line each. stdin: the big files of BASE,
 # begun with "./", and the agent's commits that are known, each ended by NUL. At the end
 # commits.sh tells of COUNT commits at most, also of the repositories below the root: INNER
-# has a line for the path of each. Where the big files are more than MAX bytes together,
-# that is said, and none is read. Every program that is started costs time: where
+# has a line for the path of each; BASES is for it, too. Where the big files are more than MAX bytes
+# together, that is said, and none is read. Every program that is started costs time: where
 # nothing has changed few are.
-base=$1 limit=$2 pathspecs=$3 includes=$4 count=$5 max=$6 inner=$7
+base=$1 limit=$2 pathspecs=$3 includes=$4 count=$5 max=$6 inner=$7 bases=$8
 use_side
 remove_remains
 cat >"$work/asked"
@@ -221,4 +221,4 @@ if [ "$tree" != "$base" ]; then
 	say objects "$(wc -l <"$work/ids" | tr -d ' ')"
 	git cat-file --batch --buffer <"$work/ids"
 fi
-[ -e "$root/.git" ] || [ -L "$root/.git" ] || say repository none
+[ -e "$outer/.git" ] || [ -L "$outer/.git" ] || say repository none

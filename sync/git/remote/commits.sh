@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # After collect.sh: tells the commits that the agent made. $work/known has those that are known, a
-# line each. More than $count are not told, which is said; nor are the objects of $tree.
+# line each. More than $count are not told, which is said; nor are the objects of $tree. Where the
+# root is a part of the repository, what the commits build upon is in the user's own repository, and
+# comes along only if $bases says so.
 list_tips() {
 	git for-each-ref --format='%(objectname) %(refname)' refs/heads
 	read -r head <"$GIT_DIR/HEAD" || :
@@ -39,6 +41,15 @@ list_commits() {
 	fi
 }
 
+list_objects() {
+	if [ -z "$inset" ] || [ "$bases" ]; then
+		sed 's/^-//' "$work/commits" | git rev-list --objects --no-walk=unsorted --stdin
+	else
+		sed -n 's/^-//p' "$work/commits"
+		sed 's/^-/^/' "$work/commits" | git rev-list --objects --stdin
+	fi
+}
+
 tell_commits() {
 	say commits
 	sed -n 's/^-//p' "$work/commits" | while read -r base; do
@@ -50,8 +61,7 @@ tell_commits() {
 		*"$id"*) say ref "$id" "${ref#refs/heads/}" ;;
 		esac
 	done <"$work/refs"
-	sed 's/^-//' "$work/commits" | git rev-list --objects --no-walk=unsorted --stdin |
-		cut -d ' ' -f 1 | sort -u >"$work/all"
+	list_objects | cut -d ' ' -f 1 | sort -u >"$work/all"
 	git ls-tree -r -t "$tree" | cut -f 1 | cut -d ' ' -f 3 | sort -u >"$work/there"
 	comm -23 "$work/all" "$work/there" >"$work/ids"
 	say objects "$(wc -l <"$work/ids" | tr -d ' ')"
@@ -108,7 +118,9 @@ tell_inner() {
 
 trap 'end_commits $?' EXIT
 exec 2>"$work/words"
-[ ! -f "$root/.git/HEAD" ] || try_repository "$root/.git"
+[ -f "$outer/.git/HEAD" ] || outer=$root inset= # the agent has made one of its own
+[ ! -f "$outer/.git/HEAD" ] || try_repository "$outer/.git"
+inset=
 printf '%s' "$inner" >"$work/inner"
 while IFS= read -r path; do
 	tell_inner "$path" </dev/null

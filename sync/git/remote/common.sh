@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Before every script that runs in the sandbox. Arguments: SIDE ROOT ...
+# Before every script that runs in the sandbox. Arguments: SIDE ROOT INSET ...
 #
-# SIDE is a repository of ours beside the runtime root; ROOT/.git is the agent's. What
-# is told goes to stdout as words that end in NUL (sync/git/lines.h), the last of
+# SIDE is a repository of ours beside the runtime root; ROOT/.git is the agent's. Where ROOT is a
+# part of the agent's repository, INSET is the way from that one's top to ROOT, and .git is there
+# ($outer). What is told goes to stdout as words that end in NUL (sync/git/lines.h), the last of
 # them is "end STATUS"; stderr is for people and for progress.
 set -eu
 trap 'status=$?; ! is_last || close_folders; [ "$status" = 0 ] || leave
@@ -12,8 +13,9 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OB
 	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS \
 	GIT_ICASE_PATHSPECS GIT_SHALLOW_FILE GIT_GRAFT_FILE GIT_REPLACE_REF_BASE GIT_EXTERNAL_DIFF \
 	GIT_TRACE GIT_TEMPLATE_DIR GIT_ATTR_SOURCE CDPATH ENV
-side=$1 root=$2
-shift 2
+side=$1 root=$2 inset=$3
+shift 3
+outer=${root%"${inset:+/$inset}"}
 own_home=${HOME:-} own_config=${XDG_CONFIG_HOME:-$own_home/.config}
 # No configuration of the user's there, no hook, no replacement, no prompt, and nothing is fetched
 # for a partial clone.

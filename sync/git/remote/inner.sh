@@ -18,6 +18,10 @@ enter() {
 	[ "$(pwd -P)" = "$top/$1" ]
 }
 
+has_git() {
+	[ -e "$1/.git" ] || [ -L "$1/.git" ]
+}
+
 # Sets $found to the repository at a path below the root, or fails: a folder .git, or the one below
 # ROOT that a file .git names where git has moved it (git-submodule(1), absorbgitdirs).
 find_repository() {
@@ -32,7 +36,7 @@ find_repository() {
 			esac
 			cd -P "$to" || exit 0
 			case $PWD in
-			"$top"/*/modules/*) ;;
+			"$top"/*/modules/* | "${top%"${inset:+/$inset}"}"/.git/modules/*) ;;
 			*) exit 0 ;;
 			esac
 		else

@@ -51,7 +51,7 @@ has_file_at() {
 # What of ours is in the way of the tree $1: a stub where it has no such folder, and a repository
 # where it has a file.
 remove_nested_for() {
-	cat "$root/.git/acp-broker/nested" "$side/inner" 2>/dev/null >"$work/were" || :
+	cat "$outer/.git/acp-broker/nested" "$side/inner" 2>/dev/null >"$work/were" || :
 	while IFS= read -r path; do
 		[ "$(git cat-file -t "$1:$path" 2>/dev/null)" = tree ] || remove_stub "$path"
 		! has_file_at "$1" "$path" || put_away "$path"
@@ -88,13 +88,14 @@ $1
 sort_nested() {
 	while IFS= read -r path; do
 		if is_own "$path"; then
-			[ "$sparse" ] || ! is_gitlink "$path" || printf '%s\0' "$path" >&5
+			[ "$lacks" ] || ! is_gitlink "$path" || printf '%s\0' "$path" >&5
 		elif is_gitlink "$path"; then
-			[ -z "$sparse" ] && set_stub "$path" || continue
+			[ -z "$lacks" ] && set_stub "$path" || continue
 			printf '%s\0' "$path" >&3
 		else
 			set_stub "$path" || continue
-			printf '%s\n' "$path" | sed 's/[][*?\\]/\\&/g; s/.*/\/&\//' >&4
+			printf '%s\n' "$path" | sed 's/[][*?\\]/\\&/g' |
+				sed "s|.*|${inset:+/$inset}/&/|" >&4
 		fi
 		printf '%s\n' "$path"
 	done <"$work/nested" >"$work/stubs" 3>"$work/skipped" 4>"$work/ignored" 5>"$work/looked"
@@ -102,11 +103,12 @@ sort_nested() {
 
 # The first name that HEAD's .gitmodules has for the submodule at a path; "" for none.
 name_submodule() {
+	way=${inset:+$inset/}$1
 	git config --blob HEAD:.gitmodules --get-regexp '^submodule\..*\.path$' 2>/dev/null |
 		while IFS= read -r line; do
 			name=${line#submodule.}
-			[ "$line" != "submodule.${name%".path $1"}.path $1" ] ||
-				printf '%s\n' "${name%".path $1"}"
+			[ "$line" != "submodule.${name%".path $way"}.path $way" ] ||
+				printf '%s\n' "${name%".path $way"}"
 		done | head -n 1
 }
 
@@ -143,7 +145,7 @@ forget_nested() {
 			continue
 		}
 		unset_active "$path"
-		[ "$sparse" ] || git update-index --no-skip-worktree -- "$path" || print=
+		[ "$lacks" ] || git update-index --no-skip-worktree -- "$path" || print=
 		is_there "$path" || (enter "$path" make) || :
 	done <"$work/gone"
 }

@@ -34,8 +34,10 @@ tell_inner() (
 	fi
 )
 
-if [ -e "$root/.git" ] || [ -L "$root/.git" ]; then
-	tell_repository "$root/.git"
+if [ "$inset" ] && has_git "$root"; then
+	say repository other
+elif has_git "$outer"; then
+	tell_repository "$outer/.git"
 else
 	say repository none
 fi

@@ -135,6 +135,6 @@ put_below() {
 
 if [ "$GIT_DIR" = "$made" ]; then
 	[ -z "$below" ] || put_below
-	mv -T "$made" "$root/.git"
+	mv -T "$made" "$outer/.git"
 fi
 rm -rf "$work" || :

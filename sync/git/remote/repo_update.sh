@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Makes ROOT/.git what the user's is in the eyes of who works there: the history, HEAD,
-# the other refs, a name, its filters, its remotes. Arguments: KIND BRANCH ID NAME EMAIL REFS
-# SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED PROMISOR BELOW.
+# Makes ROOT/.git, or the one above it, what the user's is in the eyes of who works there: the
+# history, HEAD, the other refs, a name, its filters, its remotes. Arguments: KIND BRANCH ID NAME
+# EMAIL REFS SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED PROMISOR BELOW.
 #
 # KIND is "branch" or "detached", ID may be empty for an unborn branch; SPARSE is empty, or whether
 # a sparse checkout is of cones, and a size. stdin: REFS bytes, lines of "ID NAME"; SHALLOW bytes,
@@ -30,32 +30,50 @@ take_bytes "$shallow" "$work/shallow"
 patterns=0
 [ -z "$sparse" ] || patterns=${sparse#* }
 take_bytes "$patterns" "$work/sparse"
+# What the user has left out, and not only what is no part of the workspace.
+lacks=$sparse
+[ -z "$inset" ] || [ "$(cat "$work/sparse")" != "/$inset/" ] || lacks=
 rest=${filters#* }
 take_bytes "${filters%% *}" "$work/rules"
 take_bytes "${rest% *}" "$work/attributes"
 take_bytes "${rest#* }" "$work/further"
 take_bytes "$remotes" "$work/remotes"
 take_bytes "$nested" "$work/nested"
-made=$whole/.acp-broker-sync-git.tmp found=$root/.git
+made=$whole/.acp-broker-sync-git.tmp found=$outer/.git
 if [ "$below" ]; then
 	enter "$below" make || fail other
 	find_repository "$below" || found=$whole/$below/.git
-	root=$whole/$below
+	root=$whole/$below outer=$whole/$below inset=
+elif [ "$inset" ]; then
+	! is_there .git || fail other
+	made=$outer/.acp-broker-sync-git.tmp
 fi
+# Patterns of gitignore(5) that are for ROOT, for the folder that ROOT is in by the way INSET.
+raise_patterns() {
+	sed -e '/^#/d' -e '/^$/d' -e "s|^\\(!\\{0,1\\}\\)/|\\1/$inset/|" -e t \
+		-e "s|^\\(!\\{0,1\\}\\)\\(.*/.\\)|\\1/$inset/\\2|" -e t \
+		-e "s|^\\(!\\{0,1\\}\\)|\\1/$inset/**/|"
+}
 if [ -f "$found/acp-broker/sent" ]; then
 	export GIT_DIR="$found"
 else
-	! is_there .git || { [ "$below" ] && has_stub; } || fail other
+	! has_git "$outer" || { [ "$below" ] && has_stub; } || fail other
 	rm -rf "$made"
 	export GIT_DIR="$made"
 	git init -q --bare --template= "$made" >&2
 	mkdir -p "$made/acp-broker" "$made/info"
 	printf '%s\n' '[core]' 'repositoryformatversion = 0' 'bare = false' 'filemode = true' \
 		'logallrefupdates = true' >"$made/config"
-	cp "$side/info/exclude" "$made/info/exclude"
+	if [ "$inset" ]; then
+		raise_patterns <"$side/info/exclude" >"$made/info/exclude"
+	else
+		cp "$side/info/exclude" "$made/info/exclude"
+	fi
 	[ -z "$name" ] || git config user.name "$name"
 	[ -z "$email" ] || git config user.email "$email"
 fi
+# Paths are those of ROOT where a program is told or tells them.
+export GIT_WORK_TREE="$outer"
 rm -f "$GIT_DIR/acp-broker/print"
 git() {
 	command git -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"
@@ -79,17 +97,22 @@ keep() {
 # commit a path stays what the index has, and on the way to a file what the file was at the last
 # sync. What is in neither fails: git would else take the content as it is.
 write_filter() {
-	printf '%s\n%s\n' "$side" "${below:+$below/}" >"$GIT_DIR/acp-broker/side"
+	printf '%s\n' "$side" "${below:+$below/}" "${inset:+$inset/}" >"$GIT_DIR/acp-broker/side"
 	cat >"$GIT_DIR/acp-broker/filter.new" <<'END'
 how=$1 path=$2
 export LC_ALL=C
-{ IFS= read -r side && IFS= read -r place; } <"${0%/*}/side"
+{ IFS= read -r side && IFS= read -r place && IFS= read -r inset; } <"${0%/*}/side"
 
 # The id of what the last sync has seen there.
 find_synced() {
+	case $path in
+	"$inset"*) ;;
+	*) return 1 ;;
+	esac
 	for index in "$side"/known-* "$side"/fresh-*; do
 		[ -f "$index" ] || continue
-		git --git-dir="$side" rev-parse -q --verify "${index##*-}:$place$path" && return
+		git --git-dir="$side" rev-parse -q --verify \
+			"${index##*-}:$place${path#"$inset"}" && return
 	done
 	return 1
 }
@@ -257,7 +280,7 @@ set_filters() {
 	mkdir -p "$GIT_DIR/info"
 	set_attributes "$work/attributes" own "$GIT_DIR/info/attributes"
 	set_attributes "$work/further" further "$GIT_DIR/acp-broker/attributes"
-	[ "$GIT_DIR" = "$made" ] && place=$root/.git || place=$GIT_DIR
+	[ "$GIT_DIR" = "$made" ] && place=$outer/.git || place=$GIT_DIR
 	[ ! -s "$work/further" ] ||
 		git config -f "$fresh" core.attributesFile "$place/acp-broker/attributes"
 	[ ! -s "$fresh" ] || write_filter
@@ -458,8 +481,10 @@ set_sparse() {
 	cp "$work/sparse" "$GIT_DIR/info/sparse-checkout"
 	git config core.sparseCheckout true
 	git config core.sparseCheckoutCone "${sparse% *}"
-	git --work-tree="$work/empty" sparse-checkout reapply >/dev/null ||
+	git --work-tree="$work/empty" sparse-checkout reapply >/dev/null || {
 		printf '%s\n' 'the git here knows no sparse checkout' >&2
+		[ -z "$inset" ] || exit 1 # the rest would look deleted
+	}
 }
 
 # Whether the branch can be set to the commit: without losing one of the agent's, which may be its
