@@ -3,6 +3,7 @@
 #include "base/words.h"
 #include "broker/cli/broker.h"
 #include "providers/daytona/daytona.h"
+#include "providers/local/cell/inside.h"
 #include "providers/local/local.h"
 #include "providers/ssh/ssh.h"
 
@@ -17,6 +18,9 @@ static bool add_providers(
 int main(int argc, char **argv)
 {
 	static const struct broker_providers providers = {.add = add_providers};
+	if (cell_is_asked(argc, argv)) {
+		cell_run(argv);
+	}
 	char **environment = own_environment_take();
 	int status = broker_main(argc, argv, (const char *const *)environment, &providers);
 	words_free(environment);

@@ -17,6 +17,7 @@
 #include "base/folder.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "providers/local/copy_cell.h"
 #include "providers/local/copy_lock.h"
 #include "providers/local/copy_place.h"
 #include "providers/local/copy_tree.h"
@@ -30,10 +31,13 @@ struct copy_sandbox {
 	const struct sandbox_listener *listener;
 	void *data;
 	char home[PATH_MAX];
-	int timeout_ms;          // prepare-timeout
-	int start_fd;            // of the folder in which the agent starts; -1: of none
-	struct copy_place start; // that
-	struct list jobs;        // of struct copy_job
+	int timeout_ms;                  // prepare-timeout
+	bool must_confine;               // confine = required
+	struct cell *cell;               // NULL: nothing is confined
+	const struct settings *settings; // borrowed; until it is ready
+	int start_fd;                    // of the folder in which the agent starts; -1: of none
+	struct copy_place start;         // that
+	struct list jobs;                // of struct copy_job
 };
 
 /* A folder that is being made or removed; outlives the sandbox where that is closed. */
@@ -51,6 +55,7 @@ struct copy_job {
 	int timeout_ms; // for another one's copy
 	atomic_bool is_cancelled;
 	bool failed;
+	bool is_showing; // the cell does: it has left the pool
 	struct error err;
 	sandbox_done *done;
 	void *done_data;
@@ -181,9 +186,8 @@ static void job_drop(struct pool_job *pool_job)
 	free(job);
 }
 
-static void on_done(struct pool_job *pool_job)
+static void tell_done(struct copy_job *job)
 {
-	struct copy_job *job = CONTAINER_OF(pool_job, struct copy_job, job);
 	struct sandbox *sandbox = &job->sandbox->host.sandbox;
 	sandbox_done *done = job->done;
 	void *data = job->done_data;
@@ -198,6 +202,35 @@ static void on_done(struct pool_job *pool_job)
 	bool failed = job->failed;
 	job_drop(&job->job);
 	done(data, failed ? &err : NULL);
+}
+
+static void on_shown(void *data, const struct error *err)
+{
+	struct copy_job *job = data;
+	job->is_showing = false;
+	job->failed = err != NULL;
+	if (err) {
+		job->err = *err;
+	}
+	tell_done(job);
+}
+
+/*
+ * The copy is shown with what a sync keeps beside it, from where files are renamed into it: both
+ * have to be on one mount.
+ */
+static void on_done(struct pool_job *pool_job)
+{
+	struct copy_job *job = CONTAINER_OF(pool_job, struct copy_job, job);
+	struct cell *cell = job->sandbox->cell;
+	if (job->failed || !job->local || !cell) {
+		tell_done(job);
+	} else if (cell_show(cell, job->place.folder, on_shown, job, &job->err)) {
+		job->is_showing = true;
+	} else {
+		job->failed = true;
+		tell_done(job);
+	}
 }
 
 static struct copy_job *job_create(struct copy_sandbox *self, sandbox_done *done, void *data)
@@ -271,6 +304,10 @@ static void copy_close(struct sandbox *sandbox)
 {
 	struct copy_sandbox *self = from_sandbox(sandbox);
 	LIST_FOR_EACH(job, &self->jobs, struct copy_job, link) {
+		if (job->is_showing) {
+			job_drop(&job->job);
+			continue;
+		}
 		atomic_store(&job->is_cancelled, true);
 		list_remove(&job->link);
 		pool_leave(&job->job);
@@ -282,6 +319,7 @@ static void copy_close(struct sandbox *sandbox)
 	}
 	free(sandbox->known);
 	host_sandbox_finish(&self->host);
+	cell_destroy(self->cell);
 	free(self);
 }
 
@@ -438,6 +476,86 @@ static bool is_own(const struct provider_context *context, struct span name)
 	       (context->registry && registry_has_secret(context->registry, name));
 }
 
+/* ---- the cell ---- */
+
+static bool is_not_in_a_cell(const struct provider_context *context, struct span name)
+{
+	return is_own(context, name) || copy_cell_lacks(name);
+}
+
+static void on_start_shown(void *data, const struct error *err)
+{
+	struct copy_sandbox *self = data;
+	if (err) {
+		self->listener->on_failed(self->data, err);
+	} else {
+		on_prepared(self, NULL);
+	}
+}
+
+static void on_cell_ready(void *data)
+{
+	struct copy_sandbox *self = data;
+	struct sandbox *sandbox = &self->host.sandbox;
+	struct error err;
+	self->host.spawner = cell_spawner(self->cell);
+	sandbox->home = copy_cell_home(self->host.context);
+	sandbox->capabilities.confined = true;
+	if (cell_reaches_abstract_sockets(self->cell)) {
+		sandbox_warn(sandbox,
+			"the kernel is older than Linux 6.12: the confined agent can connect to "
+			"abstract sockets of this machine");
+	}
+	if (self->start_fd < 0) {
+		on_prepared(self, NULL);
+	} else if (!cell_show(self->cell, self->start.folder, on_start_shown, self, &err)) {
+		self->listener->on_failed(self->data, &err);
+	}
+}
+
+/* With `confine = yes` what cannot be enforced is said. */
+static void on_cell_ended(void *data, const struct error *err)
+{
+	struct copy_sandbox *self = data;
+	struct sandbox *sandbox = &self->host.sandbox;
+	char text[ERROR_TEXT_MAX + 64];
+	if (sandbox->capabilities.confined || self->must_confine) {
+		self->listener->on_failed(self->data, err);
+		return;
+	}
+	text_format(text, sizeof(text), "the agent is not confined: %s", err->text);
+	sandbox_warn(sandbox, text);
+	cell_destroy(self->cell);
+	self->cell = NULL;
+	host_drop_variables(&self->host, self->settings, is_own);
+	on_prepared(self, NULL);
+}
+
+static const struct cell_listener cell_listener = {
+	.on_ready = on_cell_ready,
+	.on_ended = on_cell_ended,
+};
+
+/* The state folder is above that of all copies. */
+static bool make_cell(struct copy_sandbox *self, struct error *err)
+{
+	char state[PATH_MAX];
+	if (self->host.limits.group.is_open) {
+		/* Guards in a cell would name groups by their numbers there. */
+		return error_set(err, ERROR_CONFIG,
+			"confine cannot be had together with limits of the whole sandbox (memory, "
+			"processes, cpu): take one of them away");
+	}
+	text_whole(state, sizeof(state), "%s", self->home);
+	for (int i = 0; i < 2; i++) {
+		*strrchr(state, '/') = '\0';
+	}
+	self->must_confine = copy_confinement(self->settings) == CONFINEMENT_REQUIRED;
+	self->cell = copy_cell_create(
+		self->host.context, self->settings, state, &cell_listener, self, err);
+	return self->cell != NULL;
+}
+
 struct sandbox *copy_prepare(const struct provider_context *context,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
 	struct error *err)
@@ -446,14 +564,18 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	host_sandbox_init(&self->host, &copy_impl, context);
 	list_init(&self->jobs);
 	self->start_fd = -1;
+	bool is_confined = copy_confinement(request->settings) != CONFINEMENT_NO;
+	self->settings = request->settings;
 	if (!make_home(self, request->profile, err) ||
 		!local_limits_read(
-			&self->host.limits, &self->host.sandbox, request->settings, err)) {
+			&self->host.limits, &self->host.sandbox, request->settings, err) ||
+		(is_confined && !make_cell(self, err))) {
 		host_sandbox_finish(&self->host);
 		free(self);
 		return NULL;
 	}
-	host_drop_variables(&self->host, request->settings, is_own);
+	host_drop_variables(
+		&self->host, request->settings, is_confined ? is_not_in_a_cell : is_own);
 	self->host.sandbox.home = self->home;
 	self->host.sandbox.known = copy_known(self->home, &self->host.sandbox.known_count);
 	if (request->directory) {
@@ -468,6 +590,8 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	self->timeout_ms = request->prepare_timeout_ms;
 	self->listener = listener;
 	self->data = data;
-	sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);
+	if (!is_confined) {
+		sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);
+	}
 	return &self->host.sandbox;
 }

@@ -256,18 +256,22 @@ void copy_start_end(int fd, const char *home, const struct copy_place *place)
 
 /* ---- the end of a copy ---- */
 
-/* All that lies in a folder but one name. */
+/*
+ * All that lies in a folder but one name. By descriptor: an agent may put a link in the folder's
+ * place at any moment.
+ */
 static bool remove_others(const char *folder, const char *kept, struct error *err)
 {
 	char path[PATH_MAX];
-	DIR *open_folder = opendir(folder);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *open_folder = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 	bool is_done = true;
 	while (is_done && open_folder && (entry = readdir(open_folder))) {
 		const char *name = entry->d_name;
 		bool is_kept = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 		               strcmp(name, kept) == 0;
-		is_done = is_kept || (copy_put_path(path, err, "%s/%s", folder, name) &&
+		is_done = is_kept || (copy_put_path(path, err, "/proc/self/fd/%d/%s", fd, name) &&
 					     remove_folder(path, err));
 	}
 	if (open_folder) {

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@
 #include "base/libc.h"
 #include "base/text.h"
 
-enum { DEPTH_MAX = 200, CHUNK = 256 << 10, OPEN_FOLDERS = 16 };
+enum { DEPTH_MAX = 200, CHUNK = 256 << 10 };
 
 /* A folder of both trees; that of the copy is made when something has to go into it. */
 struct level {
@@ -258,29 +257,4 @@ bool copy_ignored(const struct ignored_copy *request, struct error *err)
 	copying.git->repository_free(copying.rules);
 	git_close();
 	return remove_folder(request->own, copied ? err : NULL) && copied;
-}
-
-/* ---- removing ---- */
-
-static int make_writable(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-	if (type == FTW_D && (status->st_mode & S_IRWXU) != S_IRWXU) {
-		chmod(path, status->st_mode | S_IRWXU);
-	}
-	return 0;
-}
-
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
-{
-	return remove(path) == 0 || errno == ENOENT ? 0 : -1;
-}
-
-bool remove_folder(const char *path, struct error *err)
-{
-	nftw(path, make_writable, OPEN_FOLDERS, FTW_PHYS);
-	if (nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT) {
-		int errnum = errno;
-		return error_set_errno(err, errnum, "removing %s", path);
-	}
-	return true;
 }

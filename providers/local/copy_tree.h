@@ -22,7 +22,10 @@ struct ignored_copy {
 };
 bool copy_ignored(const struct ignored_copy *copy, struct error *err) ATTR_NODISCARD;
 
-/* Removes a folder and all in it; one that is not there is no error. Blocks. */
+/*
+ * Removes a folder and all in it, or what else has that name; one that is not there is no error.
+ * Follows no link below the path's last name, nor that, whatever is changed meanwhile. Blocks.
+ */
 bool remove_folder(const char *path, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -98,6 +98,13 @@ static bool run_root(struct local_op *op, struct error *err)
 	return file_find_root(op->path, op->resolved, err);
 }
 
+static bool run_plain_root(struct local_op *op, struct error *err)
+{
+	return file_find_root(op->path, op->resolved, err) &&
+	       (strcmp(op->resolved, op->path) == 0 ||
+		       confine_refuse(err, op->path, "a link was put in its place"));
+}
+
 static const struct op_kind kind_read = {run_read, report_read, false};
 static const struct op_kind kind_write = {run_write, report_plain, true};
 static const struct op_kind kind_stat = {run_stat, report_stat, false};
@@ -309,11 +316,20 @@ static void report_root(struct local_op *op, const struct error *err)
 }
 
 static const struct op_kind kind_root = {run_root, report_root, false};
+static const struct op_kind kind_plain_root = {run_plain_root, report_root, false};
 
 void local_files_add_root(
 	struct local_files *files, const char *path, sandbox_done *done, void *data)
 {
 	struct local_op *op = op_create(files, &kind_root, path, data);
+	op->done.plain = done;
+	submit(op);
+}
+
+void local_files_add_plain_root(
+	struct local_files *files, const char *path, sandbox_done *done, void *data)
+{
+	struct local_op *op = op_create(files, &kind_plain_root, path, data);
 	op->done.plain = done;
 	submit(op);
 }

@@ -24,6 +24,13 @@ void local_files_finish(struct local_files *files); // cancels what is left
 void local_files_add_root(
 	struct local_files *files, const char *path, sandbox_done *done, void *data);
 
+/*
+ * The same of a folder that no link leads to: an agent that may write beside it cannot put one in
+ * its place (SECURITY_VIOLATION).
+ */
+void local_files_add_plain_root(
+	struct local_files *files, const char *path, sandbox_done *done, void *data);
+
 /* As the functions of providers/provider.h. */
 struct file_op *local_files_read(struct local_files *files, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);

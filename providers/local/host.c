@@ -30,6 +30,7 @@ void host_sandbox_init(struct host_sandbox *host, const struct sandbox_impl *imp
 	sandbox_init(&host->sandbox, impl, context->loop);
 	host->sandbox.environment = context->environment;
 	host->context = context;
+	host->spawner = context->spawner;
 	list_init(&host->execs);
 	list_init(&host->root_adds);
 	suspension_init(&host->suspension, &host->sandbox);
@@ -83,6 +84,7 @@ void host_drop_variables(struct host_sandbox *host, const struct settings *setti
 			words_append(&kept, *entry);
 		}
 	}
+	words_free(host->environment);
 	host->environment = kept;
 	host->sandbox.environment = (const char *const *)kept;
 }
@@ -117,10 +119,9 @@ static void on_root_added(void *data, const struct error *err)
 	done(done_data, err);
 }
 
-void host_add_mapped_root(
-	struct sandbox *sandbox, const struct sandbox_root *root, sandbox_done *done, void *data)
+static struct root_add *begin_root(
+	struct host_sandbox *host, const struct sandbox_root *root, sandbox_done *done, void *data)
 {
-	struct host_sandbox *host = from_sandbox(sandbox);
 	struct root_add *add = mem_alloc_zero(sizeof(*add));
 	add->host = host;
 	add->local = mem_strdup(root->local);
@@ -129,13 +130,23 @@ void host_add_mapped_root(
 	add->done = done;
 	add->data = data;
 	list_append(&host->root_adds, &add->link);
-	local_files_add_root(&host->files, add->runtime, on_root_added, add);
+	return add;
+}
+
+void host_add_mapped_root(
+	struct sandbox *sandbox, const struct sandbox_root *root, sandbox_done *done, void *data)
+{
+	struct host_sandbox *host = from_sandbox(sandbox);
+	struct root_add *add = begin_root(host, root, done, data);
+	local_files_add_plain_root(&host->files, add->runtime, on_root_added, add);
 }
 
 void host_add_root(struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
 {
+	struct host_sandbox *host = from_sandbox(sandbox);
 	struct sandbox_root root = {.local = local_root, .runtime = local_root};
-	host_add_mapped_root(sandbox, &root, done, data);
+	struct root_add *add = begin_root(host, &root, done, data);
+	local_files_add_root(&host->files, add->runtime, on_root_added, add);
 }
 
 struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
@@ -144,8 +155,8 @@ struct exec *host_exec(struct sandbox *sandbox, const struct exec_spec *spec,
 	struct host_sandbox *host = from_sandbox(sandbox);
 	const struct local_limits *limits =
 		spec->is_limited && host->limits.is_any ? &host->limits : NULL;
-	struct exec *exec = local_exec_start(
-		host->context->spawner, &host->execs, spec, limits, listener, data, err);
+	struct exec *exec =
+		local_exec_start(host->spawner, &host->execs, spec, limits, listener, data, err);
 	if (exec && spec->suspends) {
 		local_exec_join(exec, &host->suspension);
 	}

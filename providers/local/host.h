@@ -16,6 +16,7 @@
 struct host_sandbox {
 	struct sandbox sandbox;
 	const struct provider_context *context; // borrowed
+	struct spawner *spawner;                // the context's, or that of a cell
 	struct list execs;                      // of struct local_exec
 	struct list root_adds;                  // of struct root_add, under way
 	struct local_files files;
@@ -37,7 +38,7 @@ void host_drop_variables(struct host_sandbox *host, const struct settings *setti
 
 void host_add_root(struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);
 
-/* The same, of a root that has another name in the sandbox. */
+/* The same, of a root that has another name in the sandbox, which leads through no link. */
 void host_add_mapped_root(
 	struct sandbox *sandbox, const struct sandbox_root *root, sandbox_done *done, void *data);
 

@@ -9,11 +9,14 @@
 
 #include "base/buf.h"
 #include "providers/local/copy.h"
+#include "providers/local/copy_cell.h"
 #include "providers/local/files.h"
 #include "providers/local/host.h"
 
 struct local_provider {
 	struct provider provider;
+	struct provider_impl impl; // local_impl, with its reasons
+	struct error_reason reasons[2];
 	const struct provider_context *context; // borrowed
 };
 
@@ -32,6 +35,17 @@ static const struct setting_key local_keys[] = {
 		.choices = isolation_choices,
 		.fallback = "none",
 		.help = "none: the agent works in the workspace itself; copy: in a copy of it"},
+	{.name = "confine",
+		.type = SETTING_CHOICE,
+		.choices = confinement_choices,
+		.fallback = "no",
+		.help = "whether an agent in a copy is confined; required: or not started"},
+	{.name = "allow-read",
+		.type = SETTING_LIST,
+		.help = "a path that a confined agent can read, also in the home directory"},
+	{.name = "allow-write",
+		.type = SETTING_LIST,
+		.help = "a path that a confined agent can change"},
 	{.name = "drop-env",
 		.type = SETTING_NAME_LIST,
 		.help = "a variable of the broker's environment that the agent does not get"},
@@ -74,10 +88,12 @@ static const struct sandbox_impl local_sandbox_impl = {
 	.usage = host_usage,
 };
 
+/* Who is confined works in a copy. */
 static bool is_copy(const struct settings *settings)
 {
 	const char *isolation = settings_get(settings, "isolation");
-	return isolation && strcmp(isolation, "copy") == 0;
+	return isolation ? strcmp(isolation, "copy") == 0
+	                 : copy_confinement(settings) != CONFINEMENT_NO;
 }
 
 static struct sandbox *local_prepare(struct provider *provider,
@@ -88,6 +104,13 @@ static struct sandbox *local_prepare(struct provider *provider,
 		CONTAINER_OF(provider, struct local_provider, provider);
 	if (is_copy(request->settings)) {
 		return copy_prepare(local->context, request, listener, data, err);
+	}
+	if (copy_confinement(request->settings) != CONFINEMENT_NO) {
+		error_set(err, ERROR_CONFIG,
+			"confine = %s needs isolation = copy: an agent in the workspace itself is "
+			"not confined",
+			settings_get(request->settings, "confine"));
+		return NULL;
 	}
 	struct local_sandbox *self = mem_alloc_zero(sizeof(*self));
 	host_sandbox_init(&self->host, &local_sandbox_impl, local->context);
@@ -120,8 +143,6 @@ static const struct provider_impl local_impl = {
 	.runs_here = true,
 	.keys = local_keys,
 	.key_count = ARRAY_LENGTH(local_keys),
-	.reasons = &local_limit_reason,
-	.reason_count = 1,
 	.destroy = local_provider_destroy,
 	.prepare = local_prepare,
 	.is_isolated = is_copy,
@@ -130,7 +151,12 @@ static const struct provider_impl local_impl = {
 struct provider *local_provider_create(const struct provider_context *context)
 {
 	struct local_provider *self = mem_alloc_zero(sizeof(*self));
-	self->provider.impl = &local_impl;
+	self->reasons[0] = local_limit_reason;
+	self->reasons[1] = copy_cell_reason;
+	self->impl = local_impl;
+	self->impl.reasons = self->reasons;
+	self->impl.reason_count = ARRAY_LENGTH(self->reasons);
+	self->provider.impl = &self->impl;
 	self->context = context;
 	return &self->provider;
 }

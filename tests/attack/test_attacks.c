@@ -342,6 +342,9 @@ static void test_a_folder_is_shown_later(void **state)
 	assert_int_equal(closed.shown, 1);
 	assert_inside(inside, "echo EVIL >\"$STATE/shown/file\" && test ! -e \"$STATE/records\"");
 	assert_true(world_has_evil(&world, "state/shown/file"));
+	show(&closed, path);
+	assert_int_equal(closed.shown, 2);
+	assert_inside(inside, "test \"$(grep -c /state/shown /proc/self/mountinfo)\" = 1");
 	assert_inside(inside, "! mv \"$STATE/shown\" \"$STATE/other\" 2>/dev/null");
 	assert_inside(inside, "! rmdir \"$STATE/shown\" 2>/dev/null");
 }

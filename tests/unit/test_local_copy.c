@@ -110,6 +110,10 @@ static void test_removing_takes_folders_that_are_not_writable(void **state)
 	assert_true(remove_folder(path, &err));
 	run("test ! -e gone; test -e from/env");
 	assert_true(remove_folder(path, &err)); // already done
+	run("d=gone; for i in $(seq 300); do d=$d/x; done; mkdir -p $d/y; echo x > $d/z\n"
+	    "mkdir gone/.acp-broker-removed-1; chmod 0 gone/x");
+	assert_true(remove_folder(path, &err));
+	run("test ! -e gone");
 }
 
 /* Where the user's own rules are is said in git's configuration. */

@@ -140,7 +140,7 @@ static bool become_user(const struct cell_plan *plan, struct error *err)
 		return error_set(err, ERROR_DENIED,
 			"confining an agent: nothing that runs as root is confined; let an "
 			"ordinary "
-			"user own the workspace");
+			"the user who owns the workspace");
 	}
 	if (geteuid() == 0 &&
 		(setgroups(1, &plan->gid) != 0 || setresgid(plan->gid, plan->gid, plan->gid) != 0 ||

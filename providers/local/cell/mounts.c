@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -389,6 +390,16 @@ int mounts_build(const struct cell_plan *plan, struct span sockets, struct error
 	return root;
 }
 
+/* A second mount of it would make renames fail between the two. */
+static bool is_shown(int place, const struct stat *wanted)
+{
+	struct stat status;
+	struct statvfs limits;
+	return fstat(place, &status) == 0 && status.st_dev == wanted->st_dev &&
+	       status.st_ino == wanted->st_ino && fstatvfs(place, &limits) == 0 &&
+	       (limits.f_flag & ST_RDONLY) == 0;
+}
+
 bool mounts_show(int root_fd, const char *path, struct error *err)
 {
 	struct stat status;
@@ -405,7 +416,7 @@ bool mounts_show(int root_fd, const char *path, struct error *err)
 		int errnum = errno;
 		return error_set_errno(err, errnum, "making %s in the cell", path);
 	}
-	return kernel_attach(fd, place, err);
+	return is_shown(place, &status) || kernel_attach(fd, place, err);
 }
 
 static bool close_folder(const char *path, struct error *err)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_LOCAL_COPY_CELL_H
+#define PROVIDERS_LOCAL_COPY_CELL_H
+
+#include "base/settings.h"
+#include "providers/local/cell/cell.h"
+#include "providers/provider.h"
+
+/*
+ * The cell in which the processes of a copy run: what a profile's keys mean for it. The copies
+ * themselves are shown once there are roots (cell_show).
+ */
+enum confinement { CONFINEMENT_NO, CONFINEMENT_YES, CONFINEMENT_REQUIRED };
+extern const char *const confinement_choices[]; // in that order, NULL-terminated
+enum confinement copy_confinement(const struct settings *settings);
+
+extern const struct error_reason copy_cell_reason;
+
+/* The user's home, which is the sandbox's as well; borrowed. NULL: HOME names none. */
+const char *copy_cell_home(const struct provider_context *context);
+
+/* `state` is the state folder, without links. */
+struct cell *copy_cell_create(const struct provider_context *context,
+	const struct settings *settings, const char *state, const struct cell_listener *listener,
+	void *data, struct error *err) ATTR_NODISCARD;
+
+/* A variable that names what is not in a cell: a socket of this machine, or a folder for one. */
+bool copy_cell_lacks(struct span name);
+
+#endif

@@ -1,0 +1,198 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+An agent in a cell: whatever it starts is there, and its copy is kept in step. As root the whole
+test becomes another user, since nothing that is root is confined.
+"""
+
+import atexit
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+
+import case
+import processes
+
+from acp import RpcError
+from sync_case import SyncCase
+
+# Where everybody may execute them, and no cell hides them.
+PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
+                                         os.access('/opt', os.W_OK) else None))
+PROGRAMS.chmod(0o755)
+BROKER = shutil.copy(case.BROKER, PROGRAMS)
+AGENT = shutil.copy(case.AGENT, PROGRAMS)
+
+
+def become_user():
+    """A child does the work; this process removes the programs afterwards."""
+    pid = os.fork()
+    if pid != 0:
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        shutil.rmtree(PROGRAMS)
+        os._exit(status if status >= 0 else 1)
+    os.setgroups([])
+    os.setresgid(12345, 12345, 12345)
+    os.setresuid(12345, 12345, 12345)
+    os.chdir('/')
+
+
+class Confined(SyncCase):
+    def setUp(self):
+        super().setUp()
+        home = self.dir / 'home'
+        (home / '.ssh').mkdir(parents=True)
+        (home / '.ssh/id_ed25519').write_text('SECRET\n')
+        (home / '.gitconfig').write_text('[user]\n\tname = u\n\temail = u@example.org\n')
+        (home / '.bashrc').write_text('mine\n')
+        (self.work / 'file').write_text('one\n')
+
+    def environment(self):
+        return {**super().environment(), 'DISPLAY': ':0', 'USER': 'tester',
+                **getattr(self, 'extra', {})}
+
+    def broker_argv(self, *options, agent):
+        return [BROKER, *options, '--', *agent]
+
+    def start_confined(self, *flags, confine='required', **keys):
+        options = self.config(confine=confine, allow_read=str(PROGRAMS), **keys)
+        client = self.broker(options=options, agent=[AGENT, *flags])
+        return client, client.initialize()
+
+    def confined(self, **keys):
+        client, self.answer = self.start_confined(**keys)
+        return client, client.new_session(self.work)
+
+    def shell(self, client, session, line):
+        """What the line has printed, in a terminal of the agent."""
+        before = len(client.texts(session))
+        client.prompt(session, f'terminal {line}')
+        return '\n'.join(client.texts(session)[before:])
+
+    def ends(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0, client.stderr)
+        self.assert_nothing_runs()
+
+    # ---- what it is told, and may do ----
+
+    def test_the_editor_is_told_and_nothing_is_left_running(self):
+        client, session = self.confined()
+        can = self.answer['_meta']['broker']['capabilities']
+        self.assertEqual((can['confined'], can['separate_files'], can['isolated']),
+                         (True, True, True))
+        client.prompt(session, 'double-fork')
+        self.ends(client)
+
+    def test_agent_and_terminals_see_no_key_and_change_no_file(self):
+        client, session = self.confined()
+        home = self.dir / 'home'
+        self.assertNotIn('SECRET', self.shell(client, session, f'cat {home}/.ssh/id_ed25519'))
+        self.shell(client, session, f'echo EVIL >>{home}/.bashrc')
+        self.shell(client, session, f'ls -a {home} {self.state}')
+        self.assertEqual((home / '.bashrc').read_text(), 'mine\n')
+        said = self.shell(client, session, 'ls -A "$HOME" && echo "<$DISPLAY>"')
+        self.assertNotIn('.ssh', said)
+        self.assertIn('<>', said)
+        self.assertIn('example.org', self.shell(client, session, 'git config user.email'))
+        self.assertNotIn('sessions', self.shell(client, session, f'ls -A {self.state}'))
+        self.assertIn('acp-guard', self.shell(client, session, 'cat /proc/1/comm'))
+        client.prompt(session, 'pid')
+        self.assertLess(int(re.search(r'\d+', client.texts(session)[-1])[0]), 1000)
+        self.ends(client)
+
+    def test_a_link_leads_the_brokers_file_operations_nowhere(self):
+        client, session = self.confined()
+        key = self.dir / 'home/.ssh/id_ed25519'
+        self.shell(client, session, f'ln -s {key} key; ln -s {key.parent} folder')
+        for name in ('key', 'folder/id_ed25519'):
+            client.prompt(session, f'read {self.work}/{name}')
+        client.prompt(session, f'terminal cd .. && mv work aside && ln -s {key.parent} work',
+                      f'read {self.work}/id_ed25519')
+        self.assertNotIn('SECRET', '\n'.join(client.texts(session)))
+        client.close_stdin()
+        client.wait()
+
+    # ---- its copy ----
+
+    def test_edits_travel_both_ways(self):
+        client, session = self.confined()
+        self.shell(client, session, 'echo two >>file; mkdir folder; echo new >folder/new')
+        self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
+        self.assertEqual((self.work / 'folder/new').read_text(), 'new\n')
+        (self.work / 'file').write_text('three\n')
+        self.assertIn('three', self.shell(client, session, 'cat file'))
+        self.ends(client)
+
+    def test_a_second_broker_finds_the_copy(self):
+        for word in ('one', 'two'):
+            client, session = self.confined()
+            self.assertIn('file', self.shell(client, session, f'ls; echo x >{word}'))
+            self.ends(client)
+        self.assertTrue((self.work / 'one').exists() and (self.work / 'two').exists())
+
+    def test_setup_runs_in_the_cell(self):
+        client, session = self.confined(setup='"cat /proc/1/comm >here; pwd >>here"')
+        self.assertIn('acp-guard', self.shell(client, session, 'cat "$HOME/here"'))
+        self.assertFalse((self.dir / 'home/here').exists())
+        self.ends(client)
+
+    def test_what_the_profile_allows_is_shown(self):
+        shown = self.dir / 'home/notes'
+        shown.mkdir()
+        (shown / 'a').write_text('text\n')
+        client, session = self.confined(allow_write='~/notes')
+        self.assertIn('text', self.shell(client, session, 'cat ~/notes/a; echo b >~/notes/b'))
+        self.assertEqual((shown / 'b').read_text(), 'b\n')
+        self.ends(client)
+
+    # ---- ends ----
+
+    def test_all_ends_with_a_killed_broker(self):
+        client, session = self.confined()
+        client.prompt(session, 'double-fork')
+        processes.kill(client.pid)
+        client.wait()
+        self.assert_nothing_runs()
+
+    def test_an_agent_that_kills_its_cell_ends_its_sandbox_alone(self):
+        client, session = self.confined()
+        client.start_prompt(session, 'terminal kill -KILL -1')
+        client.wait_log('the cell has ended')
+        client.close_stdin()
+        client.wait()
+        self.assert_nothing_runs()
+
+    # ---- where it cannot be ----
+
+    def test_what_is_no_copy_is_refused(self):
+        client = self.broker(options=self.config(confine='yes', isolation='none'), agent=[AGENT])
+        with self.assertRaises(RpcError) as caught:
+            client.initialize()
+        self.assertNames(str(caught.exception), 'confine = yes | isolation = copy')
+        client.close_stdin()
+        client.wait()
+
+    def test_required_fails_and_yes_tells(self):
+        self.extra = {'HOME': '/usr', 'XDG_STATE_HOME': str(self.dir / 'home/state')}
+        client = self.broker(options=self.config(confine='required'), agent=[AGENT])
+        with self.assertRaises(RpcError) as caught:
+            client.initialize()
+        self.assertNames(str(caught.exception), 'home folder /usr')
+        client.close_stdin()
+        client.wait()
+        client, answer = self.start_confined(confine='yes')
+        warning, = answer['_meta']['broker']['warnings']
+        self.assertNames(warning, 'not confined | /usr')
+        self.assertFalse(answer['_meta']['broker']['capabilities']['confined'])
+        self.ends(client)
+
+
+if __name__ == '__main__':
+    if os.geteuid() == 0:
+        become_user()
+    else:
+        atexit.register(shutil.rmtree, PROGRAMS)
+    case.main()
