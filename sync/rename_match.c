@@ -238,29 +238,24 @@ static void rest_finish(struct rest *rest)
 	free(rest->prints);
 }
 
-static bool rest_read(
-	struct rest *rest, struct store *store, const struct rename_files *files, struct error *err)
+static void rest_read(struct rest *rest, struct store *store, const struct rename_files *files)
 {
 	*rest = (struct rest){.files = files,
 		.indexes = mem_alloc(RENAME_SIMILAR_MAX * sizeof(*rest->indexes)),
 		.prints = mem_alloc(RENAME_SIMILAR_MAX * sizeof(*rest->prints))};
-	for (size_t i = 0; i < files->count; i++) {
+	for (size_t i = 0; i < files->count && !rest->is_over; i++) {
 		if (files->items[i].match != RENAME_NO_MATCH) {
 			continue;
 		}
 		rest->is_over =
 			rest->count == RENAME_SIMILAR_MAX || rest->bytes > RENAME_SIMILAR_BYTES_MAX;
-		if (rest->is_over) {
-			return true;
+		if (!rest->is_over) {
+			struct similar_print *print = &rest->prints[rest->count];
+			rest->indexes[rest->count++] = i;
+			similar_print(print, store, &files->items[i].entry);
+			rest->bytes += print->count > 0 ? print->size : 0;
 		}
-		rest->indexes[rest->count] = i;
-		struct similar_print *print = &rest->prints[rest->count++];
-		if (!similar_print(print, store, &files->items[i].entry, err)) {
-			return false;
-		}
-		rest->bytes += print->count > 0 ? print->size : 0;
 	}
-	return true;
 }
 
 static void compare_rest(
@@ -277,31 +272,44 @@ static void compare_rest(
 	}
 }
 
-static bool match_similar(struct store *store, struct rename_files *gone,
-	struct rename_files *fresh, struct error *err)
+static void match_similar(
+	struct store *store, struct rename_files *gone, struct rename_files *fresh)
 {
-	struct rest from = {0};
+	struct rest from;
 	struct rest to = {0};
 	struct candidates candidates = {0};
-	bool read = rest_read(&from, store, gone, err) &&
-	            (from.is_over || from.count == 0 || rest_read(&to, store, fresh, err));
-	if (read && !from.is_over && !to.is_over) {
+	rest_read(&from, store, gone);
+	if (!from.is_over && from.count > 0) {
+		rest_read(&to, store, fresh);
+	}
+	if (!from.is_over && !to.is_over) {
 		compare_rest(&from, &to, &candidates);
 	}
 	rest_finish(&from);
 	rest_finish(&to);
 	take_best(&candidates, gone, fresh);
-	return read;
+}
+
+static bool is_similar(
+	struct store *store, const struct rename_file *one, const struct rename_file *other)
+{
+	struct similar_print a;
+	struct similar_print b;
+	similar_print(&a, store, &one->entry);
+	similar_print(&b, store, &other->entry);
+	unsigned percent = similar_percent(&a, &b);
+	similar_print_finish(&a);
+	similar_print_finish(&b);
+	return percent >= SIMILAR_LEAST;
 }
 
 /* The same name in the new place of its folder: so all files of a folder need not be compared. */
-static bool match_by_folder(struct store *store, struct rename_files *gone,
-	struct rename_files *fresh, struct error *err)
+static void match_by_folder(
+	struct store *store, struct rename_files *gone, struct rename_files *fresh)
 {
-	struct rename_folders folders = {0};
-	bool ok = true;
+	struct rename_folders folders;
 	rename_folders_find(&folders, gone, fresh);
-	for (size_t i = 0; ok && folders.count > 0 && i < gone->count; i++) {
+	for (size_t i = 0; folders.count > 0 && i < gone->count; i++) {
 		struct rename_file *from = &gone->items[i];
 		const struct rename_folder *folder =
 			from->match == RENAME_NO_MATCH ? rename_folders_above(&folders, from->path)
@@ -309,32 +317,22 @@ static bool match_by_folder(struct store *store, struct rename_files *gone,
 		char *path = folder ? rename_folder_path(folder, from->path) : NULL;
 		struct rename_file *to = path ? rename_files_find(fresh, path) : NULL;
 		free(path);
-		if (!to || to->match != RENAME_NO_MATCH) {
-			continue;
-		}
-		struct similar_print a = {0};
-		struct similar_print b = {0};
-		ok = similar_print(&a, store, &from->entry, err) &&
-		     similar_print(&b, store, &to->entry, err);
-		if (ok && similar_percent(&a, &b) >= SIMILAR_LEAST) {
+		if (to && to->match == RENAME_NO_MATCH && is_similar(store, from, to)) {
 			match(gone, i, fresh, (size_t)(to - fresh->items));
 		}
-		similar_print_finish(&a);
-		similar_print_finish(&b);
 	}
 	rename_folders_finish(&folders);
-	return ok;
 }
 
-bool rename_match(struct store *store, struct rename_files *gone, struct rename_files *fresh,
-	struct error *err)
+void rename_match(struct store *store, struct rename_files *gone, struct rename_files *fresh)
 {
 	if (gone->count == 0 || fresh->count == 0 || gone->count > INT_MAX ||
 		fresh->count > INT_MAX) {
-		return true;
+		return;
 	}
 	match_equal(store, gone, fresh);
-	return match_by_folder(store, gone, fresh, err) && match_similar(store, gone, fresh, err);
+	match_by_folder(store, gone, fresh);
+	match_similar(store, gone, fresh);
 }
 
 /* ---- folders ---- */

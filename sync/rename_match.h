@@ -41,10 +41,10 @@ struct rename_file *rename_files_find(const struct rename_files *files, const ch
 /*
  * Sets `match` in both lists, which are sorted: each file has one match at most. Equal contents
  * come first, then those that are SIMILAR_LEAST percent alike; of several, the one with more names
- * of its path in common, from the end. Empty files match none.
+ * of its path in common, from the end. Empty files match none, nor do those that cannot be read
+ * and have no equal.
  */
-bool rename_match(struct store *store, struct rename_files *gone, struct rename_files *fresh,
-	struct error *err) ATTR_NODISCARD;
+void rename_match(struct store *store, struct rename_files *gone, struct rename_files *fresh);
 
 /* Folders that stand elsewhere, by what most of their files that were moved say. */
 struct rename_folder {

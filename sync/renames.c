@@ -363,8 +363,8 @@ static bool follow_all(struct finder *finder, int of, struct error *err)
 static bool find_all(struct finder *finder, struct error *err)
 {
 	bool ok = true;
-	for (int of = 0; ok && of < OF_COUNT; of++) {
-		ok = rename_match(finder->store, &finder->gone[of], &finder->fresh[of], err);
+	for (int of = 0; of < OF_COUNT; of++) {
+		rename_match(finder->store, &finder->gone[of], &finder->fresh[of]);
 	}
 	for (int of = 0; ok && of < OF_COUNT; of++) {
 		ok = follow_all(finder, of, err);
@@ -438,8 +438,8 @@ void renames_find_moved(
 	finder->store = store;
 	finder->request = &request;
 	struct rename_files *gone = &finder->gone[OF_LOCAL];
-	if (look(finder, &ignored) && !is_too_much(finder) &&
-		rename_match(store, gone, &finder->fresh[OF_LOCAL], &ignored)) {
+	if (look(finder, &ignored) && !is_too_much(finder)) {
+		rename_match(store, gone, &finder->fresh[OF_LOCAL]);
 		for (size_t i = 0; i < gone->count; i++) {
 			if (gone->items[i].match != RENAME_NO_MATCH) {
 				id_set_add(out, &gone->items[i].entry.id);

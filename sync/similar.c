@@ -61,27 +61,22 @@ static void cut(struct similar_print *print, struct span rest)
 	}
 }
 
-bool similar_print(struct similar_print *print, struct store *store,
-	const struct store_entry *entry, struct error *err)
+void similar_print(
+	struct similar_print *print, struct store *store, const struct store_entry *entry)
 {
 	struct buf content;
+	struct error ignored;
 	*print = (struct similar_print){0};
-	if (entry->mode != ENTRY_FILE && entry->mode != ENTRY_EXECUTABLE) {
-		return true;
-	}
-	if (!store_size(store, entry, &print->size, err)) {
-		return false;
-	}
-	if (print->size > SIMILAR_BYTES_MAX) {
-		return true;
+	if ((entry->mode != ENTRY_FILE && entry->mode != ENTRY_EXECUTABLE) ||
+		!store_size(store, entry, &print->size, &ignored) ||
+		print->size > SIMILAR_BYTES_MAX) {
+		return;
 	}
 	buf_init(&content, SIMILAR_BYTES_MAX);
-	bool read = store_read(store, &entry->id, SIMILAR_BYTES_MAX, &content, err);
-	if (read) {
+	if (store_read(store, &entry->id, SIMILAR_BYTES_MAX, &content, &ignored)) {
 		cut(print, buf_span(&content));
 	}
 	buf_finish(&content);
-	return read;
 }
 
 void similar_print_finish(struct similar_print *print)

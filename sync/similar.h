@@ -25,9 +25,9 @@ struct similar_print {
 	size_t count;
 };
 
-/* Reads a file; of anything else, and of an empty one, it is one without pieces. */
-bool similar_print(struct similar_print *print, struct store *store,
-	const struct store_entry *entry, struct error *err) ATTR_NODISCARD;
+/* Reads a file. Anything else, an empty one, and one that cannot be read have no pieces. */
+void similar_print(
+	struct similar_print *print, struct store *store, const struct store_entry *entry);
 void similar_print_finish(struct similar_print *print);
 
 /* 0 to 100. */

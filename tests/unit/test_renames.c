@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "sync/settled.h"
+#include "sync/tree_view.h"
 #include "tests/unit/tree_fixture.h"
 
 enum { LINES_MAX = 10, TEXT_MAX = 4096 };
@@ -280,6 +281,22 @@ static void test_what_a_cut_delivery_has_brought_follows_nothing(void **state)
 	renames_finish(&renames);
 }
 
+/* A sync that needs it not must not fail because of it. */
+static void test_a_content_that_cannot_be_read_is_like_no_other(void **state)
+{
+	struct store *store = &((struct place *)*state)->store;
+	struct renames renames;
+	struct error err;
+	struct tree_view_entry missing = {
+		.name = SPAN_LITERAL("a"), .mode = ENTRY_FILE, .id = {{7}}};
+	struct merge_trees trees = {
+		.local = TREE(store, "b=1" REST), .runtime = TREE(store, "a=A" REST)};
+	assert_true(tree_view_write(store, &missing, 1, &trees.base, &err));
+	find(&renames, store, &(struct renames_request){.trees = trees});
+	assert_int_equal(renames.count, 0);
+	renames_finish(&renames);
+}
+
 /* A file of the user's goes from its old place only where it has arrived at the new one. */
 static void test_a_file_that_did_not_arrive_stays(void **state)
 {
@@ -340,6 +357,7 @@ int main(void)
 		TEST(test_what_is_stuck_stays_where_it_is),
 		TEST(test_nothing_follows_into_a_guarded_place_or_out_of_it),
 		TEST(test_what_a_cut_delivery_has_brought_follows_nothing),
+		TEST(test_a_content_that_cannot_be_read_is_like_no_other),
 		TEST(test_a_file_that_did_not_arrive_stays),
 		TEST(test_one_of_many_files_is_known_again),
 	};
