@@ -194,9 +194,14 @@ static bool sum_piece(struct making *making, const struct delta_piece *piece)
 	return true;
 }
 
-/* Blocks that lie in one piece, and not in a hole: what is beside them is followed. */
+/* Once: blocks that lie in one piece, and not in a hole. What is beside them is followed. */
 static bool sum_blocks(struct making *making)
 {
+	if (making->slots) {
+		return !making->before.failed;
+	}
+	making->sums = mem_alloc(BLOCKS_MAX * sizeof(making->sums[0]));
+	making->slots = mem_alloc_zero(SLOTS * sizeof(making->slots[0]));
 	for (uint32_t i = 0; i < making->base.piece_count; i++) {
 		const struct delta_piece *piece = &making->base.pieces[i];
 		if (piece->part != DELTA_HOLE && !sum_piece(making, piece)) {
@@ -268,7 +273,8 @@ static uint64_t find_moved(
 	struct making *making, uint64_t at, uint64_t stop, uint64_t end, uint64_t *out_before)
 {
 	size_t block = making->block;
-	const char *bytes = end - at < block ? NULL : window_see(&making->now, at, block);
+	bool is_possible = end - at >= block && sum_blocks(making);
+	const char *bytes = is_possible ? window_see(&making->now, at, block) : NULL;
 	uint64_t sum = bytes ? sum_of(bytes, block) : 0;
 	while (bytes) {
 		if (find_block(making, at, sum, out_before)) {
@@ -287,27 +293,49 @@ static uint64_t find_moved(
 	return stop;
 }
 
-/* The same of places where some bytes are equal that did not move: each block may have changed. */
+/* What of the data may be searched: places from `at` to `stop`, bytes up to `end`. */
+struct search {
+	uint64_t at, stop, end;
+};
+
+/* The same of places where `run` bytes are equal that did not move. */
 static uint64_t find_unmoved(
-	struct making *making, uint64_t at, uint64_t stop, uint64_t end, uint64_t *out_before)
+	struct making *making, const struct search *search, size_t run, uint64_t *out_before)
 {
-	for (; at < stop && end - at >= RUN_MIN; at++) {
+	for (uint64_t at = search->at; at < search->stop && search->end - at >= run; at++) {
 		uint64_t before = at + making->ahead;
 		if (!making->is_followed || before >= making->before.size ||
-			making->before.size - before < RUN_MIN) {
+			making->before.size - before < run) {
 			break;
 		}
-		const char *a = window_see(&making->now, at, RUN_MIN);
-		const char *b = window_see(&making->before, before, RUN_MIN);
+		const char *a = window_see(&making->now, at, run);
+		const char *b = window_see(&making->before, before, run);
 		if (!a || !b) {
 			break;
 		}
-		if (memcmp(a, b, RUN_MIN) == 0) {
+		if (memcmp(a, b, run) == 0) {
 			*out_before = before;
 			return at;
 		}
 	}
-	return stop;
+	return search->stop;
+}
+
+/*
+ * Most changes move nothing, and a whole block that is where it was ends them. What has moved is
+ * looked for next, for which the older version is read once. Few equal bytes come last, for files
+ * whose every block has changed: among zeros they would mislead.
+ */
+static uint64_t find_in(struct making *making, const struct search *search, uint64_t *out_before)
+{
+	uint64_t found = find_unmoved(making, search, making->block, out_before);
+	if (found == search->stop) {
+		found = find_moved(making, search->at, search->stop, search->end, out_before);
+	}
+	if (found == search->stop) {
+		found = find_unmoved(making, search, RUN_MIN, out_before);
+	}
+	return found;
 }
 
 /* The first place from `at` on whose bytes the older version has; `end` without one. */
@@ -317,10 +345,7 @@ static uint64_t find_shared(struct making *making, uint64_t at, uint64_t end, ui
 	while (at < end && at <= limit && !making->now.failed && !making->before.failed) {
 		uint64_t step = 2 * (uint64_t)making->block;
 		uint64_t stop = end - at < step ? end : at + step;
-		uint64_t found = find_moved(making, at, stop, end, out_before);
-		if (found == stop) {
-			found = find_unmoved(making, at, stop, end, out_before);
-		}
+		uint64_t found = find_in(making, &(struct search){at, stop, end}, out_before);
 		if (found < stop) {
 			return found;
 		}
@@ -479,8 +504,6 @@ static bool making_init(
 	}
 	window_init(&making->now, size, making->block);
 	window_init(&making->before, making->base.size, making->block);
-	making->sums = mem_alloc(BLOCKS_MAX * sizeof(making->sums[0]));
-	making->slots = mem_alloc_zero(SLOTS * sizeof(making->slots[0]));
 	making->power = 1;
 	for (size_t i = 0; i < making->block; i++) {
 		making->power *= multiplier;
@@ -535,8 +558,7 @@ bool delta_make(struct store *store, int fd, uint64_t size, const git_oid *conte
 	const git_oid *before, bool *out_made, struct error *err)
 {
 	struct making making;
-	bool made = making_init(&making, store, fd, size, before) && sum_blocks(&making) &&
-	            compare(&making);
+	bool made = making_init(&making, store, fd, size, before) && compare(&making);
 	bool good = !made || keep(&making, content, err);
 	making_finish(&making);
 	*out_made = made && good;
