@@ -42,7 +42,7 @@ static bool lower(int resource, rlim_t value, rlim_t grace)
 	if (value == 0) {
 		return true;
 	}
-	if (getrlimit((__rlimit_resource_t)resource, &now) != 0) {
+	if (getrlimit(resource, &now) != 0) {
 		return false;
 	}
 	rlim_t hard = value + grace;
@@ -50,7 +50,7 @@ static bool lower(int resource, rlim_t value, rlim_t grace)
 		.rlim_cur = now.rlim_cur < value ? now.rlim_cur : value,
 		.rlim_max = now.rlim_max < hard ? now.rlim_max : hard,
 	};
-	return setrlimit((__rlimit_resource_t)resource, &wanted) == 0;
+	return setrlimit(resource, &wanted) == 0;
 }
 
 bool limits_set(const struct process_limits *limits)
