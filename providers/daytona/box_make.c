@@ -19,11 +19,11 @@ static void on_removed(void *data, const struct daytona_sandbox *seen, const str
 {
 	struct daytona_box *box = data;
 	box->call = NULL;
+	struct error whole = box->err;
 	box->has_made = err && err->code != ERROR_NOT_FOUND;
-	if (box->has_made) {
-		log_warning("sandbox %s, which could not be created, is left there: %s", box->name,
-			err->text);
-	}
+	error_set_reason(&box->err, whole.code, whole.reason, "%s; %s%s", whole.text,
+		box->has_made ? "it is left there, as deleting it failed: " : "it is deleted",
+		box->has_made ? err->text : "");
 	daytona_box_end(box, &box->err);
 }
 
@@ -34,8 +34,7 @@ void daytona_box_remove_failed(struct daytona_box *box, const struct daytona_san
 	                  : *box->err.text    ? box->err.text
 	                                      : "the service gives no reason";
 	error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_FAILED",
-		"creating sandbox %s: %s (state \"%s\"; it is deleted)", box->name, why,
-		seen->state);
+		"creating sandbox %s: %s (state \"%s\")", box->name, why, seen->state);
 	box->err = err;
 	box->call = daytona_act(box->config.api, DAYTONA_DELETE, box->id, on_removed, box);
 }

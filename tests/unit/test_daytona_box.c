@@ -542,6 +542,21 @@ static void test_a_create_that_fails_while_it_is_waited_for_is_reported_and_remo
 	}
 }
 
+static void test_what_a_failed_create_left_and_cannot_be_deleted_is_not_said_to_be(void **state)
+{
+	struct told told;
+	struct plane_box *there = plane_add("box", NULL);
+	struct daytona_create create = {.name = there->name};
+	there->after_create = "build_failed";
+	there->reason = "no such base";
+	there->delete_status = 403;
+	bring(&told, there, &create);
+	assert_string_equal(told.err.reason, "SANDBOX_FAILED");
+	assert_names(told.err.text, "no such base | left there | DAYTONA_UNAUTHORIZED");
+	assert_null(strstr(told.err.text, "it is deleted"));
+	assert_int_equal(there->deletes, 1);
+}
+
 static void test_a_create_that_left_nothing_is_told_in_the_services_words(void **state)
 {
 	struct told told;
@@ -702,6 +717,7 @@ int main(int argc, char **argv)
 		BOX_TEST(test_what_was_made_for_nothing_is_stopped_by_a_key_that_may_not_delete),
 		BOX_TEST(test_a_create_that_failed_is_reported_and_removed),
 		BOX_TEST(test_a_create_that_fails_while_it_is_waited_for_is_reported_and_removed),
+		BOX_TEST(test_what_a_failed_create_left_and_cannot_be_deleted_is_not_said_to_be),
 		BOX_TEST(test_a_create_that_left_nothing_is_told_in_the_services_words),
 		BOX_TEST(test_a_create_that_failed_in_passing_is_made_again_and_not_for_ever),
 		BOX_TEST(test_a_lost_answer_and_a_taken_name_are_no_failures),
