@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 
 import case
@@ -13,6 +14,7 @@ from acp import RpcError
 from case import Case
 
 POINTS = case.program('ACP_BROKER_POINTS', 'tests/support/points/acp-broker-points')
+HOLE = 0xffffffff  # a piece of a delta that is all zeros
 BIG = 70000  # bytes; the limit of big files is the lowest there is
 SOURCES = ('base', 'broker', 'providers', 'sync')
 POINT = re.compile(r'point\("([^"]+)"\)( \|\||\)| *\?|\s+\?| &&)?')
@@ -241,8 +243,8 @@ class Room(Case):
         names = subprocess.run([*git, 'rev-list', '--objects', '--all'], capture_output=True,
                                check=True).stdout
         kept = {line.split()[0].decode() for line in names.splitlines()}
-        for path in (store / 'big').glob('*/*'):
-            kept.add(blob_id(path.read_bytes())[:-1])
+        for content in big_contents(store):
+            kept.add(blob_id(content)[:-1])
         lost = [path for side in (self.base, self.local, self.remote)
                 for path, (_, content) in side.items()
                 if not path.endswith('/text') and not {
@@ -253,6 +255,28 @@ class Room(Case):
         litter = [str(path) for root in (self.work, self.runtime, self.state)
                   for pattern in ('.acp-broker-*', '*.new') for path in root.rglob(pattern)]
         self.assertEqual(litter, [])
+
+
+def big_contents(store):
+    """What the store has of big files: whole ones, and deltas, put together from their parts
+    (sync/store_impl.h)."""
+    parts = {}
+    for path in (store / 'big').glob('*/*'):
+        parts[path.parent.name + path.name] = path.read_bytes()
+    yield from parts.values()
+    for path in (store / 'delta').glob('*/*'):
+        raw = path.read_bytes()
+        part_count, piece_count, _, size = struct.unpack_from('=IIIQ', raw, 12)
+        at = 32
+        ids = [raw[at + 20 * i:at + 20 * (i + 1)].hex() for i in range(part_count)]
+        content = b''
+        for piece in struct.iter_unpack('=QQQII', raw[at + 20 * part_count:]):
+            _, length, start, part, _ = piece
+            content += (bytes(length) if part == HOLE else
+                        parts[ids[part]][start:start + length])
+        if (len(content), raw[:8]) != (size, b'acpdelta') or piece_count > 16384:
+            raise AssertionError(f'{path} is no delta')
+        yield content
 
 
 def blob_id(content):
