@@ -361,6 +361,23 @@ class Programs(FarSync):
         self.assertEqual((self.work / 'lib' / 'a').read_text(), '2\n')
         self.end(client)
 
+    def test_a_part_of_a_repository_has_git(self):
+        top = self.work
+        (top / 'way/part').mkdir(parents=True)
+        (top / 'way/part/mine').write_text('mine\n')
+        (top / 'out').write_text('out\n')
+        for command in ('init -q -b main', 'add .', 'commit -qm one'):
+            subprocess.run(['git', '-c', 'user.name=A', '-c', 'user.email=a@b', *command.split()],
+                           cwd=top, check=True, capture_output=True)
+        self.work = top / 'way/part'
+        client, session, root = self.opened()
+        client.prompt(session, 'terminal echo 2 > mine; git status --porcelain >said; '
+                      'git -c user.name=B -c user.email=b@b commit -qam two; '
+                      'git diff --name-only HEAD~1 >>said; ls -A ../.. >>said', seconds=SECONDS)
+        self.assertEqual((self.work / 'said').read_text().splitlines(),
+                         [' M way/part/mine', '?? way/part/said', 'way/part/mine', '.git', 'way'])
+        self.end(client)
+
     def test_a_host_without_both_is_told_with_what_it_lacks(self):
         self.without('git', 'rsync')
         for transport in ('rsync', 'auto'):
