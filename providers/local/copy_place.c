@@ -87,6 +87,20 @@ static bool write_place(const struct copy_place *place, const char *text, struct
 	return written || error_set_errno(err, errnum, "making %s", place->place);
 }
 
+/* An agent may have put a link there: nothing is made or copied through it. */
+static bool make_real_folder(const char *path)
+{
+	struct stat status;
+	if (mkdir(path, 0700) == 0) {
+		return true;
+	}
+	if (errno != EEXIST || lstat(path, &status) != 0) {
+		return false;
+	}
+	errno = ENOTDIR;
+	return S_ISDIR(status.st_mode);
+}
+
 static bool make_folders(const struct copy_place *place, struct error *err)
 {
 	char path[PATH_MAX];
@@ -96,7 +110,7 @@ static bool make_folders(const struct copy_place *place, struct error *err)
 		at += strcspn(at, "/");
 		bool is_last = *at == '\0';
 		*at = '\0';
-		made = mkdir(path, 0700) == 0 || errno == EEXIST;
+		made = make_real_folder(path);
 		if (is_last) {
 			break;
 		}

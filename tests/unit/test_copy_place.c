@@ -136,6 +136,23 @@ static void test_a_copy_of_before_stays_where_it_is(void **state)
 	assert_int_equal(again.top, strlen(place.runtime));
 }
 
+static void test_nothing_is_made_through_a_link_on_the_way(void **state)
+{
+	struct error err;
+	struct copy_place place;
+	char part[PATH_MAX], way[PATH_MAX + 16], real[PATH_MAX + 16];
+	make_part(part);
+	int fd = copy_start(home, part, &place);
+	fd_close(&fd);
+	snprintf(way, sizeof(way), "%s/repo/way", place.folder);
+	snprintf(real, sizeof(real), "%s/aside", place.folder);
+	assert_int_equal(rename(way, real), 0);
+	assert_int_equal(symlink(real, way), 0);
+	assert_false(copy_place_make(&place, home, part, &err));
+	assert_non_null(strstr(err.text, "repo/way"));
+	assert_int_equal(copy_start(home, part, &place), -1);
+}
+
 static void test_a_place_that_somebody_has_changed_leads_nowhere_else(void **state)
 {
 	struct error err;
@@ -290,6 +307,8 @@ int main(void)
 			test_a_part_of_a_repository_lies_below_a_place_for_that, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_copy_of_before_stays_where_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_nothing_is_made_through_a_link_on_the_way, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_place_that_somebody_has_changed_leads_nowhere_else, set_up,
 			tear_down),
