@@ -141,6 +141,14 @@ uint64_t cgroup_read_key(int group_fd, const char *file, const char *key)
 	return at ? strtoull(at + strlen(start), NULL, 10) : 0;
 }
 
+void cgroup_take_event(int *fd)
+{
+	char text[4096];
+	if (*fd >= 0 && pread(*fd, text, sizeof(text), 0) < 0 && errno != EINTR) {
+		fd_close(fd);
+	}
+}
+
 void cgroup_kill(int group_fd)
 {
 	if (cgroup_write(group_fd, "cgroup.kill", "1")) {

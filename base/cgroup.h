@@ -35,6 +35,13 @@ bool cgroup_read(int group_fd, const char *file, uint64_t *out_number) ATTR_NODI
 /* The number of a file whose lines are KEY NUMBER; 0 where it has none. */
 uint64_t cgroup_read_key(int group_fd, const char *file, const char *key);
 
+/*
+ * Takes in the change that poll(2) told of an event file (POLLPRI), so that the next one is told.
+ * Once the cgroup was removed there is none: the kernel would tell of it for ever, so *fd is
+ * closed and -1. Nothing where it is -1.
+ */
+void cgroup_take_event(int *fd);
+
 /* Kills all that is in it. */
 void cgroup_kill(int group_fd);
 

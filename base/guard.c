@@ -296,9 +296,8 @@ static void watch_refusals(struct guard *guard)
 
 static void read_refusals(struct guard *guard)
 {
-	char text[256];
 	for (size_t i = 0; i < ARRAY_LENGTH(guard->refusal_fds); i++) {
-		(void)!pread(guard->refusal_fds[i], text, sizeof(text), 0);
+		cgroup_take_event(&guard->refusal_fds[i]); // who is inside may have removed it
 	}
 	if (count_refused_forks(&guard->freezer.group) > guard->refused_forks) {
 		guard_send(guard->control_fd,
@@ -449,7 +448,7 @@ static void guard_loop(struct guard *guard)
 		if (polls[2].revents && guard->status_fd >= 0) {
 			read_status(guard);
 		}
-		if ((polls[3].revents | polls[4].revents) & POLLPRI) {
+		if (polls[3].revents | polls[4].revents) {
 			read_refusals(guard);
 		}
 		if (polls[1].revents) {

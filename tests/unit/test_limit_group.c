@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include "base/freeze_group.h"
@@ -193,6 +194,45 @@ static void test_processors_are_set(void **state)
 	limit_group_close(&group);
 }
 
+/* How often poll(2) told of a change that was taken each time, 10 times at most. */
+static int count_events(int *fd)
+{
+	int count = 0;
+	struct pollfd told = {.fd = *fd, .events = POLLPRI};
+	while (count < 10 && poll(&told, 1, 0) > 0) {
+		cgroup_take_event(fd);
+		told.fd = *fd;
+		count++;
+	}
+	return count;
+}
+
+static void test_the_events_of_a_removed_group_are_told_once(void **state)
+{
+	struct limit_group group;
+	char inner[PATH_MAX + 8];
+	char path[PATH_MAX];
+	open_group(&group, &(struct group_limits){0});
+	path_of(&group, path);
+	text_whole(inner, sizeof(inner), "%s/inner", path);
+	assert_int_equal(mkdir(inner, 0755), 0);
+	int inner_fd = open(inner, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(inner_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	count_events(&fd);
+	assert_true(fd >= 0);
+	assert_int_equal(count_events(&fd), 0);
+	assert_true(cgroup_write(inner_fd, "cgroup.freeze", "1"));
+	assert_int_equal(count_events(&fd), 1);
+	assert_true(fd >= 0);
+	assert_int_equal(rmdir(inner), 0);
+	assert_int_equal(count_events(&fd), 1);
+	assert_int_equal(fd, -1);
+	close(inner_fd);
+	limit_group_close(&group);
+	assert_goes(path);
+}
+
 static void test_those_that_were_left_are_removed_and_those_held_stay(void **state)
 {
 	struct limit_group group;
@@ -231,6 +271,7 @@ int main(void)
 		cmocka_unit_test(test_memory_ends_all_of_a_process_and_is_named),
 		cmocka_unit_test(test_a_refused_fork_is_told_at_once_and_named),
 		cmocka_unit_test(test_processors_are_set),
+		cmocka_unit_test(test_the_events_of_a_removed_group_are_told_once),
 		cmocka_unit_test(test_those_that_were_left_are_removed_and_those_held_stay),
 	};
 	return run_with_spawner(tests, ARRAY_LENGTH(tests), set_up, tear_down);
