@@ -279,19 +279,5 @@ def big_contents(store):
         yield content
 
 
-def delta_content(store, delta):
-    """What a delta of the store makes (sync/delta.c): a header, the parts' ids, the pieces."""
-    part_count, piece_count = struct.unpack_from('=II', delta, 12)
-    parts = [delta[at:at + 20].hex() for at in range(32, 32 + 20 * part_count, 20)]
-    content = b''
-    for number in range(piece_count):
-        _, length, at, part, _ = struct.unpack_from('=QQQII', delta, 32 + 20 * part_count
-                                                    + 32 * number)
-        whole = bytes(at + length) if part == 0xffffffff else (
-            store / 'big' / parts[part][:2] / parts[part][2:]).read_bytes()
-        content += whole[at:at + length]
-    return content
-
-
 def blob_id(content):
     return hashlib.sha1(b'blob %d\0' % len(content) + content).hexdigest()
