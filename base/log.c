@@ -58,14 +58,20 @@ static void line_append(struct line *line, struct span text)
 	}
 }
 
-/* C0, DEL and, in their two bytes, C1: what a terminal could take for a command. */
+/*
+ * C0, DEL and, in their two bytes, C1: what a terminal could take for a command. And what shows
+ * the rest of the line in another order.
+ */
 static bool is_control(struct span character)
 {
 	unsigned char first = (unsigned char)character.data[0];
 	if (character.len == 2) {
 		return first == 0xc2 && (unsigned char)character.data[1] < 0xa0;
 	}
-	return character.len == 1 && first != '\t' && (first < 0x20 || first == 0x7f);
+	if (character.len == 1) {
+		return first != '\t' && (first < 0x20 || first == 0x7f);
+	}
+	return utf8_is_reordering(character);
 }
 
 static void line_append_escaped(struct line *line, struct span text)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/mask.h"
 
+#include <assert.h>
+#include <stdint.h>
+
+#include "base/buf.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -16,8 +20,27 @@ struct span mask_next(struct span *text, char room[MASK_SIZE])
 		text_whole(room, MASK_SIZE, "^%c", first ^ 0x40);
 	} else if (is_c1 || length == 0) {
 		text_whole(room, MASK_SIZE, "<%02x>", last);
+	} else if (utf8_is_reordering(character)) {
+		text_whole(room, MASK_SIZE, "<U+%04X>", (unsigned)utf8_code_point(character));
 	} else {
 		return character;
 	}
 	return span_of(room);
+}
+
+char *mask_line(struct span text)
+{
+	char room[MASK_SIZE];
+	struct buf line;
+	buf_init(&line, SIZE_MAX / 2);
+	while (text.len > 0) {
+		struct span shown = mask_next(&text, room);
+		bool is_break = shown.data[0] == '\n' || shown.data[0] == '\t';
+		bool ok = buf_append(&line, is_break ? SPAN_LITERAL(" ") : shown, NULL);
+		assert(ok); // the buffer has no maximum
+		(void)ok;
+	}
+	char *out = mem_strndup(buf_span(&line));
+	buf_finish(&line);
+	return out;
 }

@@ -121,6 +121,13 @@ uint32_t utf8_code_point(struct span text)
 	return character;
 }
 
+bool utf8_is_reordering(struct span text)
+{
+	uint32_t character = utf8_code_point(text);
+	return (character >= 0x202a && character <= 0x202e) ||
+	       (character >= 0x2066 && character <= 0x2069);
+}
+
 bool utf8_is_hidden(struct span text)
 {
 	uint32_t character = utf8_code_point(text);

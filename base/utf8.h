@@ -27,6 +27,12 @@ size_t utf8_whole_length(struct span text);
  */
 bool utf8_is_hidden(struct span text);
 
+/*
+ * Whether the well-formed character that text begins with can put what follows into another order
+ * on the screen: embeddings, overrides and isolates (UAX #9).
+ */
+bool utf8_is_reordering(struct span text);
+
 /* The code point of that character. */
 uint32_t utf8_code_point(struct span text);
 

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/libc.h"
 #include "base/log.h"
+#include "base/mask.h"
 #include "base/own_environment.h"
 #include "base/pool.h"
 #include "base/process.h"
@@ -70,7 +71,14 @@ struct broker {
 /* One line for people: what was being done, on what, why it failed, what to do. */
 static int complain(const struct error *err)
 {
-	fprintf(stderr, "acp-broker: %s\n", err->text);
+	struct span text = span_of(err->text); // others' words may be in it
+	fputs("acp-broker: ", stderr);
+	while (text.len > 0) {
+		char room[MASK_SIZE];
+		struct span shown = mask_next(&text, room);
+		fwrite(shown.data, 1, shown.len, stderr);
+	}
+	fputc('\n', stderr);
 	return err->code == ERROR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
 }
 

@@ -64,8 +64,8 @@ bool command_snapshot(
 	struct command_context *context, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
 /*
- * Prints text that others wrote, as it is; on a terminal control characters but tabs and
- * line ends are shown as ^X or <9b>. `data` is the context.
+ * Prints text that others wrote, as it is; on a terminal what could drive it is spelled
+ * (base/mask.h). `data` is the context.
  */
 bool command_print(void *data, struct span text);
 

@@ -12,6 +12,7 @@
 #include "base/json_writer.h"
 #include "base/libc.h"
 #include "base/log.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "broker/cli/end_signals.h"
 #include "broker/cli/exec_plan.h"
@@ -235,8 +236,10 @@ static void take_stop(struct exec *exec, struct span result)
 	} else {
 		struct error err;
 		char name[TEXT_SHORT_SIZE];
+		char *line = reason ? mask_line(span_of(reason)) : NULL;
 		error_set(&err, ERROR_PROTOCOL, "exec: the turn ended for an unknown reason: %s",
-			reason ? text_short(name, reason) : "none is given");
+			line ? text_short(name, line) : "none is given");
+		free(line);
 		fail(exec, &err);
 	}
 	free(reason);

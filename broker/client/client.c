@@ -340,24 +340,10 @@ void client_signal(struct client *client, int signal)
 /* As one line that drives no terminal. */
 static char *string_as_line(const struct json_doc *doc, const char *path)
 {
-	char room[MASK_SIZE];
-	struct buf line;
 	char *text = json_string(doc, json_path(doc, 0, path));
-	if (!text) {
-		return NULL;
-	}
-	buf_init(&line, SIZE_MAX / 2);
-	for (struct span rest = span_of(text); rest.len > 0;) {
-		struct span shown = mask_next(&rest, room);
-		bool is_break = shown.data[0] == '\n' || shown.data[0] == '\t';
-		bool ok = buf_append(&line, is_break ? SPAN_LITERAL(" ") : shown, NULL);
-		assert(ok); // the buffer has no maximum
-		(void)ok;
-	}
+	char *line = text ? mask_line(span_of(text)) : NULL;
 	free(text);
-	text = mem_strndup(buf_span(&line));
-	buf_finish(&line);
-	return text;
+	return line;
 }
 
 void client_error_text(struct span error, char *out, size_t size)

@@ -115,6 +115,14 @@ class Answers(Exec):
         raw = 'a\x1b]0;x\x07b\u009bc\td\n'
         self.assertEqual(self.answer(words)[0], raw)
 
+    def test_a_stop_reason_and_a_title_drive_no_terminal(self):
+        hostile = 'ev\x1b[2Jil\nb\u202ec'
+        _, err = self.answer('result ' + json.dumps({'stopReason': hostile}), status=1)
+        self.check_line(err, 'exec | ev^[[2Jil b<U+202E>c')
+        _, err = self.answer('update ' + json.dumps({
+            'sessionUpdate': 'tool_call', 'toolCallId': '1', 'title': hostile}))
+        self.assertIn('ev\\x1B[2Jil\\x0Ab\\xE2\\x80\\xAEc', err)
+
 
 class Prompts(Exec):
     def test_a_dash_reads_stdin(self):

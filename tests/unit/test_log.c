@@ -70,9 +70,11 @@ static void test_control_bytes_are_escaped_but_the_tab(void **state)
 	capture_pipe(&capture);
 	log_info("a\tb\nc\r\x1b[31m\x7f\x01.");
 	log_info("c1 \xc2\x80\xc2\x9b\xc2\x9f nbsp \xc2\xa0.");
+	log_info("order \xe2\x80\xae mark \xe2\x80\x8f.");
 	assert_string_equal(logged(&capture),
 		"<6>a\tb\\x0Ac\\x0D\\x1B[31m\\x7F\\x01.\n"
-		"<6>c1 \\xC2\\x80\\xC2\\x9B\\xC2\\x9F nbsp \xc2\xa0.\n");
+		"<6>c1 \\xC2\\x80\\xC2\\x9B\\xC2\\x9F nbsp \xc2\xa0.\n"
+		"<6>order \\xE2\\x80\\xAE mark \xe2\x80\x8f.\n");
 	capture_stop(&capture);
 }
 
