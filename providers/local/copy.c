@@ -501,10 +501,12 @@ static void on_cell_ready(void *data)
 	self->host.spawner = cell_spawner(self->cell);
 	sandbox->home = copy_cell_home(self->host.context);
 	sandbox->capabilities.confined = true;
-	if (cell_reaches_abstract_sockets(self->cell)) {
-		sandbox_warn(sandbox,
-			"the kernel is older than Linux 6.12: the confined agent can connect to "
-			"abstract sockets of this machine");
+	if (!cell_keeps_abstract_sockets(self->cell, &err)) {
+		if (self->must_confine) {
+			self->listener->on_failed(self->data, &err);
+			return;
+		}
+		sandbox_warn(sandbox, err.text);
 	}
 	if (self->start_fd < 0) {
 		on_prepared(self, NULL);
@@ -513,13 +515,17 @@ static void on_cell_ready(void *data)
 	}
 }
 
-/* With `confine = yes` what cannot be enforced is said. */
+/*
+ * With `confine = yes` the agent starts where this machine forbids cells, and that is said. A cell
+ * that fails in another way fails the start: a confined agent could cause that for the next one.
+ */
 static void on_cell_ended(void *data, const struct error *err)
 {
 	struct copy_sandbox *self = data;
 	struct sandbox *sandbox = &self->host.sandbox;
 	char text[ERROR_TEXT_MAX + 64];
-	if (sandbox->capabilities.confined || self->must_confine) {
+	if (sandbox->capabilities.confined || self->must_confine ||
+		!error_has_reason(err, copy_cell_reason.name)) {
 		self->listener->on_failed(self->data, err);
 		return;
 	}

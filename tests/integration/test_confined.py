@@ -6,10 +6,13 @@ test becomes another user, since nothing that is root is confined.
 """
 
 import atexit
+import ctypes
+import errno
 import os
 import pathlib
 import re
 import shutil
+import sys
 import tempfile
 
 import case
@@ -24,6 +27,37 @@ PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
 PROGRAMS.chmod(0o755)
 BROKER = shutil.copy(case.BROKER, PROGRAMS)
 AGENT = shutil.copy(case.AGENT, PROGRAMS)
+
+
+# The same on all processors.
+FSOPEN, LANDLOCK_CREATE_RULESET = 430, 444
+
+# A program that executes another one, to which a system call fails.
+REFUSING = """
+import ctypes, os, struct, sys
+call, error = int(sys.argv[1]), int(sys.argv[2])
+steps = b''.join(struct.pack('HBBI', *step) for step in (
+    (0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x00050000 | error),
+    (0x06, 0, 0, 0x7fff0000)))
+program = ctypes.create_string_buffer(steps)
+head = struct.pack('HxxxxxxP', 4, ctypes.addressof(program))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, head, 0, 0) == 0
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def refusing(call, error):
+    return [sys.executable, '-c', REFUSING, str(call), str(error)]
+
+
+def confinement():
+    """`required`, unless the kernel lacks the scopes of Landlock's that it takes."""
+    version = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
+    return 'required' if version >= 6 else 'yes'
+
+
+CONFINE = confinement()
 
 
 def become_user():
@@ -54,9 +88,9 @@ class Confined(SyncCase):
                 **getattr(self, 'extra', {})}
 
     def broker_argv(self, *options, agent):
-        return [BROKER, *options, '--', *agent]
+        return [*getattr(self, 'wrapper', ()), BROKER, *options, '--', *agent]
 
-    def start_confined(self, *flags, confine='required', **keys):
+    def start_confined(self, *flags, confine=CONFINE, **keys):
         options = self.config(confine=confine, allow_read=str(PROGRAMS), **keys)
         client = self.broker(options=options, agent=[AGENT, *flags])
         return client, client.initialize()
@@ -176,18 +210,47 @@ class Confined(SyncCase):
         client.wait()
 
     def test_required_fails_and_yes_tells(self):
-        self.extra = {'HOME': '/usr', 'XDG_STATE_HOME': str(self.dir / 'home/state')}
-        client = self.broker(options=self.config(confine='required'), agent=[AGENT])
-        with self.assertRaises(RpcError) as caught:
-            client.initialize()
-        self.assertNames(str(caught.exception), 'home folder /usr')
-        client.close_stdin()
-        client.wait()
+        self.wrapper = refusing(FSOPEN, errno.EPERM)
+        refusal = self.refusal(confine='required')
+        self.assertEqual(refusal.data['code'], 'CELL_UNAVAILABLE')
+        self.assertNames(str(refusal), 'seccomp')
         client, answer = self.start_confined(confine='yes')
         warning, = answer['_meta']['broker']['warnings']
-        self.assertNames(warning, 'not confined | /usr')
+        self.assertNames(warning, 'not confined | seccomp')
         self.assertFalse(answer['_meta']['broker']['capabilities']['confined'])
         self.ends(client)
+
+    def test_without_scopes_required_fails_and_yes_tells(self):
+        self.wrapper = refusing(LANDLOCK_CREATE_RULESET, errno.ENOSYS)
+        refusal = self.refusal(confine='required')
+        self.assertEqual(refusal.data['code'], 'CELL_UNAVAILABLE')
+        self.assertNames(str(refusal), 'abstract sockets | seccomp')
+        client, answer = self.start_confined(confine='yes')
+        warning, = answer['_meta']['broker']['warnings']
+        self.assertNames(warning, 'abstract sockets')
+        self.assertTrue(answer['_meta']['broker']['capabilities']['confined'])
+        self.ends(client)
+
+    def test_what_an_agent_can_use_up_leaves_no_other_one_unconfined(self):
+        self.wrapper = refusing(FSOPEN, errno.ENOMEM)
+        for confine in ('required', 'yes'):
+            refusal = self.refusal(confine=confine)
+            self.assertNotEqual(refusal.data['code'], 'CELL_UNAVAILABLE')
+            self.assertNames(str(refusal), 'confining')
+
+    def test_a_configuration_that_confines_nothing_is_refused(self):
+        self.extra = {'HOME': '/usr', 'XDG_STATE_HOME': str(self.dir / 'home/state')}
+        for confine in ('required', 'yes'):
+            self.assertNames(str(self.refusal(confine=confine)), 'home folder /usr')
+
+    def refusal(self, **keys):
+        """The error of a broker that starts no agent."""
+        client = self.broker(options=self.config(**keys), agent=[AGENT])
+        with self.assertRaises(RpcError) as caught:
+            client.initialize()
+        client.close_stdin()
+        client.wait()
+        return caught.exception
 
 
 if __name__ == '__main__':

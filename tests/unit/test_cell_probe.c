@@ -4,6 +4,7 @@
 #include "tests/support/facts.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/attr.h"
 
@@ -48,11 +49,41 @@ static void test_a_container_is_told_from_a_machine(void **state)
 	assert_names(err.text, "--security-opt seccomp=unconfined");
 }
 
-static void test_a_limit_that_is_used_up_is_named(void **state)
+/* A confined agent can use up all of these: the next one must not start unconfined for it. */
+static void test_what_others_can_use_up_does_not_forbid_a_cell(void **state)
+{
+	static const int errnums[] = {ENOSPC, EAGAIN, ENOMEM, EMFILE, ENFILE, EUSERS, EIO};
+	struct error err;
+	for (size_t i = 0; i < ARRAY_LENGTH(errnums); i++) {
+		assert_false(probe_explain(&err, PROBE_NAMESPACES, errnums[i], &usual));
+		assert_int_equal(err.code, ERROR_LIMIT);
+		assert_false(error_has_reason(&err, "CELL_UNAVAILABLE"));
+	}
+	assert_false(probe_explain(&err, PROBE_NAMESPACES, ENOSPC, &usual));
+	assert_names(err.text, "user.max_user_namespaces");
+}
+
+static void explain_landlock(
+	int version, int errnum, bool is_filtered, const char *word, const char *other)
 {
 	struct error err;
-	explain(PROBE_NAMESPACES, ENOSPC, &usual, &err);
-	assert_names(err.text, "user.max_user_namespaces");
+	struct probe_facts facts = usual;
+	facts.is_filtered = is_filtered;
+	assert_false(probe_explain_landlock(&err, version, errnum, &facts));
+	assert_true(error_has_reason(&err, "CELL_UNAVAILABLE"));
+	assert_names(err.text, "abstract sockets");
+	assert_names(err.text, word);
+	assert_null(strstr(err.text, other));
+}
+
+static void test_a_kernel_without_scopes_is_told_from_one_that_hides_them(void **state)
+{
+	explain_landlock(5, 0, false, "6.12", "seccomp");
+	explain_landlock(5, 0, true, "6.12", "seccomp");
+	explain_landlock(-1, EOPNOTSUPP, false, "lsm=", "6.12");
+	explain_landlock(-1, ENOSYS, false, "6.12", "seccomp");
+	explain_landlock(-1, ENOSYS, true, "--security-opt seccomp=unconfined", "6.12");
+	explain_landlock(-1, EPERM, true, "--security-opt seccomp=unconfined", "6.12");
 }
 
 static void test_an_old_kernel_is_named(void **state)
@@ -88,7 +119,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_setting_of_the_kernel_is_named_with_what_to_do),
 		cmocka_unit_test(test_a_container_is_told_from_a_machine),
-		cmocka_unit_test(test_a_limit_that_is_used_up_is_named),
+		cmocka_unit_test(test_what_others_can_use_up_does_not_forbid_a_cell),
+		cmocka_unit_test(test_a_kernel_without_scopes_is_told_from_one_that_hides_them),
 		cmocka_unit_test(test_an_old_kernel_is_named),
 		cmocka_unit_test(test_what_nothing_explains_has_the_kernels_word),
 		cmocka_unit_test(test_this_machine_can_be_read),

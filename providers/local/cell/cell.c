@@ -13,6 +13,8 @@
 #include "base/list.h"
 #include "base/text.h"
 #include "providers/local/cell/inside.h"
+#include "providers/local/cell/limits.h"
+#include "providers/local/cell/probe.h"
 #include "providers/local/cell/wire.h"
 
 struct showing {
@@ -30,7 +32,8 @@ struct cell {
 	ev_io control;
 	ev_timer deadline; // of the start
 	bool has_network;  // this machine's
-	bool can_scope;    // limits_can_scope
+	int landlock;      // limits_landlock
+	int landlock_errnum;
 	bool is_ready;
 	bool has_ended;       // on_ended was raised
 	struct list showings; // of struct showing
@@ -56,7 +59,8 @@ static void take_answer(struct cell *cell, const struct cell_answer *answer)
 	               error_set_reason(&err, answer->code, reason, "%s", answer->text);
 	if (!cell->is_ready) {
 		cell->is_ready = is_done;
-		cell->can_scope = answer->can_scope;
+		cell->landlock = answer->landlock;
+		cell->landlock_errnum = answer->landlock_errnum;
 		ev_timer_stop(cell->loop, &cell->deadline);
 		if (is_done) {
 			cell->listener->on_ready(cell->data);
@@ -228,10 +232,15 @@ struct spawner *cell_spawner(const struct cell *cell)
 	return cell->spawner;
 }
 
-bool cell_reaches_abstract_sockets(const struct cell *cell)
+bool cell_keeps_abstract_sockets(const struct cell *cell, struct error *err)
 {
+	struct probe_facts facts;
 	assert(cell->is_ready);
-	return cell->has_network && !cell->can_scope;
+	if (!cell->has_network || cell->landlock >= LIMITS_SCOPES_SINCE) {
+		return true;
+	}
+	probe_read(&facts);
+	return probe_explain_landlock(err, cell->landlock, cell->landlock_errnum, &facts);
 }
 
 bool cell_show(struct cell *cell, const char *path, cell_shown *done, void *data, struct error *err)

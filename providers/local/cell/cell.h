@@ -24,9 +24,9 @@ struct cell;
 struct cell_listener {
 	void (*on_ready)(void *data);
 	/*
-	 * Once: it could not be made (CELL_UNAVAILABLE where this machine does not let us; the text
-	 * says what to do), or all in it has ended. Destroy it here or later; before on_ready
-	 * nothing was started in it.
+	 * Once: it could not be made, or all in it has ended. CELL_UNAVAILABLE: this machine never
+	 * lets us make one, and the text says what to do. Nobody in a cell can cause that. Destroy
+	 * it here or later; before on_ready nothing was started in it.
 	 */
 	void (*on_ended)(void *data, const struct error *err);
 };
@@ -41,11 +41,12 @@ struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const stru
 struct spawner *cell_spawner(const struct cell *cell);
 
 /*
- * Whether abstract sockets of this machine can be reached from it, from on_ready on: it has this
- * machine's network, and the kernel is older than Linux 6.12. A desktop often has some that obey
- * every process of its user.
+ * Whether abstract sockets of this machine cannot be reached from it, from on_ready on. Fails with
+ * CELL_UNAVAILABLE where the cell has this machine's network and the kernel has no scopes of
+ * Landlock's; the text says what to do. A desktop often has such sockets, and they obey every
+ * process of its user.
  */
-bool cell_reaches_abstract_sockets(const struct cell *cell);
+bool cell_keeps_abstract_sockets(const struct cell *cell, struct error *err) ATTR_NODISCARD;
 
 /*
  * Shows a folder of this machine at its own path, writable, to all in the cell, from on_ready on.

@@ -51,8 +51,8 @@ enum { SOCKETS_TABLE_MAX = 16 << 20, STOPS_MAX = 50 };
 static void answer(const struct error *err)
 {
 	static struct cell_answer message;
-	message = (struct cell_answer){
-		.code = err ? err->code : ERROR_NONE, .can_scope = limits_can_scope()};
+	message = (struct cell_answer){.code = err ? err->code : ERROR_NONE};
+	message.landlock = limits_landlock(&message.landlock_errnum);
 	if (err) {
 		message.is_unavailable = error_has_reason(err, "CELL_UNAVAILABLE");
 		memcpy(message.text, err->text, sizeof(message.text));
@@ -138,9 +138,8 @@ static bool become_user(const struct cell_plan *plan, struct error *err)
 {
 	if (plan->uid == 0 || plan->gid == 0) {
 		return error_set(err, ERROR_DENIED,
-			"confining an agent: nothing that runs as root is confined; let an "
-			"ordinary "
-			"the user who owns the workspace");
+			"confining an agent: nothing that runs as root is confined; run the "
+			"broker as the user who owns the workspace");
 	}
 	if (geteuid() == 0 &&
 		(setgroups(1, &plan->gid) != 0 || setresgid(plan->gid, plan->gid, plan->gid) != 0 ||

@@ -46,23 +46,26 @@ struct landlock_scopes {
 	uint64_t network;
 	uint64_t scoped;
 };
-enum { LANDLOCK_VERSION = 1 << 0, SCOPES_SINCE = 6, SCOPE_ABSTRACT_SOCKETS = 1 << 0 };
+enum { LANDLOCK_VERSION = 1 << 0, SCOPE_ABSTRACT_SOCKETS = 1 << 0 };
 
-bool limits_can_scope(void)
+int limits_landlock(int *out_errnum)
 {
-	return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION) >= SCOPES_SINCE;
+	int version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION);
+	*out_errnum = version < 0 ? errno : 0;
+	return version;
 }
 
 static bool scope_sockets(struct error *err)
 {
 	const struct landlock_scopes scopes = {.scoped = SCOPE_ABSTRACT_SOCKETS};
-	if (!limits_can_scope()) {
-		return true;
+	int errnum;
+	if (limits_landlock(&errnum) < LIMITS_SCOPES_SINCE) {
+		return true; // the broker decides: cell_keeps_abstract_sockets
 	}
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = (int)syscall(SYS_landlock_create_ruleset, &scopes, sizeof(scopes), 0);
 	if (fd < 0 || syscall(SYS_landlock_restrict_self, fd, 0) != 0) {
-		int errnum = errno;
+		errnum = errno;
 		return error_set_errno(err, errnum, "keeping abstract sockets apart");
 	}
 	return true;

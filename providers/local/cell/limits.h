@@ -15,8 +15,12 @@
  * their own could not mount any more.
  */
 
-/* Whether the kernel has that: Linux 6.12. Without it a network of its own does the same. */
-bool limits_can_scope(void);
+/*
+ * The version of the kernel's Landlock, or what errno says. From LIMITS_SCOPES_SINCE on,
+ * Linux 6.12, it has scopes. Without them a network of its own does the same.
+ */
+enum { LIMITS_SCOPES_SINCE = 6 };
+int limits_landlock(int *out_errnum);
 
 /* Loads what limits_apply needs, while this machine's files are there. */
 bool limits_prepare(struct error *err) ATTR_NODISCARD;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/attr.h"
 #include "base/fd.h"
 #include "base/libc.h"
 
@@ -81,12 +82,42 @@ static const char *advice_for(enum probe_step step, int errnum, const struct pro
 	return NULL;
 }
 
+/* Whether a machine says so by itself, whatever runs there. */
+static bool is_forbidden(int errnum, const struct probe_facts *facts)
+{
+	static const int forbidding[] = {EPERM, EACCES, ENOSYS, EINVAL, ENODEV, EOPNOTSUPP};
+	bool is = errnum == ENOSPC && facts->namespaces_max == 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(forbidding); i++) {
+		is = is || errnum == forbidding[i];
+	}
+	return is;
+}
+
 bool probe_explain(
 	struct error *err, enum probe_step step, int errnum, const struct probe_facts *facts)
 {
 	const char *advice = advice_for(step, errnum, facts);
 	const char *why = libc_error_text(errnum);
+	bool is = is_forbidden(errnum, facts);
+	return error_set_reason(err, is ? ERROR_UNAVAILABLE : ERROR_LIMIT,
+		is ? "CELL_UNAVAILABLE" : NULL, "confining an agent: %s: %s%s%s", step_names[step],
+		why ? why : "unknown error", advice ? "; " : "", advice ? advice : "");
+}
+
+bool probe_explain_landlock(
+	struct error *err, int version, int errnum, const struct probe_facts *facts)
+{
+	const char *advice = "this kernel has no Landlock: use Linux 6.12 or newer with "
+			     "CONFIG_SECURITY_LANDLOCK";
+	if (version >= 0) {
+		advice = "this kernel's Landlock has no scopes: use Linux 6.12 or newer";
+	} else if (errnum == EOPNOTSUPP) {
+		advice = "Landlock is switched off: add landlock to the kernel's parameter `lsm=`";
+	} else if (facts->is_filtered == 1) {
+		advice = "a seccomp filter forbids Landlock, as in a container: start the "
+			 "container with `--security-opt seccomp=unconfined`";
+	}
 	return error_set_reason(err, ERROR_UNAVAILABLE, "CELL_UNAVAILABLE",
-		"confining an agent: %s: %s%s%s", step_names[step], why ? why : "unknown error",
-		advice ? "; " : "", advice ? advice : "");
+		"confining an agent: it could connect to abstract sockets of this machine; %s",
+		advice);
 }

@@ -28,10 +28,19 @@ struct probe_facts {
 void probe_read(struct probe_facts *facts);
 
 /*
- * Sets ERROR_UNAVAILABLE, CELL_UNAVAILABLE. `errnum` is of the call that failed at the step.
- * Returns false.
+ * Sets ERROR_UNAVAILABLE with CELL_UNAVAILABLE where the machine forbids it. What other processes
+ * can cause, such as a used up limit or memory, is ERROR_LIMIT and has no reason: an agent could
+ * have caused it so that the next one is not confined. `errnum` is of the call that failed at the
+ * step. Returns false.
  */
 bool probe_explain(
 	struct error *err, enum probe_step step, int errnum, const struct probe_facts *facts);
+
+/*
+ * Sets CELL_UNAVAILABLE: why abstract sockets of this machine cannot be kept apart. `version` and
+ * `errnum` are limits_landlock's. Returns false.
+ */
+bool probe_explain_landlock(
+	struct error *err, int version, int errnum, const struct probe_facts *facts);
 
 #endif

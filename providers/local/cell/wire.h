@@ -22,7 +22,8 @@ struct cell_order {
 struct cell_answer {
 	enum error_code code; // ERROR_NONE: done
 	bool is_unavailable;  // by the reason CELL_UNAVAILABLE
-	bool can_scope;       // limits_can_scope, of the first answer
+	int landlock;         // limits_landlock, of the first answer
+	int landlock_errnum;  // the same
 	char text[ERROR_TEXT_MAX];
 };
 
