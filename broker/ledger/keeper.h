@@ -170,7 +170,8 @@ bool keeper_note_turn(
 
 /*
  * The end is urgent: no sync waits for another broker's any more, and a stop or an end of the
- * sandbox that is under way is left to the next start (SHUTTING_DOWN).
+ * sandbox that is under way, or comes later, is not waited for: it is left to the next start
+ * (SHUTTING_DOWN).
  */
 void keeper_hurry(struct keeper *keeper);
 

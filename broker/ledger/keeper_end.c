@@ -263,7 +263,10 @@ static void stop_next(struct ending *ending, const struct error *err)
 	ending_end(ending, err);
 }
 
-/* Not of the ending: its answer may come after that was cut short. */
+/*
+ * Not of the ending: its answer may come after that was cut short. A later ending of the same
+ * sandbox is cut as soon as the sandbox was told, so that it does not wait for this answer.
+ */
 static void on_destroyed(void *data, const struct error *err)
 {
 	struct keeper *keeper = data;
@@ -288,8 +291,18 @@ static void on_cut(struct soon *soon)
 
 void keeper_hurry_ending(struct keeper *keeper)
 {
+	keeper->is_hurried = true;
 	if (keeper->ending && keeper->ending->is_asked) {
 		soon_start(&keeper->ending->cut);
+	}
+}
+
+/* The sandbox is told next; its answer is waited for, unless the end is urgent by now. */
+static void note_asked(struct ending *ending)
+{
+	ending->is_asked = true;
+	if (ending->keeper->is_hurried) {
+		soon_start(&ending->cut);
 	}
 }
 
@@ -320,7 +333,7 @@ static void on_looked(struct pool_job *job)
 	} else {
 		struct keeper *keeper = ending->keeper;
 		point("keeper.looked");
-		ending->is_asked = true;
+		note_asked(ending);
 		sandbox_destroy(keeper->config.sandbox, receipt_of(keeper), ending->is_discarded,
 			on_destroyed, keeper);
 	}
@@ -381,7 +394,7 @@ void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate)
 	keeper->ending = ending;
 	point("keeper.ending");
 	if (fate == FATE_RESTS) { // there is nothing to look at here
-		ending->is_asked = true;
+		note_asked(ending);
 		sandbox_rest(keeper->config.sandbox, receipt_of(keeper), on_destroyed, keeper);
 	} else if (!pool_submit(keeper->config.pool, &ending->job, &err)) {
 		ending_end(ending, &err);

@@ -40,6 +40,7 @@ struct keeper {
 	struct list pausings;  // of struct pausing
 	bool is_paused;
 	bool is_closing;        // for the last time
+	bool is_hurried;        // and that is urgent (keeper_hurry)
 	struct list announced;  // of struct announced: what may become a root
 	struct list announcing; // of struct announcing
 	bool is_asking;         // about `asked`

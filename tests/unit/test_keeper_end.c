@@ -69,6 +69,27 @@ static void test_an_end_that_is_urgent_leaves_the_sandbox_to_the_next_start(void
 	}
 }
 
+static void test_an_end_that_was_urgent_before_the_sandbox_was_told_is_so_too(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->sandbox.impl = &hanging_impl;
+	fixture->sandbox.reference = "box-1";
+	for (int i = 0; i < 2; i++) {
+		fixture->settings.persistence = i ? PERSISTENCE_TRANSIENT : PERSISTENCE_REUSE;
+		open_root(fixture, "a");
+		keeper_close(fixture->keeper, on_done, fixture);
+		keeper_hurry(fixture->keeper);
+		assert_int_equal(fixture->rests, i);
+		wait_done(fixture);
+		assert_int_equal(fixture->rests, i + 1); // the last sync was made first
+		assert_false(fixture->is_ok);
+		assert_string_equal(fixture->err.reason, "SHUTTING_DOWN");
+		assert_int_equal(record_of(fixture, "a")->state, RECORD_COLLECTING);
+		assert_string_not_equal(fixture->record.receipt.runtime_tree, "");
+		renew(fixture);
+	}
+}
+
 static void test_what_could_not_be_collected_does_not_rest(void **state)
 {
 	struct fixture *fixture = *state;
@@ -390,6 +411,7 @@ int main(void)
 		KEEPER_TEST(test_the_last_of_two_brokers_that_leave_ends_it),
 		KEEPER_TEST(test_a_sandbox_that_is_kept_rests_once_everything_is_here),
 		KEEPER_TEST(test_an_end_that_is_urgent_leaves_the_sandbox_to_the_next_start),
+		KEEPER_TEST(test_an_end_that_was_urgent_before_the_sandbox_was_told_is_so_too),
 		KEEPER_TEST(test_what_could_not_be_collected_does_not_rest),
 		KEEPER_TEST(test_what_is_not_synced_stays_as_it_is),
 		KEEPER_TEST(test_a_sandbox_that_no_session_used_does_not_go_on),
