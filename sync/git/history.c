@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/user_config.h"
+#include "sync/git/own.h"
 #include "sync/git/part.h"
 #include "sync/nested.h"
 
@@ -353,6 +354,27 @@ static void find_top(struct history *history, const char *root, char top[PATH_MA
 	free(places);
 }
 
+/* Whether it may be read: that of the workspace, or one below that belongs to the workspace. */
+static bool is_own(struct history *history, const struct git *git, git_repository *repository,
+	const char *root, const char *home)
+{
+	struct error err;
+	if (!*history->path) {
+		return true;
+	}
+	char *workspace =
+		mem_strndup((struct span){root, strlen(root) - strlen(history->path) - 1});
+	const struct own_request request = {workspace, root, git->repository_path(repository),
+		git->repository_commondir(repository), home};
+	bool is_own = own_check(&request, &err);
+	free(workspace);
+	if (!is_own) {
+		text_format(history->note, sizeof(history->note),
+			"the git history of this folder was not sent: %s", err.text);
+	}
+	return is_own;
+}
+
 bool history_read(struct history *history, const char *root, const char *home, struct error *err)
 {
 	const struct git *git = git_open(err);
@@ -373,7 +395,9 @@ bool history_read(struct history *history, const char *root, const char *home, s
 		return true;
 	}
 	if (git->repository_open_ext(&repository, top, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL) == 0) {
-		read_repository(history, git, repository, home);
+		if (is_own(history, git, repository, root, home)) {
+			read_repository(history, git, repository, home);
+		}
 	} else {
 		struct error why;
 		error_set_git(git, &why, "the workspace's git history was not sent");

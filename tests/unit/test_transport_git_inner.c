@@ -278,6 +278,69 @@ static void test_a_link_here_leads_to_no_history(void **state)
 	assert_string_equal(root, place->root);
 }
 
+/* ---- whose they are ---- */
+
+/* A repository of the user's that nobody has given to the sandbox, and a folder beside it. */
+static const char secret[] =
+	"git init -q -b main ../secret; (cd ../secret; git config user.name s\n"
+	"git config user.email s@e.org; echo TOPSECRET > key; git add key; git commit -qm top)\n"
+	"git init -q -b main; git config user.name u; git config user.email u@e.org\n"
+	"echo a > a; git add a; git commit -qm one; mkdir sub; echo x > sub/x; cd sub\n";
+
+/* `made` ends in the folder of a nested repository in which git itself would find the secret. */
+static void expect_kept(struct stage *stage, const char *made)
+{
+	char script[4096];
+	text_whole(script, sizeof(script), "%s%s\ngit cat-file -e $(cat ../../id)\n", secret, made);
+	stage_send_first(stage, script);
+	stage_there(stage, "test -f sub/x; test -f sub/.git\n"
+			   "test -z \"$(git -C sub log --all --oneline 2> ../said)\"\n"
+			   "grep -q acp-broker ../said\n"
+			   "! git cat-file --batch-all-objects --batch | grep -q TOPSECRET");
+	assert_names(stage->collected.note, "sub");
+}
+
+#define SECRET_TEST(name, made)                                                                    \
+	static void name(void **state)                                                             \
+	{                                                                                          \
+		expect_kept(*state, "git -C ../../secret rev-parse HEAD:key > ../../id\n" made);   \
+	}
+
+SECRET_TEST(
+	test_a_git_file_leads_to_no_other_repository, "echo \"gitdir: $PLACE/secret/.git\" > .git")
+SECRET_TEST(test_a_linked_git_leads_to_no_other_repository, "ln -s $PLACE/secret/.git .git")
+SECRET_TEST(test_a_common_folder_leads_to_no_other_repository,
+	"mkdir .git; echo 'ref: refs/heads/main' > .git/HEAD\n"
+	"echo $PLACE/secret/.git > .git/commondir; echo $PLACE/local/sub/.git > .git/gitdir")
+SECRET_TEST(test_alternates_lead_to_no_other_repository,
+	"git init -q; echo ../../../../secret/.git/objects > .git/objects/info/alternates\n"
+	"git update-ref HEAD $(git -C ../../secret rev-parse HEAD)")
+SECRET_TEST(test_a_linked_folder_of_objects_leads_to_no_other_repository,
+	"git init -q; rm -r .git/objects; ln -s ../../../secret/.git/objects .git/objects\n"
+	"git update-ref HEAD $(git -C ../../secret rev-parse HEAD)")
+SECRET_TEST(test_a_work_tree_elsewhere_is_no_proof,
+	"git -C ../../secret worktree add -q ../linked -b linked; cp ../../linked/.git .git")
+
+static void test_one_that_names_its_folder_is_the_users(void **state)
+{
+	struct stage *stage = *state;
+	stage_send_first(stage,
+		"git init -q -b main ../far; (cd ../far; git config user.name f\n"
+		"git config user.email f@e.org; echo 1 > f; git add f; git commit -qm far)\n"
+		"git init -q -b main; git config user.name u; git config user.email u@e.org\n"
+		"echo a > a; git add a; git commit -qm one\n"
+		"git -C ../far worktree add -q \"$PWD/tree\" -b tree\n"
+		"git clone -q ../far apart; mv apart/.git ../apart.git\n"
+		"echo \"gitdir: $PLACE/apart.git\" > apart/.git\n"
+		"git -C apart config core.worktree \"$PWD/apart\"\n"
+		"export GIT_ALLOW_PROTOCOL=file; git clone -q ../far lib\n"
+		"git submodule --quiet add --force \"file://$PLACE/far\" lib\n"
+		"git submodule --quiet absorbgitdirs lib; test -f lib/.git");
+	stage_there(stage, "for folder in tree apart lib; do\n"
+			   "	test \"$(git -C $folder log -1 --format=%s)\" = far\n"
+			   "done; test \"$(git -C tree symbolic-ref --short HEAD)\" = tree");
+}
+
 /* ---- which there are ---- */
 
 static void test_paths_in_refs(void **state)
@@ -346,6 +409,13 @@ int main(void)
 		STAGE_TEST(test_what_the_agent_breaks_keeps_nothing_else_from_coming),
 		STAGE_TEST(test_no_link_leads_out_of_the_root),
 		STAGE_TEST(test_a_link_here_leads_to_no_history),
+		STAGE_TEST(test_a_git_file_leads_to_no_other_repository),
+		STAGE_TEST(test_a_linked_git_leads_to_no_other_repository),
+		STAGE_TEST(test_a_common_folder_leads_to_no_other_repository),
+		STAGE_TEST(test_alternates_lead_to_no_other_repository),
+		STAGE_TEST(test_a_linked_folder_of_objects_leads_to_no_other_repository),
+		STAGE_TEST(test_a_work_tree_elsewhere_is_no_proof),
+		STAGE_TEST(test_one_that_names_its_folder_is_the_users),
 		cmocka_unit_test(test_paths_in_refs),
 		cmocka_unit_test(test_so_many_have_a_history),
 	};
