@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/local/copy_cell.h"
 
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/environment.h"
-#include "base/text.h"
-#include "base/words.h"
+#include "providers/local/cell_drawing.h"
 
 const struct error_reason copy_cell_reason = {
 	"CELL_UNAVAILABLE", false, "do what the message says; it names what forbids confinement"};
@@ -62,68 +58,22 @@ const char *copy_cell_home(const struct provider_context *context)
 
 /* ---- the plan ---- */
 
-/* Entries, and the texts that they borrow. */
-struct drawing {
-	struct cell_entry entries[CELL_ENTRIES_MAX];
-	size_t count;
-	char **texts; // owned
-};
-
-static bool draw(struct drawing *drawing, enum cell_rule rule, const char *folder, const char *name,
-	struct error *err)
-{
-	char path[PATH_MAX];
-	if (!text_whole(path, sizeof(path), "%s%s%s", folder, name[0] ? "/" : "", name)) {
-		return error_set(err, ERROR_CONFIG, "%s/%s: the path is too long", folder, name);
-	}
-	if (drawing->count == ARRAY_LENGTH(drawing->entries)) {
-		return error_set(
-			err, ERROR_LIMIT, "a cell takes %d paths at most", CELL_ENTRIES_MAX);
-	}
-	words_append(&drawing->texts, path);
-	drawing->entries[drawing->count++].rule = rule;
-	return true;
-}
-
-/* What the user says: absolute, or below the home. */
-static bool draw_key(struct drawing *drawing, enum cell_rule rule, const char *key,
-	const struct settings *settings, const char *home, struct error *err)
-{
-	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
-		const char *value = setting->value;
-		bool is_in_home = strncmp(value, "~/", 2) == 0;
-		if (strcmp(setting->key, key) != 0) {
-			continue;
-		}
-		if (!is_in_home && value[0] != '/') {
-			return error_set(err, ERROR_CONFIG,
-				"%s = %s: expected a path that begins with / or ~/", key, value);
-		}
-		if (!draw(drawing, rule, is_in_home ? home : value, is_in_home ? value + 2 : "",
-			    err)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool draw_all(struct drawing *drawing, const struct provider_context *context,
+/* Last what is ours, so that nothing that the user shows has it. */
+static bool draw(struct cell_drawing *drawing, const struct provider_context *context,
 	const struct settings *settings, const char *state, struct error *err)
 {
-	const char *home = copy_cell_home(context);
 	const char *config = environment_get(context->environment, "XDG_CONFIG_HOME");
 	for (size_t i = 0; i < ARRAY_LENGTH(shown); i++) {
-		if (!draw(drawing, CELL_READ, home, shown[i], err)) {
+		if (!cell_drawing_add_default(drawing, shown[i], err)) {
 			return false;
 		}
 	}
-	/* Last what is ours, so that nothing that the user shows has it. */
-	return draw_key(drawing, CELL_READ, "allow-read", settings, home, err) &&
-	       draw_key(drawing, CELL_WRITE, "allow-write", settings, home, err) &&
-	       draw(drawing, CELL_HIDE, home, ".config/acp-broker", err) &&
+	return cell_drawing_add_key(drawing, CELL_READ, "allow-read", settings, err) &&
+	       cell_drawing_add_key(drawing, CELL_WRITE, "allow-write", settings, err) &&
+	       cell_drawing_hide(drawing, drawing->home, ".config/acp-broker", err) &&
 	       (!config || config[0] != '/' ||
-		       draw(drawing, CELL_HIDE, config, "acp-broker", err)) &&
-	       draw(drawing, CELL_HIDE, state, "", err);
+		       cell_drawing_hide(drawing, config, "acp-broker", err)) &&
+	       cell_drawing_hide(drawing, state, "", err) && cell_drawing_check(drawing, err);
 }
 
 /* As in a passwd file; a name is for people and programs that want one. */
@@ -141,15 +91,15 @@ struct cell *copy_cell_create(const struct provider_context *context,
 	void *data, struct error *err)
 {
 	struct cell *cell = NULL;
-	struct drawing *drawing = mem_alloc_zero(sizeof(*drawing));
-	if (!copy_cell_home(context)) {
+	const char *home = copy_cell_home(context);
+	if (!home) {
 		error_set(err, ERROR_CONFIG, "confining an agent: HOME names no folder");
-	} else if (draw_all(drawing, context, settings, state, err)) {
-		for (size_t i = 0; i < drawing->count; i++) {
-			drawing->entries[i].path = drawing->texts[i];
-		}
+		return NULL;
+	}
+	struct cell_drawing *drawing = cell_drawing_create(home);
+	if (draw(drawing, context, settings, state, err)) {
 		const struct cell_plan plan = {.user = find_user(context),
-			.home = copy_cell_home(context),
+			.home = drawing->home,
 			.uid = geteuid(),
 			.gid = getegid(),
 			.has_network = true,
@@ -157,7 +107,6 @@ struct cell *copy_cell_create(const struct provider_context *context,
 			.entry_count = drawing->count};
 		cell = cell_create(context->loop, context->spawner, &plan, listener, data, err);
 	}
-	words_free(drawing->texts);
-	free(drawing);
+	cell_drawing_destroy(drawing);
 	return cell;
 }

@@ -69,35 +69,43 @@ static void turn_until(const bool *is_so)
 	assert_true(*is_so);
 }
 
-static void make_cell(struct cell_record *record, bool has_network)
+static void start_cell(struct cell_record *record, const struct cell_entry *entries, size_t count,
+	bool has_network)
 {
-	char home[PATH_MAX], state[PATH_MAX], work[PATH_MAX], config[PATH_MAX], tools[PATH_MAX];
-	char programs[PATH_MAX];
+	char home[PATH_MAX];
 	struct error err;
 	world_path(&world, "home", home);
-	world_path(&world, "state", state);
-	world_path(&world, "work", work);
-	world_path(&world, "home/.gitconfig", config);
-	world_path(&world, "home/.cargo", tools);
-	world_path(&world, "bin", programs);
-	const struct cell_entry entries[] = {{CELL_HIDE, state}, {CELL_READ, config},
-		{CELL_READ, tools}, {CELL_READ, programs}, {CELL_READ, "/opt/is-not-there"},
-		{CELL_WRITE, work}};
 	const struct cell_plan plan = {.user = "attacked",
 		.home = home,
 		.uid = world.uid,
 		.gid = world.gid,
 		.has_network = has_network,
 		.entries = entries,
-		.entry_count = ARRAY_LENGTH(entries)};
+		.entry_count = count};
 	*record = (struct cell_record){.cell = NULL};
 	record->cell = cell_create(loop, machine, &plan, &cell_listener, record, &err);
 	assert_non_null(record->cell);
 }
 
-static void open_cell(struct cell_record *record, bool has_network)
+static void make_cell(struct cell_record *record, bool has_network)
 {
-	make_cell(record, has_network);
+	char state[PATH_MAX], work[PATH_MAX], config[PATH_MAX], tools[PATH_MAX];
+	char programs[PATH_MAX];
+	world_path(&world, "state", state);
+	world_path(&world, "work", work);
+	world_path(&world, "home/.gitconfig", config);
+	world_path(&world, "home/.cargo", tools);
+	world_path(&world, "bin", programs);
+	const struct cell_entry entries[] = {{.rule = CELL_HIDE, .path = state},
+		{.rule = CELL_READ, .path = config}, {.rule = CELL_READ, .path = tools},
+		{.rule = CELL_READ, .path = programs},
+		{.rule = CELL_READ, .path = "/opt/is-not-there"},
+		{.rule = CELL_WRITE, .path = work}};
+	start_cell(record, entries, ARRAY_LENGTH(entries), has_network);
+}
+
+static void wait_for_cell(const struct cell_record *record)
+{
 	bool is_over = false;
 	ev_timer tick;
 	ev_timer_init(&tick, on_tick, 0.01, 0.01);
@@ -107,6 +115,12 @@ static void open_cell(struct cell_record *record, bool has_network)
 		is_over = record->is_ready || record->has_ended;
 	}
 	ev_timer_stop(loop, &tick);
+}
+
+static void open_cell(struct cell_record *record, bool has_network)
+{
+	make_cell(record, has_network);
+	wait_for_cell(record);
 	assert_string_equal(record->err.text, "");
 	assert_true(record->is_ready);
 }
@@ -363,6 +377,72 @@ static void test_a_folder_is_shown_through_no_link(void **state)
 	cell_destroy(record.cell);
 }
 
+/* A link of this machine's, whose name is a folder in the cell. */
+static void test_a_folder_is_taken_through_no_link(void **state)
+{
+	struct cell_record record;
+	char link[PATH_MAX], path[PATH_MAX];
+	open_cell(&record, false);
+	world_path(&world, "home/link", link);
+	world_path(&world, "home/link/.ssh", path);
+	assert_int_equal(symlink(".", link), 0);
+	assert_inside(cell_spawner(record.cell), "mkdir -p \"$HOME/link/.ssh\"");
+	show(&record, path);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(record.shown, -1);
+	assert_names(record.err.text, path);
+	assert_inside(cell_spawner(record.cell), "! test -e \"$HOME/link/.ssh/id_ed25519\"");
+	cell_destroy(record.cell);
+}
+
+static void assert_no_cell(
+	const struct cell_entry *entries, size_t count, enum error_code code, const char *facts)
+{
+	struct cell_record record;
+	start_cell(&record, entries, count, false);
+	wait_for_cell(&record);
+	assert_false(record.is_ready);
+	assert_int_equal(record.err.code, code);
+	assert_names(record.err.text, facts);
+	cell_destroy(record.cell);
+}
+
+/* An agent of an earlier cell has made the link where it may write. */
+static void test_what_is_writable_leads_nowhere(void **state)
+{
+	char work[PATH_MAX], link[PATH_MAX], hidden[PATH_MAX];
+	char text[OUTPUT_MAX];
+	world_path(&world, "work", work);
+	world_path(&world, "work/link", link);
+	world_path(&world, "work/not/there", hidden);
+	assert_int_equal(run_line(machine, "ln -s \"$HOME\" \"$WORK/link\"", text), 0);
+	const struct cell_entry inner[] = {
+		{.rule = CELL_WRITE, .path = work}, {.rule = CELL_WRITE, .path = link}};
+	assert_no_cell(inner, ARRAY_LENGTH(inner), ERROR_CONFIG, link);
+	assert_no_cell(inner + 1, 1, ERROR_SYSTEM, link);
+	/* Hiding it would make it on this machine's disk. */
+	const struct cell_entry hiding[] = {
+		{.rule = CELL_WRITE, .path = work}, {.rule = CELL_HIDE, .path = hidden}};
+	assert_no_cell(hiding, ARRAY_LENGTH(hiding), ERROR_CONFIG, hidden);
+	assert_int_equal(run_line(machine, "test ! -e \"$WORK/not\"", text), 0);
+	world_restore(&world);
+}
+
+static void test_a_file_is_hidden(void **state)
+{
+	struct cell_record record;
+	char path[PATH_MAX];
+	world_path(&world, "state/records/one", path);
+	const struct cell_entry entry = {.rule = CELL_HIDE, .path = path};
+	start_cell(&record, &entry, 1, false);
+	wait_for_cell(&record);
+	assert_string_equal(record.err.text, "");
+	assert_inside(cell_spawner(record.cell),
+		"test -f \"$STATE/records/one\" && ! test -s \"$STATE/records/one\" && "
+		"! echo x >\"$STATE/records/one\"");
+	cell_destroy(record.cell);
+}
+
 static void test_open_network_is_this_machines(void **state)
 {
 	struct cell_record record;
@@ -533,6 +613,9 @@ static int run_suite(void)
 		cmocka_unit_test(test_files_folders_and_terminals_do_not_go_in),
 		cmocka_unit_test(test_a_folder_is_shown_later),
 		cmocka_unit_test(test_a_folder_is_shown_through_no_link),
+		cmocka_unit_test(test_a_folder_is_taken_through_no_link),
+		cmocka_unit_test(test_what_is_writable_leads_nowhere),
+		cmocka_unit_test(test_a_file_is_hidden),
 		cmocka_unit_test(test_open_network_is_this_machines),
 		cmocka_unit_test(test_abstract_sockets_are_kept_apart_or_told),
 		cmocka_unit_test(test_a_folder_with_a_socket_stays_if_it_is_shown),

@@ -64,7 +64,7 @@ struct provider *celled_provider_create(const struct provider_context *context, 
 {
 	struct celled_provider *self = mem_alloc_zero(sizeof(*self));
 	struct error err;
-	const struct cell_entry entries[] = {{CELL_WRITE, folder}};
+	const struct cell_entry entries[] = {{.rule = CELL_WRITE, .path = folder}};
 	const struct cell_plan plan = {.user = "tester",
 		.home = "/home/tester",
 		.uid = geteuid(),

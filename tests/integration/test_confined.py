@@ -182,6 +182,13 @@ class Confined(SyncCase):
         self.assertEqual((shown / 'b').read_text(), 'b\n')
         self.ends(client)
 
+    def test_a_folder_above_the_brokers_own_is_refused(self):
+        (self.dir / 'home/.config').mkdir(exist_ok=True)
+        for confine in ('required', 'yes'):
+            with self.assertRaises(RpcError) as caught:
+                self.start_confined(confine=confine, allow_write='~/.config')
+            self.assertNames(str(caught.exception), 'allow-write = ~/.config | acp-broker')
+
     # ---- ends ----
 
     def test_all_ends_with_a_killed_broker(self):

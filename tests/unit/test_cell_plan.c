@@ -18,8 +18,8 @@
 #include "base/text.h"
 #include "providers/local/cell/sockets.h"
 
-static const struct cell_entry entries[] = {
-	{CELL_HIDE, "/state"}, {CELL_READ, "/home/u/.cargo"}, {CELL_WRITE, "/work with\nlines"}};
+static const struct cell_entry entries[] = {{CELL_HIDE, "/state", NULL},
+	{CELL_READ, "/home/u/.cargo", "/data/cargo"}, {CELL_WRITE, "/work with\nlines", NULL}};
 static const struct cell_plan plan = {.user = "u",
 	.home = "/home/u",
 	.uid = 1000,
@@ -44,7 +44,9 @@ static void test_a_plan_arrives_as_it_was(void **state)
 	for (size_t i = 0; i < ARRAY_LENGTH(entries); i++) {
 		assert_int_equal(read.plan.entries[i].rule, entries[i].rule);
 		assert_string_equal(read.plan.entries[i].path, entries[i].path);
+		assert_int_equal(!read.plan.entries[i].source, !entries[i].source);
 	}
+	assert_string_equal(read.plan.entries[1].source, "/data/cargo");
 	cell_plan_finish(&read);
 }
 

@@ -85,13 +85,16 @@ int kernel_new_devpts(struct error *err)
 	return mount_fs(fs_fd, "devpts", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 }
 
-int kernel_copy_mounts(int folder_fd, const char *path, bool follows_link, struct error *err)
+int kernel_copy_mounts(int folder_fd, const char *path, struct error *err)
 {
-	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
-	flags |= follows_link ? 0 : AT_SYMLINK_NOFOLLOW;
-	int fd = (int)syscall(SYS_open_tree, folder_fd, path, flags);
+	const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_EMPTY_PATH;
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+	int place = (int)syscall(SYS_openat2, folder_fd, path, &how, sizeof(how));
+	int fd = place < 0 ? -1 : (int)syscall(SYS_open_tree, place, "", flags);
+	int errnum = errno;
+	fd_close(&place);
 	if (fd < 0) {
-		int errnum = errno;
 		error_set_errno(err, errnum, "showing %s", path);
 		errno = errnum;
 	}

@@ -19,8 +19,11 @@ int kernel_new_tmpfs(const char *mode, uint64_t attributes, struct error *err);
 int kernel_new_proc(struct error *err);
 int kernel_new_devpts(struct error *err);
 
-/* A copy of the mounts at and below a path, mounted nowhere: its descriptor, or -1. */
-int kernel_copy_mounts(int folder_fd, const char *path, bool follows_link, struct error *err);
+/*
+ * A copy of the mounts at and below a path, mounted nowhere: its descriptor, or -1. No part of the
+ * path may be a link (ELOOP): somebody who was in a cell may have made it.
+ */
+int kernel_copy_mounts(int folder_fd, const char *path, struct error *err);
 
 /* Mounts what the two above have made on `target`. */
 bool kernel_attach(int mount_fd, int target_fd, struct error *err) ATTR_NODISCARD;

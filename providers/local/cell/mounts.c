@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/real_path.h"
 #include "base/text.h"
 #include "providers/local/cell/kernel.h"
 #include "providers/local/cell/sockets.h"
@@ -53,8 +54,9 @@ static bool make_name(int folder, const char *name, bool is_folder)
 }
 
 /*
- * Something to mount on, made where it is missing: that is possible only below what the cell has
- * for itself. -1 with errno.
+ * Something to mount on, made where it is missing. That makes nothing on this machine's disks:
+ * check_places keeps it out of what the plan lets everybody write, and all else but the cell's own
+ * is read-only. -1 with errno.
  */
 static int open_place(int root_fd, const char *path, bool is_folder, bool follows_links)
 {
@@ -91,19 +93,25 @@ static int open_place(int root_fd, const char *path, bool is_folder, bool follow
 	return fd;
 }
 
-static bool put_at(int root_fd, int mount_fd, const char *path, struct error *err)
+static bool attach_at(
+	int root_fd, int mount_fd, const char *path, bool follows_links, struct error *err)
 {
 	struct stat status;
 	if (fstat(mount_fd, &status) != 0) {
 		return error_set_errno(err, errno, "showing %s", path);
 	}
 	ATTR_CLEANUP(fd_cleanup)
-	int place = open_place(root_fd, path, S_ISDIR(status.st_mode), true);
+	int place = open_place(root_fd, path, S_ISDIR(status.st_mode), follows_links);
 	if (place < 0) {
 		int errnum = errno;
 		return error_set_errno(err, errnum, "making %s in the cell", path);
 	}
 	return kernel_attach(mount_fd, place, err) || error_prefix(err, "%s in the cell", path);
+}
+
+static bool put_at(int root_fd, int mount_fd, const char *path, struct error *err)
+{
+	return attach_at(root_fd, mount_fd, path, true, err);
 }
 
 /* A folder in memory at a path. */
@@ -164,7 +172,7 @@ static bool put_devices(int root_fd, struct error *err)
 	const struct kernel_change node = {.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
 	for (size_t i = 0; i < ARRAY_LENGTH(nodes); i++) {
 		ATTR_CLEANUP(fd_cleanup)
-		int fd = kernel_copy_mounts(AT_FDCWD, nodes[i], true, err);
+		int fd = kernel_copy_mounts(AT_FDCWD, nodes[i], err);
 		if (fd < 0 || !kernel_change(fd, &node, err) ||
 			!put_at(root_fd, fd, nodes[i], err)) {
 			return false;
@@ -210,7 +218,7 @@ static bool put_file(
 	if (fd < 0 || !fd_write_all(fd, content, err)) {
 		return error_set(err, ERROR_SYSTEM, "making %s for the cell", path);
 	}
-	ATTR_CLEANUP(fd_cleanup) int mount_fd = kernel_copy_mounts(dev_fd, name, false, err);
+	ATTR_CLEANUP(fd_cleanup) int mount_fd = kernel_copy_mounts(dev_fd, name, err);
 	bool is_put = mount_fd >= 0 && kernel_change(mount_fd, &read_only, err) &&
 	              put_at(root_fd, mount_fd, path, err);
 	unlinkat(dev_fd, name, 0); // what is mounted keeps it
@@ -254,8 +262,35 @@ static bool put_resolver(int root_fd, int dev_fd, struct error *err)
 
 /* ---- what the plan says ---- */
 
-static bool put_hidden(int root_fd, const char *path, struct error *err)
+/* A place in a folder that is writable could lead through a link that was made there. */
+static bool check_places(const struct cell_plan *plan, struct error *err)
 {
+	for (size_t i = 0; i < plan->entry_count; i++) {
+		const struct cell_entry *outer = &plan->entries[i];
+		for (size_t j = i + 1; outer->rule == CELL_WRITE && j < plan->entry_count; j++) {
+			const char *path = plan->entries[j].path;
+			if (path_is_at_or_below(path, outer->path)) {
+				return error_set(err, ERROR_CONFIG,
+					"%s is in %s, which is writable: it could lead elsewhere",
+					path, outer->path);
+			}
+		}
+	}
+	return true;
+}
+
+static bool is_no_folder(int root_fd, const char *path)
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_open_in(root_fd, path, O_PATH, true);
+	return fd >= 0 && fstat(fd, &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+static bool put_hidden(int root_fd, int dev_fd, const char *path, struct error *err)
+{
+	if (is_no_folder(root_fd, path)) {
+		return put_file(root_fd, dev_fd, path, (struct span){"", 0}, err);
+	}
 	if (put_tmpfs(root_fd, path, "0755", err)) {
 		return true;
 	}
@@ -266,19 +301,22 @@ static bool put_hidden(int root_fd, const char *path, struct error *err)
 static bool put_binding(int root_fd, const struct cell_entry *entry, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup)
-	int fd = kernel_copy_mounts(AT_FDCWD, entry->path, true, err);
+	int fd = kernel_copy_mounts(AT_FDCWD, entry->source ? entry->source : entry->path, err);
 	if (fd < 0) {
 		return entry->rule == CELL_READ && (errno == ENOENT || errno == EACCES);
 	}
 	return kernel_change(fd, entry->rule == CELL_WRITE ? &writable : &read_only, err) &&
-	       put_at(root_fd, fd, entry->path, err);
+	       attach_at(root_fd, fd, entry->path, false, err);
 }
 
-static bool put_entries(int root_fd, const struct cell_plan *plan, struct error *err)
+static bool put_entries(int root_fd, int dev_fd, const struct cell_plan *plan, struct error *err)
 {
+	if (!check_places(plan, err)) {
+		return false;
+	}
 	for (size_t i = 0; i < plan->entry_count; i++) {
 		const struct cell_entry *entry = &plan->entries[i];
-		if (!(entry->rule == CELL_HIDE ? put_hidden(root_fd, entry->path, err)
+		if (!(entry->rule == CELL_HIDE ? put_hidden(root_fd, dev_fd, entry->path, err)
 					       : put_binding(root_fd, entry, err))) {
 			return false;
 		}
@@ -297,8 +335,7 @@ struct hiding {
 
 static bool is_above(const char *folder, const char *path)
 {
-	size_t len = strlen(folder);
-	return strncmp(folder, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
+	return path_is_at_or_below(path, folder);
 }
 
 /* Whether it holds what no program can do without. */
@@ -355,7 +392,7 @@ static int copy_machine(struct error *err)
 	if (host < 0 || !kernel_change(host, &apart, err)) {
 		return -1;
 	}
-	int root = kernel_copy_mounts(AT_FDCWD, "/", false, err);
+	int root = kernel_copy_mounts(AT_FDCWD, "/", err);
 	if (root >= 0 &&
 		(!kernel_change(root, &read_only, err) || !kernel_attach(root, host, err))) {
 		fd_close(&root);
@@ -378,7 +415,7 @@ int mounts_build(const struct cell_plan *plan, struct span sockets, struct error
 	struct hiding hiding = {.root_fd = root, .plan = plan, .err = err};
 	bool is_built = root >= 0 && put_own_folders(root, err) && put_proc(root, err) &&
 	                put_dev(root, &dev, err) && put_home(root, plan, err) &&
-	                put_entries(root, plan, err) && put_users(root, dev, plan, err) &&
+	                put_entries(root, dev, plan, err) && put_users(root, dev, plan, err) &&
 	                put_resolver(root, dev, err);
 	hiding.dev_fd = dev;
 	is_built = is_built && sockets_for_each(sockets, hide_socket, &hiding) &&
@@ -403,7 +440,7 @@ static bool is_shown(int place, const struct stat *wanted)
 bool mounts_show(int root_fd, const char *path, struct error *err)
 {
 	struct stat status;
-	ATTR_CLEANUP(fd_cleanup) int fd = kernel_copy_mounts(AT_FDCWD, path, false, err);
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_copy_mounts(AT_FDCWD, path, err);
 	if (fd < 0 || !kernel_change(fd, &writable, err)) {
 		return false;
 	}

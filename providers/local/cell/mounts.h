@@ -27,8 +27,8 @@ int mounts_build(
 	const struct cell_plan *plan, struct span sockets, struct error *err) ATTR_NODISCARD;
 
 /*
- * Shows a folder of this machine at its own path, writable, from now on. No link is followed, since
- * who is in the cell may have made some on the way.
+ * Shows a folder of this machine at its own path, writable, from now on. No link is followed, on
+ * this machine or in the cell, since who is in the cell may have made some on the way.
  */
 bool mounts_show(int root_fd, const char *path, struct error *err) ATTR_NODISCARD;
 

@@ -12,7 +12,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
-/* The block: this header, the user, the home, then for each entry a letter and its path. */
+/* The block: this header, the user, the home, then for each entry a letter, its path and its
+ * source. */
 struct block_header {
 	uint32_t uid;
 	uint32_t gid;
@@ -40,8 +41,10 @@ static bool append_plan(struct buf *block, const struct cell_plan *plan, struct 
 	for (size_t i = 0; i < plan->entry_count; i++) {
 		assert(plan->entries[i].path[0] == '/');
 		const char rule = (char)('0' + plan->entries[i].rule);
+		const char *source = plan->entries[i].source;
 		if (!buf_append(block, (struct span){&rule, 1}, err) ||
-			!append_text(block, plan->entries[i].path, err)) {
+			!append_text(block, plan->entries[i].path, err) ||
+			!append_text(block, source ? source : "", err)) {
 			return false;
 		}
 	}
@@ -85,10 +88,12 @@ static bool take_entries(struct cell_read_plan *read, const char *at, const char
 	for (size_t i = 0; i < count; i++) {
 		const char *line = take_text(&at, end);
 		unsigned rule = (unsigned)(unsigned char)line[0] - '0';
-		if (rule >= CELL_RULES || line[1] != '/') {
+		if (at >= end || rule >= CELL_RULES || line[1] != '/') {
 			return false;
 		}
-		read->entries[i] = (struct cell_entry){.rule = rule, .path = line + 1};
+		const char *source = take_text(&at, end);
+		read->entries[i] = (struct cell_entry){
+			.rule = rule, .path = line + 1, .source = source[0] ? source : NULL};
 	}
 	read->plan.entries = read->entries;
 	return at == end;

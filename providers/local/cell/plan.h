@@ -11,11 +11,12 @@
 
 /*
  * What a cell shows of this machine, as the broker writes it and the cell's own program reads it.
- * All paths are absolute. Whatever no line names is visible and cannot be changed, where the
- * user's permissions allow that.
+ * All paths are absolute and have no links in them; what an entry names does not lie in what one
+ * before it makes writable, or the cell is refused. Whatever no line names is visible and cannot be
+ * changed, where the user's permissions allow that.
  */
 enum cell_rule {
-	CELL_HIDE,  // an empty folder in its place, in which bindings may appear; it is made
+	CELL_HIDE,  // an empty folder, in which bindings may appear, or an empty file in its place
 	CELL_READ,  // visible, also inside what is hidden; nothing where it is not there
 	CELL_WRITE, // the same, and may be written; it has to be there
 	CELL_RULES, // how many there are
@@ -23,7 +24,8 @@ enum cell_rule {
 
 struct cell_entry {
 	enum cell_rule rule;
-	const char *path;
+	const char *path;   // in the cell
+	const char *source; // on this machine; NULL: the same
 };
 
 struct cell_plan {

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/cell_drawing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/libc.h"
+#include "base/real_path.h"
+#include "base/text.h"
+#include "base/words.h"
+
+struct cell_drawing *cell_drawing_create(const char *home)
+{
+	struct cell_drawing *drawing = mem_alloc_zero(sizeof(*drawing));
+	drawing->home_name = home;
+	drawing->home = real_path(home);
+	return drawing;
+}
+
+void cell_drawing_destroy(struct cell_drawing *drawing)
+{
+	if (!drawing) {
+		return;
+	}
+	for (size_t i = 0; i < drawing->count; i++) {
+		free(drawing->said[i]);
+	}
+	words_free(drawing->texts);
+	free(drawing->home);
+	free(drawing);
+}
+
+static bool add(struct cell_drawing *drawing, enum cell_rule rule, const char *path,
+	const char *source, struct error *err)
+{
+	if (drawing->count == ARRAY_LENGTH(drawing->entries)) {
+		return error_set(
+			err, ERROR_LIMIT, "a cell takes %d paths at most", CELL_ENTRIES_MAX);
+	}
+	size_t before = words_count(drawing->texts);
+	words_append(&drawing->texts, path);
+	words_append(&drawing->texts, source);
+	drawing->entries[drawing->count++] = (struct cell_entry){
+		.rule = rule, .path = drawing->texts[before], .source = drawing->texts[before + 1]};
+	return true;
+}
+
+/* ---- resolving ---- */
+
+/* A link in the home folder itself is followed once: no cell can write there. */
+static bool follow_in_home(const char *home, const char *rest, char out[PATH_MAX])
+{
+	char link[PATH_MAX];
+	char target[PATH_MAX];
+	size_t first = strcspn(rest, "/");
+	if (!text_whole(link, sizeof(link), "%s/%.*s", home, (int)first, rest)) {
+		return false;
+	}
+	ssize_t len = first > 0 ? readlink(link, target, sizeof(target) - 1) : -1;
+	if (len <= 0) {
+		return text_whole(out, PATH_MAX, "%s/%s", home, rest);
+	}
+	target[len] = '\0';
+	bool is_absolute = target[0] == '/';
+	return text_whole(out, PATH_MAX, "%s%s%s%s", is_absolute ? "" : home,
+		is_absolute ? "" : "/", target, rest + first);
+}
+
+/* What a path without links names, as the kernel writes it. False with errno. */
+static bool find_source(const char *path, char out[PATH_MAX])
+{
+	char name[64];
+	ATTR_CLEANUP(fd_cleanup) int fd = beneath_open(AT_FDCWD, path, O_PATH);
+	if (fd < 0) {
+		return false;
+	}
+	text_whole(name, sizeof(name), "/proc/self/fd/%d", fd);
+	ssize_t len = readlink(name, out, PATH_MAX - 1);
+	out[len > 0 ? len : 0] = '\0';
+	return len > 0;
+}
+
+/* One slash between names. False for what has "." or ".." among them, or is too long. */
+static bool tidy(const char *path, char out[PATH_MAX])
+{
+	out[0] = '\0';
+	while (*path) {
+		size_t len = strcspn(path, "/");
+		bool is_dots = (len == 1 || len == 2) && strncmp(path, "..", len) == 0;
+		if (is_dots || (len > 0 && !text_append(out, PATH_MAX, "%s%.*s", out[0] ? "/" : "",
+						   (int)len, path))) {
+			return false;
+		}
+		path += len;
+		path += strspn(path, "/");
+	}
+	return true;
+}
+
+/* What of it is below the home; NULL where it is elsewhere. */
+static const char *below_home(const struct cell_drawing *drawing, const char *value)
+{
+	const char *const homes[] = {"~", drawing->home_name, drawing->home};
+	for (size_t i = 0; i < ARRAY_LENGTH(homes); i++) {
+		if (path_is_at_or_below(value, homes[i])) {
+			return value + strlen(homes[i]);
+		}
+	}
+	return NULL;
+}
+
+/* ---- what can be read and written ---- */
+
+/* False with errno; both texts are there then. */
+static bool locate(const struct cell_drawing *drawing, const char *value, char place[PATH_MAX],
+	char source[PATH_MAX])
+{
+	char rest[PATH_MAX];
+	char way[PATH_MAX];
+	const char *in_home = below_home(drawing, value);
+	errno = EINVAL;
+	if (!tidy(in_home ? in_home : value, rest) ||
+		!text_whole(place, PATH_MAX, "%s%s%s", in_home ? drawing->home : "",
+			in_home && !rest[0] ? "" : "/", rest) ||
+		!(in_home ? follow_in_home(drawing->home, rest, way)
+			  : text_whole(way, sizeof(way), "%s", place))) {
+		return false;
+	}
+	return find_source(way, source);
+}
+
+bool cell_drawing_add_default(struct cell_drawing *drawing, const char *name, struct error *err)
+{
+	char value[PATH_MAX];
+	char place[PATH_MAX];
+	char source[PATH_MAX];
+	return !text_whole(value, sizeof(value), "~/%s", name) ||
+	       !locate(drawing, value, place, source) ||
+	       add(drawing, CELL_READ, place, source, err);
+}
+
+static bool refuse(const char *said, int errnum, struct error *err)
+{
+	if (errnum == EINVAL) {
+		return error_set(err, ERROR_CONFIG,
+			"%s: expected a path that is not too long and has no . or .. in it", said);
+	}
+	if (errnum == ELOOP) {
+		return error_set(err, ERROR_CONFIG,
+			"%s: a part of it is a symbolic link, which an agent could have made: name "
+			"the folder that it leads to",
+			said);
+	}
+	const char *why = libc_error_text(errnum);
+	return error_set(err, ERROR_CONFIG, "%s: %s", said, why ? why : "it cannot be opened");
+}
+
+static bool add_value(struct cell_drawing *drawing, enum cell_rule rule, const char *said,
+	const char *value, struct error *err)
+{
+	char place[PATH_MAX];
+	char source[PATH_MAX];
+	if (value[0] != '/' && strncmp(value, "~/", 2) != 0) {
+		return error_set(
+			err, ERROR_CONFIG, "%s: expected a path that begins with / or ~/", said);
+	}
+	if (!locate(drawing, value, place, source)) {
+		bool may_lack = rule == CELL_READ && (errno == ENOENT || errno == EACCES);
+		return may_lack || refuse(said, errno, err);
+	}
+	for (size_t i = 0; i < drawing->count; i++) {
+		const struct cell_entry *entry = &drawing->entries[i];
+		if (drawing->said[i] && entry->rule == rule && strcmp(entry->path, place) == 0) {
+			return true; // said twice
+		}
+	}
+	if (!add(drawing, rule, place, source, err)) {
+		return false;
+	}
+	drawing->said[drawing->count - 1] = mem_strdup(said);
+	return true;
+}
+
+bool cell_drawing_add_key(struct cell_drawing *drawing, enum cell_rule rule, const char *key,
+	const struct settings *settings, struct error *err)
+{
+	char said[PATH_MAX + 64];
+	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
+		if (strcmp(setting->key, key) != 0) {
+			continue;
+		}
+		text_format(said, sizeof(said), "%s = %s", key, setting->value);
+		if (!add_value(drawing, rule, said, setting->value, err)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool cell_drawing_hide(
+	struct cell_drawing *drawing, const char *folder, const char *name, struct error *err)
+{
+	char *path = name[0] ? path_join(folder, name) : mem_strdup(folder);
+	char *real = real_path(path);
+	bool is_added = add(drawing, CELL_HIDE, real, real, err);
+	free(real);
+	free(path);
+	return is_added;
+}
+
+/* ---- what cannot be had together ---- */
+
+static bool contains(const char *folder, const char *path)
+{
+	return strcmp(folder, "/") == 0 || path_is_at_or_below(path, folder);
+}
+
+static bool overlap(const struct cell_entry *a, const struct cell_entry *b)
+{
+	return contains(a->source, b->source) || contains(b->source, a->source);
+}
+
+static bool check_pair(const struct cell_drawing *drawing, size_t i, size_t j, struct error *err)
+{
+	const struct cell_entry *a = &drawing->entries[i];
+	const struct cell_entry *b = &drawing->entries[j];
+	if (!overlap(a, b)) {
+		return true;
+	}
+	if (b->rule == CELL_HIDE) {
+		return error_set(err, ERROR_CONFIG,
+			"%s: it contains %s, the broker's own, or lies in it: name only the "
+			"folders that the agent needs",
+			drawing->said[i], b->path);
+	}
+	return (a->rule == CELL_READ && b->rule == CELL_READ) || !drawing->said[j] ||
+	       error_set(err, ERROR_CONFIG,
+		       "%s and %s: one contains the other, and an agent could replace the inner "
+		       "one by a link: take one of them away",
+		       drawing->said[i], drawing->said[j]);
+}
+
+bool cell_drawing_check(const struct cell_drawing *drawing, struct error *err)
+{
+	for (size_t i = 0; i < drawing->count; i++) {
+		for (size_t j = i + 1; drawing->said[i] && j < drawing->count; j++) {
+			if (!check_pair(drawing, i, j, err)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
