@@ -14,6 +14,7 @@
 enum {
 	CPU_GRACE_S = 5, // from SIGXCPU, which can be caught, to SIGKILL
 	SHELL_SIGNALS = 128,
+	TICKS_ERROR = 4, // so many times what was used, at most
 };
 
 static const char *const keys[LIMIT_KIND_COUNT] = {
@@ -61,21 +62,26 @@ bool limits_set(const struct process_limits *limits)
 	       lower(RLIMIT_NOFILE, limits->open_files, 0);
 }
 
+/*
+ * The kernel limits what its ticks have counted. What was used can be much less; far below the
+ * limit, a signal is somebody's own.
+ */
+static bool is_near(const struct process_limits *limits, uint64_t cpu_ms)
+{
+	return limits->cpu_seconds > 0 && cpu_ms / (1000 / TICKS_ERROR) >= limits->cpu_seconds;
+}
+
 enum limit_kind limits_reached(
 	const struct process_limits *limits, int wait_status, uint64_t cpu_ms, bool was_killed)
 {
-	int number = 0;
-	if (WIFSIGNALED(wait_status)) {
-		number = WTERMSIG(wait_status);
-	} else if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) > SHELL_SIGNALS) {
-		number = WEXITSTATUS(wait_status) - SHELL_SIGNALS;
-	}
-	if (limits->file_bytes > 0 && number == SIGXFSZ) {
+	int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+	int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
+	if (limits->file_bytes > 0 && signal == SIGXFSZ) {
 		return LIMIT_FILE_SIZE;
 	}
-	/* The kernel limits what its ticks have counted, which can be a fifth more. */
-	bool is_over = number == SIGKILL && !was_killed && cpu_ms / 1000 >= limits->cpu_seconds;
-	if (limits->cpu_seconds > 0 && (number == SIGXCPU || is_over)) {
+	bool is_told = signal == SIGXCPU || code == SHELL_SIGNALS + SIGXCPU;
+	bool is_over = signal == SIGKILL && !was_killed && cpu_ms / 1000 >= limits->cpu_seconds;
+	if (is_near(limits, cpu_ms) && (is_told || is_over)) {
 		return LIMIT_CPU_TIME;
 	}
 	return LIMIT_NONE;

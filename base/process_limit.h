@@ -47,7 +47,8 @@ bool limits_set(const struct process_limits *limits) ATTR_NODISCARD;
 bool limits_are_set(const struct process_limits *limits); // any of them
 
 /*
- * Which limit a wait status tells of. A shell says 128 + SIGNAL of the command that it ran last.
+ * Which limit a wait status tells of. A shell says 128 + SIGNAL of the command that it ran last,
+ * and so can any program: that counts where the processor time that was used bears it out.
  * `was_killed`: SIGKILL was of our sending.
  */
 enum limit_kind limits_reached(

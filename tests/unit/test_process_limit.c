@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include "base/text.h"
 #include "tests/unit/process_record.h"
 
 /* Limits of a process by setrlimit(2): they are in force, and what met one is told. */
@@ -89,17 +90,9 @@ static void test_a_file_that_grows_too_long_is_named(void **state)
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
 	close(fd);
-	/* The shell, which tells of the command that it ran last, and the command itself. */
-	static const char *const forms[] = {"exec dd if=/dev/zero of=%s bs=32k count=4",
-		"dd if=/dev/zero of=%s bs=32k count=4; exit $?"};
-	for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
-		record = (struct record){0};
-		size_t len = strcspn(forms[i], "%");
-		snprintf(script, sizeof(script), "%.*s%s%s", (int)len, forms[i], path,
-			forms[i] + len + 2);
-		run_limited(&record, script, &limits, text, sizeof(text));
-		assert_int_equal(record.status.limit, LIMIT_FILE_SIZE);
-	}
+	text_whole(script, sizeof(script), "exec dd if=/dev/zero of=%s bs=32k count=4", path);
+	run_limited(&record, script, &limits, text, sizeof(text));
+	assert_int_equal(record.status.limit, LIMIT_FILE_SIZE);
 	unlink(path);
 }
 
@@ -116,9 +109,19 @@ static void test_only_what_was_set_is_named(void **state)
 	assert_int_equal(limits_reached(&none, wait_status(0, SIGXCPU), 0, false), LIMIT_NONE);
 	assert_int_equal(limits_reached(&file, wait_status(0, SIGXCPU), 0, false), LIMIT_NONE);
 	assert_int_equal(limits_reached(&time, wait_status(0, SIGXFSZ), 0, false), LIMIT_NONE);
-	assert_int_equal(limits_reached(&time, wait_status(0, SIGXCPU), 0, false), LIMIT_CPU_TIME);
+	assert_int_equal(limits_reached(&file, wait_status(0, SIGXFSZ), 0, false), LIMIT_FILE_SIZE);
 	assert_int_equal(
-		limits_reached(&time, wait_status(128 + SIGXCPU, 0), 0, false), LIMIT_CPU_TIME);
+		limits_reached(&time, wait_status(0, SIGXCPU), 8000, false), LIMIT_CPU_TIME);
+	assert_int_equal(
+		limits_reached(&time, wait_status(128 + SIGXCPU, 0), 8000, false), LIMIT_CPU_TIME);
+	/* A signal that somebody has sent, and exit codes of a program's own. */
+	assert_int_equal(limits_reached(&time, wait_status(0, SIGXCPU), 0, false), LIMIT_NONE);
+	assert_int_equal(
+		limits_reached(&time, wait_status(128 + SIGXCPU, 0), 0, false), LIMIT_NONE);
+	assert_int_equal(
+		limits_reached(&file, wait_status(128 + SIGXFSZ, 0), 0, false), LIMIT_NONE);
+	assert_int_equal(
+		limits_reached(&time, wait_status(128 + SIGKILL, 0), 15000, false), LIMIT_NONE);
 	/* Killed at the hard limit, and killed by us or by somebody else. */
 	assert_int_equal(
 		limits_reached(&time, wait_status(0, SIGKILL), 15000, false), LIMIT_CPU_TIME);
