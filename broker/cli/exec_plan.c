@@ -97,6 +97,8 @@ static void add_given(char ***argv, const struct options *options)
 		}
 		if (value && (!option->flag || option->flag & SESSION_FLAGS)) {
 			add_option(argv, option->name, value);
+		} else if (!option->value_name && option->flag & options->flags & SESSION_FLAGS) {
+			words_append(argv, option->name);
 		}
 	}
 }

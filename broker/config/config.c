@@ -158,7 +158,15 @@ static void mask_secrets(struct profile *profile, const struct provider *provide
 	}
 }
 
-static void load_from_provider(struct profile *profile, const struct registry *registry)
+static bool can_confine(const struct provider *provider)
+{
+	size_t count;
+	const struct setting_key *keys = provider_keys(provider, &count);
+	return setting_key_find(keys, count, "confine") != NULL;
+}
+
+static bool load_from_provider(struct profile *profile, const struct options *options,
+	const struct registry *registry, struct error *err)
 {
 	struct error ignored;
 	const struct provider *provider = registry_get(registry, profile->backend, &ignored);
@@ -166,6 +174,11 @@ static void load_from_provider(struct profile *profile, const struct registry *r
 		profile->runs_here = provider_runs_here(provider);
 		mask_secrets(profile, provider);
 	}
+	return !(options->flags & OPTION_CONFINE) || (provider && can_confine(provider)) ||
+	       error_set(err, ERROR_CONFIG,
+		       "--confine: the agent of profile %s does not run on this machine (backend = "
+		       "%s): leave the option out, or take a profile with backend = local",
+		       profile->name, profile->backend);
 }
 
 bool config_load(struct config *config, const struct options *options,
@@ -185,9 +198,8 @@ bool config_load(struct config *config, const struct options *options,
 		config->file_was_read = file.was_read;
 	}
 	config_file_finish(&file);
-	if (ok) {
-		load_from_provider(&config->profile, registry);
-	} else {
+	ok = ok && load_from_provider(&config->profile, options, registry, err);
+	if (!ok) {
 		config_finish(config);
 	}
 	return ok;

@@ -132,6 +132,9 @@ static bool load_settings(struct profile *profile, const struct config_section *
 		}
 		settings_add(&profile->settings, "toolhost", options->toolhost, "command line");
 	}
+	if (options->flags & OPTION_CONFINE) {
+		settings_add(&profile->settings, "confine", "required", "command line");
+	}
 	profile->backend = value_of(profile, "backend");
 	profile->toolhost = load_choice(profile, "toolhost");
 	profile->editor_terminals =

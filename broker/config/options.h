@@ -67,6 +67,7 @@ enum option_flag {
 	OPTION_TRACE = 1 << 13,
 	OPTION_APPROVE = 1 << 14,
 	OPTION_FORMAT = 1 << 15,
+	OPTION_CONFINE = 1 << 16,
 };
 
 struct options {

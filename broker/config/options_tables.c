@@ -14,6 +14,8 @@ const struct option option_table[OPTION_TABLE_LENGTH] = {
 		"who serves files and terminals: auto, editor or broker"},
 	{"--approve", 0, "WHAT", offsetof(struct options, approve), COMMAND_RUN, OPTION_APPROVE,
 		"what no rule decides: allow none, reads or all"},
+	{"--confine", 0, NULL, 0, COMMAND_RUN, OPTION_CONFINE,
+		"run the agent confined, in a copy, or not at all"},
 	{"--trace", 0, "FILE", offsetof(struct options, trace), COMMAND_RUN, OPTION_TRACE,
 		"write every message of every hop to FILE"},
 	{"--log-level", 0, "LEVEL", offsetof(struct options, log_level), COMMAND_RUN, 0,

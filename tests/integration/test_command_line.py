@@ -147,6 +147,11 @@ class Words(CommandLine):
                 if '--' in words:
                     self.mistake(expected, 'check', *words)
 
+    def test_what_does_not_run_here_is_not_confined_here(self):
+        self.write_config('[profile "far"]\n\tbackend = ssh\n\thost = box\n')
+        self.mistake('--confine | profile far | backend = ssh | backend = local',
+                     '--profile', 'far', '--confine', '--', 'agent')
+
     def test_no_agent_says_how_to_name_one(self):
         self.mistake('no agent is named | acp-broker -- AGENT | [profile "local"] | '
                      f'[agent "NAME"] | {self.config_path()}')

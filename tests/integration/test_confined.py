@@ -245,6 +245,20 @@ class Confined(SyncCase):
             self.assertNotEqual(refusal.data['code'], 'CELL_UNAVAILABLE')
             self.assertNames(str(refusal), 'confining')
 
+    def test_the_option_is_required(self):
+        options = [*self.config(allow_read=str(PROGRAMS)), '--confine']
+        client = self.broker(options=options, agent=[AGENT])
+        answer = client.initialize()
+        self.assertTrue(answer['_meta']['broker']['capabilities']['confined'])
+        self.ends(client)
+        self.wrapper = refusing(FSOPEN, errno.EPERM)
+        client = self.broker(options=options, agent=[AGENT])
+        with self.assertRaises(RpcError) as caught:
+            client.initialize()
+        self.assertEqual(caught.exception.data['code'], 'CELL_UNAVAILABLE')
+        client.close_stdin()
+        client.wait()
+
     def test_a_configuration_that_confines_nothing_is_refused(self):
         self.extra = {'HOME': '/usr', 'XDG_STATE_HOME': str(self.dir / 'home/state')}
         for confine in ('required', 'yes'):

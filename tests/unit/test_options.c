@@ -191,6 +191,7 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 			"terminal rm -rf x"},
 		{"acp-broker du --json", COMMAND_DU, OPTION_JSON, ""},
 		{"acp-broker exec hello", COMMAND_EXEC, 0, "hello"},
+		{"acp-broker exec --confine check", COMMAND_EXEC, OPTION_CONFINE, "check"},
 		{"acp-broker exec --approve reads check", COMMAND_EXEC, OPTION_APPROVE, "check"},
 		{"acp-broker exec - --format=json", COMMAND_EXEC, OPTION_FORMAT, "-"},
 		{"acp-broker prune --older 30d --dry-run", COMMAND_PRUNE,
@@ -386,7 +387,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 20);
+	assert_int_equal(options, 21);
 	assert_int_equal(commands, 29);
 }
 
