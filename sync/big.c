@@ -233,11 +233,19 @@ static bool publish_whole(
 
 /* What is known is young again for store_prune. */
 static bool publish(struct store *store, struct temp *temp, uint64_t size, const git_oid *content,
-	const git_oid *before, struct error *err)
+	const struct store_before *before, struct error *err)
 {
+	git_oid older;
+	uint64_t ignored;
 	bool is_there = big_has(store, content, true);
-	if (!is_there && before &&
-		!delta_make(store, temp->fd, size, content, before, &is_there, err)) {
+	store_big_content(&before->entry, &older);
+	const struct delta_request request = {.fd = temp->fd,
+		.size = size,
+		.content = content,
+		.before = &older,
+		.is_cancelled = before->is_cancelled};
+	if (!is_there && before->entry.mode == ENTRY_BIG &&
+		!delta_make(store, &request, &is_there, &ignored, err)) {
 		return false;
 	}
 	return is_there || publish_whole(store, temp, content, err);
@@ -261,8 +269,8 @@ static bool hash_copy(struct store *store, struct copy *copy, uint64_t size,
 	return hashed;
 }
 
-bool big_put_file(struct store *store, int fd, const struct stat *status, const git_oid *before,
-	git_oid *out_content, struct error *err)
+bool big_put_file(struct store *store, int fd, const struct stat *status,
+	const struct store_before *before, git_oid *out_content, struct error *err)
 {
 	struct temp temp = {.fd = -1};
 	if (!temp_create(store, &temp, err)) {
@@ -281,19 +289,17 @@ bool big_put_file(struct store *store, int fd, const struct stat *status, const 
 }
 
 bool store_put_big(struct store *store, int fd, const struct extents *extents,
-	const struct store_entry *before, struct store_entry *entry, struct error *err)
+	const struct store_before *before, struct store_entry *entry, struct error *err)
 {
 	struct temp temp = {.fd = -1};
-	git_oid announced, got, older;
+	git_oid announced, got;
 	store_big_content(entry, &announced);
-	store_big_content(before, &older);
 	if (!temp_create(store, &temp, err)) {
 		return false;
 	}
 	struct copy copy = {.from = fd, .to = temp.fd, .to_file = true, .skips_zeros = true};
 	bool put = hash_copy(store, &copy, extents->size, extents, &got, err) &&
-	           publish(store, &temp, extents->size, &got,
-			   before->mode == ENTRY_BIG ? &older : NULL, err);
+	           publish(store, &temp, extents->size, &got, before, err);
 	temp_discard(store, &temp);
 	if (put && !id_equal(&got, &announced)) {
 		*entry = store_big_entry(&got, store_entry_is_executable(entry));

@@ -145,6 +145,7 @@ bool delta_reader_read(struct delta_reader *reader, char *to, size_t len, uint64
 		uint64_t skipped = at - piece->offset;
 		uint64_t left = piece->length - skipped;
 		ssize_t count = (ssize_t)(left < len ? left : len);
+		reader->reads++;
 		if (piece->part == DELTA_HOLE) {
 			memset(to, 0, (size_t)count);
 		} else {

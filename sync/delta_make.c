@@ -7,99 +7,41 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "sync/store_impl.h"
+#include "sync/delta_impl.h"
 
 /*
  * How two versions are compared, as rsync does it: each block of the older one has a sum, which is
  * looked for at every byte of the newer one; a place where both are equal is followed in both
- * directions as far as they stay equal. Sums are never believed, bytes are compared.
+ * directions as far as they stay equal. Sums are never believed, bytes are compared. Whoever made
+ * the files may have made them for this to take long, so what it takes is counted.
  */
 enum {
-	BLOCK_MIN = 4096,
-	BLOCKS_MAX = 1 << 17, // of a larger file the blocks are larger
-	SLOTS = 2 * BLOCKS_MAX,
-	WINDOW_MIN = 256 << 10,
 	RUN_MIN = 64,      // bytes in the same place that are worth a piece
 	MISSES_MAX = 4096, // equal sums of unequal bytes, before it is given up
+	WORK_TIMES = 16,   // what may be read and looked at: so often all bytes of both versions
 };
 
-/* Odd, and no more is asked of it: who makes sums equal is stopped by MISSES_MAX. */
-static const uint64_t multiplier = 0x9e3779b97f4a7c15U;
-
-/* A part of a file in memory; the next one takes its place. */
-struct window {
-	int fd;                    // of the newer version
-	struct delta_reader *from; // of the older one
-	uint64_t size;             // of the file
-	char *bytes;               // owned, `capacity`
-	size_t capacity, len;
-	uint64_t at;
-	bool failed; // it could not be read
-};
+/* And so much more: each piece may take a window of both. */
+static const uint64_t work_least = (uint64_t)2 << 30;
 
 struct making {
 	struct store *store;
-	struct window now, before;
+	struct delta_work work;
+	struct delta_window now, before;
 	struct delta_reader reader; // of the older version
 	struct delta base;          // how the older version is made; its pieces are what is shared
 	struct delta delta;         // the result; what is new has the part base.part_count
 	struct extent *news;        // owned: what is new, in the file
 	size_t news_count;
 	uint64_t news_bytes, news_max;
-	size_t block;
-	uint64_t power;  // multiplier to the block
-	uint64_t *sums;  // owned, of the blocks of the older version
-	uint32_t *slots; // owned: the number of a block and one; 0: free
+	struct delta_blocks blocks; // of the older version
+	bool has_blocks;            // they were read
 	uint32_t misses;
 	uint64_t ahead;   // where the older version is compared: its offset less the newer one's
 	bool is_followed; // `ahead` is known
 };
 
-/* ---- reading ---- */
-
-static void window_init(struct window *window, uint64_t size, size_t block)
-{
-	window->size = size;
-	window->capacity = 2 * block > WINDOW_MIN ? 2 * block : WINDOW_MIN;
-	window->bytes = mem_alloc(window->capacity);
-}
-
-static bool read_fd(int fd, char *to, size_t len, uint64_t at)
-{
-	size_t done = 0;
-	while (done < len) {
-		ssize_t count = pread(fd, to + done, len - done, (off_t)(at + done));
-		if (count == 0 || (count < 0 && errno != EINTR)) {
-			return false;
-		}
-		done += count > 0 ? (size_t)count : 0;
-	}
-	return true;
-}
-
-static bool window_read(struct window *window, char *to, size_t len, uint64_t at)
-{
-	bool read = window->from ? delta_reader_read(window->from, to, len, at)
-	                         : read_fd(window->fd, to, len, at);
-	window->failed = window->failed || !read;
-	return read;
-}
-
-/* `len` bytes at `at`, which are there; NULL where they cannot be read. */
-static const char *window_see(struct window *window, uint64_t at, size_t len)
-{
-	if (at < window->at || at + len > window->at + window->len) {
-		uint64_t left = window->size - at;
-		size_t want = left < window->capacity ? (size_t)left : window->capacity;
-		window->at = at;
-		window->len = 0;
-		if (!window_read(window, window->bytes, want, at)) {
-			return NULL;
-		}
-		window->len = want;
-	}
-	return window->bytes + (at - window->at);
-}
+/* ---- what is equal ---- */
 
 /* How many bytes are equal from two places on, at most `max`. */
 static uint64_t equal_run(struct making *making, uint64_t now, uint64_t before, uint64_t max)
@@ -108,9 +50,9 @@ static uint64_t equal_run(struct making *making, uint64_t now, uint64_t before, 
 	uint64_t done = 0;
 	max = left < max ? left : max;
 	while (done < max) {
-		size_t step = max - done < BLOCK_MIN ? (size_t)(max - done) : BLOCK_MIN;
-		const char *a = window_see(&making->now, now + done, step);
-		const char *b = window_see(&making->before, before + done, step);
+		size_t step = max - done < DELTA_BLOCK_MIN ? (size_t)(max - done) : DELTA_BLOCK_MIN;
+		const char *a = delta_window_see(&making->now, now + done, step);
+		const char *b = delta_window_see(&making->before, before + done, step);
 		if (!a || !b) {
 			break;
 		}
@@ -129,15 +71,15 @@ static uint64_t equal_run(struct making *making, uint64_t now, uint64_t before, 
 /* How many are equal just before two places; less than a block, or its sum had been found. */
 static uint64_t equal_back(struct making *making, uint64_t now, uint64_t before, uint64_t max)
 {
-	char a[BLOCK_MIN], b[BLOCK_MIN];
+	char a[DELTA_BLOCK_MIN], b[DELTA_BLOCK_MIN];
 	uint64_t done = 0;
 	max = before < max ? before : max;
-	max = making->block < max ? making->block : max;
+	max = making->blocks.block < max ? making->blocks.block : max;
 	while (done < max) {
-		size_t step = max - done < BLOCK_MIN ? (size_t)(max - done) : BLOCK_MIN;
+		size_t step = max - done < DELTA_BLOCK_MIN ? (size_t)(max - done) : DELTA_BLOCK_MIN;
 		size_t i = step;
-		if (!window_read(&making->now, a, step, now - done - step) ||
-			!window_read(&making->before, b, step, before - done - step)) {
+		if (!delta_window_read(&making->now, a, step, now - done - step) ||
+			!delta_window_read(&making->before, b, step, before - done - step)) {
 			break;
 		}
 		while (i > 0 && a[i - 1] == b[i - 1]) {
@@ -153,43 +95,17 @@ static uint64_t equal_back(struct making *making, uint64_t now, uint64_t before,
 
 /* ---- the blocks of the older version ---- */
 
-static uint64_t sum_of(const char *bytes, size_t len)
-{
-	uint64_t sum = 0;
-	for (size_t i = 0; i < len; i++) {
-		sum = sum * multiplier + (unsigned char)bytes[i] + 1;
-	}
-	return sum;
-}
-
-static size_t slot_of(uint64_t sum)
-{
-	return (size_t)((sum * multiplier) >> 32) % SLOTS;
-}
-
-/* Of equal blocks the first one is enough. */
-static void add_block(struct making *making, uint32_t number, uint64_t sum)
-{
-	size_t slot = slot_of(sum);
-	making->sums[number] = sum;
-	while (making->slots[slot] > 0 && making->sums[making->slots[slot] - 1] != sum) {
-		slot = (slot + 1) % SLOTS;
-	}
-	if (making->slots[slot] == 0) {
-		making->slots[slot] = number + 1;
-	}
-}
-
 static bool sum_piece(struct making *making, const struct delta_piece *piece)
 {
-	uint64_t block = making->block;
+	struct delta_blocks *blocks = &making->blocks;
+	uint64_t block = blocks->block;
 	uint64_t at = (piece->offset + block - 1) / block * block;
 	for (; at + block <= piece->offset + piece->length; at += block) {
-		const char *bytes = window_see(&making->before, at, making->block);
+		const char *bytes = delta_window_see(&making->before, at, blocks->block);
 		if (!bytes) {
 			return false;
 		}
-		add_block(making, (uint32_t)(at / block), sum_of(bytes, making->block));
+		delta_blocks_add(blocks, (uint32_t)(at / block), delta_blocks_sum(blocks, bytes));
 	}
 	return true;
 }
@@ -197,36 +113,33 @@ static bool sum_piece(struct making *making, const struct delta_piece *piece)
 /* Once: blocks that lie in one piece, and not in a hole. What is beside them is followed. */
 static bool sum_blocks(struct making *making)
 {
-	if (making->slots) {
-		return !making->before.failed;
-	}
-	making->sums = mem_alloc(BLOCKS_MAX * sizeof(making->sums[0]));
-	making->slots = mem_alloc_zero(SLOTS * sizeof(making->slots[0]));
-	for (uint32_t i = 0; i < making->base.piece_count; i++) {
+	for (uint32_t i = 0; !making->has_blocks && i < making->base.piece_count; i++) {
 		const struct delta_piece *piece = &making->base.pieces[i];
 		if (piece->part != DELTA_HOLE && !sum_piece(making, piece)) {
 			return false;
 		}
 	}
+	making->has_blocks = true;
 	return true;
 }
 
 /* Where the older version has these bytes; false where it has not. */
 static bool find_block(struct making *making, uint64_t now, uint64_t sum, uint64_t *out_before)
 {
-	for (size_t slot = slot_of(sum); making->slots[slot] > 0; slot = (slot + 1) % SLOTS) {
-		uint32_t number = making->slots[slot] - 1;
-		if (making->sums[number] != sum) {
-			continue;
-		}
-		uint64_t at = (uint64_t)number * making->block;
-		if (equal_run(making, now, at, making->block) == making->block) {
-			*out_before = at;
-			return true;
-		}
-		making->misses++;
+	struct delta_blocks *blocks = &making->blocks;
+	uint64_t probes = blocks->probes;
+	uint32_t number = 0;
+	bool is_known = delta_blocks_find(blocks, sum, &number);
+	making->work.done += blocks->probes - probes;
+	if (!is_known) {
 		return false;
 	}
+	*out_before = (uint64_t)number * blocks->block;
+	if (equal_run(making, now, *out_before, blocks->block) == blocks->block) {
+		return true;
+	}
+	making->work.done += blocks->block;
+	making->misses++;
 	return false;
 }
 
@@ -268,54 +181,58 @@ static bool add_shared(struct making *making, uint64_t before, uint64_t length)
 
 /* ---- comparing ---- */
 
-/* The first place from `at` on, before `stop`, that begins a block of the older version. */
-static uint64_t find_moved(
-	struct making *making, uint64_t at, uint64_t stop, uint64_t end, uint64_t *out_before)
-{
-	size_t block = making->block;
-	bool is_possible = end - at >= block && sum_blocks(making);
-	const char *bytes = is_possible ? window_see(&making->now, at, block) : NULL;
-	uint64_t sum = bytes ? sum_of(bytes, block) : 0;
-	while (bytes) {
-		if (find_block(making, at, sum, out_before)) {
-			return at;
-		}
-		if (at + block == end || at + 1 == stop || making->misses > MISSES_MAX) {
-			break;
-		}
-		bytes = window_see(&making->now, at, block + 1);
-		if (bytes) {
-			sum = sum * multiplier + (unsigned char)bytes[block] + 1 -
-			      making->power * ((unsigned char)bytes[0] + 1U);
-			at++;
-		}
-	}
-	return stop;
-}
-
 /* What of the data may be searched: places from `at` to `stop`, bytes up to `end`. */
 struct search {
 	uint64_t at, stop, end;
 };
 
-/* The same of places where `run` bytes are equal that did not move. */
+/* The first place that begins a block of the older version; `stop` without one. */
+static uint64_t find_moved(struct making *making, const struct search *search, uint64_t *out_before)
+{
+	const struct delta_blocks *blocks = &making->blocks;
+	size_t block = blocks->block;
+	uint64_t at = search->at;
+	bool is_possible = search->end - at >= block && sum_blocks(making);
+	const char *bytes = is_possible ? delta_window_see(&making->now, at, block) : NULL;
+	uint64_t sum = bytes ? delta_blocks_sum(blocks, bytes) : 0;
+	while (bytes) {
+		if (find_block(making, at, sum, out_before)) {
+			return at;
+		}
+		if (at + block == search->end || at + 1 == search->stop ||
+			making->misses > MISSES_MAX) {
+			break;
+		}
+		bytes = delta_window_see(&making->now, at, block + 1);
+		if (bytes) {
+			sum = delta_blocks_roll(blocks, sum, bytes);
+			at++;
+		}
+	}
+	return search->stop;
+}
+
+/* The same of places where `run` bytes are equal that did not move. Each byte is seen once. */
 static uint64_t find_unmoved(
 	struct making *making, const struct search *search, size_t run, uint64_t *out_before)
 {
-	for (uint64_t at = search->at; at < search->stop && search->end - at >= run; at++) {
-		uint64_t before = at + making->ahead;
+	uint64_t first = search->at; // all is equal from here to `at`
+	for (uint64_t at = first; first < search->stop && search->end - first >= run; at++) {
+		uint64_t before = first + making->ahead;
 		if (!making->is_followed || before >= making->before.size ||
 			making->before.size - before < run) {
 			break;
 		}
-		const char *a = window_see(&making->now, at, run);
-		const char *b = window_see(&making->before, before, run);
+		const char *a = delta_window_see(&making->now, at, 1);
+		const char *b = delta_window_see(&making->before, at + making->ahead, 1);
 		if (!a || !b) {
 			break;
 		}
-		if (memcmp(a, b, run) == 0) {
+		if (*a != *b) {
+			first = at + 1;
+		} else if (at + 1 - first == run) {
 			*out_before = before;
-			return at;
+			return first;
 		}
 	}
 	return search->stop;
@@ -328,9 +245,9 @@ static uint64_t find_unmoved(
  */
 static uint64_t find_in(struct making *making, const struct search *search, uint64_t *out_before)
 {
-	uint64_t found = find_unmoved(making, search, making->block, out_before);
+	uint64_t found = find_unmoved(making, search, making->blocks.block, out_before);
 	if (found == search->stop) {
-		found = find_moved(making, search->at, search->stop, search->end, out_before);
+		found = find_moved(making, search, out_before);
 	}
 	if (found == search->stop) {
 		found = find_unmoved(making, search, RUN_MIN, out_before);
@@ -342,9 +259,10 @@ static uint64_t find_in(struct making *making, const struct search *search, uint
 static uint64_t find_shared(struct making *making, uint64_t at, uint64_t end, uint64_t *out_before)
 {
 	uint64_t limit = at + making->news_max - making->news_bytes;
-	while (at < end && at <= limit && !making->now.failed && !making->before.failed) {
-		uint64_t step = 2 * (uint64_t)making->block;
+	while (at < end && at <= limit && !making->work.failed) {
+		uint64_t step = 2 * (uint64_t)making->blocks.block;
 		uint64_t stop = end - at < step ? end : at + step;
+		making->work.done += stop - at;
 		uint64_t found = find_in(making, &(struct search){at, stop, end}, out_before);
 		if (found < stop) {
 			return found;
@@ -384,8 +302,7 @@ static bool compare_data(struct making *making, uint64_t at, uint64_t end)
 			making->ahead = before - back - found;
 			making->is_followed = true;
 		}
-		if (!add_news(making, at, found - at) || making->now.failed ||
-			making->before.failed) {
+		if (!add_news(making, at, found - at) || making->work.failed) {
 			return false;
 		}
 		at = found;
@@ -490,34 +407,32 @@ static bool find_base(
 /* ---- all of it ---- */
 
 static bool making_init(
-	struct making *making, struct store *store, int fd, uint64_t size, const git_oid *before)
+	struct making *making, struct store *store, const struct delta_request *request)
 {
-	*making = (struct making){.store = store, .news_max = size / 2, .block = BLOCK_MIN};
-	making->now.fd = fd;
+	*making = (struct making){.store = store, .news_max = request->size / 2};
+	making->now.fd = request->fd;
 	delta_reader_init(&making->reader, store, &making->base);
-	if (!find_base(store, before, size, &making->base)) {
+	if (!find_base(store, request->before, request->size, &making->base)) {
 		return false;
 	}
+	uint64_t base_size = making->base.size;
+	uint64_t usual = WORK_TIMES * (request->size + base_size) + work_least;
+	making->work.max = request->work_max ? request->work_max : usual;
+	making->work.is_cancelled = request->is_cancelled;
+	making->now.work = making->before.work = &making->work;
 	making->before.from = &making->reader;
-	while (making->base.size / making->block >= BLOCKS_MAX) {
-		making->block *= 2;
-	}
-	window_init(&making->now, size, making->block);
-	window_init(&making->before, making->base.size, making->block);
-	making->power = 1;
-	for (size_t i = 0; i < making->block; i++) {
-		making->power *= multiplier;
-	}
+	delta_blocks_init(&making->blocks, base_size);
+	delta_window_init(&making->now, request->size, making->blocks.block);
+	delta_window_init(&making->before, base_size, making->blocks.block);
 	return true;
 }
 
 static void making_finish(struct making *making)
 {
 	delta_reader_finish(&making->reader);
-	free(making->now.bytes);
-	free(making->before.bytes);
-	free(making->sums);
-	free(making->slots);
+	delta_window_finish(&making->now);
+	delta_window_finish(&making->before);
+	delta_blocks_finish(&making->blocks);
 	free(making->news);
 	delta_finish(&making->base);
 	delta_finish(&making->delta);
@@ -554,12 +469,13 @@ static bool keep(struct making *making, const git_oid *content, struct error *er
 	return delta_write(making->store, content, &making->delta, err);
 }
 
-bool delta_make(struct store *store, int fd, uint64_t size, const git_oid *content,
-	const git_oid *before, bool *out_made, struct error *err)
+bool delta_make(struct store *store, const struct delta_request *request, bool *out_made,
+	uint64_t *out_work, struct error *err)
 {
 	struct making making;
-	bool made = making_init(&making, store, fd, size, before) && compare(&making);
-	bool good = !made || keep(&making, content, err);
+	bool made = making_init(&making, store, request) && compare(&making);
+	bool good = !made || keep(&making, request->content, err);
+	*out_work = making.work.done;
 	making_finish(&making);
 	*out_made = made && good;
 	return good;

@@ -61,20 +61,21 @@ static enum outcome outcome_of_errno(int errnum)
 }
 
 /* What the last listing of the root had at this path, so that a big file's versions are alike. */
-static struct store_entry last_version(const struct content *content, const struct listed *listed)
+static struct store_before last_version(const struct content *content, const struct listed *listed)
 {
-	struct store_entry entry = {.mode = ENTRY_NONE};
+	struct store_before before = {
+		.is_cancelled = content->walk->members->request->is_cancelled};
 	if (listed->cached != LISTED_NONE) {
 		const struct listed *cached = &content->walk->cache->listing.items[listed->cached];
-		entry = (struct store_entry){cached->mode, cached->id};
+		before.entry = (struct store_entry){cached->mode, cached->id};
 	}
-	return entry;
+	return before;
 }
 
 static enum outcome read_file(
 	struct content *content, struct listed *listed, const char *path, struct error *err)
 {
-	struct store_entry before = last_version(content, listed);
+	struct store_before before = last_version(content, listed);
 	bool is_busy = false;
 	for (int i = 0; i < READ_TRIES; i++) {
 		struct stat status;

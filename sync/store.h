@@ -2,6 +2,7 @@
 #ifndef SYNC_STORE_H
 #define SYNC_STORE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,12 +80,18 @@ void store_close(struct store *store);
 bool store_put_file(struct store *store, int fd, struct stat *status, struct store_entry *out_entry,
 	struct error *err) ATTR_NODISCARD;
 
+/* What a path was before, of any mode. Once cancelled a new version is not compared with it. */
+struct store_before {
+	struct store_entry entry;
+	const atomic_bool *is_cancelled; // borrowed, may be NULL
+};
+
 /*
- * As store_put_file, of a path that was `before`, which may be of any mode: a big file that has
- * half of that one's bytes or more is held as a delta of it.
+ * As store_put_file, of a path that was `before`: a big file that has half of that one's bytes or
+ * more is held as a delta of it, unless to find them takes too much work.
  */
 bool store_put_version(struct store *store, int fd, struct stat *status,
-	const struct store_entry *before, struct store_entry *out_entry,
+	const struct store_before *before, struct store_entry *out_entry,
 	struct error *err) ATTR_NODISCARD;
 
 /* Puts bytes as a blob: a link's target, a merged text. */
@@ -95,10 +102,10 @@ bool store_put_bytes(
  * Takes a big object in from a stream, of which only what is data comes; of that, zeros become
  * holes as well. What is behind it in the stream stays unread. The content that the entry names was
  * announced; what is read may be another by now, and the entry becomes that. ERROR_UNAVAILABLE
- * where there is less, nothing kept. `before` is what the path was, as for store_put_version.
+ * where there is less, nothing kept. `before` is as for store_put_version.
  */
 bool store_put_big(struct store *store, int fd, const struct extents *extents,
-	const struct store_entry *before, struct store_entry *entry,
+	const struct store_before *before, struct store_entry *entry,
 	struct error *err) ATTR_NODISCARD;
 
 /* What of a big object is data; and that, written to a stream without its holes. */

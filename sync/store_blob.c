@@ -129,15 +129,13 @@ static bool put_stream(
 }
 
 static bool put_content(struct store *store, int fd, const struct stat *status,
-	const struct store_entry *before, struct store_entry *entry, struct error *err)
+	const struct store_before *before, struct store_entry *entry, struct error *err)
 {
 	uint64_t size = (uint64_t)status->st_size;
 	bool is_executable = status->st_mode & S_IXUSR;
 	if (size > store->big_file_bytes) {
-		git_oid content, older;
-		store_big_content(before, &older);
-		if (!big_put_file(store, fd, status, before->mode == ENTRY_BIG ? &older : NULL,
-			    &content, err)) {
+		git_oid content;
+		if (!big_put_file(store, fd, status, before, &content, err)) {
 			return false;
 		}
 		*entry = store_big_entry(&content, is_executable);
@@ -151,12 +149,12 @@ static bool put_content(struct store *store, int fd, const struct stat *status,
 bool store_put_file(struct store *store, int fd, struct stat *status, struct store_entry *out_entry,
 	struct error *err)
 {
-	return store_put_version(
-		store, fd, status, &(struct store_entry){.mode = ENTRY_NONE}, out_entry, err);
+	const struct store_before nothing = {.entry = {.mode = ENTRY_NONE}};
+	return store_put_version(store, fd, status, &nothing, out_entry, err);
 }
 
 bool store_put_version(struct store *store, int fd, struct stat *status,
-	const struct store_entry *before, struct store_entry *out_entry, struct error *err)
+	const struct store_before *before, struct store_entry *out_entry, struct error *err)
 {
 	struct store_entry entry;
 	struct stat after;

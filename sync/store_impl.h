@@ -95,12 +95,9 @@ void big_path(const git_oid *content, char path[OBJECT_PATH_SIZE]);
 /* Whether it is there, whole or as a delta; with `refresh` what it needs is young again then. */
 bool big_has(struct store *store, const git_oid *content, bool refresh);
 
-/*
- * As store_put_version; the file has `status->st_size` bytes. `before` NULL: it is stored whole
- * where it is new.
- */
-bool big_put_file(struct store *store, int fd, const struct stat *status, const git_oid *before,
-	git_oid *out_content, struct error *err) ATTR_NODISCARD;
+/* As store_put_version; the file has `status->st_size` bytes. */
+bool big_put_file(struct store *store, int fd, const struct stat *status,
+	const struct store_before *before, git_oid *out_content, struct error *err) ATTR_NODISCARD;
 
 /* Stores what some parts of a file, in their order, make as a big object of its own. */
 bool big_put_parts(struct store *store, int fd, const struct extent *parts, size_t count,
@@ -152,6 +149,7 @@ struct delta_reader {
 	struct store *store;
 	const struct delta *delta; // borrowed
 	int parts[DELTA_PARTS_MAX];
+	uint64_t reads; // of parts and holes, so far
 };
 void delta_reader_init(struct delta_reader *reader, struct store *store, const struct delta *delta);
 void delta_reader_finish(struct delta_reader *reader);
@@ -164,12 +162,21 @@ bool delta_add(struct delta *delta, struct delta_piece piece);
 
 /* ---- delta_make.c ---- */
 
+struct delta_request {
+	int fd; // a file of the store
+	uint64_t size;
+	const git_oid *content, *before;
+	const atomic_bool *is_cancelled; // may be NULL
+	uint64_t work_max;               // 0: what the sizes of both allow
+};
+
 /*
  * Stores a file of the store as a delta of an older version. *out_made says whether; it is not
- * where less than half of the file is shared, or the older one is gone. Takes time in proportion
- * to the sizes of both, and less than 8 MiB of memory.
+ * where less than half of the file is shared, the older one is gone, it is cancelled, or it takes
+ * more work than is allowed. Takes time in proportion to the sizes of both, whatever is in them,
+ * and less than 8 MiB of memory. *out_work: bytes read and looked at, places asked for.
  */
-bool delta_make(struct store *store, int fd, uint64_t size, const git_oid *content,
-	const git_oid *before, bool *out_made, struct error *err) ATTR_NODISCARD;
+bool delta_make(struct store *store, const struct delta_request *request, bool *out_made,
+	uint64_t *out_work, struct error *err) ATTR_NODISCARD;
 
 #endif

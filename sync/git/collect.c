@@ -239,7 +239,7 @@ static bool work_fetch(struct git_transport *git, struct remote_ends *ends, stru
 	struct collecting *collecting = &git->collecting;
 	struct big_file *file = collecting->next;
 	struct store_entry announced = file->entry;
-	struct store_entry before = {.mode = ENTRY_NONE};
+	struct store_before before = {.entry = {.mode = ENTRY_NONE}};
 	const struct big_file *base = big_files_find(&collecting->base_files, file->path);
 	struct extents extents;
 	point("collect.fetching");
@@ -247,7 +247,7 @@ static bool work_fetch(struct git_transport *git, struct remote_ends *ends, stru
 	if (!extents_read(&extents, ends->in, file->size, err)) {
 		return error_prefix(err, "fetching %s", file->path);
 	}
-	before = base ? base->entry : before;
+	before.entry = base ? base->entry : before.entry;
 	if (!store_put_big(&git->store, ends->in, &extents, &before, &file->entry, err)) {
 		if (error_has_reason(err, "SYNC_BUSY")) {
 			leave_written(git, file);

@@ -13,7 +13,7 @@
 
 enum { BIG_FILE_BYTES = 1 << 20, SPARSE_MIB = 200 };
 
-static const struct store_entry nothing = {.mode = ENTRY_NONE};
+static const struct store_before nothing = {.entry = {.mode = ENTRY_NONE}};
 
 static int setup(void **state)
 {

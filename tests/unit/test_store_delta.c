@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "sync/store.h"
+#include "sync/delta_impl.h"
 #include "tests/unit/store_fixture.h"
 
 enum { BIG_FILE_BYTES = 50000, SIZE = 300000, VERSIONS = 70 };
@@ -64,21 +64,33 @@ static void file_copy(struct file *to, const struct file *from)
 	memcpy(to->bytes, from->bytes, from->len);
 }
 
-static struct store_entry put(
-	struct place *place, const struct file *file, const struct store_entry *before)
+static int write_file(struct place *place, const struct file *file)
+{
+	struct error err;
+	int fd = open(place_path(place, "f"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd_write_all(fd, (struct span){file->bytes, file->len}, &err));
+	return fd;
+}
+
+static struct store_entry put_after(
+	struct place *place, const struct file *file, const struct store_before *before)
 {
 	struct error err;
 	struct store_entry entry;
 	struct stat status;
-	int fd ATTR_CLEANUP(fd_cleanup) =
-		open(place_path(place, "f"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	assert_true(fd_write_all(fd, (struct span){file->bytes, file->len}, &err));
+	int fd ATTR_CLEANUP(fd_cleanup) = write_file(place, file);
 	assert_int_equal(fstat(fd, &status), 0);
 	if (!store_put_version(&place->store, fd, &status, before, &entry, &err)) {
 		fail_msg("%s", err.text);
 	}
 	assert_int_equal(entry.mode, ENTRY_BIG);
 	return entry;
+}
+
+static struct store_entry put(
+	struct place *place, const struct file *file, const struct store_entry *before)
+{
+	return put_after(place, file, &(struct store_before){.entry = *before});
 }
 
 static void assert_content(
@@ -242,6 +254,98 @@ static void test_what_has_little_in_common_is_whole(void **state)
 	free(file.bytes);
 }
 
+/* With these numbers all sums that are small want the first slot. */
+static void test_sums_in_one_slot_take_few_probes(void **state)
+{
+	enum { SUMS = 1000 };
+	struct delta_blocks blocks;
+	uint32_t number = 0;
+	delta_blocks_init(&blocks, SIZE);
+	blocks.multiplier = blocks.spread = 1;
+	for (uint32_t i = 0; i < SUMS; i++) {
+		delta_blocks_add(&blocks, i, i + 1);
+	}
+	assert_in_range(blocks.probes, SUMS, SUMS * DELTA_PROBES_MAX);
+	blocks.probes = 0;
+	assert_true(delta_blocks_find(&blocks, DELTA_PROBES_MAX, &number));
+	assert_int_equal(number, DELTA_PROBES_MAX - 1);
+	assert_int_equal(blocks.probes, DELTA_PROBES_MAX);
+	assert_false(delta_blocks_find(&blocks, DELTA_PROBES_MAX + 1, &number));
+	assert_false(delta_blocks_find(&blocks, SUMS + 1, &number));
+	assert_int_equal(blocks.probes, 3 * DELTA_PROBES_MAX);
+	delta_blocks_finish(&blocks);
+}
+
+/* Each time others, and odd: nobody can make blocks for a slot. */
+static void test_the_numbers_of_the_sums_are_random(void **state)
+{
+	struct delta_blocks blocks[2];
+	char bytes[DELTA_BLOCK_MIN + 1] = "abc";
+	for (size_t i = 0; i < ARRAY_LENGTH(blocks); i++) {
+		delta_blocks_init(&blocks[i], SIZE);
+		assert_int_equal(blocks[i].multiplier & 1, 1);
+		assert_int_equal(blocks[i].spread & 1, 1);
+		uint64_t sum = delta_blocks_sum(&blocks[i], bytes);
+		assert_true(delta_blocks_roll(&blocks[i], sum, bytes) ==
+			    delta_blocks_sum(&blocks[i], bytes + 1));
+		delta_blocks_finish(&blocks[i]);
+	}
+	assert_true(blocks[0].multiplier != blocks[1].multiplier);
+	assert_true(blocks[0].spread != blocks[1].spread);
+}
+
+/* Whether a delta is made with so much work, and what it took. */
+static bool make(struct place *place, const struct file *file, const struct store_entry *before,
+	uint64_t work_max, uint64_t *out_work)
+{
+	struct error err;
+	git_oid content = {.id = {1}}, older;
+	bool made = false;
+	int fd ATTR_CLEANUP(fd_cleanup) = write_file(place, file);
+	store_big_content(before, &older);
+	const struct delta_request request = {.fd = fd,
+		.size = file->len,
+		.content = &content,
+		.before = &older,
+		.work_max = work_max};
+	assert_true(delta_make(&place->store, &request, &made, out_work, &err));
+	return made;
+}
+
+static void test_too_much_work_makes_no_delta(void **state)
+{
+	struct place *place = *state;
+	struct file file;
+	uint64_t needed = 0, work = 0;
+	file_init(&file);
+	struct store_entry first = put(place, &file, &nothing);
+	memmove(file.bytes + 5000, file.bytes, SIZE);
+	fill(&file, 0, 5000);
+	file.len += 5000;
+	assert_true(make(place, &file, &first, 0, &needed));
+	assert_in_range(needed, 2 * SIZE, 8 * SIZE);
+	place_run(place, "rm -r ../state/store/delta/*");
+	assert_false(make(place, &file, &first, SIZE, &work));
+	assert_in_range(work, SIZE, needed);
+	assert_int_equal(stored(place, "delta", "1"), 0);
+	free(file.bytes);
+}
+
+static void test_cancelled_it_is_stored_whole(void **state)
+{
+	struct place *place = *state;
+	const atomic_bool is_cancelled = true;
+	struct file file;
+	file_init(&file);
+	struct store_before before = {put(place, &file, &nothing), &is_cancelled};
+	fill(&file, 1000, 300);
+	struct store_entry second = put_after(place, &file, &before);
+	assert_int_equal(stored(place, "delta", "1"), 0);
+	assert_int_equal(stored(place, "big", "%s"), 2 * SIZE);
+	assert_content(place, &second, &file);
+	free(file.bytes);
+}
+
 static void test_a_hole_stays_one(void **state)
 {
 	struct place *place = *state;
@@ -252,8 +356,9 @@ static void test_a_hole_stays_one(void **state)
 	for (size_t i = 0; i < ARRAY_LENGTH(entries); i++) {
 		int fd ATTR_CLEANUP(fd_cleanup) = open(place_path(place, "f"), O_RDWR | O_CLOEXEC);
 		assert_int_equal(fstat(fd, &status), 0);
-		assert_true(store_put_version(
-			&place->store, fd, &status, i ? &entries[0] : &nothing, &entries[i], &err));
+		const struct store_before before = {.entry = i ? entries[0] : nothing};
+		assert_true(
+			store_put_version(&place->store, fd, &status, &before, &entries[i], &err));
 		place_run(place, "echo more >>f");
 	}
 	place_run(place, "truncate -s -5 f");
@@ -354,6 +459,10 @@ int main(void)
 		TEST(test_no_version_needs_many_parts),
 		TEST(test_changes_in_each_block_are_found),
 		TEST(test_what_has_little_in_common_is_whole),
+		cmocka_unit_test(test_sums_in_one_slot_take_few_probes),
+		cmocka_unit_test(test_the_numbers_of_the_sums_are_random),
+		TEST(test_too_much_work_makes_no_delta),
+		TEST(test_cancelled_it_is_stored_whole),
 		TEST(test_a_hole_stays_one),
 		TEST(test_a_delta_without_a_part_is_none),
 		TEST(test_pruning_keeps_what_a_delta_needs_and_no_more),
