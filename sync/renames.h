@@ -58,6 +58,12 @@ bool renames_find(struct renames *renames, struct store *store,
 	const struct renames_request *request, struct error *err) ATTR_NODISCARD;
 void renames_finish(struct renames *renames); // it is empty then
 
+/* The list as a blob, and from one; that is to be finished in any case. */
+bool renames_put(const struct renames *renames, struct store *store, git_oid *out_id,
+	struct error *err) ATTR_NODISCARD;
+bool renames_read(struct renames *renames, struct store *store, const git_oid *id,
+	struct error *err) ATTR_NODISCARD;
+
 /* The tree of a side as the merge is to see it. */
 bool renames_align(const struct renames *renames, struct store *store, enum rename_side side,
 	const git_oid *tree, git_oid *out_tree, struct error *err) ATTR_NODISCARD;

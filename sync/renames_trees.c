@@ -74,7 +74,7 @@ struct restorer {
 	struct placing placing;
 };
 
-/* One file: what the base has at both places. */
+/* One file: what the base has at both places. Where the merge has nothing, nothing has arrived. */
 static bool restore(struct restorer *restorer, const struct rename *one, struct error *err)
 {
 	struct store_entry found[RESTORER_COUNT];
@@ -89,7 +89,7 @@ static bool restore(struct restorer *restorer, const struct rename *one, struct 
 	}
 	bool is_done = restorer->left ? !is_left(restorer->left, one)
 	                              : store_entry_equal(&found[NEW_NOW], &found[NEW_MERGED]);
-	if (is_done && one->by != RENAME_BY_LOCAL) {
+	if (is_done && found[NEW_MERGED].mode && one->by != RENAME_BY_LOCAL) {
 		/* As long as it is here, it is to be deleted. */
 		place(&restorer->placing, one->from, &found[OLD_LOCAL]);
 	} else {

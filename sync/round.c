@@ -64,6 +64,7 @@ void round_finish(struct round *round)
 	round_drop_undelivered(round);
 	merge_finish(&round->earlier);
 	renames_finish(&round->renames);
+	plan_finish(&round->cut);
 	stuck_finish(&round->in_way);
 	stuck_finish(&round->avoided);
 	deletions_finish(&round->deletions);
@@ -385,23 +386,17 @@ static bool settle(struct round *round, struct store *store, const struct settle
 }
 
 /* With the local directory known: what an apply that was cut off has done of its plan. */
-static bool settle_cut(struct round *round, struct store *store,
-	const struct workspace_request *request, struct error *err)
+static bool settle_cut(struct round *round, struct store *store, struct error *err)
 {
-	const struct settled_trees *cut = &round->cut.trees;
-	struct renames_request renames = {
-		.trees = {.base = round->base, .local = cut->local, .runtime = cut->runtime},
-		.delivered = round->has_delivered ? &round->delivered : NULL,
-		.guard = request->guard_paths,
-		.root = request->local_root};
 	if (!round->was_cut) {
 		return true;
 	}
 	round->was_cut = false;
 	round->cut.trees.now = round->local;
 	renames_finish(&round->renames);
-	return renames_find(&round->renames, store, &renames, err) &&
-	       settle(round, store, cut, NULL, err);
+	round->renames = round->cut.renames;
+	round->cut.renames = (struct renames){0};
+	return settle(round, store, &round->cut.trees, NULL, err);
 }
 
 /* The plan of an apply; where there is nothing to do, none is needed. */
@@ -413,7 +408,8 @@ static bool keep_plan(struct round *round, struct store *store,
 		.has_delivered = round->has_delivered,
 		.trees = {.local = round->local,
 			.merged = round->merge.merged,
-			.runtime = round->runtime}};
+			.runtime = round->runtime},
+		.renames = round->renames};
 	return id_equal(&round->local, &round->merge.merged) ||
 	       plan_keep(store, request->name, &plan, err);
 }
@@ -442,8 +438,7 @@ static bool apply_once(struct local *local, struct stuck *stuck, struct error *e
 	struct store *store = local->store;
 	const struct workspace_request *request = local->request;
 	bool applied = take_local(round, store, request, local->is_cancelled, err) &&
-	               settle_cut(round, store, request, err) &&
-	               withhold(round, store, request, err) &&
+	               settle_cut(round, store, err) && withhold(round, store, request, err) &&
 	               merge(round, store, request, stuck, err) && park(round, store, err) &&
 	               keep_plan(round, store, request, err) && apply_merge(local, err);
 	if (!applied) {

@@ -68,6 +68,7 @@ static bool read_cut(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err)
 {
 	struct error damage;
+	plan_finish(&round->cut);
 	if (!plan_read(store, request->name, &round->cut, &round->was_cut, &damage)) {
 		return fail_damaged(request->name, &damage, err);
 	}

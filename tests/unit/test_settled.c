@@ -97,9 +97,16 @@ static void test_a_plan_is_kept_until_it_is_forgotten(void **state)
 	assert_false(is_found);
 	assert_true(plan_forget(&place->store, "box", &err));
 	struct plan plan = {.base = store_empty_tree};
+	struct rename followed = {.from = (char *)"d/a",
+		.to = (char *)"e",
+		.by = RENAME_BY_RUNTIME,
+		.base = {ENTRY_BIG, {{1, 2}}},
+		.other = {ENTRY_EXECUTABLE, {{3}}}};
 	plan.trees = usual(&place->store, &plan.delivered);
+	plan.renames.items = &followed;
 	for (int i = 0; i < 2; i++) {
 		plan.has_delivered = i == 1;
+		plan.renames.count = (size_t)i;
 		assert_true(plan_keep(&place->store, "box", &plan, &err));
 		assert_true(plan_read(&place->store, "box", &found, &is_found, &err));
 		assert_true(is_found);
@@ -109,6 +116,16 @@ static void test_a_plan_is_kept_until_it_is_forgotten(void **state)
 		assert_true(tree_equal(&found.trees.local, &plan.trees.local));
 		assert_true(tree_equal(&found.trees.merged, &plan.trees.merged));
 		assert_true(tree_equal(&found.trees.runtime, &plan.trees.runtime));
+		assert_int_equal(found.renames.count, i);
+		if (i == 1) {
+			const struct rename *one = &found.renames.items[0];
+			assert_string_equal(one->from, "d/a");
+			assert_string_equal(one->to, "e");
+			assert_int_equal(one->by, RENAME_BY_RUNTIME);
+			assert_true(store_entry_equal(&one->base, &followed.base));
+			assert_true(store_entry_equal(&one->other, &followed.other));
+		}
+		plan_finish(&found);
 	}
 	assert_true(plan_forget(&place->store, "box", &err));
 	assert_true(plan_read(&place->store, "box", &found, &is_found, &err));
