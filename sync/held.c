@@ -6,8 +6,10 @@
 
 #include "base/buf.h"
 #include "base/json_utf8.h"
+#include "base/path_quote.h"
 #include "sync/graft.h"
 #include "sync/id.h"
+#include "sync/path_order.h"
 #include "sync/tree_view.h"
 
 static const struct store_entry *version_of(
@@ -76,6 +78,35 @@ static int compare_names(const void *name, const void *entry)
 static bool graft_folder(struct grafter *grafter, const git_oid *tree, struct range range,
 	git_oid *out_tree, struct error *err);
 
+static bool is_nothing(const struct grafter *grafter, size_t item)
+{
+	const struct held_change *held = grafter->items[item];
+	return !version_of(held, grafter->version)->mode && !folder_of(held, grafter->version);
+}
+
+/* What of the range has the whole path up to there, which is the first, and not more. */
+static bool ends_at(const struct grafter *grafter, size_t item, size_t end)
+{
+	return !grafter->items[item]->path[end];
+}
+
+/* A file or a link, and something below it: one of them would be dropped. */
+static bool check_leaf(struct grafter *grafter, struct range range, size_t end, struct error *err)
+{
+	for (size_t i = range.first + 1; i < range.end; i++) {
+		if (!ends_at(grafter, i, end) && !is_nothing(grafter, i)) {
+			char *path = path_quote(span_of(grafter->items[range.first]->path));
+			error_set(err, ERROR_SYSTEM,
+				"%s would be a file and a folder at once: this is a defect of the "
+				"broker's, nothing was changed",
+				path);
+			free(path);
+			return false;
+		}
+	}
+	return true;
+}
+
 /* What stands under the name of the range, of which `old` is what stood there; NULL: nothing. */
 static bool graft_name(struct grafter *grafter, const struct tree_view_entry *old,
 	struct range range, struct tree_view_entry *out, struct error *err)
@@ -83,12 +114,17 @@ static bool graft_name(struct grafter *grafter, const struct tree_view_entry *ol
 	const struct held_change *held = grafter->items[range.first];
 	size_t mark;
 	out->name = name_at(grafter, range.first, range.name);
-	if (!held->path[range.name + out->name.len]) {
+	size_t path_end = range.name + out->name.len;
+	while (range.first + 1 < range.end && ends_at(grafter, range.first, path_end) &&
+		is_nothing(grafter, range.first)) {
+		held = grafter->items[++range.first];
+	}
+	if (ends_at(grafter, range.first, path_end)) {
 		const struct store_entry *entry = version_of(held, grafter->version);
 		const git_oid *folder = entry->mode ? NULL : folder_of(held, grafter->version);
 		out->mode = folder ? TREE_VIEW_FOLDER : entry->mode;
 		out->id = folder ? *folder : entry->id;
-		return true;
+		return folder || !entry->mode || check_leaf(grafter, range, path_end, err);
 	}
 	range.name += out->name.len + 1;
 	if (!trail_push(&grafter->trail, out->name, &mark, err)) {
@@ -149,7 +185,7 @@ static int compare_paths(const void *a, const void *b)
 {
 	const struct held_change *const *left = a;
 	const struct held_change *const *right = b;
-	return strcmp((*left)->path, (*right)->path);
+	return path_compare((*left)->path, (*right)->path);
 }
 
 /* Those in this state; HELD_STATES: all. */

@@ -8,6 +8,7 @@
 #include "base/real_path.h"
 #include "sync/git_layout.h"
 #include "sync/id.h"
+#include "sync/path_order.h"
 #include "sync/tree_lookup.h"
 #include "sync/withheld.h"
 
@@ -205,8 +206,10 @@ static bool is_kept_out(const struct renames_request *request, const struct rena
 	bool is_added = !one->base.mode;
 	bool is_stuck = request->stuck && (stuck_find(request->stuck, one->from) ||
 						  stuck_find(request->stuck, one->to));
-	return is_stuck || is_guarded(request, one->from) || is_guarded(request, one->to) ||
-	       is_withheld(request, one->to) || (is_added && has_git_part(one->to));
+	bool is_long = strlen(one->to) >= PATH_MAX;
+	return is_long || is_stuck || is_guarded(request, one->from) ||
+	       is_guarded(request, one->to) || is_withheld(request, one->to) ||
+	       (is_added && has_git_part(one->to));
 }
 
 /* Adds a copy, where it may. */
@@ -309,7 +312,14 @@ static bool follow_added(struct finder *finder, int of, struct error *err)
 
 static int compare_targets(const void *a, const void *b)
 {
-	return strcmp(((const struct rename *)a)->to, ((const struct rename *)b)->to);
+	return path_compare(((const struct rename *)a)->to, ((const struct rename *)b)->to);
+}
+
+/* Whether it is the same path, or one below it. */
+static bool is_at_or_below(const char *path, const char *above)
+{
+	size_t len = strlen(above);
+	return strncmp(path, above, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
 static void rename_free(struct rename *one)
@@ -318,7 +328,10 @@ static void rename_free(struct rename *one)
 	free(one->to);
 }
 
-/* Two files that would get one name stay where they are. */
+/*
+ * Files that would get one name stay where they are; so do those of which one would get the name
+ * of a folder that another one needs.
+ */
 static void drop_doubles(struct renames *found)
 {
 	size_t kept = 0;
@@ -328,7 +341,7 @@ static void drop_doubles(struct renames *found)
 	for (size_t i = 0, end; i < found->count; i = end) {
 		end = i + 1;
 		while (end < found->count &&
-			strcmp(found->items[i].to, found->items[end].to) == 0) {
+			is_at_or_below(found->items[end].to, found->items[i].to)) {
 			end++;
 		}
 		if (end - i == 1) {

@@ -69,11 +69,56 @@ static void test_what_is_held_is_put_into_a_tree_and_taken_out_of_it(void **stat
 	}
 }
 
+static const struct clash_case {
+	const char *lines[2];
+	const char *wanted; // NULL: it fails
+} clash_cases[] = {
+	{{NULL, "d/a=2"}, "d/a=2\nd/x=1\nd.b=3\n"},
+	{{"d=2", "d/a=2"}, NULL},
+};
+
+/* What becomes a folder, and what becomes both: nothing is dropped without a word. */
+static void test_a_file_and_a_folder_of_one_name_do_not_go_together(void **state)
+{
+	struct store *store = &((struct place *)*state)->store;
+	for (size_t i = 0; i < ARRAY_LENGTH(clash_cases); i++) {
+		const struct clash_case *one = &clash_cases[i];
+		struct leaf leaf = {.path = "d"};
+		struct list held;
+		struct error err;
+		git_oid tree;
+		list_init(&held);
+		if (one->lines[0]) {
+			tree = TREE(store, one->lines[0]);
+			assert_int_equal(tree_leaves(store, &tree, &leaf, 1), 1);
+		}
+		hold(&held, &leaf);
+		tree = TREE(store, "d.b=3");
+		assert_int_equal(tree_leaves(store, &tree, &leaf, 1), 1);
+		hold(&held, &leaf);
+		tree = TREE(store, one->lines[1]);
+		assert_int_equal(tree_leaves(store, &tree, &leaf, 1), 1);
+		hold(&held, &leaf);
+		tree = TREE(store, "d/x=1");
+		assert_int_equal(held_graft(store, &held, HELD_RUNTIME, &tree, &tree, &err),
+			one->wanted != NULL);
+		if (one->wanted) {
+			char *text = tree_text(store, &tree);
+			assert_string_equal(text, one->wanted);
+			free(text);
+		}
+		held_finish(&held);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_what_is_held_is_put_into_a_tree_and_taken_out_of_it, place_setup,
+			place_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_a_file_and_a_folder_of_one_name_do_not_go_together, place_setup,
 			place_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
