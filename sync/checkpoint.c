@@ -355,28 +355,81 @@ struct checkpoint_horizon checkpoint_horizon(
 	return (struct checkpoint_horizon){0, first - (age_max_seconds - age)};
 }
 
+/* Whether it has the state of the one before it: a turn that has changed nothing. */
+static bool repeats(const struct checkpoint *list, size_t at)
+{
+	return at > 0 && id_equal(&list[at].tree, &list[at - 1].tree);
+}
+
+size_t checkpoint_count_states(const struct checkpoint *list, size_t count)
+{
+	size_t states = 0;
+	for (size_t i = 0; i < count; i++) {
+		states += !repeats(list, i);
+	}
+	return states;
+}
+
+/*
+ * Of the list, which has no old ones, what is beyond the number: turns that have changed nothing
+ * come first, since no state goes with them. A newest that has changed nothing stays, as each
+ * newest does; the one before it goes in its place.
+ */
+static void mark_excess(
+	const struct checkpoint *list, size_t count, size_t count_max, bool *is_forgotten)
+{
+	size_t excess = count > count_max ? count - count_max : 0;
+	for (size_t i = 1; excess > 0 && i + 1 < count; i++) {
+		is_forgotten[i] = repeats(list, i);
+		excess -= is_forgotten[i];
+	}
+	if (excess > 0 && count > 1 && repeats(list, count - 1)) {
+		size_t same = count - 2;
+		while (same > 0 && is_forgotten[same]) {
+			same--;
+		}
+		is_forgotten[same] = true;
+		excess--;
+	}
+	for (size_t i = 0; excess > 0 && i + 1 < count; i++) {
+		excess -= !is_forgotten[i];
+		is_forgotten[i] = true;
+	}
+}
+
+static bool forget_marked(struct store *store, const struct checkpoint *list, size_t count,
+	const bool *is_forgotten, size_t *out_forgotten, struct error *err)
+{
+	bool ok = true;
+	for (size_t i = 0; ok && i < count; i++) {
+		char name[CHECKPOINT_NAME_SIZE];
+		if (is_forgotten[i]) {
+			checkpoint_name(name, list[i].number);
+			ok = store_forget(store, name, err);
+			*out_forgotten += ok;
+		}
+	}
+	return ok;
+}
+
 bool checkpoint_forget(struct store *store, const struct checkpoint_limits *limits, long long now,
 	struct checkpoint_forgotten *out, struct checkpoint_damage *out_damage, struct error *err)
 {
 	struct checkpoint *list;
 	struct checkpoint_horizon horizon = {0};
-	size_t count;
+	size_t count, forgotten = 0;
 	if (!checkpoint_list(store, &list, &count, out_damage, err)) {
 		return false;
 	}
 	if (limits->age_max_seconds > 0) {
 		horizon = checkpoint_horizon(list, count, limits->age_max_seconds, now);
 	}
-	bool ok = true;
-	size_t forgotten = 0;
-	for (size_t i = 0; ok && i + 1 < count; i++) {
-		char name[CHECKPOINT_NAME_SIZE];
-		if (count - i > limits->count_max || i < horizon.old) {
-			checkpoint_name(name, list[i].number);
-			ok = store_forget(store, name, err);
-			forgotten += ok;
-		}
-	}
+	size_t old = horizon.old < count ? horizon.old : count > 0 ? count - 1 : 0;
+	bool *is_forgotten = mem_alloc_zero((count + 1) * sizeof(*is_forgotten));
+	memset(is_forgotten, true, old * sizeof(*is_forgotten));
+	mark_excess(list + old, count - old, limits->count_max, is_forgotten + old);
+	bool ok = forget_marked(store, list, count, is_forgotten, &forgotten, err);
+	free(is_forgotten);
 	free(list);
 	*out = (struct checkpoint_forgotten){forgotten, horizon.before};
 	return ok;

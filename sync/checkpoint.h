@@ -104,9 +104,13 @@ struct checkpoint_horizon {
 struct checkpoint_horizon checkpoint_horizon(
 	const struct checkpoint *list, size_t count, long long age_max_seconds, long long now);
 
+/* Those of the list that have another tree than the one before. */
+size_t checkpoint_count_states(const struct checkpoint *list, size_t count);
+
 /*
- * Forgets the oldest beyond the limits, but never the newest, nor what cannot be read. What only
- * they kept goes with store_prune.
+ * Forgets what is beyond the limits, but never the newest, nor what cannot be read: what is too
+ * old; then, while they are too many, turns that have changed nothing, the oldest first, so that
+ * they push no older state out; then the oldest. What only they kept goes with store_prune.
  */
 struct checkpoint_limits {
 	size_t count_max;

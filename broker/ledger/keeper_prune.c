@@ -58,7 +58,7 @@ static bool is_too_large(const struct store *store, size_t max_bytes)
 	return all - (of_mirrors > 0 ? of_mirrors : 0) > (long long)max_bytes;
 }
 
-/* By half of the checkpoints each time: what they free is known only once it is removed. */
+/* By half of the states each time: what they free is known only once it is removed. */
 static bool shrink(struct store *store, struct error *err)
 {
 	struct checkpoint *list;
@@ -72,8 +72,9 @@ static bool shrink(struct store *store, struct error *err)
 	if (!checkpoint_list(store, &list, &count, &damage, err)) {
 		return false;
 	}
+	size_t states = checkpoint_count_states(list, count);
 	free(list);
-	struct checkpoint_limits limits = {count > 1 ? count / 2 : 1, 0};
+	struct checkpoint_limits limits = {states > 1 ? states / 2 : 1, 0};
 	return checkpoint_forget(store, &limits, (long long)time(NULL), &forgotten, &damage, err);
 }
 

@@ -294,6 +294,50 @@ static void test_the_oldest_are_forgotten_but_never_the_newest(void **state)
 	assert_int_equal(add(&place->store, "next", "turn"), 6);
 }
 
+/* The numbers of those that are left, as "1 4 ". */
+static void expect_left(struct place *place, size_t count_max, const char *expected)
+{
+	struct error err;
+	struct checkpoint *list;
+	struct checkpoint_damage damage;
+	struct checkpoint_forgotten forgotten;
+	struct checkpoint_limits limits = {count_max, 0};
+	size_t count;
+	char left[128] = "";
+	assert_true(checkpoint_forget(&place->store, &limits, 0, &forgotten, &damage, &err));
+	assert_true(checkpoint_list(&place->store, &list, &count, &damage, &err));
+	for (size_t i = 0; i < count; i++) {
+		text_append(left, sizeof(left), "%u ", list[i].number);
+	}
+	free(list);
+	assert_string_equal(left, expected);
+}
+
+static void test_turns_that_change_nothing_push_no_older_state_out(void **state)
+{
+	struct place *place = *state;
+	struct store *store = &place->store;
+	const struct checkpoint_turn turn = {false, 1, "go on"};
+	add(store, "one", "start");
+	add_turn(store, "two", "s-1", &turn);
+	add_turn(store, "two", "s-1", &turn);
+	add_turn(store, "two", "s-2", &turn);
+	add_turn(store, "three", "s-1", &turn);
+	add_turn(store, "three", "s-1", &turn);
+	expect_left(place, 6, "1 2 3 4 5 6 ");
+	expect_left(place, 5, "1 2 4 5 6 "); // the oldest that changed nothing
+	expect_left(place, 4, "1 2 5 6 ");
+	expect_left(place, 3, "1 2 6 "); // never the newest: it has the state of the one before
+	add_turn(store, "three", "s-1", &turn);
+	expect_left(place, 3, "1 2 7 ");
+	add_turn(store, "three", "s-1", &turn);
+	expect_left(place, 3, "1 2 8 ");
+	expect_left(place, 2, "2 8 ");
+	add_turn(store, "one", "s-1", &turn); // a state again
+	expect_left(place, 2, "8 9 ");
+	expect_left(place, 1, "9 ");
+}
+
 static void test_a_clock_that_jumps_expires_nothing(void **state)
 {
 	struct place *place = *state;
@@ -414,6 +458,7 @@ int main(void)
 		TEST(test_changed_files_are_counted),
 		TEST(test_a_reader_that_leaves_ends_the_diff),
 		TEST(test_the_oldest_are_forgotten_but_never_the_newest),
+		TEST(test_turns_that_change_nothing_push_no_older_state_out),
 		TEST(test_a_clock_that_jumps_expires_nothing),
 		TEST(test_what_is_old_is_older_by_the_steps_between),
 		TEST(test_one_that_is_damaged_is_in_no_ones_way_and_stays),
