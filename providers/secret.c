@@ -79,7 +79,10 @@ static bool take(const struct secret_query *query, const struct capture_result *
 				     "the broker's environment"
 				   : "");
 	} else if (len == 0) {
-		error_set(err, ERROR_UNAVAILABLE, "%s printed nothing in the first line",
+		/* The configuration's reader has dropped what it took for a comment. */
+		error_set(err, ERROR_UNAVAILABLE,
+			"%s printed nothing in the first line; is its line whole? In the "
+			"configuration one that has ; or # stands in double quotes",
 			query->what);
 	} else if (len > SECRET_MAX) {
 		error_set(err, ERROR_LIMIT, "%s printed a first line of more than %d bytes",

@@ -157,8 +157,8 @@ static void test_what_fails_says_why_and_is_run_again(void **state)
 		{"echo printed; echo 'the store is locked' >&2; exit 3",
 			"api-key-command | status 3 | the store is locked"},
 		{"kill -KILL $$", "api-key-command | SIGKILL"},
-		{"true", "api-key-command | nothing"},
-		{"echo; echo second", "api-key-command | nothing"},
+		{"true", "api-key-command | nothing | ; | # | double quotes"},
+		{"echo; echo second", "api-key-command | nothing | double quotes"},
 		{"echo '  '", "api-key-command | nothing"},
 		{"printf %5000s printed", "api-key-command | 4096 bytes"},
 	};
