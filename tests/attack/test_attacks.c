@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 
 #include "base/buf.h"
 #include "base/text.h"
@@ -13,6 +14,7 @@
 #include "providers/local/cell/cell.h"
 #include "providers/local/cell/inside.h"
 #include "tests/attack/attacks.h"
+#include "tests/attack/linked_homes.h"
 #include "tests/attack/tricks.h"
 #include "tests/attack/world.h"
 #include "tests/support/facts.h"
@@ -463,6 +465,41 @@ static void test_abstract_sockets_are_kept_apart_or_told(void **state)
 	cell_destroy(record.cell);
 }
 
+/* What root's processes work in, an ordinary user cannot know. */
+static void test_a_socket_with_a_relative_name_is_hidden(void **state)
+{
+	struct cell_record record;
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "named"};
+	char folder[PATH_MAX], text[OUTPUT_MAX];
+	static const char line[] = "$TRICK socket \"$PUBLIC/../relative/named\"";
+	if (geteuid() == 0) {
+		skip();
+	}
+	world_path(&world, "relative", folder);
+	assert_int_equal(chdir(folder), 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	open_cell(&record, true);
+	assert_inside(machine, line);
+	assert_int_not_equal(run_line(cell_spawner(record.cell), line, text), 0);
+	cell_destroy(record.cell);
+	assert_int_equal(chdir("/"), 0);
+	close(fd);
+}
+
+static void test_homes_are_hidden_where_home_is_a_link(void **state)
+{
+	char folder[PATH_MAX];
+	world_path(&world, "public", folder);
+	int status = linked_homes(folder);
+	if (status == LINKED_HOMES_UNKNOWN) {
+		print_message("not shown: no namespace for another root folder can be made\n");
+		skip();
+	}
+	assert_int_equal(status, LINKED_HOMES_HIDDEN);
+}
+
 /* A socket in a folder that is shown is no reason to hide the folder. */
 static void test_a_folder_with_a_socket_stays_if_it_is_shown(void **state)
 {
@@ -618,6 +655,8 @@ static int run_suite(void)
 		cmocka_unit_test(test_a_file_is_hidden),
 		cmocka_unit_test(test_open_network_is_this_machines),
 		cmocka_unit_test(test_abstract_sockets_are_kept_apart_or_told),
+		cmocka_unit_test(test_a_socket_with_a_relative_name_is_hidden),
+		cmocka_unit_test(test_homes_are_hidden_where_home_is_a_link),
 		cmocka_unit_test(test_a_folder_with_a_socket_stays_if_it_is_shown),
 		cmocka_unit_test(test_a_sandbox_in_a_cell_can_be_made),
 		cmocka_unit_test(test_closed_network_has_a_loopback),

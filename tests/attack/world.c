@@ -31,7 +31,7 @@ enum { ATTACKED_USER = 12345 };
 static const char *const folders[] = {"home", "home/.ssh", "home/.aws", "home/.config",
 	"home/.config/acp-broker", "home/.cargo", "home/.cargo/bin", "home/project",
 	"home/project/.git", "home/project/.git/hooks", "state", "state/records", "state/shown",
-	"public", "work", "work/.git", "sock", "bin"};
+	"public", "work", "work/.git", "sock", "renamed", "relative", "bin"};
 
 static const char *const files[] = {"home/.ssh/id_ed25519", "home/.aws/credentials",
 	"home/.config/acp-broker/config", "state/records/one", "home/.gitconfig", "home/.bashrc",
@@ -110,6 +110,17 @@ static int listen_unix(const struct world *world, const char *path, bool is_abst
 	return fd;
 }
 
+/* The kernel's table keeps the first name. */
+static int listen_renamed(const struct world *world, const char *name, const char *later)
+{
+	char path[PATH_MAX], new_path[PATH_MAX];
+	world_path(world, name, path);
+	world_path(world, later, new_path);
+	int fd = listen_unix(world, path, false);
+	assert_int_equal(rename(path, new_path), 0);
+	return fd;
+}
+
 static int listen_loopback(struct world *world)
 {
 	struct sockaddr_in address = {
@@ -130,6 +141,8 @@ static void open_sockets(struct world *world)
 	world->sockets[0] = listen_unix(world, path, false);
 	world_path(world, "work/.git/host", path);
 	world->sockets[1] = listen_unix(world, path, false);
+	world->sockets[5] = listen_renamed(world, "renamed/old", "renamed/new");
+	world->sockets[6] = listen_renamed(world, "work/.git/old", "work/.git/new");
 	text_whole(path, sizeof(path), "%s.sock", world->temporary);
 	world->sockets[2] = listen_unix(world, path, false);
 	world->sockets[3] = listen_unix(world, world->temporary, true);

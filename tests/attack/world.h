@@ -16,7 +16,7 @@ struct world {
 	char temporary[64];     // a file in /tmp; world_has_evil calls it "temporary"
 	uid_t uid;              // of the user who owns it and whom a cell works for
 	gid_t gid;
-	int sockets[5]; // listening
+	int sockets[7]; // listening
 	char port[8];   // of the one on 127.0.0.1
 };
 

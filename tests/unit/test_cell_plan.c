@@ -11,12 +11,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "providers/local/cell/sockets.h"
+#include "providers/local/copy_tree.h"
 
 static const struct cell_entry entries[] = {{CELL_HIDE, "/state", NULL},
 	{CELL_READ, "/home/u/.cargo", "/data/cargo"}, {CELL_WRITE, "/work with\nlines", NULL}};
@@ -76,15 +81,10 @@ static void test_too_many_entries_are_refused(void **state)
 	assert_int_equal(err.code, ERROR_LIMIT);
 }
 
-static bool note(void *data, const char *path)
-{
-	char *text = data;
-	return text_append(text, 256, "%s|", path) && strcmp(path, "/stop") != 0;
-}
-
 static void test_sockets_with_a_path_are_found(void **state)
 {
-	char text[256] = "";
+	struct buf found;
+	struct error err;
 	static const char table[] =
 		"Num       RefCount Protocol Flags    Type St Inode Path\n"
 		"0000000000000000: 00000002 00000000 00010000 0001 01  1200 /run/a b/docker.sock\n"
@@ -92,16 +92,54 @@ static void test_sockets_with_a_path_are_found(void **state)
 		"0000000000000000: 00000002 00000000 00010000 0001 01  1202 @/tmp/.X11-unix/X0\n"
 		"0000000000000000: 00000002 00000000 00010000 0001 01  1203 relative\n"
 		"0000000000000000: 00000002 00000000 00010000 0001 01  1204 /last";
-	assert_true(sockets_for_each(span_of(table), note, text));
-	assert_string_equal(text, "/run/a b/docker.sock|/last|");
+	static const char expected[] = "/run/a b/docker.sock\0/last";
+	buf_init(&found, 256);
+	assert_true(sockets_find(span_of(table), "/is-not-there", &found, &err));
+	assert_int_equal(buf_span(&found).len, sizeof(expected));
+	assert_memory_equal(buf_span(&found).data, expected, sizeof(expected));
+	buf_finish(&found);
 }
 
-static void test_looking_for_sockets_ends_where_it_is_told_to(void **state)
+static void assert_made(bool is_made)
 {
-	char text[256] = "";
-	static const char table[] = "1: 2 3 4 5 6 7 /stop\n1: 2 3 4 5 6 7 /more\n";
-	assert_false(sockets_for_each(span_of(table), note, text));
-	assert_string_equal(text, "/stop|");
+	assert_true(is_made);
+}
+
+/* A folder as /proc is, with two processes that work in one folder. */
+static void test_a_relative_name_is_looked_for_where_processes_work(void **state)
+{
+	char folder[] = "/tmp/test-cell-XXXXXX";
+	char path[PATH_MAX], table[256];
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct buf found;
+	struct error err;
+	assert_non_null(mkdtemp(folder));
+	text_whole(address.sun_path, sizeof(address.sun_path), "%s/named", folder);
+	ATTR_CLEANUP(fd_cleanup) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_made(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+	for (int i = 7; i < 9; i++) {
+		text_whole(path, sizeof(path), "%s/%d", folder, i);
+		assert_made(mkdir(path, 0700) == 0);
+		text_whole(path, sizeof(path), "%s/%d/cwd", folder, i);
+		assert_made(symlink(folder, path) == 0);
+	}
+	text_whole(table, sizeof(table), "1: 2 3 4 5 6 7 named\n1: 2 3 4 5 6 7 other\n");
+	buf_init(&found, 256);
+	assert_true(sockets_find(span_of(table), folder, &found, &err));
+	assert_int_equal(buf_span(&found).len, strlen(address.sun_path) + 1);
+	assert_string_equal(buf_span(&found).data, address.sun_path);
+	buf_finish(&found);
+	assert_true(remove_folder(folder, &err));
+}
+
+static void test_more_sockets_than_fit_are_an_error(void **state)
+{
+	struct buf found;
+	struct error err;
+	buf_init(&found, 4);
+	assert_false(sockets_find(span_of("1: 2 3 4 5 6 7 /long\n"), "/proc", &found, &err));
+	assert_int_equal(err.code, ERROR_LIMIT);
+	buf_finish(&found);
 }
 
 int main(void)
@@ -111,7 +149,8 @@ int main(void)
 		cmocka_unit_test(test_a_plan_that_is_not_whole_is_refused),
 		cmocka_unit_test(test_too_many_entries_are_refused),
 		cmocka_unit_test(test_sockets_with_a_path_are_found),
-		cmocka_unit_test(test_looking_for_sockets_ends_where_it_is_told_to),
+		cmocka_unit_test(test_a_relative_name_is_looked_for_where_processes_work),
+		cmocka_unit_test(test_more_sockets_than_fit_are_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

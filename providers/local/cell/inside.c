@@ -35,6 +35,7 @@
 #include "providers/local/cell/mounts.h"
 #include "providers/local/cell/plan.h"
 #include "providers/local/cell/probe.h"
+#include "providers/local/cell/sockets.h"
 #include "providers/local/cell/wire.h"
 
 /* Where descriptors are from the sealed program on. */
@@ -372,11 +373,13 @@ static void run_keeper(void)
 {
 	struct error err;
 	struct cell_read_plan read;
+	struct buf table;
 	struct buf sockets;
 	sigset_t all;
+	buf_init(&table, SOCKETS_TABLE_MAX);
 	buf_init(&sockets, SOCKETS_TABLE_MAX);
-	if (!cell_plan_unpack(&read, AT_PLAN, &err) || !read_sockets(&sockets, &err) ||
-		!limits_prepare(&err)) {
+	if (!cell_plan_unpack(&read, AT_PLAN, &err) || !read_sockets(&table, &err) ||
+		!sockets_find(buf_span(&table), "/proc", &sockets, &err) || !limits_prepare(&err)) {
 		end_with(&err);
 	}
 	libc_close_range(AT_PLAN, AT_PLAN, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/local/cell/mounts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,8 +18,8 @@
 #include "base/fd.h"
 #include "base/real_path.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "providers/local/cell/kernel.h"
-#include "providers/local/cell/sockets.h"
 
 static const struct kernel_change plain = {.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
 static const struct kernel_change read_only = {
@@ -38,6 +39,13 @@ static const struct {
 	{"/var/run", "0755", true}, // where it is no link to the one above
 	{"/home", "0755", false},
 	{"/root", "0755", false},
+	/* Daemons that change their root, or their namespace, have sockets there. */
+	{"/var/spool", "0755", false},
+	{"/var/snap", "0755", false},
+	{"/var/lib/docker", "0755", false},
+	{"/var/lib/incus", "0755", false},
+	{"/var/lib/libvirt", "0755", false},
+	{"/var/lib/lxd", "0755", false},
 };
 
 /* ---- places ---- */
@@ -129,18 +137,21 @@ static bool is_there(int root_fd, const char *path)
 
 /* ---- what every cell has for itself ---- */
 
-static bool is_link(int root_fd, const char *path)
+/* Whether this machine's is there, and nothing of the cell's. */
+static bool is_machines(int root_fd, const char *path)
 {
-	struct stat status;
-	ATTR_CLEANUP(fd_cleanup) int fd = kernel_open_in(root_fd, path, O_PATH | O_NOFOLLOW, true);
-	return fd >= 0 && fstat(fd, &status) == 0 && S_ISLNK(status.st_mode);
+	struct stat inside, outside;
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_open_in(root_fd, path, O_PATH, true);
+	return fd >= 0 && fstat(fd, &inside) == 0 && stat(path, &outside) == 0 &&
+	       inside.st_dev == outside.st_dev && inside.st_ino == outside.st_ino;
 }
 
+/* A link is followed: on some machines /home is one. What it leads to may be the cell's already. */
 static bool put_own_folders(int root_fd, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(own_folders); i++) {
 		const char *path = own_folders[i].path;
-		if (is_there(root_fd, path) && !is_link(root_fd, path) &&
+		if (is_machines(root_fd, path) &&
 			!put_tmpfs(root_fd, path, own_folders[i].mode, err)) {
 			return false;
 		}
@@ -208,9 +219,9 @@ static bool put_dev(int root_fd, int *out_dev, struct error *err)
 
 /* ---- files of ours ---- */
 
-/* A file with this content in the place of one that is there; it cannot be changed. */
-static bool put_file(
-	int root_fd, int dev_fd, const char *path, struct span content, struct error *err)
+/* A file with this content at a place; it cannot be changed. */
+static bool attach_file(
+	int dev_fd, int place, const char *path, struct span content, struct error *err)
 {
 	static const char name[] = ".file"; // for a moment
 	ATTR_CLEANUP(fd_cleanup)
@@ -219,10 +230,23 @@ static bool put_file(
 		return error_set(err, ERROR_SYSTEM, "making %s for the cell", path);
 	}
 	ATTR_CLEANUP(fd_cleanup) int mount_fd = kernel_copy_mounts(dev_fd, name, err);
-	bool is_put = mount_fd >= 0 && kernel_change(mount_fd, &read_only, err) &&
-	              put_at(root_fd, mount_fd, path, err);
+	bool is_put =
+		mount_fd >= 0 && kernel_change(mount_fd, &read_only, err) &&
+		(kernel_attach(mount_fd, place, err) || error_prefix(err, "%s in the cell", path));
 	unlinkat(dev_fd, name, 0); // what is mounted keeps it
 	return is_put;
+}
+
+/* The same in the place of a path, made where it is missing. */
+static bool put_file(
+	int root_fd, int dev_fd, const char *path, struct span content, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup) int place = open_place(root_fd, path, false, true);
+	if (place < 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making %s in the cell", path);
+	}
+	return attach_file(dev_fd, place, path, content, err);
 }
 
 /* ssh(1) and others refuse to work for a user that has no name. */
@@ -366,21 +390,91 @@ static bool is_needed(const struct cell_plan *plan, const char *folder)
 	return is;
 }
 
-/* Its folder is hidden; where others need what lies there, it alone. */
-static bool hide_socket(void *data, const char *path)
+static bool is_socket(int folder, const char *name)
 {
-	const struct hiding *hiding = data;
 	struct stat status;
-	char folder[PATH_MAX];
-	ATTR_CLEANUP(fd_cleanup) int fd = kernel_open_in(hiding->root_fd, path, O_PATH, true);
-	if (fd < 0 || fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+	return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode);
+}
+
+/* An empty file in its place. */
+static bool cover(const struct hiding *hiding, int folder, const char *name)
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup)
+	int place = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (place < 0 || fstat(place, &status) != 0 || !S_ISSOCK(status.st_mode)) {
 		return true;
 	}
-	text_whole(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
-	if (folder[0] && !is_needed(hiding->plan, folder)) {
-		return put_tmpfs(hiding->root_fd, folder, "0555", hiding->err);
+	return attach_file(hiding->dev_fd, place, name, (struct span){"", 0}, hiding->err);
+}
+
+static bool empty(const struct hiding *hiding, int folder, const char *path)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_new_tmpfs("0555", plain.set, hiding->err);
+	return fd >= 0 && (kernel_attach(fd, folder, hiding->err) ||
+				  error_prefix(hiding->err, "%s in the cell", path));
+}
+
+/*
+ * Where a folder holds sockets, under whichever names: it is emptied, or if others need what lies
+ * there, each is covered. In a folder that we cannot list only the one with the name is found.
+ */
+static bool hide_in_folder(
+	const struct hiding *hiding, const char *path, const char *name, bool is_kept)
+{
+	bool is_done = true;
+	ATTR_CLEANUP(fd_cleanup)
+	int folder = kernel_open_in(hiding->root_fd, path, O_PATH | O_DIRECTORY, true);
+	if (folder < 0) {
+		return true;
 	}
-	return put_file(hiding->root_fd, hiding->dev_fd, path, (struct span){"", 0}, hiding->err);
+	int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = listed >= 0 ? fdopendir(listed) : NULL;
+	struct dirent *entry;
+	if (!names && is_socket(folder, name)) {
+		fd_close(&listed);
+		return is_kept ? cover(hiding, folder, name) : empty(hiding, folder, path);
+	}
+	while (is_done && names && (entry = readdir(names))) {
+		if (!is_socket(folder, entry->d_name)) {
+			continue;
+		}
+		if (!is_kept) {
+			is_done = empty(hiding, folder, path);
+			break;
+		}
+		is_done = cover(hiding, folder, entry->d_name);
+	}
+	if (names) {
+		closedir(names);
+	}
+	return is_done;
+}
+
+/* Each folder of the paths once, by its name without links. */
+static bool hide_sockets(struct hiding *hiding, struct span paths)
+{
+	char **seen = NULL;
+	char folder[PATH_MAX], real[PATH_MAX];
+	bool is_done = true;
+	while (paths.len > 0 && is_done) {
+		const char *path = paths.data;
+		size_t size = strlen(path) + 1;
+		const char *name = strrchr(path, '/') + 1;
+		paths = (struct span){paths.data + size, paths.len - size};
+		text_whole(folder, sizeof(folder), "%.*s", (int)(name - 1 - path), path);
+		if (!realpath(folder[0] ? folder : "/", real) ||
+			words_contain((const char *const *)seen, real) ||
+			!is_machines(hiding->root_fd, real)) {
+			continue;
+		}
+		words_append(&seen, real);
+		bool is_kept = strcmp(real, "/") == 0 || is_needed(hiding->plan, real) ||
+		               is_needed(hiding->plan, folder);
+		is_done = hide_in_folder(hiding, real, name, is_kept);
+	}
+	words_free(seen);
+	return is_done;
 }
 
 /* ---- the two namespaces ---- */
@@ -418,8 +512,7 @@ int mounts_build(const struct cell_plan *plan, struct span sockets, struct error
 	                put_entries(root, dev, plan, err) && put_users(root, dev, plan, err) &&
 	                put_resolver(root, dev, err);
 	hiding.dev_fd = dev;
-	is_built = is_built && sockets_for_each(sockets, hide_socket, &hiding) &&
-	           kernel_change(root, &shared, err);
+	is_built = is_built && hide_sockets(&hiding, sockets) && kernel_change(root, &shared, err);
 	if (!is_built) {
 		fd_close(&root);
 	}
@@ -464,6 +557,16 @@ static bool close_folder(const char *path, struct error *err)
 	       error_prefix(err, "%s in the cell", path);
 }
 
+static bool is_shown_at(const struct cell_plan *plan, const char *path)
+{
+	bool is = false;
+	for (size_t i = 0; i < plan->entry_count; i++) {
+		const struct cell_entry *entry = &plan->entries[i];
+		is = is || (entry->rule != CELL_HIDE && strcmp(entry->path, path) == 0);
+	}
+	return is;
+}
+
 /* The first process still makes folders to mount on there; nobody else may. */
 static bool close_folders(const struct cell_plan *plan, struct error *err)
 {
@@ -471,6 +574,7 @@ static bool close_folders(const struct cell_plan *plan, struct error *err)
 	for (size_t i = 0; i < ARRAY_LENGTH(own_folders) && is_closed; i++) {
 		is_closed = own_folders[i].is_writable ||
 		            strcmp(own_folders[i].path, plan->home) == 0 ||
+		            is_shown_at(plan, own_folders[i].path) ||
 		            close_folder(own_folders[i].path, err);
 	}
 	for (size_t i = 0; i < plan->entry_count && is_closed; i++) {

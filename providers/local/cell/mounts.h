@@ -20,8 +20,8 @@
  */
 
 /*
- * Makes the tree as the plan says. `sockets` is /proc/net/unix as it was in this machine's network.
- * Returns a descriptor of the tree's root, or -1.
+ * Makes the tree as the plan says. `sockets` are the paths that sockets_find gives. Returns a
+ * descriptor of the tree's root, or -1.
  */
 int mounts_build(
 	const struct cell_plan *plan, struct span sockets, struct error *err) ATTR_NODISCARD;
