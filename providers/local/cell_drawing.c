@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/beneath.h"
@@ -15,6 +16,7 @@
 #include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "providers/local/path.h"
 
 struct cell_drawing *cell_drawing_create(const char *home)
 {
@@ -54,6 +56,25 @@ static bool add(struct cell_drawing *drawing, enum cell_rule rule, const char *p
 
 /* ---- resolving ---- */
 
+/* Where there are no links, which find_source checks, ".." is the name before it. */
+static bool push_names(char path[PATH_MAX], const char *names)
+{
+	for (; *names; names += strspn(names, "/")) {
+		char name[NAME_MAX + 1];
+		size_t len = strcspn(names, "/");
+		if (!text_whole(name, sizeof(name), "%.*s", (int)len, names)) {
+			return false;
+		}
+		names += len;
+		if (strcmp(name, "..") == 0) {
+			path_pop(path);
+		} else if (len > 0 && strcmp(name, ".") != 0 && !path_push(path, name)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* A link in the home folder itself is followed once: no cell can write there. */
 static bool follow_in_home(const char *home, const char *rest, char out[PATH_MAX])
 {
@@ -69,16 +90,21 @@ static bool follow_in_home(const char *home, const char *rest, char out[PATH_MAX
 	}
 	target[len] = '\0';
 	bool is_absolute = target[0] == '/';
-	return text_whole(out, PATH_MAX, "%s%s%s%s", is_absolute ? "" : home,
-		is_absolute ? "" : "/", target, rest + first);
+	text_whole(out, PATH_MAX, "%s", is_absolute ? "" : home);
+	return push_names(out, target) && push_names(out, rest + first);
 }
 
 /* What a path without links names, as the kernel writes it. False with errno. */
 static bool find_source(const char *path, char out[PATH_MAX])
 {
 	char name[64];
+	struct stat status;
 	ATTR_CLEANUP(fd_cleanup) int fd = beneath_open(AT_FDCWD, path, O_PATH);
-	if (fd < 0) {
+	if (fd < 0 || fstat(fd, &status) != 0) {
+		return false;
+	}
+	if (S_ISLNK(status.st_mode)) {
+		errno = ELOOP; // opened by a kernel without openat2
 		return false;
 	}
 	text_whole(name, sizeof(name), "/proc/self/fd/%d", fd);

@@ -100,6 +100,7 @@ struct cell *copy_cell_create(const struct provider_context *context,
 	if (draw(drawing, context, settings, state, err)) {
 		const struct cell_plan plan = {.user = find_user(context),
 			.home = drawing->home,
+			.home_name = home,
 			.uid = geteuid(),
 			.gid = getegid(),
 			.has_network = true,

@@ -74,11 +74,13 @@ static void turn_until(const bool *is_so)
 static void start_cell(struct cell_record *record, const struct cell_entry *entries, size_t count,
 	bool has_network)
 {
-	char home[PATH_MAX];
+	char home[PATH_MAX], name[PATH_MAX];
 	struct error err;
 	world_path(&world, "home", home);
+	text_whole(name, sizeof(name), "%s.home", world.temporary); // where a link may have been
 	const struct cell_plan plan = {.user = "attacked",
 		.home = home,
+		.home_name = name,
 		.uid = world.uid,
 		.gid = world.gid,
 		.has_network = has_network,
@@ -253,6 +255,13 @@ static void test_cell_shows_what_the_plan_says(void **state)
 	assert_inside(inside, "test \"$(id -un)\" = attacked");
 	assert_inside(inside, "test \"$(id -u)\" -ne 0");
 	assert_inside(inside, "test \"$(getent passwd attacked | cut -d: -f6)\" = \"$HOME\"");
+}
+
+static void test_the_home_has_its_other_name(void **state)
+{
+	assert_inside(cell_spawner(closed.cell),
+		"grep SECRET \"$TEMPORARY.home/.gitconfig\" && cd \"$TEMPORARY.home\" && "
+		"test \"$(pwd -P)\" = \"$HOME\"");
 }
 
 static void test_cell_has_folders_of_its_own(void **state)
@@ -642,6 +651,7 @@ static int run_suite(void)
 {
 	static const struct CMUnitTest facts[] = {
 		cmocka_unit_test(test_cell_shows_what_the_plan_says),
+		cmocka_unit_test(test_the_home_has_its_other_name),
 		cmocka_unit_test(test_cell_has_folders_of_its_own),
 		cmocka_unit_test(test_cell_has_no_capability_and_no_new_privileges),
 		cmocka_unit_test(test_agents_keep_the_sockets_they_need),

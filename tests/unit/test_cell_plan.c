@@ -27,6 +27,7 @@ static const struct cell_entry entries[] = {{CELL_HIDE, "/state", NULL},
 	{CELL_READ, "/home/u/.cargo", "/data/cargo"}, {CELL_WRITE, "/work with\nlines", NULL}};
 static const struct cell_plan plan = {.user = "u",
 	.home = "/home/u",
+	.home_name = "/link",
 	.uid = 1000,
 	.gid = 1001,
 	.has_network = true,
@@ -42,6 +43,7 @@ static void test_a_plan_arrives_as_it_was(void **state)
 	assert_true(cell_plan_unpack(&read, fd, &err));
 	assert_string_equal(read.plan.user, "u");
 	assert_string_equal(read.plan.home, "/home/u");
+	assert_string_equal(read.plan.home_name, "/link");
 	assert_int_equal(read.plan.uid, 1000);
 	assert_int_equal(read.plan.gid, 1001);
 	assert_true(read.plan.has_network);

@@ -159,15 +159,25 @@ static bool put_own_folders(int root_fd, struct error *err)
 	return true;
 }
 
-/* The home, and where it really lies if its name leads through a link. */
+static bool put_link(int root_fd, const char *path, const char *target, struct error *err)
+{
+	char folder[PATH_MAX];
+	text_whole(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+	ATTR_CLEANUP(fd_cleanup)
+	int above = open_place(root_fd, folder[0] ? folder : "/", true, true);
+	if (above < 0 || symlinkat(target, above, path_last_part(path)) != 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making %s in the cell", path);
+	}
+	return true;
+}
+
+/* A link that is another name of it may lie where the cell has a folder of its own. */
 static bool put_home(int root_fd, const struct cell_plan *plan, struct error *err)
 {
-	char real[PATH_MAX];
-	if (realpath(plan->home, real) && strcmp(real, plan->home) != 0 &&
-		!put_tmpfs(root_fd, real, "0700", err)) {
-		return false;
-	}
-	return put_tmpfs(root_fd, plan->home, "0700", err);
+	const char *name = plan->home_name;
+	return put_tmpfs(root_fd, plan->home, "0700", err) &&
+	       (!name || is_there(root_fd, name) || put_link(root_fd, name, plan->home, err));
 }
 
 static bool put_proc(int root_fd, struct error *err)

@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
-/* The block: this header, the user, the home, then for each entry a letter, its path and its
- * source. */
+/* The block: this header, the user, the home, its other name, then for each entry a letter, its
+ * path and its source. */
 struct block_header {
 	uint32_t uid;
 	uint32_t gid;
@@ -35,7 +35,8 @@ static bool append_plan(struct buf *block, const struct cell_plan *plan, struct 
 		.has_network = plan->has_network,
 		.entry_count = (uint32_t)plan->entry_count};
 	if (!buf_append(block, (struct span){(const char *)&header, sizeof(header)}, err) ||
-		!append_text(block, plan->user, err) || !append_text(block, plan->home, err)) {
+		!append_text(block, plan->user, err) || !append_text(block, plan->home, err) ||
+		!append_text(block, plan->home_name ? plan->home_name : "", err)) {
 		return false;
 	}
 	for (size_t i = 0; i < plan->entry_count; i++) {
@@ -122,6 +123,8 @@ bool cell_plan_unpack(struct cell_read_plan *read, int memory_fd, struct error *
 		.entry_count = header.entry_count};
 	read->plan.user = take_text(&at, end);
 	read->plan.home = take_text(&at, end);
+	const char *home_name = take_text(&at, end);
+	read->plan.home_name = home_name[0] ? home_name : NULL;
 	return (header.entry_count <= CELL_ENTRIES_MAX && take_entries(read, at, end)) ||
 	       error_set(err, ERROR_SYSTEM, "reading what the cell shows: it is not whole");
 }

@@ -31,9 +31,10 @@ struct cell_entry {
 struct cell_plan {
 	const char *user; // the name of who works there
 	const char *home; // the folder in which it has a home of its own, which ends with the cell
-	uid_t uid;        // whom to become, where we are root; otherwise ours
-	gid_t gid;        // the same
-	bool has_network; // this machine's; otherwise a loopback of its own, alone
+	const char *home_name; // another name of it, which may lead through links; NULL: none
+	uid_t uid;             // whom to become, where we are root; otherwise ours
+	gid_t gid;             // the same
+	bool has_network;      // this machine's; otherwise a loopback of its own, alone
 	const struct cell_entry *entries;
 	size_t entry_count;
 };
