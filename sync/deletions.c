@@ -15,7 +15,7 @@ enum { FROM, TO, SIDE_COUNT };
 struct finder {
 	struct deletions *deletions;
 	struct store *store;
-	const struct id_set *moved; // may be NULL
+	struct deletions_moved *moved; // may be NULL
 	struct trail trail;
 };
 
@@ -39,6 +39,19 @@ static bool add(struct finder *finder, struct error *err)
 	       error_set_git(git, err, "counting what was deleted");
 }
 
+/* Whether it is there under another name, which excuses no other path then. */
+static bool is_moved(struct finder *finder, const struct store_entry *entry)
+{
+	struct deletions_moved *moved = finder->moved;
+	if (!moved) {
+		return false;
+	}
+	const struct rename_file *file = rename_files_find(&moved->files, finder->trail.path);
+	return (file && file->match != RENAME_NO_MATCH) ||
+	       (moved_has_file(&moved->ids, finder->store, entry) &&
+		       id_set_add(&moved->spent, &entry->id));
+}
+
 static bool find_at(struct finder *finder, const struct tree_view_row *row, struct error *err)
 {
 	size_t mark;
@@ -51,9 +64,7 @@ static bool find_at(struct finder *finder, const struct tree_view_row *row, stru
 	bool is_file = leaf.mode != ENTRY_NONE;
 	bool found = true;
 	if (is_file && tree_view_leaf(row->sides[TO]).mode == ENTRY_NONE) {
-		bool is_moved =
-			finder->moved && moved_has_file(finder->moved, finder->store, &leaf);
-		found = is_moved || add(finder, err);
+		found = is_moved(finder, &leaf) || add(finder, err);
 	} else if (folder) {
 		found = find_in_folder(finder, folder, tree_view_folder(row->sides[TO]), err);
 	}
@@ -81,16 +92,29 @@ static bool find_in_folder(
 }
 
 bool deletions_find(struct deletions *deletions, struct store *store, const git_oid *from,
-	const git_oid *to, const struct id_set *moved, struct error *err)
+	const git_oid *to, struct deletions_moved *moved, struct error *err)
 {
 	*deletions = (struct deletions){0};
 	struct finder *finder = mem_alloc_zero(sizeof(*finder));
 	finder->deletions = deletions;
 	finder->store = store;
 	finder->moved = moved;
+	for (size_t i = 0; moved && i < moved->files.count; i++) {
+		const struct rename_file *file = &moved->files.items[i];
+		if (file->match != RENAME_NO_MATCH) {
+			id_set_add(&moved->spent, &file->entry.id);
+		}
+	}
 	bool found = find_in_folder(finder, from, to, err);
 	free(finder);
 	return found;
+}
+
+void deletions_moved_finish(struct deletions_moved *moved)
+{
+	rename_files_finish(&moved->files);
+	id_set_finish(&moved->ids);
+	id_set_finish(&moved->spent);
 }
 
 void deletions_finish(struct deletions *deletions)

@@ -3,6 +3,7 @@
 #define SYNC_DELETIONS_H
 
 #include "sync/id_set.h"
+#include "sync/rename_match.h"
 #include "sync/store.h"
 
 /* What is there in one tree and gone in another, in numbers, by example, and as a whole. */
@@ -19,11 +20,22 @@ struct deletions {
 };
 
 /*
- * What has only another name is not deleted: `moved` has what is new (moved_find); NULL: nothing.
+ * What has only another name: each file excuses one path alone, however many are gone that had its
+ * content.
+ */
+struct deletions_moved {
+	struct rename_files files; // of renames_find_moved
+	struct id_set ids;         // what is new, of moved_find: a link, or a file over another one
+	struct id_set spent;       // those that have excused a path
+};
+void deletions_moved_finish(struct deletions_moved *moved);
+
+/*
+ * What has only another name is not deleted; a NULL: nothing has. Spends it.
  * ERROR_PROTOCOL, as of tree_view_load. To be finished in any case.
  */
 bool deletions_find(struct deletions *deletions, struct store *store, const git_oid *from,
-	const git_oid *to, const struct id_set *moved, struct error *err) ATTR_NODISCARD;
+	const git_oid *to, struct deletions_moved *moved, struct error *err) ATTR_NODISCARD;
 void deletions_finish(struct deletions *deletions);
 
 /*

@@ -443,7 +443,7 @@ bool renames_touch(const struct renames *renames, const struct list *held)
 /* ---- what was moved ---- */
 
 void renames_find_moved(
-	struct id_set *out, struct store *store, const git_oid *from, const git_oid *to)
+	struct rename_files *out, struct store *store, const git_oid *from, const git_oid *to)
 {
 	struct error ignored;
 	const struct renames_request request = {.trees = {*from, *to, *from}};
@@ -451,13 +451,11 @@ void renames_find_moved(
 	finder->store = store;
 	finder->request = &request;
 	struct rename_files *gone = &finder->gone[OF_LOCAL];
+	*out = (struct rename_files){0};
 	if (look(finder, &ignored) && !is_too_much(finder)) {
 		rename_match(store, gone, &finder->fresh[OF_LOCAL]);
-		for (size_t i = 0; i < gone->count; i++) {
-			if (gone->items[i].match != RENAME_NO_MATCH) {
-				id_set_add(out, &gone->items[i].entry.id);
-			}
-		}
+		*out = *gone;
+		*gone = (struct rename_files){0};
 	}
 	for (int of = 0; of < OF_COUNT; of++) {
 		rename_files_finish(&finder->gone[of]);

@@ -3,7 +3,6 @@
 #define SYNC_RENAMES_H
 
 #include "sync/guard_paths.h"
-#include "sync/id_set.h"
 #include "sync/merge.h"
 #include "sync/rename_match.h"
 #include "sync/settled.h"
@@ -87,10 +86,11 @@ bool renames_keep_old(const struct renames *renames, struct store *store, struct
 bool renames_touch(const struct renames *renames, const struct list *held);
 
 /*
- * Adds what `from` has and `to` has under another name, also where it was edited, as moved_find
- * does for equal contents. What cannot be read has nothing.
+ * The files that `from` has and `to` has not, by path. Those with a match stand in `to` under
+ * another name, maybe edited: each has a file of its own there. What cannot be read has no match.
+ * Over the limits there are none. `out` is to be finished.
  */
 void renames_find_moved(
-	struct id_set *out, struct store *store, const git_oid *from, const git_oid *to);
+	struct rename_files *out, struct store *store, const git_oid *from, const git_oid *to);
 
 #endif

@@ -18,14 +18,14 @@ static bool is_much(size_t deleted, size_t total)
 static bool find(struct round *round, struct store *store, const git_oid *from, const git_oid *to,
 	const git_oid *was, struct error *err)
 {
-	struct id_set moved = {0};
+	struct deletions_moved moved = {0};
 	struct list none;
 	list_init(&none);
-	moved_find(&moved, store, was, to, &none);
-	renames_find_moved(&moved, store, was, to);
+	moved_find(&moved.ids, store, was, to, &none);
+	renames_find_moved(&moved.files, store, was, to);
 	deletions_finish(&round->deletions);
 	bool found = deletions_find(&round->deletions, store, from, to, &moved, err);
-	id_set_finish(&moved);
+	deletions_moved_finish(&moved);
 	return found;
 }
 

@@ -167,6 +167,24 @@ static void test_a_folder_that_was_renamed_and_edited_is_no_deletion(void **stat
 	expect(fixture, "ls $R; ls $R/x | wc -l", "x\n30\n");
 }
 
+/* The agent deletes them all and makes one: the same, or one that is nearly the same. */
+static void test_one_file_excuses_the_deletion_of_one(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const makes[] = {"seq 20 > $R/new", "seq 21 > $R/new"};
+	run(fixture, "mkdir d; for i in $(seq 40); do seq 20 > d/f$i; done");
+	sync_once(fixture);
+	run(fixture, "rm -r $R/d");
+	for (size_t i = 0; i < ARRAY_LENGTH(makes); i++) {
+		run(fixture, makes[i]);
+		sync_with(fixture, &(struct sync_order){.reason = SYNC_REASON_TURN,
+					   .deletions = SYNC_DELETIONS_ASK});
+		assert_false(fixture->is_ok);
+		assert_in_range(fixture->question_count, 39, 40);
+		expect(fixture, "ls d | wc -l", "40\n");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +196,7 @@ int main(void)
 		WORKSPACE_TEST(test_it_is_not_merged_again_while_something_is_stuck),
 		WORKSPACE_TEST(test_no_edit_follows_into_a_guarded_place),
 		WORKSPACE_TEST(test_a_folder_that_was_renamed_and_edited_is_no_deletion),
+		WORKSPACE_TEST(test_one_file_excuses_the_deletion_of_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
