@@ -219,13 +219,25 @@ static void match_equal(struct store *store, struct rename_files *gone, struct r
 
 /* ---- contents that are alike ---- */
 
+/* What is read and compared. */
+struct effort {
+	struct store *store;
+	const atomic_bool *is_cancelled; // may be NULL
+	uint64_t bytes;                  // read so far, or to be read
+};
+
+static bool is_cancelled(const struct effort *effort)
+{
+	return effort->is_cancelled && *effort->is_cancelled;
+}
+
 /* The files of a list that have no equal. */
 struct rest {
 	const struct rename_files *files;
 	size_t *indexes;              // owned
 	struct similar_print *prints; // owned; of these
 	size_t count;
-	uint64_t bytes;
+	uint64_t pieces;
 	bool is_over; // there are more than are compared
 };
 
@@ -238,7 +250,7 @@ static void rest_finish(struct rest *rest)
 	free(rest->prints);
 }
 
-static void rest_read(struct rest *rest, struct store *store, const struct rename_files *files)
+static void rest_read(struct rest *rest, struct effort *effort, const struct rename_files *files)
 {
 	*rest = (struct rest){.files = files,
 		.indexes = mem_alloc(RENAME_SIMILAR_MAX * sizeof(*rest->indexes)),
@@ -247,23 +259,45 @@ static void rest_read(struct rest *rest, struct store *store, const struct renam
 		if (files->items[i].match != RENAME_NO_MATCH) {
 			continue;
 		}
-		rest->is_over =
-			rest->count == RENAME_SIMILAR_MAX || rest->bytes > RENAME_SIMILAR_BYTES_MAX;
+		rest->is_over = rest->count == RENAME_SIMILAR_MAX ||
+		                rest->pieces > RENAME_SIMILAR_PIECES_MAX ||
+		                effort->bytes > RENAME_SIMILAR_BYTES_MAX || is_cancelled(effort);
 		if (!rest->is_over) {
 			struct similar_print *print = &rest->prints[rest->count];
 			rest->indexes[rest->count++] = i;
-			similar_print(print, store, &files->items[i].entry);
-			rest->bytes += print->count > 0 ? print->size : 0;
+			similar_print(print, effort->store, &files->items[i].entry);
+			rest->pieces += print->count;
+			effort->bytes += print->size <= SIMILAR_BYTES_MAX ? print->size : 0;
 		}
 	}
 }
 
-static void compare_rest(
-	const struct rest *from, const struct rest *to, struct candidates *candidates)
+/* What a comparison costs; 0: there is none. */
+static uint64_t work_of(const struct similar_print *a, const struct similar_print *b)
 {
+	bool may_be = a->count > 0 && b->count > 0 && similar_may_be(a->size, b->size);
+	return may_be ? a->count + b->count : 0;
+}
+
+static bool is_too_much_work(const struct rest *from, const struct rest *to)
+{
+	uint64_t work = 0;
 	for (size_t i = 0; i < from->count; i++) {
 		for (size_t j = 0; j < to->count; j++) {
-			unsigned percent = similar_percent(&from->prints[i], &to->prints[j]);
+			work += work_of(&from->prints[i], &to->prints[j]);
+		}
+	}
+	return work > RENAME_SIMILAR_WORK_MAX;
+}
+
+static void compare_rest(const struct effort *effort, const struct rest *from,
+	const struct rest *to, struct candidates *candidates)
+{
+	for (size_t i = 0; i < from->count && !is_cancelled(effort); i++) {
+		for (size_t j = 0; j < to->count; j++) {
+			const struct similar_print *a = &from->prints[i];
+			const struct similar_print *b = &to->prints[j];
+			unsigned percent = work_of(a, b) > 0 ? similar_percent(a, b) : 0;
 			if (percent >= SIMILAR_LEAST) {
 				add_candidate(candidates, from->files, from->indexes[i], to->files,
 					to->indexes[j], percent);
@@ -273,17 +307,17 @@ static void compare_rest(
 }
 
 static void match_similar(
-	struct store *store, struct rename_files *gone, struct rename_files *fresh)
+	struct effort *effort, struct rename_files *gone, struct rename_files *fresh)
 {
 	struct rest from;
 	struct rest to = {0};
 	struct candidates candidates = {0};
-	rest_read(&from, store, gone);
+	rest_read(&from, effort, gone);
 	if (!from.is_over && from.count > 0) {
-		rest_read(&to, store, fresh);
+		rest_read(&to, effort, fresh);
 	}
-	if (!from.is_over && !to.is_over) {
-		compare_rest(&from, &to, &candidates);
+	if (!from.is_over && !to.is_over && !is_too_much_work(&from, &to)) {
+		compare_rest(effort, &from, &to, &candidates);
 	}
 	rest_finish(&from);
 	rest_finish(&to);
@@ -291,10 +325,21 @@ static void match_similar(
 }
 
 static bool is_similar(
-	struct store *store, const struct rename_file *one, const struct rename_file *other)
+	struct effort *effort, const struct rename_file *one, const struct rename_file *other)
 {
+	struct store *store = effort->store;
 	struct similar_print a;
 	struct similar_print b;
+	struct error ignored;
+	if (!store_size(store, &one->entry, &a.size, &ignored) ||
+		!store_size(store, &other->entry, &b.size, &ignored) ||
+		!similar_may_be(a.size, b.size) || is_cancelled(effort)) {
+		return false;
+	}
+	effort->bytes += a.size + b.size;
+	if (effort->bytes > RENAME_SIMILAR_BYTES_MAX) {
+		return false;
+	}
 	similar_print(&a, store, &one->entry);
 	similar_print(&b, store, &other->entry);
 	unsigned percent = similar_percent(&a, &b);
@@ -305,7 +350,7 @@ static bool is_similar(
 
 /* The same name in the new place of its folder: so all files of a folder need not be compared. */
 static void match_by_folder(
-	struct store *store, struct rename_files *gone, struct rename_files *fresh)
+	struct effort *effort, struct rename_files *gone, struct rename_files *fresh)
 {
 	struct rename_folders folders;
 	rename_folders_find(&folders, gone, fresh);
@@ -317,22 +362,24 @@ static void match_by_folder(
 		char *path = folder ? rename_folder_path(folder, from->path) : NULL;
 		struct rename_file *to = path ? rename_files_find(fresh, path) : NULL;
 		free(path);
-		if (to && to->match == RENAME_NO_MATCH && is_similar(store, from, to)) {
+		if (to && to->match == RENAME_NO_MATCH && is_similar(effort, from, to)) {
 			match(gone, i, fresh, (size_t)(to - fresh->items));
 		}
 	}
 	rename_folders_finish(&folders);
 }
 
-void rename_match(struct store *store, struct rename_files *gone, struct rename_files *fresh)
+void rename_match(struct store *store, struct rename_files *gone, struct rename_files *fresh,
+	const atomic_bool *is_cancelled)
 {
+	struct effort effort = {.store = store, .is_cancelled = is_cancelled};
 	if (gone->count == 0 || fresh->count == 0 || gone->count > INT_MAX ||
 		fresh->count > INT_MAX) {
 		return;
 	}
 	match_equal(store, gone, fresh);
-	match_by_folder(store, gone, fresh);
-	match_similar(store, gone, fresh);
+	match_by_folder(&effort, gone, fresh);
+	match_similar(&effort, gone, fresh);
 }
 
 /* ---- folders ---- */

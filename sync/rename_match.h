@@ -2,6 +2,8 @@
 #ifndef SYNC_RENAME_MATCH_H
 #define SYNC_RENAME_MATCH_H
 
+#include <stdatomic.h>
+
 #include "sync/store.h"
 
 /*
@@ -11,9 +13,13 @@
 enum {
 	/* Files of one content; more on either side are matched only where both have as many. */
 	RENAME_ALIKE_MAX = 20,
-	/* Files without an equal on a side that are compared with all others, and their bytes. */
+	/* Files without an equal on a side that are compared with all others, and their pieces. */
 	RENAME_SIMILAR_MAX = 500,
-	RENAME_SIMILAR_BYTES_MAX = 64 << 20,
+	RENAME_SIMILAR_PIECES_MAX = 1 << 20,
+	/* Bytes of all that are read for that, and the pieces that are compared with others, each
+	 * as often as it is. */
+	RENAME_SIMILAR_BYTES_MAX = 128 << 20,
+	RENAME_SIMILAR_WORK_MAX = 1 << 27,
 	RENAME_FOLDERS_BYTES_MAX = 64 << 20, // of their names; over it no folder is known
 };
 
@@ -42,9 +48,11 @@ struct rename_file *rename_files_find(const struct rename_files *files, const ch
  * Sets `match` in both lists, which are sorted: each file has one match at most. Equal contents
  * come first, then those that are SIMILAR_LEAST percent alike; of several, the one with more names
  * of its path in common, from the end. Empty files match none, nor do those that cannot be read
- * and have no equal.
+ * and have no equal. Once it is cancelled, no more contents are compared. `is_cancelled` may be
+ * NULL.
  */
-void rename_match(struct store *store, struct rename_files *gone, struct rename_files *fresh);
+void rename_match(struct store *store, struct rename_files *gone, struct rename_files *fresh,
+	const atomic_bool *is_cancelled);
 
 /* Folders that stand elsewhere, by what most of their files that were moved say. */
 struct rename_folder {

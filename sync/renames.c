@@ -375,10 +375,11 @@ static bool follow_all(struct finder *finder, int of, struct error *err)
 
 static bool find_all(struct finder *finder, struct error *err)
 {
-	bool ok = true;
+	const atomic_bool *is_cancelled = finder->request->is_cancelled;
 	for (int of = 0; of < OF_COUNT; of++) {
-		rename_match(finder->store, &finder->gone[of], &finder->fresh[of]);
+		rename_match(finder->store, &finder->gone[of], &finder->fresh[of], is_cancelled);
 	}
+	bool ok = !is_cancelled || !*is_cancelled || error_set(err, ERROR_UNAVAILABLE, "cancelled");
 	for (int of = 0; ok && of < OF_COUNT; of++) {
 		ok = follow_all(finder, of, err);
 	}
@@ -442,18 +443,19 @@ bool renames_touch(const struct renames *renames, const struct list *held)
 
 /* ---- what was moved ---- */
 
-void renames_find_moved(
-	struct rename_files *out, struct store *store, const git_oid *from, const git_oid *to)
+void renames_find_moved(struct rename_files *out, struct store *store, const git_oid *from,
+	const git_oid *to, const atomic_bool *is_cancelled)
 {
 	struct error ignored;
-	const struct renames_request request = {.trees = {*from, *to, *from}};
+	const struct renames_request request = {
+		.trees = {*from, *to, *from}, .is_cancelled = is_cancelled};
 	struct finder *finder = mem_alloc_zero(sizeof(*finder));
 	finder->store = store;
 	finder->request = &request;
 	struct rename_files *gone = &finder->gone[OF_LOCAL];
 	*out = (struct rename_files){0};
 	if (look(finder, &ignored) && !is_too_much(finder)) {
-		rename_match(store, gone, &finder->fresh[OF_LOCAL]);
+		rename_match(store, gone, &finder->fresh[OF_LOCAL], is_cancelled);
 		*out = *gone;
 		*gone = (struct rename_files){0};
 	}

@@ -50,6 +50,7 @@ struct renames_request {
 	struct stuck *stuck;             // paths that nothing follows from or to; may be NULL
 	const struct guard_paths *guard; // may be NULL
 	const char *root; // the local directory; NULL: nothing is guarded or withheld
+	const atomic_bool *is_cancelled; // may be NULL: ERROR_CANCELLED then
 };
 
 /* As merge_run fails. To be finished in any case. */
@@ -90,7 +91,7 @@ bool renames_touch(const struct renames *renames, const struct list *held);
  * another name, maybe edited: each has a file of its own there. What cannot be read has no match.
  * Over the limits there are none. `out` is to be finished.
  */
-void renames_find_moved(
-	struct rename_files *out, struct store *store, const git_oid *from, const git_oid *to);
+void renames_find_moved(struct rename_files *out, struct store *store, const git_oid *from,
+	const git_oid *to, const atomic_bool *is_cancelled);
 
 #endif

@@ -185,7 +185,8 @@ static bool merge_with_renames(struct round *round, struct store *store,
 		.delivered = options->delivered,
 		.stuck = options->stuck,
 		.guard = options->guard,
-		.root = options->root};
+		.root = options->root,
+		.is_cancelled = round->is_cancelled};
 	renames_finish(&round->renames);
 	if (!renames_find(&round->renames, store, &request, err) ||
 		!merge_with_moved(round, store, options, moved, err)) {
@@ -458,6 +459,7 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 	struct stuck stuck = {0};
 	bool is_done = false;
 	bool ok = true;
+	round->is_cancelled = is_cancelled;
 	if (round->has_merge) { // what it has parked is no conflict for the next one
 		merge_take_conflicts(&round->earlier, &round->merge);
 	}

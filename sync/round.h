@@ -69,6 +69,7 @@ struct round {
 	git_oid asked;
 	bool asks; // about these deletions: the round has ended with them
 	struct deletions deletions;
+	const atomic_bool *is_cancelled; // of the merge; borrowed; may be NULL
 	bool has_new_root;         // the local directory is none that was noted (sync/root_note.h)
 	git_oid refused_deletions; // the id of those that the user wants to stay in the runtime
 	bool spares;               // deletions of the user's are not delivered

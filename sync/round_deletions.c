@@ -22,9 +22,11 @@ static bool find(struct round *round, struct store *store, const git_oid *from, 
 	struct list none;
 	list_init(&none);
 	moved_find(&moved.ids, store, was, to, &none);
-	renames_find_moved(&moved.files, store, was, to);
+	renames_find_moved(&moved.files, store, was, to, round->is_cancelled);
 	deletions_finish(&round->deletions);
-	bool found = deletions_find(&round->deletions, store, from, to, &moved, err);
+	bool is_cancelled = round->is_cancelled && *round->is_cancelled;
+	bool found = is_cancelled ? error_set(err, ERROR_UNAVAILABLE, "cancelled")
+	                          : deletions_find(&round->deletions, store, from, to, &moved, err);
 	deletions_moved_finish(&moved);
 	return found;
 }

@@ -46,6 +46,10 @@ static void cut(struct similar_print *print, struct span rest)
 {
 	size_t room = 0;
 	while (rest.len > 0) {
+		if (print->count == SIMILAR_PIECES_MAX) {
+			similar_print_finish(print);
+			return;
+		}
 		if (print->count == room) {
 			room = room ? 2 * room : 64;
 			print->pieces = mem_realloc(print->pieces, room * sizeof(*print->pieces));
@@ -58,6 +62,7 @@ static void cut(struct similar_print *print, struct span rest)
 	if (print->count > 0) {
 		qsort(print->pieces, print->count, sizeof(*print->pieces), compare_pieces);
 		print->count = join_equal(print->pieces, print->count);
+		print->pieces = mem_realloc(print->pieces, print->count * sizeof(*print->pieces));
 	}
 }
 
@@ -83,6 +88,13 @@ void similar_print_finish(struct similar_print *print)
 {
 	free(print->pieces);
 	*print = (struct similar_print){0};
+}
+
+bool similar_may_be(uint64_t size, uint64_t other)
+{
+	uint64_t most = size > other ? size : other;
+	uint64_t least = size > other ? other : size;
+	return most <= SIMILAR_BYTES_MAX && least * 100 >= most * SIMILAR_LEAST;
 }
 
 unsigned similar_percent(const struct similar_print *a, const struct similar_print *b)

@@ -11,7 +11,9 @@
  */
 enum {
 	SIMILAR_LEAST = 50, // percent, from which on a file is another one moved; git's default
-	SIMILAR_BYTES_MAX = 1 << 20, // of a file; a larger one is like no other
+	/* Of a file; one that has more is like no other. */
+	SIMILAR_BYTES_MAX = 1 << 20,
+	SIMILAR_PIECES_MAX = 1 << 16,
 };
 
 struct similar_piece {
@@ -29,6 +31,9 @@ struct similar_print {
 void similar_print(
 	struct similar_print *print, struct store *store, const struct store_entry *entry);
 void similar_print_finish(struct similar_print *print);
+
+/* Whether files of these sizes can be SIMILAR_LEAST percent alike. */
+bool similar_may_be(uint64_t size, uint64_t other);
 
 /* 0 to 100. */
 unsigned similar_percent(const struct similar_print *a, const struct similar_print *b);

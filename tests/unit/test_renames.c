@@ -352,6 +352,41 @@ static void test_one_of_many_files_is_known_again(void **state)
 	renames_finish(&renames);
 }
 
+/* What would take too much memory or time is not compared, and a cancel ends it. */
+static void test_a_comparison_of_many_pieces_is_none(void **state)
+{
+	struct place *place = *state;
+	struct store *store = &place->store;
+	atomic_bool is_cancelled = false;
+	for (int i = 0; i < 5; i++) {
+		static const struct {
+			const char *files, *lines; // so many, each of so many lines
+			bool cancels;
+			size_t count;
+		} sizes[] = {{"2", "65000", false, 2}, {"2", "70000", false, 0},
+			{"60", "30000", false, 0}, {"300", "1000", false, 0},
+			{"2", "1000", true, 0}};
+		struct renames renames;
+		struct error err;
+		char script[256];
+		struct renames_request request = {.is_cancelled = &is_cancelled};
+		text_whole(script, sizeof(script),
+			"rm -f *; seq %s > ../lines; for i in $(seq %s); do "
+			"{ echo $i; cat ../lines; } > a$i; done",
+			sizes[i].lines, sizes[i].files);
+		place_run(place, script);
+		request.trees.base = place_take(place, NULL);
+		place_run(place, "for i in *; do echo agent >> $i; done");
+		request.trees.runtime = place_take(place, NULL);
+		place_run(place, "for i in *; do echo user >> $i; mv $i b$i; done");
+		request.trees.local = place_take(place, NULL);
+		is_cancelled = sizes[i].cancels;
+		assert_int_equal(renames_find(&renames, store, &request, &err), !is_cancelled);
+		assert_int_equal(renames.count, sizes[i].count);
+		renames_finish(&renames);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
@@ -364,6 +399,7 @@ int main(void)
 		TEST(test_a_content_that_cannot_be_read_is_like_no_other),
 		TEST(test_a_file_that_did_not_arrive_stays),
 		TEST(test_one_of_many_files_is_known_again),
+		TEST(test_a_comparison_of_many_pieces_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
