@@ -31,10 +31,12 @@ struct client {
 	struct ev_signal child;
 	struct ev_timer drain; // once the program has ended
 	pid_t pid;
-	int status;        // of waitpid
-	bool has_exited;   // the status is there
-	bool output_ended; // nothing more comes
-	bool was_told;     // of the end
+	int status;            // of waitpid
+	bool has_exited;       // the status is there
+	bool output_ended;     // nothing more comes
+	bool was_told;         // of the end
+	unsigned heard;        // frames
+	unsigned heard_before; // when drain was due last
 	struct error failure;
 };
 
@@ -71,7 +73,9 @@ static void on_child(struct ev_loop *loop, struct ev_signal *watcher, int events
 static void on_drain_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct client *client = timer->data;
-	if (link_is_paused(&client->link)) { // what waits is read when whoever refused it goes on
+	bool goes_on = client->heard != client->heard_before; // the pipe has more than was read
+	client->heard_before = client->heard;
+	if (goes_on || link_is_paused(&client->link)) { // what waits is read when that goes on
 		ev_timer_set(timer, client->config.drain_ms / 1000.0, 0);
 		ev_timer_start(loop, timer);
 		return;
@@ -97,6 +101,7 @@ static bool on_frame(void *data, const struct frame *frame)
 	struct client *client = data;
 	struct message message;
 	struct error err;
+	client->heard++;
 	if (frame->kind != FRAME_MESSAGE) {
 		return fail(client, &frame->error);
 	}
@@ -197,6 +202,7 @@ struct client *client_create(const struct client_config *config, struct error *e
 	client->child.data = client;
 	ev_timer_init(&client->drain, on_drain_due, config->drain_ms / 1000.0, 0);
 	client->drain.data = client;
+	ev_set_priority(&client->drain, EV_MINPRI);    // what came before it is due is read first
 	ev_signal_start(config->loop, &client->child); // before there is anything to hear of
 	if (start(client, err)) {
 		return client;
