@@ -22,7 +22,8 @@ static const char *const shown[] = {".gitconfig", ".config/git/config", ".config
 
 /* Names of variables, and ends of such names: of agents for keys there are several. */
 static const char *const lacking[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY",
-	"XAUTHORITY", "XDG_RUNTIME_DIR", "DOCKER_HOST", "TMPDIR"};
+	"XAUTHORITY", "XDG_RUNTIME_DIR", "DOCKER_HOST", "TMPDIR", "TMUX", "I3SOCK", "SWAYSOCK",
+	"VSCODE_IPC_HOOK_CLI", "KITTY_LISTEN_ON", "WEZTERM_UNIX_SOCKET", "NVIM"};
 static const char *const lacking_ends[] = {"_AUTH_SOCK", "_AGENT_PID", "_AGENT_INFO"};
 
 enum confinement copy_confinement(const struct settings *settings)

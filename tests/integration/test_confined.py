@@ -84,7 +84,7 @@ class Confined(SyncCase):
         (self.work / 'file').write_text('one\n')
 
     def environment(self):
-        return {**super().environment(), 'DISPLAY': ':0', 'USER': 'tester',
+        return {**super().environment(), 'DISPLAY': ':0', 'TMUX': '/tmp/t,1,0', 'USER': 'tester',
                 **getattr(self, 'extra', {})}
 
     def broker_argv(self, *options, agent):
@@ -127,7 +127,7 @@ class Confined(SyncCase):
         self.shell(client, session, f'echo EVIL >>{home}/.bashrc')
         self.shell(client, session, f'ls -a {home} {self.state}')
         self.assertEqual((home / '.bashrc').read_text(), 'mine\n')
-        said = self.shell(client, session, 'ls -A "$HOME" && echo "<$DISPLAY>"')
+        said = self.shell(client, session, 'ls -A "$HOME" && echo "<$DISPLAY$TMUX>"')
         self.assertNotIn('.ssh', said)
         self.assertIn('<>', said)
         self.assertIn('example.org', self.shell(client, session, 'git config user.email'))
