@@ -415,7 +415,10 @@ static bool making_init(
 	if (!find_base(store, request->before, request->size, &making->base)) {
 		return false;
 	}
-	uint64_t base_size = making->base.size;
+	uint64_t base_size = making->base.size, most = (uint64_t)DELTA_SIZE_MAX_GIB << 30;
+	if (request->size > most || base_size > most) {
+		return false;
+	}
 	uint64_t usual = WORK_TIMES * (request->size + base_size) + work_least;
 	making->work.max = request->work_max ? request->work_max : usual;
 	making->work.is_cancelled = request->is_cancelled;

@@ -162,6 +162,8 @@ bool delta_add(struct delta *delta, struct delta_piece piece);
 
 /* ---- delta_make.c ---- */
 
+enum { DELTA_SIZE_MAX_GIB = 16 }; // of either version: larger ones are not compared
+
 struct delta_request {
 	int fd; // a file of the store
 	uint64_t size;
@@ -172,9 +174,10 @@ struct delta_request {
 
 /*
  * Stores a file of the store as a delta of an older version. *out_made says whether; it is not
- * where less than half of the file is shared, the older one is gone, it is cancelled, or it takes
- * more work than is allowed. Takes time in proportion to the sizes of both, whatever is in them,
- * and less than 8 MiB of memory. *out_work: bytes read and looked at, places asked for.
+ * where less than half of the file is shared, the older one is gone, one of them is too large,
+ * it is cancelled, or it takes more work than is allowed. Takes time in proportion to the sizes of
+ * both, whatever is in them, and less than 8 MiB of memory. *out_work: bytes read and looked at,
+ * places asked for.
  */
 bool delta_make(struct store *store, const struct delta_request *request, bool *out_made,
 	uint64_t *out_work, struct error *err) ATTR_NODISCARD;

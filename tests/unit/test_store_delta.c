@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -331,6 +332,33 @@ static void test_too_much_work_makes_no_delta(void **state)
 	free(file.bytes);
 }
 
+/* Files of one hole: where they are compared that takes no work. */
+static void test_what_is_very_large_is_whole(void **state)
+{
+	struct place *place = *state;
+	struct error err;
+	const uint64_t most = (uint64_t)DELTA_SIZE_MAX_GIB << 30;
+	const uint64_t sizes[][2] = {{most, most + 1}, {most + 1, most}, {most, most}};
+	git_oid content = {.id = {1}}, older = {.id = {2}};
+	char path[OBJECT_PATH_SIZE], script[FIXTURE_PATH_MAX];
+	big_path(&older, path);
+	for (size_t i = 0; i < ARRAY_LENGTH(sizes); i++) {
+		bool made = false;
+		uint64_t work = 0;
+		snprintf(script, sizeof(script),
+			"f=../state/store/%s; mkdir -p ${f%%/*} && : >f && truncate -s %" PRIu64
+			" $f && truncate -s %" PRIu64 " f",
+			path, sizes[i][0], sizes[i][1]);
+		place_run(place, script);
+		int fd ATTR_CLEANUP(fd_cleanup) = open(place_path(place, "f"), O_RDWR | O_CLOEXEC);
+		const struct delta_request request = {
+			.fd = fd, .size = sizes[i][1], .content = &content, .before = &older};
+		assert_true(delta_make(&place->store, &request, &made, &work, &err));
+		assert_int_equal(made, i == 2);
+		assert_int_equal(work, 0);
+	}
+}
+
 static void test_cancelled_it_is_stored_whole(void **state)
 {
 	struct place *place = *state;
@@ -462,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_sums_in_one_slot_take_few_probes),
 		cmocka_unit_test(test_the_numbers_of_the_sums_are_random),
 		TEST(test_too_much_work_makes_no_delta),
+		TEST(test_what_is_very_large_is_whole),
 		TEST(test_cancelled_it_is_stored_whole),
 		TEST(test_a_hole_stays_one),
 		TEST(test_a_delta_without_a_part_is_none),
