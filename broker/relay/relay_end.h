@@ -12,8 +12,8 @@ void relay_end_init(struct relay *relay);
 void relay_end_finish(struct relay *relay);
 
 /*
- * An agent has answered initialize (NULL), or came down before it did, for a reason (static). If
- * none ever answers, the session has failed.
+ * An agent has answered initialize, or opened a session without one (NULL); or came down before
+ * it answered, for a reason (static). If none ever answers, the session has failed.
  */
 void relay_note_start(struct relay *relay, const char *failed_reason);
 

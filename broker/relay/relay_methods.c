@@ -15,6 +15,7 @@
 #include "broker/relay/opens.h"
 #include "broker/relay/prompt_note.h"
 #include "broker/relay/relay_claim.h"
+#include "broker/relay/relay_end.h"
 #include "broker/relay/relay_due.h"
 #include "broker/relay/relay_events.h"
 #include "broker/relay/relay_mcp.h"
@@ -145,6 +146,7 @@ static bool bind_new(
 	mem_set_text(&request->session_id, session->id);
 	mode_guard_read(relay, session, request, call);
 	relay_sync_add_session(request->peer, session);
+	relay_note_start(relay, NULL);
 	return edit_new_id(relay, call, session, err);
 }
 
@@ -162,6 +164,7 @@ static bool bind_loaded(
 		relay_claim_choices(relay, request, session);
 		mode_guard_read(relay, session, request, call);
 		relay_sync_add_session(request->peer, session);
+		relay_note_start(relay, NULL);
 	}
 	return session != NULL;
 }
