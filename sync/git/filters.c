@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
 
@@ -139,18 +140,47 @@ static bool add_file(struct buf *out, const char *path, struct error *err)
 	return out->len == before || buf_append(out, SPAN_LITERAL("\n"), err);
 }
 
-static bool add_users(
-	struct buf *out, const struct user_config *config, const char *home, struct error *err)
+/*
+ * The repository may name any file of the user's as its attributes, and came from somewhere with
+ * its configuration. What it names is sent only if it lies in its .git, or if the user's own
+ * configuration names it.
+ */
+static bool may_name(const struct user_repository *repository, const char *home, const char *path,
+	struct error *err)
+{
+	struct user_config own = {0};
+	struct user_repository none = {0};
+	char users[PATH_MAX];
+	char *real = real_path(path);
+	bool is_inside = path_is_at_or_below(real, repository->common);
+	free(real);
+	if (is_inside) {
+		return true;
+	}
+	bool may = user_config_read(&own, home, &none, err) &&
+	           user_config_file(&own, "core.attributesfile", "attributes", home, users, err) &&
+	           (strcmp(users, path) == 0 ||
+			   error_set(err, ERROR_DENIED,
+				   "%s: core.attributesFile names %s, which is not in it: name it "
+				   "in your own configuration",
+				   repository->common, path));
+	user_config_finish(&own);
+	return may;
+}
+
+static bool add_users(struct buf *out, const struct user_config *config,
+	const struct user_repository *repository, const char *home, struct error *err)
 {
 	char path[PATH_MAX];
 	return user_config_file(config, "core.attributesfile", "attributes", home, path, err) &&
-	       (path[0] != '/' || add_file(out, path, err));
+	       (path[0] != '/' ||
+		       (may_name(repository, home, path, err) && add_file(out, path, err)));
 }
 
 /* ---- all of it ---- */
 
 bool filters_read(struct filters *filters, const struct user_config *config,
-	const char *common_folder, const char *home, struct error *err)
+	const struct user_repository *repository, const char *home, struct error *err)
 {
 	char path[PATH_MAX];
 	char **names = list_names(config);
@@ -162,9 +192,9 @@ bool filters_read(struct filters *filters, const struct user_config *config,
 		read = add_filter(filters, config, *name, err);
 	}
 	words_free(names);
-	text_whole(path, sizeof(path), "%s/info/attributes", common_folder);
+	text_whole(path, sizeof(path), "%s/info/attributes", repository->common);
 	return read && add_settings(filters, config, err) &&
 	       add_file(&filters->attributes, path, err) &&
 	       add_file(&filters->further, "/etc/gitattributes", err) &&
-	       add_users(&filters->further, config, home, err);
+	       add_users(&filters->further, config, repository, home, err);
 }

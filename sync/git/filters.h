@@ -26,10 +26,12 @@ void filters_finish(struct filters *filters);
 
 /*
  * Reads anew. ERROR_LIMIT where a part of it would be left out: what is not known there would be
- * committed as it is. `home` may be NULL. Blocks.
+ * committed as it is. ERROR_DENIED where the repository's own configuration names a file outside of
+ * it as attributes: it may be any file of the user's. `home` may be NULL. Blocks.
  */
 bool filters_read(struct filters *filters, const struct user_config *config,
-	const char *common_folder, const char *home, struct error *err) ATTR_NODISCARD;
+	const struct user_repository *repository, const char *home,
+	struct error *err) ATTR_NODISCARD;
 
 bool filters_are_none(const struct filters *filters);
 

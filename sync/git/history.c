@@ -208,7 +208,7 @@ static bool read_filters(struct history *history, const struct user_config *conf
 	const struct user_repository *repository, const char *home, struct error *err)
 {
 	struct filters *filters = &history->filters;
-	if (!filters_read(filters, config, repository->common, home, err)) {
+	if (!filters_read(filters, config, repository, home, err)) {
 		return false;
 	}
 	if (!filters_are_none(filters)) {

@@ -200,6 +200,20 @@ class Blocked(FilterCase):
         client, session, runtime = self.begin(a='1\n')
         self.keep_out(client, session, '\tint b', 'a.c', is_whole=False)
 
+    def test_a_repository_names_no_other_file_of_the_users_as_attributes(self):
+        home = self.dir / 'home'
+        home.mkdir()
+        (home / 'password').write_text(f'*.c text # {SECRET}\n')
+        self.git('init', '-q')
+        self.git('config', 'core.attributesFile', str(home / 'password'))
+        client, session, runtime = self.begin(a='1\n')
+        self.assertEqual((runtime / 'a').read_text(), '1\n')
+        self.assertFalse((runtime / '.git/HEAD').is_file())
+        self.assertTrue(any('core.attributesFile' in text for text in self.notices(client)),
+                        self.notices(client))
+        self.assertEqual([path for path in self.state.rglob('*') if path.is_file()
+                          and SECRET.encode() in path.read_bytes()], [])
+
     def test_a_filter_of_a_file_that_the_users_own_configuration_includes(self):
         home = self.dir / 'home'
         (home / 'dotfiles').mkdir(parents=True)
