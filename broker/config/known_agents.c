@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/config/known_agents.h"
+
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/real_path.h"
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/*
+ * From the packages that tests/interop/agents/ installs: their `bin` and `engines`, their
+ * answers to initialize (agentInfo, authMethods) and --version, their README and --help.
+ */
+static const struct known_agent agents[] = {
+	{
+		.name = "claude",
+		.title = "Claude Agent",
+		.info_name = "@agentclientprotocol/claude-agent-acp",
+		.argv = WORDS("claude-agent-acp"),
+		.version = WORDS("claude-agent-acp", "--version"),
+		.install = "npm install -g @agentclientprotocol/claude-agent-acp",
+		.node_major = 22,
+		.key_names = WORDS("ANTHROPIC_API_KEY"),
+		.login = "claude-agent-acp --cli auth login --claudeai",
+		.base_url_variable = "ANTHROPIC_BASE_URL",
+	},
+	{
+		/* Another service is a provider in CODEX_CONFIG. */
+		.name = "codex",
+		.title = "Codex",
+		.info_name = "@agentclientprotocol/codex-acp",
+		.argv = WORDS("codex-acp"),
+		.version = WORDS("codex-acp", "--version"),
+		.install = "npm install -g @agentclientprotocol/codex-acp",
+		.key_names = WORDS("CODEX_API_KEY", "OPENAI_API_KEY"),
+		.login = "codex-acp login",
+	},
+	{
+		.name = "gemini",
+		.title = "Gemini CLI",
+		.info_name = "gemini-cli",
+		.argv = WORDS("gemini", "--acp"),
+		.version = WORDS("gemini", "--version"),
+		.install = "npm install -g @google/gemini-cli",
+		.node_major = 20,
+		.key_names = WORDS("GEMINI_API_KEY"),
+		.login = "gemini",
+		.login_step = "Sign in with Google",
+		.base_url_variable = "GOOGLE_GEMINI_BASE_URL",
+	},
+	{
+		/* Each provider has a variable of its own; its configuration leads them elsewhere.
+                 */
+		.name = "opencode",
+		.title = "OpenCode",
+		.info_name = "OpenCode",
+		.argv = WORDS("opencode", "acp"),
+		.version = WORDS("opencode", "--version"),
+		.install = "npm install -g opencode-ai",
+		.key_names = WORDS("OPENCODE_API_KEY"),
+		.login = "opencode auth login",
+	},
+	{
+		.name = "qwen",
+		.title = "Qwen Code",
+		.info_name = "qwen-code",
+		.argv = WORDS("qwen", "--acp"),
+		.version = WORDS("qwen", "--version"),
+		.install = "npm install -g @qwen-code/qwen-code",
+		.node_major = 22,
+		.key_names = WORDS("OPENAI_API_KEY"),
+		.login = "qwen",
+		.login_step = "/auth",
+		.base_url_variable = "OPENAI_BASE_URL",
+	},
+	{
+		.name = "copilot",
+		.title = "GitHub Copilot",
+		.info_name = "Copilot",
+		.argv = WORDS("copilot", "--acp"),
+		.version = WORDS("copilot", "--version"),
+		.install = "npm install -g @github/copilot",
+		.key_names = WORDS("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"),
+		.login = "copilot login",
+		.base_url_variable = "COPILOT_PROVIDER_BASE_URL",
+	},
+};
+
+const struct known_agent *known_agent_at(size_t index)
+{
+	return index < ARRAY_LENGTH(agents) ? &agents[index] : NULL;
+}
+
+const struct known_agent *known_agent_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(agents); i++) {
+		if (strcmp(agents[i].name, name) == 0) {
+			return &agents[i];
+		}
+	}
+	return NULL;
+}
+
+const struct known_agent *known_agent_of_argv(const char *const *argv)
+{
+	const char *program = argv && argv[0] ? path_last_part(argv[0]) : "";
+	for (size_t i = 0; i < ARRAY_LENGTH(agents); i++) {
+		if (strcmp(agents[i].argv[0], program) == 0) {
+			return &agents[i];
+		}
+	}
+	return NULL;
+}
