@@ -114,21 +114,9 @@ const struct failure_code *failure_code_get(const char *name)
 	abort();
 }
 
-static const char *const code_of_error[] = {
-	[ERROR_NONE] = "SYSTEM_ERROR",
-	[ERROR_SYSTEM] = "SYSTEM_ERROR",
-	[ERROR_PROTOCOL] = "INVALID_MESSAGE",
-	[ERROR_LIMIT] = "RESOURCE_LIMIT_EXCEEDED",
-	[ERROR_CONFIG] = "CONFIG_INVALID",
-	[ERROR_UNAVAILABLE] = "SANDBOX_UNAVAILABLE",
-	[ERROR_NOT_FOUND] = "SANDBOX_NOT_FOUND",
-	[ERROR_DENIED] = "PERMISSION_DENIED",
-	[ERROR_TIMEOUT] = "TIMEOUT_EXCEEDED",
-};
-
 const char *failure_code_of(const struct error *err)
 {
-	return err->reason ? err->reason : code_of_error[err->code];
+	return error_told_code(err);
 }
 
 bool failure_is(const struct error *err, const char *code)
@@ -139,9 +127,9 @@ bool failure_is(const struct error *err, const char *code)
 /* What a caller could do about it. */
 static enum error_code error_of(const struct failure_code *code)
 {
-	for (size_t i = ERROR_SYSTEM; i < ARRAY_LENGTH(code_of_error); i++) {
-		if (strcmp(code_of_error[i], code->name) == 0) {
-			return (enum error_code)i;
+	for (enum error_code i = ERROR_SYSTEM; i <= ERROR_TIMEOUT; i++) {
+		if (strcmp(error_code_told(i), code->name) == 0) {
+			return i;
 		}
 	}
 	return code->retryable ? ERROR_UNAVAILABLE : ERROR_PROTOCOL;

@@ -92,3 +92,25 @@ bool error_has_reason(const struct error *err, const char *reason)
 {
 	return err->reason && strcmp(err->reason, reason) == 0;
 }
+
+static const char *const told_codes[] = {
+	[ERROR_NONE] = "SYSTEM_ERROR",
+	[ERROR_SYSTEM] = "SYSTEM_ERROR",
+	[ERROR_PROTOCOL] = "INVALID_MESSAGE",
+	[ERROR_LIMIT] = "RESOURCE_LIMIT_EXCEEDED",
+	[ERROR_CONFIG] = "CONFIG_INVALID",
+	[ERROR_UNAVAILABLE] = "SANDBOX_UNAVAILABLE",
+	[ERROR_NOT_FOUND] = "SANDBOX_NOT_FOUND",
+	[ERROR_DENIED] = "PERMISSION_DENIED",
+	[ERROR_TIMEOUT] = "TIMEOUT_EXCEEDED",
+};
+
+const char *error_code_told(enum error_code code)
+{
+	return told_codes[code];
+}
+
+const char *error_told_code(const struct error *err)
+{
+	return err->reason ? err->reason : error_code_told(err->code);
+}

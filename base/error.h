@@ -76,6 +76,13 @@ bool error_prefix(struct error *err, const char *format, ...) ATTR_PRINTF(2, 3);
 /* Names the step that failed, before it is told. Returns err. */
 struct error *error_at(struct error *err, const char *stage);
 
+/*
+ * The code that the editor and the log are told: the reason or, without one, what stands for
+ * the error's own code ("TIMEOUT_EXCEEDED").
+ */
+const char *error_told_code(const struct error *err);
+const char *error_code_told(enum error_code code); // of an error without a reason
+
 /* Whether it has this reason. */
 bool error_has_reason(const struct error *err, const char *reason);
 

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/timestamp.h"
 #include "base/utf8.h"
 
 /* A pipe takes a line of this length whole or not at all. */
@@ -31,30 +32,62 @@ static const struct {
 
 /* The log is the process's, as stderr is. */
 static atomic_int current_level = LOG_LEVEL_INFO;
+static atomic_int current_format = LOG_FORMAT_TEXT;
 static atomic_uint dropped; // lines, not yet told
 static atomic_bool is_torn; // the last write ended within a line
 static atomic_int own_fd = -1;
 static atomic_int own_pid; // the process own_fd belongs to
 
+/* What a line of JSON says beside its text; NULL: nothing. */
+struct about {
+	const char *session, *code;
+};
+
 /* A line being put together. */
 struct line {
 	char data[LOG_LINE_MAX];
+	bool is_json;
 	size_t len;
 	size_t cut;     // where it ends if an ellipsis has to follow
 	bool overflown; // takes no more
 };
 
-/* Appends all of text or, where that leaves no room for the newline, nothing from here on. */
+static const char *line_tail(const struct line *line)
+{
+	return line->is_json ? "\"}\n" : "\n";
+}
+
+/* Appends all of text or, where that leaves no room for the tail, nothing from here on. */
 static void line_append(struct line *line, struct span text)
 {
-	if (line->overflown || text.len > sizeof(line->data) - 1 - line->len) {
+	size_t room = sizeof(line->data) - strlen(line_tail(line));
+	if (line->overflown || text.len > room - line->len) {
 		line->overflown = true;
 		return;
 	}
 	memcpy(line->data + line->len, text.data, text.len);
 	line->len += text.len;
-	if (line->len + strlen(TEXT_CUT) < sizeof(line->data)) {
+	if (line->len + strlen(TEXT_CUT) <= room) {
 		line->cut = line->len;
+	}
+}
+
+/* A character, or an escape, of a value: in a string of JSON where the line is JSON. */
+static void line_append_piece(struct line *line, struct span text)
+{
+	if (!line->is_json || text.len == 0) {
+		line_append(line, text);
+	} else if (text.data[0] == '\t') {
+		line_append(line, SPAN_LITERAL("\\t"));
+	} else {
+		char quoted[sizeof("\\\\xNN")]; // only its first byte can need a backslash
+		size_t len = 0;
+		if (text.data[0] == '\\' || text.data[0] == '"') {
+			quoted[len++] = '\\';
+		}
+		assert(len + text.len <= sizeof(quoted));
+		memcpy(quoted + len, text.data, text.len);
+		line_append(line, (struct span){quoted, len + text.len});
 	}
 }
 
@@ -79,14 +112,14 @@ static void line_append_escaped(struct line *line, struct span text)
 	while (text.len > 0 && !line->overflown) {
 		size_t len = utf8_char_length(text);
 		if (len > 0 && !is_control((struct span){text.data, len})) {
-			line_append(line, (struct span){text.data, len});
+			line_append_piece(line, (struct span){text.data, len});
 		} else {
 			len = len > 0 ? len : 1;
 			for (size_t i = 0; i < len; i++) {
 				char escape[sizeof("\\xNN")];
 				snprintf(escape, sizeof(escape), "\\x%02X",
 					(unsigned char)text.data[i]);
-				line_append(line, span_of(escape));
+				line_append_piece(line, span_of(escape));
 			}
 		}
 		text.data += len;
@@ -94,15 +127,45 @@ static void line_append_escaped(struct line *line, struct span text)
 	}
 }
 
-static void line_begin(struct line *line, int fd, enum log_level level)
+/* A value that would take half of the line is left out: half of a name is another one. */
+static void line_append_member(struct line *line, const char *name, const char *value)
 {
+	line_append(line, span_of(name));
+	size_t start = line->len;
+	if (value) {
+		line_append(line, SPAN_LITERAL("\""));
+		line_append_escaped(line, span_of(value));
+		line_append(line, SPAN_LITERAL("\""));
+	}
+	if (!value || line->overflown || line->len - start > LOG_LINE_MAX / 2) {
+		line->overflown = false;
+		line->len = start;
+		line_append(line, SPAN_LITERAL("null"));
+	}
+}
+
+static void line_begin_json(struct line *line, enum log_level level, const struct about *about)
+{
+	char time[TIMESTAMP_SIZE];
+	line_append_member(line, "{\"time\":", timestamp_now(time));
+	line_append_member(line, ",\"level\":", levels[level].word);
+	line_append_member(line, ",\"session\":", about->session);
+	line_append_member(line, ",\"code\":", about->code);
+	line_append(line, SPAN_LITERAL(",\"text\":\""));
+}
+
+static void line_begin(struct line *line, int fd, enum log_level level, const struct about *about)
+{
+	line->is_json = log_format_is(LOG_FORMAT_JSON);
 	line->len = 0;
 	line->cut = 0;
 	line->overflown = false;
 	if (atomic_exchange(&is_torn, false)) {
 		line_append(line, SPAN_LITERAL("\n"));
 	}
-	if (!isatty(fd)) {
+	if (line->is_json) {
+		line_begin_json(line, level, about);
+	} else if (!isatty(fd)) {
 		line_append(line, span_of(levels[level].prefix));
 	}
 }
@@ -114,7 +177,9 @@ static void line_end(struct line *line)
 		line->overflown = false;
 		line_append(line, SPAN_LITERAL(TEXT_CUT));
 	}
-	line->data[line->len++] = '\n';
+	size_t tail = strlen(line_tail(line));
+	memcpy(line->data + line->len, line_tail(line), tail);
+	line->len += tail;
 }
 
 static int log_fd(void)
@@ -168,20 +233,21 @@ static void tell_dropped(int fd)
 	char text[128];
 	snprintf(text, sizeof(text), "log: lines dropped, stderr took no more: %u", count);
 	struct line line;
-	line_begin(&line, fd, LOG_LEVEL_WARNING);
+	line_begin(&line, fd, LOG_LEVEL_WARNING, &(struct about){NULL, NULL});
 	line_append(&line, span_of(text));
 	if (!line_write(&line, fd)) {
 		atomic_fetch_add(&dropped, count);
 	}
 }
 
-static void log_parts(enum log_level level, const struct span *parts, size_t count)
+static void log_parts(
+	enum log_level level, const struct about *about, const struct span *parts, size_t count)
 {
 	int saved_errno = errno;
 	int fd = log_fd();
 	tell_dropped(fd);
 	struct line line;
-	line_begin(&line, fd, level);
+	line_begin(&line, fd, level, about);
 	for (size_t i = 0; i < count; i++) {
 		line_append_escaped(&line, parts[i]);
 	}
@@ -191,13 +257,29 @@ static void log_parts(enum log_level level, const struct span *parts, size_t cou
 	errno = saved_errno;
 }
 
-static void log_format(enum log_level level, const char *format, va_list args) ATTR_PRINTF(2, 0);
+/* The subject of a line, where it is a session: the argument itself, whatever is in it. */
+static const char *session_of(const char *format, va_list args)
+{
+	static const char subject[] = "session %s";
+	if (strncmp(format, subject, strlen(subject)) != 0) {
+		return NULL;
+	}
+	va_list copy;
+	va_copy(copy, args);
+	const char *session = va_arg(copy, const char *);
+	va_end(copy);
+	return session;
+}
 
-static void log_format(enum log_level level, const char *format, va_list args)
+static void log_formatted(enum log_level level, const char *code, const char *format, va_list args)
+	ATTR_PRINTF(3, 0);
+
+static void log_formatted(enum log_level level, const char *code, const char *format, va_list args)
 {
 	if (!log_is_on(level)) {
 		return;
 	}
+	struct about about = {session_of(format, args), code};
 	/* Longer than any line, so that what is cut here is cut visibly there. */
 	char text[LOG_LINE_MAX + 8];
 	int saved_errno = errno;
@@ -205,7 +287,7 @@ static void log_format(enum log_level level, const char *format, va_list args)
 	errno = saved_errno;
 	if (len >= 0) {
 		struct span all = {text, strlen(text)};
-		log_parts(level, &all, 1);
+		log_parts(level, &about, &all, 1);
 	}
 }
 
@@ -225,6 +307,16 @@ void log_set_level(enum log_level level)
 	atomic_store(&current_level, (int)level);
 }
 
+void log_set_format(enum log_format format)
+{
+	atomic_store(&current_format, (int)format);
+}
+
+bool log_format_is(enum log_format format)
+{
+	return atomic_load(&current_format) == (int)format;
+}
+
 bool log_is_on(enum log_level level)
 {
 	return (int)level <= atomic_load(&current_level);
@@ -234,7 +326,7 @@ void log_error(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	log_format(LOG_LEVEL_ERROR, format, args);
+	log_formatted(LOG_LEVEL_ERROR, NULL, format, args);
 	va_end(args);
 }
 
@@ -242,7 +334,7 @@ void log_warning(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	log_format(LOG_LEVEL_WARNING, format, args);
+	log_formatted(LOG_LEVEL_WARNING, NULL, format, args);
 	va_end(args);
 }
 
@@ -250,7 +342,7 @@ void log_info(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	log_format(LOG_LEVEL_INFO, format, args);
+	log_formatted(LOG_LEVEL_INFO, NULL, format, args);
 	va_end(args);
 }
 
@@ -258,7 +350,15 @@ void log_debug(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	log_format(LOG_LEVEL_DEBUG, format, args);
+	log_formatted(LOG_LEVEL_DEBUG, NULL, format, args);
+	va_end(args);
+}
+
+void log_failure(enum log_level level, const struct error *err, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	log_formatted(level, error_told_code(err), format, args);
 	va_end(args);
 }
 
@@ -274,7 +374,7 @@ void log_line(enum log_level level, const char *subject, struct span line)
 		line.len--;
 	}
 	const struct span parts[] = {span_of(subject), SPAN_LITERAL(": "), line};
-	log_parts(level, parts, ARRAY_LENGTH(parts));
+	log_parts(level, &(struct about){NULL, NULL}, parts, ARRAY_LENGTH(parts));
 }
 
 bool log_level_parse(const char *word, enum log_level *out_level)
@@ -286,4 +386,14 @@ bool log_level_parse(const char *word, enum log_level *out_level)
 		}
 	}
 	return false;
+}
+
+bool log_format_parse(const char *word, enum log_format *out_format)
+{
+	bool is_json = strcmp(word, "json") == 0;
+	if (!is_json && strcmp(word, "text") != 0) {
+		return false;
+	}
+	*out_format = is_json ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
+	return true;
 }

@@ -5,9 +5,12 @@
 #include <stdbool.h>
 
 #include "base/attr.h"
+#include "base/error.h"
 #include "base/span.h"
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 enum { LOG_LINE_MAX = 4096 }; // bytes of a line with its newline; a longer one is cut
 
@@ -15,6 +18,11 @@ enum { LOG_LINE_MAX = 4096 }; // bytes of a line with its newline; a longer one 
  * One line to stderr, subject first: "session 3f2a: started on devbox". When
  * stderr is no terminal a line begins with "<3>" to "<7>" (sd-daemon(3)).
  * Never a payload, never a secret.
+ *
+ * With LOG_FORMAT_JSON a line is an object instead, with the members time, level,
+ * session, code and text (docs/schemas/log.json). The text is that of the other format,
+ * without the prefix. The session is the argument of a format that begins with
+ * "session %s"; the code is that of the error which log_failure tells of.
  *
  * A log never blocks: where the reader of stderr has stopped reading, lines
  * are dropped and counted, and the count is logged when reading resumes.
@@ -27,18 +35,27 @@ enum { LOG_LINE_MAX = 4096 }; // bytes of a line with its newline; a longer one 
  * replaced. A process without log_init, and a forked child, writes to 2 itself.
  */
 void log_init(enum log_level level);
-void log_set_level(enum log_level level); // LOG_LEVEL_INFO from the start
+void log_set_level(enum log_level level);    // LOG_LEVEL_INFO from the start
+void log_set_format(enum log_format format); // LOG_FORMAT_TEXT from the start
 bool log_is_on(enum log_level level);
+bool log_format_is(enum log_format format);
 
 void log_error(const char *format, ...) ATTR_PRINTF(1, 2);
 void log_warning(const char *format, ...) ATTR_PRINTF(1, 2);
 void log_info(const char *format, ...) ATTR_PRINTF(1, 2);
 void log_debug(const char *format, ...) ATTR_PRINTF(1, 2);
 
+/* A line that tells of an error; err->text is among the arguments. */
+void log_failure(enum log_level level, const struct error *err, const char *format, ...)
+	ATTR_PRINTF(3, 4);
+
 /* Relays a line of someone else's, as "subject: line", without its line ending. */
 void log_line(enum log_level level, const char *subject, struct span line);
 
 /* "error", "warning", "info" or "debug" to its level; false for another word. */
 bool log_level_parse(const char *word, enum log_level *out_level);
+
+/* "text" or "json" to its format. */
+bool log_format_parse(const char *word, enum log_format *out_format);
 
 #endif

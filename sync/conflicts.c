@@ -219,7 +219,8 @@ static void write_file(struct store *store, const char *id, struct conflict *con
 	free(conflict->file);
 	conflict->file = parked_file(&place, PARKED_RUNTIME);
 	if (!parked_write_once(&place, PARKED_RUNTIME, &conflict->runtime, &err)) {
-		log_warning("parking a version of %s: %s", conflict->path, err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "parking a version of %s: %s", conflict->path,
+			err.text);
 	}
 	point("park.written");
 }

@@ -16,7 +16,7 @@ static void agent_fail_lost(struct agent *agent, const struct error *err)
 {
 	/* The end of its output may have been seen first, which does not say why. */
 	if (agent->is_failing && !agent->is_lost) {
-		log_error("%s: %s", agent->subject, err->text);
+		log_failure(LOG_LEVEL_ERROR, err, "%s: %s", agent->subject, err->text);
 	}
 	agent->is_lost = true;
 	const char *stage = agent->step ? agent->step : "relay";
@@ -242,7 +242,7 @@ static void on_end(void *data, const struct error *err)
 static void on_broken(void *data, const struct error *err)
 {
 	struct agent *agent = data;
-	log_debug("%s: it reads no more: %s", agent->subject, err->text);
+	log_failure(LOG_LEVEL_DEBUG, err, "%s: it reads no more: %s", agent->subject, err->text);
 	agent->input_ended = true;
 	agent_note_link_error(agent, err->code == ERROR_UNAVAILABLE ? NULL : err);
 	agent->config.listener->on_drained(agent->config.data); // nothing waits for it any more

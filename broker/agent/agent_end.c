@@ -36,7 +36,7 @@ static void on_withdrawn(void *data, const struct error *err)
 	}
 	agent->is_withdrawn = true;
 	if (err) {
-		log_error("%s: %s", agent->subject, err->text);
+		log_failure(LOG_LEVEL_ERROR, err, "%s: %s", agent->subject, err->text);
 		text_append(agent->failure.text, sizeof(agent->failure.text), "; %s", err->text);
 		agent->left = *err;
 	}

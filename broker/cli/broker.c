@@ -68,9 +68,13 @@ struct broker {
 	struct end_signals signals;
 };
 
-/* One line for people: what was being done, on what, why it failed, what to do. */
+/* One line: what was being done, on what, why it failed, what to do. */
 static int complain(const struct error *err)
 {
+	if (log_format_is(LOG_FORMAT_JSON)) {
+		log_failure(LOG_LEVEL_ERROR, err, "%s", err->text);
+		return err->code == ERROR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
+	}
 	struct span text = span_of(err->text); // others' words may be in it
 	fputs("acp-broker: ", stderr);
 	while (text.len > 0) {
@@ -327,7 +331,7 @@ static int run_configured(struct broker *broker)
 		    &err)) {
 		return complain(&err);
 	}
-	log_set_level(broker->config.log_level);
+	config_set_log(&broker->config);
 	for (char **name = broker->config.profile.masked_env; name && *name; name++) {
 		own_environment_forget(*name);
 	}
@@ -495,7 +499,12 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	if (argc > 1 && strcmp(argv[1], COMPLETE_WORD) == 0) {
 		return complete_main(argc, argv, environment);
 	}
-	if (!options_parse(&options, argc, argv, &err)) {
+	bool is_understood = options_parse(&options, argc, argv, &err);
+	enum log_format format;
+	if (options.log_format && log_format_parse(options.log_format, &format)) {
+		log_set_format(format); // before anything can be said; the configuration checks it
+	}
+	if (!is_understood) {
 		return complain(&err);
 	}
 	if (options.command == COMMAND_HELP) {

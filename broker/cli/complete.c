@@ -112,6 +112,8 @@ static void offer_values(const struct line *line, const char *typed, const char 
 		offer_profiles(typed, line->config, environment);
 	} else if (strcmp(name, "--log-level") == 0) {
 		offer_choices(typed, section_key(SECTION_BROKER, "log-level")->choices);
+	} else if (strcmp(name, "--log-format") == 0) {
+		offer_choices(typed, section_key(SECTION_BROKER, "log-format")->choices);
 	} else if (strcmp(name, "--toolhost") == 0) {
 		offer_choices(typed, section_key(SECTION_PROFILE, "toolhost")->choices);
 	} else if (strcmp(name, "--approve") == 0) {

@@ -135,7 +135,7 @@ static bool read_configuration(struct exec_plan *plan, const struct options *opt
 	if (!config_load(&config, options, registry, environment, err)) {
 		return false;
 	}
-	log_set_level(config.log_level);
+	config_set_log(&config);
 	plan->max_message = config.profile.max_message + SLACK;
 	plan->cwd = config.workspace ? mem_strdup(config.workspace) : getcwd(NULL, 0);
 	int errnum = errno;

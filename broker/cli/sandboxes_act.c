@@ -261,7 +261,7 @@ static void lead_nowhere(
 		free(record.reference);
 		record.reference = NULL;
 		if (!save(acting, &record, &err)) {
-			log_warning("%s", err.text);
+			log_failure(LOG_LEVEL_WARNING, &err, "%s", err.text);
 		}
 	}
 	record_finish(&record);
@@ -341,7 +341,7 @@ bool sandboxes_act(const struct sessions_means *means, struct error *err)
 		    &acting.config, means->options, means->registry, means->environment, err)) {
 		return false;
 	}
-	log_set_level(acting.config.log_level);
+	config_set_log(&acting.config);
 	bool ok = act_on_all(&acting, err);
 	config_finish(&acting.config);
 	errno = 0;

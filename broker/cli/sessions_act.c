@@ -75,7 +75,7 @@ static bool finish_configured(
 	if (!config_load(&config, &options, means->registry, means->environment, err)) {
 		return false;
 	}
-	log_set_level(config.log_level);
+	config_set_log(&config);
 	struct provider *provider = registry_get(means->registry, config.profile.backend, err);
 	bool ok = provider && finish(acting, &config, provider, entry->id, err);
 	config_finish(&config);

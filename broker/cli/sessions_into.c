@@ -243,8 +243,9 @@ static void undo(const struct sessions_into *into)
 	if (is_empty) {
 		remove_made(into);
 	} else {
-		log_warning("%s stays, with what has come into it: %s. acp-broker sessions collect "
-			    "without --into goes on with it",
+		log_failure(LOG_LEVEL_WARNING, &why,
+			"%s stays, with what has come into it: %s. acp-broker sessions collect "
+			"without --into goes on with it",
 			into->place, why.text);
 	}
 }

@@ -118,14 +118,17 @@ static bool load_broker(struct config *config, const struct config_file *file,
 	const struct options *options, struct error *err)
 {
 	const char *level = NULL;
+	const char *format = NULL;
 	const char *trace = NULL;
 	const char *audit = NULL;
 	if (!pick(file, "log-level", options->log_level, &level, err) ||
+		!pick(file, "log-format", options->log_format, &format, err) ||
 		!pick(file, "trace", options->trace, &trace, err) ||
 		!pick(file, "audit", NULL, &audit, err)) {
 		return false;
 	}
-	bool known = log_level_parse(level, &config->log_level);
+	bool known = log_level_parse(level, &config->log_level) &&
+	             log_format_parse(format, &config->log_format);
 	assert(known);
 	config->trace = trace ? mem_strdup(trace) : NULL;
 	config->audit = audit ? mem_strdup(audit) : NULL;
@@ -203,6 +206,12 @@ bool config_load(struct config *config, const struct options *options,
 		config_finish(config);
 	}
 	return ok;
+}
+
+void config_set_log(const struct config *config)
+{
+	log_set_level(config->log_level);
+	log_set_format(config->log_format);
 }
 
 void config_finish(struct config *config)

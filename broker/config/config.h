@@ -90,6 +90,7 @@ struct config {
 	char *file; // read, or where it would have been; NULL: no --config and no HOME
 	bool file_was_read;
 	enum log_level log_level;
+	enum log_format log_format;
 	char *trace;       // a file's name, or NULL
 	char *audit;       // a file's name, or NULL
 	size_t audit_size; // bytes
@@ -112,6 +113,8 @@ bool config_load(struct config *config, const struct options *options,
 	const struct registry *registry, const char *const *environment,
 	struct error *err) ATTR_NODISCARD;
 void config_finish(struct config *config);
+
+void config_set_log(const struct config *config); // the process logs as it says
 
 /*
  * Where the configuration is without --config, owned by the caller; NULL: nowhere, as neither

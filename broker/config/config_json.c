@@ -120,6 +120,7 @@ bool config_write(
 	const struct config *config, const char *const *environment, struct json_writer *writer)
 {
 	const struct profile *profile = &config->profile;
+	const char *format = section_key(SECTION_BROKER, "log-format")->choices[config->log_format];
 	const char *level = section_key(SECTION_BROKER, "log-level")->choices[config->log_level];
 	const char *line;
 	bool is_found;
@@ -147,6 +148,7 @@ bool config_write(
 	json_write_key(writer, "settings");
 	write_settings(writer, profile);
 	json_write_member(writer, "logLevel", level);
+	json_write_member(writer, "logFormat", format);
 	json_write_member(writer, "trace", config->trace);
 	json_write_member(writer, "audit", config->audit);
 	return is_found;

@@ -23,6 +23,8 @@ enum {
 	DAY = 24 * HOUR,
 };
 
+static const char *const log_formats[] = {"text", "json", NULL};
+
 static const struct setting_key broker_keys[] = {
 	{.name = "profile",
 		.type = SETTING_TEXT,
@@ -34,6 +36,11 @@ static const struct setting_key broker_keys[] = {
 		.choices = log_levels,
 		.fallback = "info",
 		.help = "what is logged to stderr"},
+	{.name = "log-format",
+		.type = SETTING_CHOICE,
+		.choices = log_formats,
+		.fallback = "text",
+		.help = "how: lines of text, or of JSON"},
 	{.name = "trace", .type = SETTING_TEXT, .help = "a file for every message of every hop"},
 	{.name = "audit",
 		.type = SETTING_TEXT,

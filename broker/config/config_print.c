@@ -256,6 +256,8 @@ bool config_print(const struct config *config, const char *const *environment)
 	print_settings(profile);
 	print_line(
 		"log-level", section_key(SECTION_BROKER, "log-level")->choices[config->log_level]);
+	print_line("log-format",
+		section_key(SECTION_BROKER, "log-format")->choices[config->log_format]);
 	print_line("trace", config->trace ? config->trace : "none");
 	print_line("audit", config->audit ? config->audit : "none");
 	return found;

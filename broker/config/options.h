@@ -77,6 +77,7 @@ struct options {
 	const char *config;                   // --config FILE
 	const char *trace;                    // --trace FILE
 	const char *log_level;                // --log-level LEVEL
+	const char *log_format;               // --log-format FORMAT
 	const char *toolhost;                 // --toolhost MODE
 	const char *approve;                  // --approve WHAT; NULL: the policy's own mode
 	const char *format;                   // --format FORMAT

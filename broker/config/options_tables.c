@@ -20,6 +20,8 @@ const struct option option_table[OPTION_TABLE_LENGTH] = {
 		"write every message of every hop to FILE"},
 	{"--log-level", 0, "LEVEL", offsetof(struct options, log_level), COMMAND_RUN, 0,
 		"error, warning, info or debug"},
+	{"--log-format", 0, "FORMAT", offsetof(struct options, log_format), COMMAND_RUN, 0,
+		"log text, or json: one object a line"},
 	{"--format", 0, "FORMAT", offsetof(struct options, format), COMMAND_RUN, OPTION_FORMAT,
 		"print text, or json: one object a line"},
 	{"--json", 0, NULL, 0, COMMAND_RUN, OPTION_JSON, "print JSON"},

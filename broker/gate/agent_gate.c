@@ -80,7 +80,7 @@ static void refuse(struct peer *peer, const struct call *call, struct error *err
 {
 	error_prefix(err, "%s", call->message.method);
 	peer_fail(peer, call->message.id, err);
-	log_info("%s: refused: %s", peer->hop, err->text);
+	log_failure(LOG_LEVEL_INFO, err, "%s: refused: %s", peer->hop, err->text);
 }
 
 bool agent_gate_request(struct peer *peer, const struct call *call)

@@ -152,12 +152,14 @@ static bool ask(struct peer *peer, const struct session *session, const struct s
 	question->options = wording_of(deletions)->options;
 	request->session_id = mem_strdup(session->id);
 	if (!pending_add(&relay->asked_editor, &request->pending, (struct span){NULL, 0}, &err)) {
-		log_warning("session %s: deletions are not asked about: %s", session->id, err.text);
+		log_failure(LOG_LEVEL_WARNING, &err,
+			"session %s: deletions are not asked about: %s", session->id, err.text);
 		request_destroy(request);
 		return false;
 	}
 	if (!write_question(request, &reason, subject->paths[0], deletions, &err)) {
-		log_warning("session %s: deletions are not asked about: %s", session->id, err.text);
+		log_failure(LOG_LEVEL_WARNING, &err,
+			"session %s: deletions are not asked about: %s", session->id, err.text);
 		pending_remove(&relay->asked_editor, &request->pending);
 		request_destroy(request);
 		return false;

@@ -335,13 +335,13 @@ static void ask(struct peer *peer, const struct session *session, struct request
 	question_of(request)->options = options;
 	request->session_id = mem_strdup(session->id);
 	if (!pending_add(&relay->asked_editor, &request->pending, (struct span){NULL, 0}, &err)) {
-		log_warning(
+		log_failure(LOG_LEVEL_WARNING, &err,
 			"session %s: what is held is not asked about: %s", session->id, err.text);
 		request_destroy(request);
 		return;
 	}
 	if (!write_question(request, result, &err)) {
-		log_warning(
+		log_failure(LOG_LEVEL_WARNING, &err,
 			"session %s: what is held is not asked about: %s", session->id, err.text);
 		pending_remove(&relay->asked_editor, &request->pending);
 		request_destroy(request);

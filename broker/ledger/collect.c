@@ -38,7 +38,7 @@ static void on_withdrawn(void *data, const struct error *err)
 {
 	struct collect *collect = data;
 	if (err) {
-		log_warning("recovery: %s", err->text);
+		log_failure(LOG_LEVEL_WARNING, err, "recovery: %s", err->text);
 	}
 	soon_start(&collect->soon);
 }

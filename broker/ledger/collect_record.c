@@ -81,7 +81,7 @@ void collect_record_write(struct pool_job *job)
 	struct collect_record *taken = CONTAINER_OF(job, struct collect_record, job);
 	struct error err;
 	if (!record_put(taken->folder_fd, &taken->record, &err)) {
-		log_error("%s", err.text);
+		log_failure(LOG_LEVEL_ERROR, &err, "%s", err.text);
 	}
 }
 
@@ -102,7 +102,7 @@ static void forget_base(const struct collect_record *taken)
 	if (store_lock_find(folder, &lock_fd, &err) && lock_fd >= 0 && store_lock_try(lock_fd) &&
 		store_open(&store, folder, 0, &err)) {
 		if (!round_forget_base(&store, name, &err)) {
-			log_warning("%s", err.text);
+			log_failure(LOG_LEVEL_WARNING, &err, "%s", err.text);
 		}
 		store_close(&store);
 	}

@@ -261,7 +261,7 @@ bool keeper_take_announced(struct keeper *keeper, const char *real, struct recor
 static void on_renounced(void *data, const struct error *err)
 {
 	if (err) {
-		log_error("%s", err->text);
+		log_failure(LOG_LEVEL_ERROR, err, "%s", err->text);
 	}
 }
 

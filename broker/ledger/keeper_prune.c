@@ -106,7 +106,8 @@ static void on_run(struct pool_job *job)
 	for (size_t i = 0; pruning->store_folders[i]; i++) {
 		struct error err;
 		if (!prune(pruning->store_folders[i], pruning->max_bytes, &err)) {
-			log_warning("removing what is not needed any more: %s", err.text);
+			log_failure(LOG_LEVEL_WARNING, &err,
+				"removing what is not needed any more: %s", err.text);
 		}
 	}
 }

@@ -7,7 +7,7 @@
 static void on_session_saved(void *data, const struct error *err)
 {
 	if (err) {
-		log_error("%s", err->text);
+		log_failure(LOG_LEVEL_ERROR, err, "%s", err->text);
 	} else {
 		keep_tell_state(data);
 	}

@@ -20,8 +20,8 @@ static bool take(struct keep *keep, const struct turn_text *text, struct error *
 	if (why.reason) {
 		return error_set_reason(err, why.code, why.reason, "%s", why.text);
 	}
-	log_warning("%s: %s: it can be rolled back while the agent works", keep->record.local_root,
-		why.text);
+	log_failure(LOG_LEVEL_WARNING, &why, "%s: %s: it can be rolled back while the agent works",
+		keep->record.local_root, why.text);
 	return true;
 }
 

@@ -121,7 +121,8 @@ enum claim_outcome record_claim_take(
 		.request = request, .folder_fd = open_folder(request->state_folder)};
 	*out_claim = (struct record_claim){0};
 	if (search.folder_fd >= 0 && !record_visit(search.folder_fd, look_at, &search, &err)) {
-		log_warning("session %s: %s", request->session_id, err.text);
+		log_failure(
+			LOG_LEVEL_WARNING, &err, "session %s: %s", request->session_id, err.text);
 	}
 	if (search.count > 1) {
 		qsort(search.ids, search.count, sizeof(*search.ids), compare);

@@ -117,7 +117,7 @@ static void look_for_copies(struct look *look)
 	struct holdings holdings;
 	struct error err;
 	if (!holdings_find(&holdings, look->state_folder, false, &err)) {
-		log_warning("recovery: %s", err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "recovery: %s", err.text);
 	}
 	for (size_t i = 0; i < holdings.count; i++) {
 		const struct holding *copy = &holdings.list[i];
@@ -151,7 +151,7 @@ static void run_look(struct pool_job *job)
 	}
 	look->folder_fd = record_folder_open(look->state_folder, &err);
 	if (look->folder_fd < 0 || !record_visit(look->folder_fd, look_at, look, &err)) {
-		log_warning("recovery: %s", err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "recovery: %s", err.text);
 	}
 	fd_close(&look->folder_fd);
 	if (look->ends_copies) {
@@ -295,8 +295,9 @@ static void say_ended(
 			 "removed",
 			found->local_root, found->of->sync.copy_max_age_ms / 3600000);
 	} else if (outcome == COLLECT_FAILED) {
-		log_warning("recovery: the copy of %s was not used for %lld h (copy-max-age), and "
-			    "stays: %s",
+		log_failure(LOG_LEVEL_WARNING, err,
+			"recovery: the copy of %s was not used for %lld h (copy-max-age), and "
+			"stays: %s",
 			found->local_root, found->of->sync.copy_max_age_ms / 3600000, err->text);
 	}
 }
@@ -336,11 +337,13 @@ static void on_collected(void *data, enum collect_outcome outcome, const struct 
 	} else if (outcome == COLLECT_FAILED && recovery->is_over) {
 		log_info("recovery: session %s is left for another time", found->id);
 	} else if (outcome == COLLECT_FAILED && was_told(record, err)) {
-		log_debug("recovery: session %s of %s is still not collected: %s", found->id,
+		log_failure(LOG_LEVEL_DEBUG, err,
+			"recovery: session %s of %s is still not collected: %s", found->id,
 			record->local_root, err->text);
 	} else if (outcome == COLLECT_FAILED) {
-		log_error("recovery: session %s%s%s, whose broker is gone, is not collected: %s; "
-			  "the sandbox stays, and the next start tries again (acp-broker sessions)",
+		log_failure(LOG_LEVEL_ERROR, err,
+			"recovery: session %s%s%s, whose broker is gone, is not collected: %s; "
+			"the sandbox stays, and the next start tries again (acp-broker sessions)",
 			found->id, record ? " of " : "", record ? record->local_root : "",
 			err->text);
 	}
@@ -394,7 +397,7 @@ static void on_begin(struct ev_loop *loop, ev_timer *timer, int events)
 	ev_timer_set(&recovery->due, recovery->config.timeout_ms / 1000., 0.);
 	ev_timer_start(loop, &recovery->due);
 	if (!pool_submit(recovery->config.collect.pool, &recovery->look->job, &err)) {
-		log_warning("recovery: %s", err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "recovery: %s", err.text);
 		stop(recovery);
 	}
 }

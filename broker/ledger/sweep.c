@@ -55,7 +55,7 @@ static void on_run(struct pool_job *job)
 	records->references = mem_alloc_zero(sizeof(*records->references));
 	records->folder_fd = record_folder_open(records->state_folder, &err);
 	if (records->folder_fd < 0 || !record_visit(records->folder_fd, look_at, records, &err)) {
-		log_warning("recovery: %s", err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "recovery: %s", err.text);
 		records->is_whole = false;
 	}
 	fd_close(&records->folder_fd);
@@ -80,7 +80,7 @@ static void on_looked(struct pool_job *job)
 	sweep->running = provider_sweep(sweep->config.provider, &request,
 		(const char *const *)records->references, on_swept, sweep, &err);
 	if (!sweep->running) {
-		log_warning("recovery: %s", err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "recovery: %s", err.text);
 	}
 }
 
@@ -89,7 +89,7 @@ static void on_begin(struct ev_loop *loop, ev_timer *timer, int events)
 	struct sweep *sweep = CONTAINER_OF(timer, struct sweep, begin);
 	struct error err;
 	if (!pool_submit(sweep->config.pool, &sweep->records->job, &err)) {
-		log_warning("recovery: %s", err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "recovery: %s", err.text);
 	}
 }
 

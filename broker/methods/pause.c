@@ -137,7 +137,7 @@ static void on_cleared(void *data, const struct error *err)
 {
 	struct pause *pause = data;
 	if (err) {
-		log_error("%s: %s", pause->peer->hop, err->text);
+		log_failure(LOG_LEVEL_ERROR, err, "%s: %s", pause->peer->hop, err->text);
 	}
 	if (pause->step == PAUSE_CLEARING) {
 		pause->step = PAUSE_OFF;

@@ -211,7 +211,8 @@ static bool add_terminal(struct edit *edit, json_node method, struct error *err)
 	          error_set(&why, ERROR_LIMIT, "there are more than %d", AUTH_METHODS_TERMINAL_MAX);
 	if (!ok || !json_names_check(json_raw(edit->doc, method), &rules, &why) ||
 		!note_login(edit, method, token, &why)) {
-		log_warning("%s: a login in the terminal is not offered: %s", edit->peer->hop,
+		log_failure(LOG_LEVEL_WARNING, &why,
+			"%s: a login in the terminal is not offered: %s", edit->peer->hop,
 			why.text);
 		return true;
 	}
@@ -281,7 +282,8 @@ static bool add_other(struct edit *edit, json_node method, struct error *err)
 	struct error why;
 	struct span raw = json_raw(edit->doc, method);
 	if (!edit->runs_here && !check_far(edit, method, &why)) {
-		log_warning("%s: a login is not offered: %s", edit->peer->hop, why.text);
+		log_failure(LOG_LEVEL_WARNING, &why, "%s: a login is not offered: %s",
+			edit->peer->hop, why.text);
 		edit->has_changed = true;
 		return true;
 	}

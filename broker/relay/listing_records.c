@@ -99,7 +99,7 @@ static void run(struct pool_job *job)
 	}
 	scan->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (scan->folder_fd >= 0 && !record_visit(scan->folder_fd, on_record, scan, &err)) {
-		log_warning("session/list: %s", err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "session/list: %s", err.text);
 	}
 	fd_close(&scan->folder_fd);
 }

@@ -130,7 +130,7 @@ static void on_down(void *data, const struct error *failure)
 	}
 	peer->is_down = true;
 	if (!peer->relay->is_ending) {
-		log_error("%s", failure->text);
+		log_failure(LOG_LEVEL_ERROR, failure, "%s", failure->text);
 		if (!peer->was_greeted) {
 			relay_note_start(
 				peer->relay, failure->reason ? failure->reason : "AGENT_EXITED");
@@ -180,7 +180,7 @@ static void on_editor_end(void *data, const struct error *err)
 static void on_editor_broken(void *data, const struct error *err)
 {
 	struct relay *relay = data;
-	log_debug("editor: %s", err->text);
+	log_failure(LOG_LEVEL_DEBUG, err, "editor: %s", err->text);
 	relay_editor_gone(relay);
 	relay_finish_if_empty(relay);
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {

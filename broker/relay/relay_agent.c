@@ -170,7 +170,8 @@ static void on_cancel_request(struct peer *peer, const struct call *call)
 		if (!relay_edit_minted(call, message_hit(&call->message, PLACE_REQUEST_ID),
 			    pending->id, &err) ||
 			!relay_forward_editor(relay, call, &err)) {
-			log_warning("%s: $/cancel_request: %s", peer->hop, err.text);
+			log_failure(LOG_LEVEL_WARNING, &err, "%s: $/cancel_request: %s", peer->hop,
+				err.text);
 		}
 		return;
 	}
@@ -191,7 +192,8 @@ static void on_notification(struct peer *peer, const struct call *call)
 	grant_note_shown(peer, call);
 	if (!edit_names(peer, call, call->method, &err) ||
 		!relay_forward_editor(peer->relay, call, &err)) {
-		log_warning("%s: notification %s: %s", peer->hop, call->message.method, err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "%s: notification %s: %s", peer->hop,
+			call->message.method, err.text);
 	}
 }
 
@@ -278,16 +280,17 @@ static void on_broken_line(
 	if (id.len > 0 && message_broken_has_method(frame)) {
 		peer_fail(peer, id,
 			failure_set(&told, code, "relay", "message not understood: %s", err->text));
-		log_warning("%s: %s", peer->hop, told.text);
+		log_failure(LOG_LEVEL_WARNING, &told, "%s: %s", peer->hop, told.text);
 		return;
 	}
 	failure_set(&told, code, "relay", "the agent's answer cannot be used: %s", err->text);
 	if (id.len > 0 && fail_editors_request(peer, id, &told)) {
-		log_warning("%s: %s", peer->hop, told.text);
+		log_failure(LOG_LEVEL_WARNING, &told, "%s: %s", peer->hop, told.text);
 		return;
 	}
 	if (frame->kind == FRAME_TOO_LONG) {
-		log_warning("%s: a notification was skipped: %s", peer->hop, err->text);
+		log_failure(LOG_LEVEL_WARNING, err, "%s: a notification was skipped: %s", peer->hop,
+			err->text);
 		return;
 	}
 	agent_note_noise(peer->agent, frame->bytes);

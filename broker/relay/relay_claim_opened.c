@@ -21,7 +21,7 @@ static void run_move(struct pool_job *job)
 	if (record_claim_move(&request, &work->records, &err)) {
 		claim_note_left(work);
 	} else {
-		log_warning("session %s: %s", work->session_id, err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "session %s: %s", work->session_id, err.text);
 	}
 	record_claim_finish(&work->records); // what is left in them is for the recovery
 }

@@ -54,7 +54,7 @@ static void give_up(struct request *request)
 	failure_set(&err, "TIMEOUT_EXCEEDED", deadline->stage,
 		"%s has not answered %s, and said nothing for %d ms (%s)", peer->hop,
 		request->method->name, allowed_ms(request), deadline->key);
-	log_warning("%s", err.text);
+	log_failure(LOG_LEVEL_WARNING, &err, "%s", err.text);
 	if (request->method->makes_session) {
 		struct given_up *given_up = parts_get(&peer->parts, &type);
 		given_up->ids[given_up->count++ % GIVEN_UP_MAX] = request->pending.id;
@@ -130,13 +130,13 @@ static void close_session(struct peer *peer, struct span session_id)
 	struct request *request = request_create(peer, NULL);
 	request->on_answer = on_closed;
 	if (!pending_add(&peer->asked, &request->pending, (struct span){NULL, 0}, &err)) {
-		log_warning("%s: session/close: %s", peer->hop, err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "%s: session/close: %s", peer->hop, err.text);
 		request_destroy(request);
 		return;
 	}
 	buf_clear(&relay->scratch);
 	if (!write_close(&relay->scratch, request->pending.id, session_id, &err)) {
-		log_warning("%s: session/close: %s", peer->hop, err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "%s: session/close: %s", peer->hop, err.text);
 		pending_remove(&peer->asked, &request->pending);
 		request_destroy(request);
 		return;

@@ -216,7 +216,8 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 		if (!relay_edit_minted(call, message_hit(&call->message, PLACE_REQUEST_ID),
 			    pending->id, &err) ||
 			!peer_forward(peer, call, &err)) {
-			log_warning("editor: $/cancel_request: %s", err.text);
+			log_failure(
+				LOG_LEVEL_WARNING, &err, "editor: $/cancel_request: %s", err.text);
 		}
 		return;
 	}
@@ -230,7 +231,8 @@ static void pass_notification(
 	if (!relay_edit_session(
 		    peer->relay, call, session, session ? session->agent_id : NULL, &err) ||
 		!peer_forward(peer, call, &err)) {
-		log_warning("editor: notification %s: %s", call->message.method, err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "editor: notification %s: %s",
+			call->message.method, err.text);
 	}
 }
 
@@ -269,7 +271,8 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	struct error err;
 	if (!peer->is_ready) {
 		if (!relay_wait_until_ready(peer, call, &err)) {
-			log_warning("editor: notification %s: %s", name, err.text);
+			log_failure(LOG_LEVEL_WARNING, &err, "editor: notification %s: %s", name,
+				err.text);
 		}
 		return true;
 	}
@@ -351,7 +354,7 @@ static void on_broken_line(
 	struct error failure;
 	struct span id = message_broken_id(frame);
 	failure_set(&failure, code, "relay", "message not understood: %s", err->text);
-	log_warning("editor: %s", failure.text);
+	log_failure(LOG_LEVEL_WARNING, &failure, "editor: %s", failure.text);
 	if (!message_broken_has_method(frame) && id.len > 0 &&
 		fail_agents_request(relay, id, &failure)) {
 		return;

@@ -211,7 +211,7 @@ static void opening_begin(struct opening *opening);
 /* The sandbox takes no further root: the session gets another agent. */
 static void opening_move(struct opening *opening, const struct error *err)
 {
-	log_info("%s: %s", opening->peer->hop, err->text);
+	log_failure(LOG_LEVEL_INFO, err, "%s: %s", opening->peer->hop, err->text);
 	struct peer *peer = peer_for(opening);
 	if (!peer) {
 		struct error failure;

@@ -245,7 +245,7 @@ static void on_closed(void *data, const struct error *err)
 {
 	struct peer *peer = data;
 	if (err) {
-		log_error("%s: %s", peer->hop, err->text);
+		log_failure(LOG_LEVEL_ERROR, err, "%s: %s", peer->hop, err->text);
 	}
 	leftovers_note(peer, err);
 	relay_sync_give_up(peer);

@@ -42,7 +42,8 @@ static void on_question_due(struct ev_loop *loop, struct ev_timer *timer, int ev
 			"nobody answered within %d ms (permission-timeout)",
 			profile->permission_timeout_ms);
 	}
-	log_warning("%s: a question to the person: %s", peer->hop, failure.text);
+	log_failure(LOG_LEVEL_WARNING, &failure, "%s: a question to the person: %s", peer->hop,
+		failure.text);
 	pending_remove(&relay->asked_editor, &request->pending);
 	relay_withdraw_question(relay, request);
 	peer->heard_at = ev_now(loop); // from now on it may be silent again

@@ -355,7 +355,8 @@ bool toolhost_edit_update(struct toolhost *toolhost, const struct message *updat
 	struct error ignored;
 	edit.doc = json_doc_parse_unchecked(message_place(update, PLACE_PARAMS), &ignored);
 	if (!edit.doc) {
-		log_info("%s: not looked at for terminals: %s", update->method, ignored.text);
+		log_failure(LOG_LEVEL_INFO, &ignored, "%s: not looked at for terminals: %s",
+			update->method, ignored.text);
 		return true;
 	}
 	bool is_edited = true;

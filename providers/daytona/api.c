@@ -296,7 +296,7 @@ static bool waits_for_key(
 		try_later(call, 0);
 		return true;
 	}
-	log_info("%s: asking api-key-command for another key", err->text);
+	log_failure(LOG_LEVEL_INFO, err, "%s: asking api-key-command for another key", err->text);
 	call->before = *err;
 	call->waits_for_key = true;
 	call->key_asked_ms = clock_now_ms();
@@ -333,7 +333,8 @@ static void on_answer(void *data, const struct http_answer *answer)
 			daytona_pause_ms(call->api->pause_ms, call->tries, any_number(), answer);
 		if (clock_now_ms() + pause < call->deadline_ms) {
 			if (call->tries == 1 && err.code == ERROR_UNAVAILABLE) {
-				log_warning("%s: trying again, for %lld s at most", err.text,
+				log_failure(LOG_LEVEL_WARNING, &err,
+					"%s: trying again, for %lld s at most", err.text,
 					(call->deadline_ms - clock_now_ms()) / 1000);
 			}
 			call->before = err;

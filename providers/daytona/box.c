@@ -274,7 +274,8 @@ static void on_archived(void *data, const struct daytona_sandbox *seen, const st
 	struct daytona_box *box = data;
 	box->call = NULL;
 	if (err) {
-		log_warning("sandbox %s is stopped, and not archived: %s", box->name, err->text);
+		log_failure(LOG_LEVEL_WARNING, err, "sandbox %s is stopped, and not archived: %s",
+			box->name, err->text);
 	}
 	daytona_box_end(box, NULL);
 }

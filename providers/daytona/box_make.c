@@ -54,8 +54,8 @@ static bool creates_again(struct daytona_box *box)
 	if (!is_passing || clock_now_ms() + (long long)(pause * 1000) >= box->creates_until_ms) {
 		return false;
 	}
-	log_warning("%s: trying again, for %lld s at most", box->err.text,
-		(box->creates_until_ms - clock_now_ms()) / 1000);
+	log_failure(LOG_LEVEL_WARNING, &box->err, "%s: trying again, for %lld s at most",
+		box->err.text, (box->creates_until_ms - clock_now_ms()) / 1000);
 	box->creates--;
 	box->pause = pause;
 	daytona_box_poll_later(box);

@@ -164,7 +164,7 @@ static void run_scan(struct pool_job *job)
 	}
 	struct error err;
 	if (!daytona_note_visit(folder, on_note, self, &err)) {
-		log_warning("%s", err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "%s", err.text);
 	}
 }
 

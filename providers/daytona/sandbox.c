@@ -90,7 +90,8 @@ static bool connects_again(struct daytona_place *place, const struct error *err)
 		(err->code != ERROR_UNAVAILABLE && err->code != ERROR_TIMEOUT)) {
 		return false;
 	}
-	log_info("sandbox %s: %s: connecting again", daytona_box_name(place->box), err->text);
+	log_failure(LOG_LEVEL_INFO, err, "sandbox %s: %s: connecting again",
+		daytona_box_name(place->box), err->text);
 	ev_now_update(place->context->loop);
 	ev_timer_set(&place->again, pause, 0.);
 	ev_timer_start(place->context->loop, &place->again);

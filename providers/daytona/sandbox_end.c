@@ -27,7 +27,7 @@ static void on_ended(void *data, const struct error *err)
 	point("daytona.ended");
 	if (err && daytona_box_is_left(place->box)) {
 		/* All of it was collected, or nothing is in it. Its note stays with it. */
-		log_warning("%s", err->text);
+		log_failure(LOG_LEVEL_WARNING, err, "%s", err->text);
 		daytona_claim_release(place->claim);
 		end(place, NULL);
 	} else if (err && place->is_withdrawn && !daytona_box_is_doubted(place->box)) {

@@ -122,8 +122,8 @@ static void on_touched(void *data, const struct error *err)
 	struct daytona_place *place = data;
 	place->touching = NULL;
 	if (err) {
-		log_debug("sandbox %s: telling of activity: %s", daytona_box_name(place->box),
-			err->text);
+		log_failure(LOG_LEVEL_DEBUG, err, "sandbox %s: telling of activity: %s",
+			daytona_box_name(place->box), err->text);
 	}
 }
 

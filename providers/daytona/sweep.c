@@ -85,7 +85,7 @@ static void on_run(struct pool_job *job)
 	struct sweep_scan *scan = CONTAINER_OF(job, struct sweep_scan, job);
 	struct error err;
 	if (!daytona_note_visit(scan->state_folder, on_note, scan, &err)) {
-		log_warning("recovery: %s", err.text);
+		log_failure(LOG_LEVEL_WARNING, &err, "recovery: %s", err.text);
 	}
 }
 
@@ -118,7 +118,8 @@ static void on_deleted(void *data, const struct error *err)
 {
 	struct daytona_sweep *self = data;
 	if (err) {
-		log_warning("recovery: sandbox %s, whose broker is gone, is not deleted: %s",
+		log_failure(LOG_LEVEL_WARNING, err,
+			"recovery: sandbox %s, whose broker is gone, is not deleted: %s",
 			self->scan->found[self->next], err->text);
 		go_on(self);
 	} else {
@@ -192,8 +193,9 @@ static void on_opened(void *data, struct daytona_api *api, const struct error *e
 	self->api = api;
 	if (err) {
 		struct error copy = *err;
-		log_warning("recovery: what brokers that are gone have left at Daytona is not "
-			    "deleted: profile \"%s\": %s",
+		log_failure(LOG_LEVEL_WARNING, &copy,
+			"recovery: what brokers that are gone have left at Daytona is not "
+			"deleted: profile \"%s\": %s",
 			self->profile.name, copy.text);
 		end(self, &copy);
 	} else {

@@ -19,7 +19,10 @@ from processes import PATIENCE, wait_until
 from case import AGENT, BROKER, Case, main
 
 USAGE = 2
+INITIALIZE = (b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":'
+              b'{"protocolVersion":1,"clientCapabilities":{}}}\n')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+LOG = json.loads((ROOT / 'docs' / 'schemas' / 'log.json').read_text())
 SCHEMA = json.loads((ROOT / 'docs' / 'schemas' / 'check.json').read_text())
 
 
@@ -70,6 +73,39 @@ class CommandLine(Case):
 
     def values(self, pairs, label):
         return [text for name, text in pairs if name == label]
+
+
+class Log(CommandLine):
+    """--log-format json: every line of the log is an object, also those of what went wrong."""
+
+    def logged(self, text):
+        schema = dict(LOG, **{'$ref': '#/$defs/result'})
+        lines = [json.loads(line) for line in text.splitlines()]
+        for line in lines:
+            jsonschema.Draft202012Validator(schema).validate(line)
+            self.assertRegex(line['time'], r'\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\Z')
+        return lines
+
+    def test_the_lines_of_a_session_are_objects(self):
+        for words, config in ((['--log-format', 'json'], ''),
+                              ([], '[broker]\n\tlog-format = json\n')):
+            self.write_config(config)
+            result = self.run_broker(*words, '--', str(AGENT), stdin=INITIALIZE)
+            lines = self.logged(result.stderr)
+            self.assertEqual((result.returncode, lines[0]['level']), (0, 'info'))
+            self.assertIn('agent', lines[0]['text'])
+
+    def test_what_goes_wrong_is_an_object_with_its_code(self):
+        self.write_config('[broker]\n\tlog-level = loud\n')
+        result = self.run_broker('--log-format=json', '--', 'agent')
+        line, = self.logged(result.stderr)
+        self.assertEqual((result.returncode, line['level'], line['code']),
+                         (2, 'error', 'CONFIG_INVALID'))
+        self.assertNames(line['text'], 'broker.log-level | "loud"')
+        result = self.run_broker('--log-format=json', '--profil')
+        self.assertEqual(self.logged(result.stderr)[0]['code'], 'CONFIG_INVALID')
+        self.write_config('')
+        self.mistake('--log-format | text | json | "xml"', '--log-format', 'xml', 'check')
 
 
 class Words(CommandLine):

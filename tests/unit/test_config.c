@@ -12,6 +12,7 @@ static void test_an_agent_on_the_command_line_needs_no_file(void **state)
 	assert_string_equal(config->file, fixture->file);
 	assert_false(config->file_was_read);
 	assert_int_equal(config->log_level, LOG_LEVEL_INFO);
+	assert_int_equal(config->log_format, LOG_FORMAT_TEXT);
 	assert_null(config->trace);
 	assert_null(config->workspace);
 	assert_string_equal(config->profile.name, "local");
@@ -88,6 +89,7 @@ static void test_without_a_home_only_the_option_names_a_file(void **state)
 static const char whole_file[] = "[broker]\n"
 				 "\tprofile = DevBox   ; a comment\n"
 				 "\tlog-level = debug\n"
+				 "\tlog-format = json\n"
 				 "\ttrace = \"/tmp/a b\"\n"
 				 "[agent \"Claude\"]\n"
 				 "\tcommand = claude-agent-acp\n"
@@ -123,6 +125,7 @@ static void test_a_whole_file_is_understood(void **state)
 	const struct config *config = &fixture->config;
 	assert_true(config->file_was_read);
 	assert_int_equal(config->log_level, LOG_LEVEL_DEBUG);
+	assert_int_equal(config->log_format, LOG_FORMAT_JSON);
 	assert_string_equal(config->trace, "/tmp/a b");
 	const struct profile *profile = &config->profile;
 	assert_string_equal(profile->name, "DevBox");

@@ -94,6 +94,7 @@ static const struct {
 		"FILE: profile.p.env | NAME=value | letters, digits and _"},
 	{"[profile \"p\"]\nsecret-env = A=b\n",
 		"FILE: profile.p.secret-env | name | letters, digits and _ | environment"},
+	{"[broker]\nlog-format = xml\n", "FILE: broker.log-format | text | json | \"xml\""},
 	{"[broker]\nlog-level = loud\n",
 		"FILE: broker.log-level | error | warning | info | debug | \"loud\""},
 	{"[profile \"local\"]\nmax-sessions = \"a\\nb\"\n",

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/json_doc.h"
 #include "tests/unit/stderr_capture.h"
 #include "tests/support/facts.h"
 
@@ -146,6 +147,94 @@ static void test_longer_line_ends_with_an_ellipsis_after_a_whole_character(void 
 	capture_stop(&capture);
 }
 
+/* Without its time, which is the only thing in it that a test cannot know. */
+static const char *without_time(const char *line)
+{
+	static const char start[] = "{\"time\":\"";
+	assert_int_equal(strncmp(line, start, strlen(start)), 0);
+	const char *rest = strchr(line + strlen(start), ',');
+	assert_non_null(rest);
+	return rest + 1;
+}
+
+static void test_a_line_of_json_has_the_text_of_the_other_format(void **state)
+{
+	struct capture capture;
+	capture_pipe(&capture);
+	log_set_format(LOG_FORMAT_JSON);
+	log_warning("a \"quoted\" \\ path\tand\x01");
+	assert_string_equal(without_time(logged(&capture)),
+		"\"level\":\"warning\",\"session\":null,\"code\":null,"
+		"\"text\":\"a \\\"quoted\\\" \\\\ path\\tand\\\\x01\"}\n");
+	log_line(LOG_LEVEL_INFO, "agent", SPAN_LITERAL("line\n"));
+	assert_string_equal(without_time(logged(&capture)),
+		"\"level\":\"info\",\"session\":null,\"code\":null,\"text\":\"agent: line\"}\n");
+	log_set_format(LOG_FORMAT_TEXT);
+	capture_stop(&capture);
+}
+
+static void test_a_line_of_json_names_the_session_and_the_code(void **state)
+{
+	struct capture capture;
+	struct error err;
+	capture_pipe(&capture);
+	log_set_format(LOG_FORMAT_JSON);
+	error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST", "gone");
+	log_failure(LOG_LEVEL_ERROR, &err, "session %s: %s", "s: \"1\"", err.text);
+	assert_string_equal(without_time(logged(&capture)),
+		"\"level\":\"error\",\"session\":\"s: \\\"1\\\"\",\"code\":\"LINK_LOST\","
+		"\"text\":\"session s: \\\"1\\\": gone\"}\n");
+	/* An error without a reason has the code of its kind; a text is no subject. */
+	error_set(&err, ERROR_TIMEOUT, "session x: late");
+	log_failure(LOG_LEVEL_INFO, &err, "%s", err.text);
+	assert_string_equal(without_time(logged(&capture)),
+		"\"level\":\"info\",\"session\":null,\"code\":\"TIMEOUT_EXCEEDED\","
+		"\"text\":\"session x: late\"}\n");
+	log_set_format(LOG_FORMAT_TEXT);
+	log_failure(LOG_LEVEL_INFO, &err, "%s", err.text);
+	assert_string_equal(logged(&capture), "<6>session x: late\n");
+	capture_stop(&capture);
+}
+
+static bool is_json(const char *line)
+{
+	struct error err;
+	struct json_doc *doc = json_doc_parse(span_of(line), &err);
+	json_doc_destroy(doc);
+	return doc != NULL;
+}
+
+static void test_a_cut_line_of_json_is_whole_json(void **state)
+{
+	struct capture capture;
+	capture_pipe(&capture);
+	log_set_format(LOG_FORMAT_JSON);
+	for (size_t count = LOG_LINE_MAX - 120; count < LOG_LINE_MAX + 4; count++) {
+		const char *line = log_long(&capture, count, "\"\"\x01\"");
+		assert_in_range(strlen(line), LOG_LINE_MAX - 60, LOG_LINE_MAX);
+		assert_true(is_json(line));
+	}
+	/* Half of a session's name would be another session. */
+	char name[LOG_LINE_MAX] = {0};
+	memset(name, 's', sizeof(name) - 1);
+	log_info("session %s: x", name);
+	assert_names(without_time(logged(&capture)), "\"session\":null");
+	log_set_format(LOG_FORMAT_TEXT);
+	capture_stop(&capture);
+}
+
+static void test_formats_are_known_by_their_words(void **state)
+{
+	enum log_format format = LOG_FORMAT_TEXT;
+	assert_true(log_format_parse("json", &format));
+	assert_int_equal(format, LOG_FORMAT_JSON);
+	assert_false(log_format_parse("JSON", &format));
+	assert_false(log_format_parse("", &format));
+	assert_int_equal(format, LOG_FORMAT_JSON);
+	assert_true(log_format_parse("text", &format));
+	assert_int_equal(format, LOG_FORMAT_TEXT);
+}
+
 static void test_gone_reader_or_descriptor_is_survived(void **state)
 {
 	struct capture capture;
@@ -238,6 +327,10 @@ int main(void)
 		cmocka_unit_test(test_relayed_line_follows_its_subject_without_its_ending),
 		cmocka_unit_test(test_longest_line_is_whole),
 		cmocka_unit_test(test_longer_line_ends_with_an_ellipsis_after_a_whole_character),
+		cmocka_unit_test(test_a_line_of_json_has_the_text_of_the_other_format),
+		cmocka_unit_test(test_a_line_of_json_names_the_session_and_the_code),
+		cmocka_unit_test(test_a_cut_line_of_json_is_whole_json),
+		cmocka_unit_test(test_formats_are_known_by_their_words),
 		cmocka_unit_test(test_gone_reader_or_descriptor_is_survived),
 		cmocka_unit_test(test_errno_is_kept),
 		cmocka_unit_test(test_threads_do_not_mix_their_lines),

@@ -63,9 +63,9 @@ static void test_every_option_is_read_in_both_spellings(void **state)
 {
 	static const char *const lines[] = {
 		"acp-broker --profile p --workspace w --config c --trace t --log-level debug "
-		"--toolhost auto",
+		"--toolhost auto --log-format json",
 		"acp-broker --profile=p --workspace=w --config=c --trace=t --log-level=debug "
-		"--toolhost=auto",
+		"--toolhost=auto --log-format=json",
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
 		struct options options;
@@ -77,6 +77,7 @@ static void test_every_option_is_read_in_both_spellings(void **state)
 		assert_string_equal(options.config, "c");
 		assert_string_equal(options.trace, "t");
 		assert_string_equal(options.log_level, "debug");
+		assert_string_equal(options.log_format, "json");
 		assert_string_equal(options.toolhost, "auto");
 	}
 }
@@ -387,7 +388,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 21);
+	assert_int_equal(options, 22);
 	assert_int_equal(commands, 29);
 }
 

@@ -27,10 +27,26 @@ static void test_it_is_now_in_utc_with_milliseconds(void **state)
 	assert_in_range(timegm(&read), before, after + 1);
 }
 
+/* Around the days on which calendars are computed wrongly, against the C library's. */
+static void test_every_day_is_the_c_librarys(void **state)
+{
+	char text[TIMESTAMP_SIZE];
+	char expected[TIMESTAMP_SIZE];
+	for (time_t day = -400 * 366; day < 400 * 366; day++) {
+		struct timespec time = {
+			.tv_sec = day * 24 * 3600 + (day & 1 ? 86399 : 0), .tv_nsec = 7999999};
+		struct tm utc;
+		gmtime_r(&time.tv_sec, &utc);
+		strftime(expected, sizeof(expected), "%Y-%m-%dT%H:%M:%S.007Z", &utc);
+		assert_string_equal(timestamp_text(text, &time), expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_is_now_in_utc_with_milliseconds),
+		cmocka_unit_test(test_every_day_is_the_c_librarys),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
