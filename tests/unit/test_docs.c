@@ -216,12 +216,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_every_documented_key_exists),
 		cmocka_unit_test(test_every_option_and_command_is_documented),
 	};
-	if (argc != 3) {
-		fputs("usage: test_docs acp-broker.1.scd acp-broker.config.5.scd\n", stderr);
+	if (argc != 1 && argc != 3) {
+		fputs("usage: test_docs [acp-broker.1.scd acp-broker.config.5.scd]\n", stderr);
 		return 2;
 	}
-	program_page = read_page(argv[1]);
-	config_page = read_page(argv[2]);
+	/* Without arguments those of the source tree that it is run in. */
+	program_page = read_page(argc == 3 ? argv[1] : "docs/acp-broker.1.scd");
+	config_page = read_page(argc == 3 ? argv[2] : "docs/acp-broker.config.5.scd");
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(program_page);
 	free(config_page);

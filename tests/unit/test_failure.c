@@ -503,12 +503,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_each_failure_of_the_sources_is_on_the_page),
 		cmocka_unit_test(test_each_reason_of_an_error_is_on_the_page),
 	};
-	if (argc != 3) {
-		fputs("usage: test_failure docs/errors.md SOURCE-ROOT\n", stderr);
+	if (argc != 1 && argc != 3) {
+		fputs("usage: test_failure [docs/errors.md SOURCE-ROOT]\n", stderr);
 		return 2;
 	}
-	page = read_file(argv[1]);
-	source_root = argv[2];
+	/* Without arguments those of the source tree that it is run in. */
+	page = read_file(argc == 3 ? argv[1] : "docs/errors.md");
+	source_root = argc == 3 ? argv[2] : ".";
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);
 	free(page);
 	return failed;
