@@ -20,7 +20,8 @@ struct provider_impl {
 	/* Those of its errors that acp/failure.c does not have; the names are no other's. */
 	const struct error_reason *reasons;
 	size_t reason_count;
-	/* What sandbox_prepare does not have to warn of, or refuse, of a profile's network keys. */
+	/* What sandbox_prepare does not have to warn of, or refuse, of a profile's network keys;
+	 * network_of has it where that depends on the profile. */
 	struct network_abilities network;
 
 	/* mandatory */
@@ -30,6 +31,7 @@ struct provider_impl {
 
 	/* optional */
 	bool (*is_isolated)(const struct settings *settings); // NULL: whatever they are
+	struct network_abilities (*network_of)(const struct settings *settings);
 	bool (*describe)(struct provider *provider, const struct settings *settings,
 		const struct provider_describe_listener *listener, void *data, struct error *err);
 	bool (*inventory)(struct provider *provider, const struct sandbox_request *request,

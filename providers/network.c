@@ -267,26 +267,29 @@ char **network_policy_unenforced(const struct network_policy *policy,
 		bool is_enforced;
 		const char *asked;
 		const char *instead;
+		const char *remedy;
 	} rules[] = {
 		{policy->mode == NETWORK_BLOCKED, abilities->blocks, "network = blocked",
-			"what runs there reaches whatever that machine reaches"},
+			"what runs there reaches whatever that machine reaches", abilities->remedy},
 		{policy->hosts[0] != NULL, abilities->allows_hosts, "allow-host",
-			"what runs there reaches other hosts, too"},
+			"what runs there reaches other hosts, too", NULL},
 		{policy->cidrs[0] != NULL, abilities->allows_cidrs, "allow-cidr",
-			"what runs there reaches other networks, too"},
+			"what runs there reaches other networks, too", NULL},
 		{policy->ingress == NETWORK_INGRESS_PUBLIC, abilities->opens_ingress,
-			"public-ingress = true", "nothing makes its ports public"},
+			"public-ingress = true", "nothing makes its ports public", NULL},
 		{policy->ingress == NETWORK_INGRESS_CLOSED, abilities->closes_ingress,
 			"public-ingress = false",
-			"what listens there is reached by whoever reaches that machine"},
+			"what listens there is reached by whoever reaches that machine", NULL},
 	};
 	char **sentences = mem_alloc_zero(sizeof(*sentences));
 	for (size_t i = 0; i < ARRAY_LENGTH(rules); i++) {
 		char sentence[SENTENCE_MAX];
 		if (rules[i].is_asked && !rules[i].is_enforced) {
+			const char *remedy = rules[i].remedy;
 			text_format(sentence, sizeof(sentence),
-				"%s is not enforced by backend = %s: %s", rules[i].asked, backend,
-				rules[i].instead);
+				"%s is not enforced by backend = %s: %s%s%s", rules[i].asked,
+				backend, rules[i].instead, remedy ? "; " : "",
+				remedy ? remedy : "");
 			words_append(&sentences, sentence);
 		}
 	}

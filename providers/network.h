@@ -53,6 +53,8 @@ struct network_abilities {
 	size_t entries_max; // of each; 0: NETWORK_ENTRIES_MAX
 	bool needs_domains; // hosts of two labels or more, the last one of letters alone
 	bool needs_ipv4;    // networks
+	/* What the profile may say so that network = blocked is enforced, as words; or NULL. */
+	const char *remedy;
 };
 
 /*

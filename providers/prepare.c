@@ -6,13 +6,21 @@
 #include "base/words.h"
 #include "providers/impl.h"
 
+static bool check_network(const struct provider_impl *impl, const struct settings *settings,
+	char ***out_warnings, struct error *err)
+{
+	const struct network_abilities abilities =
+		impl->network_of ? impl->network_of(settings) : impl->network;
+	return network_policy_check(settings, &abilities, impl->name, out_warnings, err);
+}
+
 struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_request *request,
 	const struct sandbox_listener *listener, void *data, struct error *err)
 {
 	assert(listener->on_ready && listener->on_failed);
 	const struct provider_impl *impl = provider->impl;
 	char **warnings;
-	if (!network_policy_check(request->settings, &impl->network, impl->name, &warnings, err)) {
+	if (!check_network(impl, request->settings, &warnings, err)) {
 		return NULL;
 	}
 	struct sandbox *sandbox = impl->prepare(provider, request, listener, data, err);
@@ -26,10 +34,8 @@ struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_
 char **provider_warnings(
 	const struct provider *provider, const struct settings *settings, struct error *err)
 {
-	const struct provider_impl *impl = provider->impl;
 	char **warnings;
-	return network_policy_check(settings, &impl->network, impl->name, &warnings, err) ? warnings
-	                                                                                  : NULL;
+	return check_network(provider->impl, settings, &warnings, err) ? warnings : NULL;
 }
 
 const char *const *sandbox_warnings(const struct sandbox *sandbox)

@@ -190,6 +190,7 @@ struct sandbox_capabilities {
 	bool many_roots;      // sandbox_add_root works more than once
 	bool maps_paths;      // runtime roots differ from local ones
 	bool shares_loopback; // its 127.0.0.1 and ::1 are those of this machine
+	bool is_near;         // it runs on this machine
 	bool can_suspend;     // sandbox_suspend works
 	size_t max_processes; // 0: no limit known
 };

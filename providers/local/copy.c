@@ -32,7 +32,7 @@ struct copy_sandbox {
 	void *data;
 	char home[PATH_MAX];
 	int timeout_ms;                  // prepare-timeout
-	bool must_confine;               // confine = required
+	bool must_confine;               // confine = required, or its network has to be
 	struct cell *cell;               // NULL: nothing is confined
 	const struct settings *settings; // borrowed; until it is ready
 	int start_fd;                    // of the folder in which the agent starts; -1: of none
@@ -501,6 +501,7 @@ static void on_cell_ready(void *data)
 	self->host.spawner = cell_spawner(self->cell);
 	sandbox->home = copy_cell_home(self->host.context);
 	sandbox->capabilities.confined = true;
+	sandbox->capabilities.shares_loopback = copy_cell_has_network(self->settings);
 	if (!cell_keeps_abstract_sockets(self->cell, &err)) {
 		if (self->must_confine) {
 			self->listener->on_failed(self->data, &err);
@@ -523,13 +524,16 @@ static void on_cell_ended(void *data, const struct error *err)
 {
 	struct copy_sandbox *self = data;
 	struct sandbox *sandbox = &self->host.sandbox;
-	char text[ERROR_TEXT_MAX + 64];
+	char text[ERROR_TEXT_MAX + 96];
 	if (sandbox->capabilities.confined || self->must_confine ||
 		!error_has_reason(err, copy_cell_reason.name)) {
 		self->listener->on_failed(self->data, err);
 		return;
 	}
-	text_format(text, sizeof(text), "the agent is not confined: %s", err->text);
+	text_format(text, sizeof(text), "the agent is not confined%s: %s",
+		copy_cell_has_network(self->settings) ? ""
+						      : ", and network = blocked is not enforced",
+		err->text);
 	sandbox_warn(sandbox, text);
 	cell_destroy(self->cell);
 	self->cell = NULL;
@@ -556,7 +560,7 @@ static bool make_cell(struct copy_sandbox *self, struct error *err)
 	for (int i = 0; i < 2; i++) {
 		*strrchr(state, '/') = '\0';
 	}
-	self->must_confine = copy_confinement(self->settings) == CONFINEMENT_REQUIRED;
+	self->must_confine = copy_cell_is_required(self->settings);
 	self->cell = copy_cell_create(
 		self->host.context, self->settings, state, &cell_listener, self, err);
 	return self->cell != NULL;
@@ -592,6 +596,7 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 		.many_roots = true,
 		.maps_paths = true,
 		.shares_loopback = true,
+		.is_near = true,
 		.can_suspend = true};
 	self->timeout_ms = request->prepare_timeout_ms;
 	self->listener = listener;

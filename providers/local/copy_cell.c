@@ -37,6 +37,28 @@ enum confinement copy_confinement(const struct settings *settings)
 	return CONFINEMENT_NO;
 }
 
+bool copy_cell_has_network(const struct settings *settings)
+{
+	const char *value = settings_get(settings, "network");
+	return !value || strcmp(value, network_modes[NETWORK_BLOCKED]) != 0;
+}
+
+bool copy_cell_is_required(const struct settings *settings)
+{
+	static const struct setting_key required = {
+		.name = "required", .type = SETTING_BOOL, .fallback = "false"};
+	return copy_confinement(settings) == CONFINEMENT_REQUIRED ||
+	       (!copy_cell_has_network(settings) && settings_bool(settings, &required));
+}
+
+struct network_abilities copy_cell_network(const struct settings *settings)
+{
+	bool is_confined = copy_confinement(settings) != CONFINEMENT_NO;
+	return (struct network_abilities){.blocks = is_confined,
+		.closes_ingress = is_confined && !copy_cell_has_network(settings),
+		.remedy = is_confined ? NULL : "confine = yes enforces it"};
+}
+
 bool copy_cell_lacks(struct span name)
 {
 	bool lacks = false;
@@ -104,7 +126,7 @@ struct cell *copy_cell_create(const struct provider_context *context,
 			.home_name = home,
 			.uid = geteuid(),
 			.gid = getegid(),
-			.has_network = true,
+			.has_network = copy_cell_has_network(settings),
 			.entries = drawing->entries,
 			.entry_count = drawing->count};
 		cell = cell_create(context->loop, context->spawner, &plan, listener, data, err);

@@ -4,6 +4,7 @@
 
 #include "base/settings.h"
 #include "providers/local/cell/cell.h"
+#include "providers/network.h"
 #include "providers/provider.h"
 
 /*
@@ -13,6 +14,15 @@
 enum confinement { CONFINEMENT_NO, CONFINEMENT_YES, CONFINEMENT_REQUIRED };
 extern const char *const confinement_choices[]; // in that order, NULL-terminated
 enum confinement copy_confinement(const struct settings *settings);
+
+/* Whether nothing may start unconfined: also where its network has to be blocked. */
+bool copy_cell_is_required(const struct settings *settings);
+
+/* Whether a confined sandbox of the profile has this machine's network. */
+bool copy_cell_has_network(const struct settings *settings);
+
+/* What a sandbox of the profile enforces of its network keys. */
+struct network_abilities copy_cell_network(const struct settings *settings);
 
 extern const struct error_reason copy_cell_reason;
 

@@ -126,7 +126,7 @@ static struct sandbox *local_prepare(struct provider *provider,
 		host_drop_variables(&self->host, request->settings, NULL);
 	}
 	self->host.sandbox.capabilities = (struct sandbox_capabilities){
-		.many_roots = true, .shares_loopback = true, .can_suspend = true};
+		.many_roots = true, .shares_loopback = true, .is_near = true, .can_suspend = true};
 	self->listener = listener;
 	self->data = data;
 	sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);
@@ -146,6 +146,7 @@ static const struct provider_impl local_impl = {
 	.destroy = local_provider_destroy,
 	.prepare = local_prepare,
 	.is_isolated = is_copy,
+	.network_of = copy_cell_network,
 };
 
 struct provider *local_provider_create(const struct provider_context *context)

@@ -89,7 +89,16 @@ const struct attack attacks[] = {
 	{"connects to a socket through a process's root",
 		"$TRICK socket /proc/$VICTIM/root\"$TEMPORARY.sock\"", NULL, false},
 	{"connects to an abstract socket", "$TRICK abstract $ABSTRACT", NULL, false},
+
+	/* ---- the network ---- */
 	{"connects to this machine's loopback", "$TRICK loopback $PORT", NULL, false},
+	{"connects to it by a namespace of its own",
+		"unshare -Ur $TRICK loopback $PORT || unshare -Urm $TRICK loopback $PORT", NULL,
+		true},
+	{"asks a name server of this machine's", "$TRICK name $NAMES", NULL, false},
+	{"has a way to another network", "$TRICK route 192.0.2.1", NULL, true},
+	{"enters the network of a process outside",
+		"nsenter --net=/proc/$VICTIM/ns/net $TRICK loopback $PORT", NULL, true},
 
 	/* ---- the kernel ---- */
 	{"puts a key into the user's keyring", "$TRICK keyring acp-attack", NULL, true},

@@ -7,11 +7,12 @@
 
 /*
  * The attacks, as lines for sh(1). In the environment are
- *   HOME     the user's home, with keys and rc files       STATE   the broker's records
- *   PUBLIC   a folder that anybody may write               WORK    the folder that the cell may
- * write VICTIM   a process of the user's outside               TRICK   tricks.h: $TRICK NAME
- * ARGUMENT PORT     a listening port of 127.0.0.1                 ABSTRACT  an abstract socket's
- * name An attack has succeeded when it exits with 0 and, where it has `spoiled`, that file of this
+ *   HOME      the user's home, with keys and rc files     STATE     the broker's records
+ *   PUBLIC    a folder that anybody may write             TEMPORARY a file in /tmp
+ *   WORK      the folder that the cell may write          VICTIM    a process outside
+ *   PORT      a listening port of 127.0.0.1               NAMES     that of a name server there
+ *   ABSTRACT  the name of an abstract socket              TRICK     tricks.h: $TRICK NAME ARGUMENT
+ * An attack has succeeded when it exits with 0 and, where it has `spoiled`, that file of this
  * machine's, relative to the world's folder, contains EVIL.
  */
 struct attack {

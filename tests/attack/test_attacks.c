@@ -162,6 +162,7 @@ static char **environment(void)
 	set(&env, "TEMPORARY", world.temporary);
 	set(&env, "ABSTRACT", world.temporary);
 	set(&env, "PORT", world.port);
+	set(&env, "NAMES", world.names);
 	set_path(&env, "HOME", "home");
 	set_path(&env, "STATE", "state");
 	set_path(&env, "PUBLIC", "public");
@@ -644,6 +645,7 @@ static int tear_down(void **state)
 {
 	cell_destroy(closed.cell);
 	process_destroy(victim.process);
+	world_leave(&world);
 	return tear_down_loop();
 }
 

@@ -17,6 +17,7 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,6 +71,35 @@ static int trick_loopback(const char *port)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	return judge(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+}
+
+/* Asks a name server for the address of a name (RFC 1035, section 4.1). */
+static int trick_name(const char *port)
+{
+	static const unsigned char question[] =
+		"\x12\x34\1\0\0\1\0\0\0\0\0\0\7example\3org\0\0\1\0\1";
+	const struct timeval patience = {.tv_sec = 10};
+	unsigned char reply[512];
+	struct sockaddr_in address = {.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) != 0 ||
+		connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+		send(fd, question, sizeof(question) - 1, 0) < 0) {
+		return judge(false);
+	}
+	ssize_t size = recv(fd, reply, sizeof(reply), 0);
+	return judge(size > 2 && reply[0] == 0x12 && reply[1] == 0x34 && (reply[2] & 0x80));
+}
+
+/* Whether there is a way to an address. That sends nothing. */
+static int trick_route(const char *ip)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(9)};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	return judge(fd >= 0 && inet_pton(AF_INET, ip, &address.sin_addr) == 1 &&
+		     connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
 }
 
 static int trick_ptrace(const char *pid)
@@ -157,6 +187,8 @@ static const struct {
 	{"socket", trick_socket},
 	{"abstract", trick_abstract},
 	{"loopback", trick_loopback},
+	{"name", trick_name},
+	{"route", trick_route},
 	{"ptrace", trick_ptrace},
 	{"keyring", trick_keyring},
 	{"typing", trick_typing},

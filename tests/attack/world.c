@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/attr.h"
@@ -134,6 +136,34 @@ static int listen_loopback(struct world *world)
 	return fd;
 }
 
+/* A child answers every question, until this process ends. */
+static void serve_names(struct world *world)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(address);
+	unsigned char packet[512];
+	pid_t parent = getpid();
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	text_whole(world->names, sizeof(world->names), "%d", ntohs(address.sin_port));
+	world->name_server = fork();
+	assert_true(world->name_server >= 0);
+	while (world->name_server == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		len = sizeof(address);
+		ssize_t size =
+			recvfrom(fd, packet, sizeof(packet), 0, (struct sockaddr *)&address, &len);
+		if (size < 0 || getppid() != parent) {
+			_exit(1);
+		}
+		packet[2] |= 0x80; // an answer (RFC 1035, section 4.1.1)
+		sendto(fd, packet, (size_t)size, 0, (struct sockaddr *)&address, len);
+	}
+	close(fd);
+}
+
 static void open_sockets(struct world *world)
 {
 	char path[PATH_MAX];
@@ -147,6 +177,7 @@ static void open_sockets(struct world *world)
 	world->sockets[2] = listen_unix(world, path, false);
 	world->sockets[3] = listen_unix(world, world->temporary, true);
 	world->sockets[4] = listen_loopback(world);
+	serve_names(world);
 }
 
 static void copy_program(struct world *world)
@@ -211,6 +242,12 @@ void world_enter(struct world *world, bool becomes_user)
 	}
 	open_sockets(world);
 	world_restore(world);
+}
+
+void world_leave(const struct world *world)
+{
+	assert_int_equal(kill(world->name_server, SIGKILL), 0);
+	assert_int_equal(waitpid(world->name_server, NULL, 0), world->name_server);
 }
 
 void world_remove(const struct world *world)

@@ -18,6 +18,8 @@ struct world {
 	gid_t gid;
 	int sockets[7]; // listening
 	char port[8];   // of the one on 127.0.0.1
+	char names[8];  // of a name server there
+	pid_t name_server;
 };
 
 /* As root the user is another one: who makes and removes it is not always who lives in it. */
@@ -26,6 +28,9 @@ void world_remove(const struct world *world);
 
 /* Opens the sockets; as root, and only then, this process may become the user before. */
 void world_enter(struct world *world, bool becomes_user);
+
+/* Ends what world_enter has started. */
+void world_leave(const struct world *world);
 
 /* In the world's folder. */
 void world_path(const struct world *world, const char *name, char out[PATH_MAX]);

@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import sys
 import tempfile
 
@@ -148,6 +149,37 @@ class Confined(SyncCase):
         self.assertNotIn('SECRET', '\n'.join(client.texts(session)))
         client.close_stdin()
         client.wait()
+
+    # ---- its network ----
+
+    def test_a_blocked_network_has_its_own_loopback_alone(self):
+        listener = socket.create_server(('127.0.0.1', 0))
+        self.addCleanup(listener.close)
+        host, port = listener.getsockname()
+        reach = self.dir / 'work/reach.py'
+        reach.write_text('import socket, sys\ntry:\n    socket.create_connection((sys.argv[1], '
+                         'int(sys.argv[2]))).close()\n    print("reached")\n'
+                         'except OSError as failed:\n    print("error", failed.errno)\n')
+        expected = {'open': 'reached', 'blocked': f'error {errno.ECONNREFUSED}'}
+        for network, said in expected.items():
+            client, session = self.confined(network=network)
+            self.assertIn(said, self.shell(client, session, f'python3 reach.py {host} {port}'))
+            self.ends(client)
+
+    def test_a_blocked_network_takes_no_landlock(self):
+        self.wrapper = refusing(LANDLOCK_CREATE_RULESET, errno.ENOSYS)
+        client, answer = self.start_confined(confine='required', network='blocked')
+        self.assertEqual(answer['_meta']['broker']['warnings'], [])
+        self.ends(client)
+
+    def test_a_network_that_cannot_be_blocked_is_told_or_refused(self):
+        self.wrapper = refusing(FSOPEN, errno.EPERM)
+        client, answer = self.start_confined(confine='yes', network='blocked')
+        warning, = answer['_meta']['broker']['warnings']
+        self.assertNames(warning, 'not confined | network = blocked | seccomp')
+        self.ends(client)
+        refusal = self.refusal(confine='yes', network='blocked', required='true')
+        self.assertEqual(refusal.data['code'], 'CELL_UNAVAILABLE')
 
     # ---- its copy ----
 

@@ -272,6 +272,7 @@ void stage_init(struct stage *stage)
 	struct error err;
 	*stage = (struct stage){.provider = {.impl = &provider_impl}};
 	stage->capabilities.shares_loopback = true;
+	stage->capabilities.is_near = true;
 	stage->loop = ev_loop_new(EVFLAG_AUTO);
 	stage->registry = registry_create();
 	list_init(&stage->sandboxes);

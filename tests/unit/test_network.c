@@ -250,6 +250,13 @@ static void test_what_is_asked_for_and_not_enforced_is_said(void **state)
 	assert_string_equal(checked("public-ingress=off", &none), "public-ingress = false;");
 }
 
+static void test_what_would_enforce_it_is_said(void **state)
+{
+	struct network_abilities with = {.remedy = "confine = yes enforces it"};
+	assert_names(checked("required=true network=blocked", &with),
+		"!NETWORK_NOT_ENFORCED network = blocked | confine = yes");
+}
+
 static void test_what_a_backend_does_not_take_is_an_error(void **state)
 {
 	char text[1024];
@@ -309,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_lists_have_an_end),
 		cmocka_unit_test(test_what_is_asked_for_and_not_enforced_is_said),
 		cmocka_unit_test(test_what_a_backend_does_not_take_is_an_error),
+		cmocka_unit_test(test_what_would_enforce_it_is_said),
 		cmocka_unit_test(test_what_is_enforced_is_not_said),
 		cmocka_unit_test(test_what_is_required_and_not_enforced_is_an_error),
 	};

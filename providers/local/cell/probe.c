@@ -118,6 +118,7 @@ bool probe_explain_landlock(
 			 "container with `--security-opt seccomp=unconfined`";
 	}
 	return error_set_reason(err, ERROR_UNAVAILABLE, "CELL_UNAVAILABLE",
-		"confining an agent: it could connect to abstract sockets of this machine; %s",
+		"confining an agent: it could connect to abstract sockets of this machine; %s, or "
+		"give it a network of its own: network = blocked",
 		advice);
 }

@@ -240,6 +240,7 @@ static struct sandbox *fake_prepare(struct provider *provider,
 		.many_roots = self->behaviour->roots_max != 1,
 		.maps_paths = self->behaviour->runtime_root[0] != '\0',
 		.shares_loopback = !self->behaviour->isolated,
+		.is_near = !self->behaviour->isolated,
 	};
 	list_init(&self->execs);
 	list_init(&self->pumps);
