@@ -30,6 +30,7 @@
 #include "broker/cli/policy_explain.h"
 #include "broker/cli/sandboxes.h"
 #include "broker/cli/sessions.h"
+#include "broker/cli/status.h"
 #include "broker/cli/test_provider.h"
 #include "broker/config/config.h"
 #include "broker/config/options.h"
@@ -450,7 +451,8 @@ static int run_on_records(const struct broker *broker)
 {
 	struct error err;
 	char *state_folder = state_folder_name(broker->environment);
-	bool ok = sessions_look(broker->options, state_folder, &err);
+	bool ok = (broker->options->command == COMMAND_STATUS ? status_run : sessions_look)(
+		broker->options, state_folder, &err);
 	free(state_folder);
 	return ok ? EXIT_SUCCESS : complain(&err);
 }

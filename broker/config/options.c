@@ -302,8 +302,7 @@ bool options_is_for_store(const struct options *options)
 
 bool options_is_for_records(const struct options *options)
 {
-	return options->command >= COMMAND_SESSIONS_LIST &&
-	       options->command <= COMMAND_SESSIONS_PRUNE;
+	return options->command >= COMMAND_STATUS && options->command <= COMMAND_SESSIONS_PRUNE;
 }
 
 bool options_is_for_sessions(const struct options *options)

@@ -35,6 +35,7 @@ struct record collect_record_copy(const struct collect_record *taken)
 	copy.persistence = mem_strdup(record->persistence);
 	copy.local_root = mem_strdup(record->local_root);
 	copy.runtime_root = mem_strdup_or_null(record->runtime_root);
+	copy.agent = mem_strdup_or_null(record->agent);
 	copy.reference = mem_strdup_or_null(record->reference);
 	copy.instance = mem_strdup_or_null(record->instance);
 	copy.error = mem_strdup_or_null(record->error);

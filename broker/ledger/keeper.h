@@ -57,6 +57,7 @@ struct keeper_config {
 	const struct sync_settings *settings;
 	const char *profile;
 	const char *backend;
+	const char *agent;        // its name; may be NULL
 	const char *state_folder; // there
 	const char *home;         // the user's; may be NULL
 	int max_sessions;         // of the profile, in all brokers that live; 0: any number

@@ -62,6 +62,7 @@ void keeper_init_record(struct keeper *keeper, struct record *record, const char
 	record_init(record);
 	record->profile = mem_strdup(config->profile);
 	record->backend = mem_strdup(config->backend);
+	record->agent = mem_strdup_or_null(config->agent);
 	record->sync = mem_strdup(sync_mode_name(config->settings->mode));
 	record->persistence = mem_strdup(persistence_name(config->settings->persistence));
 	record->local_root = mem_strdup(local_root);

@@ -61,6 +61,7 @@ void record_finish(struct record *record)
 	free(record->persistence);
 	free(record->local_root);
 	free(record->runtime_root);
+	free(record->agent);
 	free(record->reference);
 	free(record->instance);
 	free(record->error);
@@ -165,6 +166,7 @@ static const struct {
 	{"persistence", offsetof(struct record, persistence), false},
 	{"localRoot", offsetof(struct record, local_root), false},
 	{"runtimeRoot", offsetof(struct record, runtime_root), true},
+	{"agent", offsetof(struct record, agent), true},
 	{"reference", offsetof(struct record, reference), true},
 	{"instance", offsetof(struct record, instance), true},
 	{"error", offsetof(struct record, error), true},

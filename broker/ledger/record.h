@@ -60,6 +60,7 @@ struct record {
 	enum record_state state;
 	char *profile, *backend, *sync, *persistence; // owned
 	char *local_root, *runtime_root;              // owned
+	char *agent;     // owned; its name in the configuration, NULL in what older brokers wrote
 	char *reference; // owned; sandbox_reference, or NULL where there is none
 	char *instance;  // owned; sandbox_instance, or NULL
 	char **sessions; // owned, of ACP; the first ones

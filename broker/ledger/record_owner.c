@@ -118,6 +118,13 @@ void record_owner_find(int folder_fd, const char *id, struct record_owner *owner
 	owner->is_held = owner->pid != 0 || is_locked(fd);
 }
 
+bool record_owner_holds(const struct record_owner *owner, int folder_fd, const char *name)
+{
+	struct stat file;
+	return owner->pid_fd >= 0 && fstatat(folder_fd, name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(file.st_mode) && holds_lock(owner->pid_fd, &file);
+}
+
 void record_owner_finish(struct record_owner *owner)
 {
 	fd_close(&owner->pid_fd);

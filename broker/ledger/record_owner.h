@@ -26,6 +26,12 @@ struct record_owner {
 
 /* Looks; takes no lock where the file names who had it. Never fails: what is not known is not. */
 void record_owner_find(int folder_fd, const char *id, struct record_owner *owner);
+
+/*
+ * Whether the owner holds a lock on this file beside the record: looks, takes none. False for a
+ * process that is not known.
+ */
+bool record_owner_holds(const struct record_owner *owner, int folder_fd, const char *name);
 void record_owner_finish(struct record_owner *owner);
 
 /*

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,9 +87,36 @@ bool turn_lock_take(struct turn_lock *lock, const char *state_folder, const char
 void turn_lock_let_go(struct turn_lock *lock)
 {
 	if (lock->is_held) {
+		(void)!ftruncate(lock->fd, 0); // nothing is under way
 		lock_file_release(lock->fd);
+		/* Who watches the folder is told of files, not of locks. */
+		(void)!futimens(lock->fd, NULL);
 		lock->is_held = false;
 	}
+}
+
+/* ---- of who looks ---- */
+
+enum turn_state turn_lock_look(
+	int folder_fd, const char *id, const struct record_owner *owner, char text[TURN_TEXT_MAX])
+{
+	char name[RECORD_ID_SIZE + sizeof(TURN_LOCK_ENDING)];
+	char note[TURN_TEXT_MAX + sizeof(lasting_line)];
+	text[0] = '\0';
+	text_whole(name, sizeof(name), "%s" TURN_LOCK_ENDING, id);
+	if (owner->pid == 0) {
+		return TURN_UNKNOWN;
+	}
+	if (!record_owner_holds(owner, folder_fd, name)) {
+		return TURN_IDLE;
+	}
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : pread(fd, note, sizeof(note) - 1, 0);
+	note[len > 0 ? len : 0] = '\0';
+	const char *line_end = strchr(note, '\n');
+	text_format(text, TURN_TEXT_MAX, "%s", line_end ? line_end + 1 : "a prompt");
+	return TURN_OPEN;
 }
 
 /* ---- of who brings a workspace back ---- */

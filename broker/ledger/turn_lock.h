@@ -44,6 +44,23 @@ bool turn_lock_take(struct turn_lock *lock, const char *state_folder, const char
 	const struct turn_text *text, struct error *err) ATTR_NODISCARD;
 void turn_lock_let_go(struct turn_lock *lock);
 
+/* ---- of who looks ---- */
+
+struct record_owner;
+
+enum turn_state {
+	TURN_IDLE,
+	TURN_OPEN,
+	TURN_UNKNOWN, // the broker cannot be seen from here
+};
+
+/*
+ * Whether the broker that has the record holds its turn's lock, and what it wrote there ("" unless
+ * it does). Takes no lock: a prompt that began just then would be refused.
+ */
+enum turn_state turn_lock_look(
+	int folder_fd, const char *id, const struct record_owner *owner, char text[TURN_TEXT_MAX]);
+
 /* ---- of who brings a workspace back ---- */
 
 struct turn_locks {

@@ -140,6 +140,7 @@ static struct keeper *keeper_of(struct peer *peer)
 			.sandbox = agent_sandbox(peer->agent),
 			.settings = &config->profile->sync,
 			.profile = config->profile->name,
+			.agent = config->profile->agent_name,
 			.backend = config->profile->backend,
 			.state_folder = config->state_folder ? config->state_folder : "",
 			.home = config->home,

@@ -74,6 +74,12 @@ class Page(SyncCase):
         self.assertEqual(done.returncode, status, (line, done.stdout, done.stderr))
         return done.stdout
 
+    def block(self, words):
+        """The one block of the page that has only this command."""
+        block, = [text.strip() for text in blocks('sh')
+                  if re.fullmatch(f'acp-broker {words}[^\n]*\n', text)]
+        return block
+
     def service(self):
         return self.start([case.BROKER, '--config', str(self.file), '--profile', 'job'])
 
@@ -121,12 +127,15 @@ class Page(SyncCase):
         self.assertGreaterEqual(set(self.methods.values()),
                                 set(SCHEMAS) - {'_broker/session/state'})
         self.wait_active()
+        told = json.loads(self.command(self.block('status')))
+        self.assertEqual([(broker['process'], broker['sessions'][0]['sessions'])
+                          for broker in told['brokers']], [(client.pid, ['sess-1'])])
         os.kill(client.pid, signal.SIGKILL)
         client.wait(PATIENCE)
         self.assert_nothing_runs()
-        listed = json.loads(self.command(blocks('sh')[1].strip()))
+        listed = json.loads(self.command(self.block('sessions list')))
         self.assertIsNone(misfit(json.loads(self.real(blocks('json')[0])), listed), listed)
-        self.command(blocks('sh')[2].strip())
+        self.command(self.block('sessions collect'))
         self.assertEqual([record['state'] for record in self.records()], ['stopped'])
 
     def wait_active(self):

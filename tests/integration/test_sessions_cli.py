@@ -6,6 +6,9 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
+
+import jsonschema
 
 import case
 import processes
@@ -217,6 +220,66 @@ class Acting(SessionsCase):
             self.assertIn('wait for that', self.sessions('stop', name, status=1))
         self.assertEqual(first.wait(PATIENCE), 0)
         self.assert_both()
+
+
+class Status(SessionsCase):
+    """acp-broker status: a broker that lives, seen from another process."""
+
+    def valid(self, kind, text):
+        schema = json.loads((case.ROOT / 'docs/schemas/status.json').read_text())
+        told = json.loads(text)
+        jsonschema.Draft202012Validator({**schema, '$ref': f'#/$defs/{kind}'}).validate(told)
+        return told
+
+    def status(self, *words):
+        done = subprocess.run([case.BROKER, 'status', *words], env=self.environment(), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_nothing_at_all(self):
+        self.assertEqual(self.status(), '')
+        self.assertEqual(self.valid('result', self.status('--json')), {'brokers': []})
+
+    def test_a_broker_with_an_open_turn_and_what_changes(self):
+        client, session = self.opened()
+        watch = subprocess.Popen(['timeout', str(PATIENCE), case.BROKER, 'status', '--json',
+                                  '--watch'], text=True,
+                                 env=self.environment(), stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(watch.stdout.close)
+
+        def until(wanted):
+            """The next line in which the session is so."""
+            while True:
+                line = self.valid('change', watch.stdout.readline())
+                if wanted(line['change'], line['session']):
+                    return line
+        until(lambda change, entry: entry['state'] == 'active' and entry['turn'] == 'idle')
+        prompt = client.start_prompt(session, 'say on', 'hang')
+        client.wait_text('on', PATIENCE)
+        line = until(lambda change, entry: entry['turn'] == 'open')
+        self.assertEqual(line['session']['process'], client.process.pid)
+        broker, = self.valid('result', self.status('--json'))['brokers']
+        entry, = broker['sessions']
+        self.assertEqual(
+            (broker['process'], entry['sessions'], entry['turn'], entry['backend'],
+             entry['localRoot'], entry['isFinishing']),
+            (client.process.pid, [session], 'open', 'local', str(self.work), False))
+        self.assertIn(session, entry['inFlight'])
+        self.assertTrue(entry['agent'])
+        self.assertNames(self.status(), f'{client.process.pid} | open | active | {self.work}')
+        client.notify('session/cancel', {'sessionId': session})
+        client.answer(prompt, PATIENCE)
+        until(lambda change, entry: entry['turn'] == 'idle')
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        line = until(lambda change, entry: change == 'ended')
+        self.assertEqual((line['session']['process'], line['session']['state']),
+                         (None, 'stopped'))
+        watch.stdout.close()
+        self.assertEqual(watch.wait(PATIENCE), 0)
 
 
 if __name__ == '__main__':

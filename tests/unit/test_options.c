@@ -177,6 +177,9 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker commits take", COMMAND_COMMITS_TAKE, 0, ""},
 		{"acp-broker commits take fix/it", COMMAND_COMMITS_TAKE, 0, "fix/it"},
 		{"acp-broker commits take --undo", COMMAND_COMMITS_TAKE, OPTION_UNDO, ""},
+		{"acp-broker status", COMMAND_STATUS, 0, ""},
+		{"acp-broker status --json --watch", COMMAND_STATUS, OPTION_JSON | OPTION_WATCH,
+			""},
 		{"acp-broker sessions list --json", COMMAND_SESSIONS_LIST, OPTION_JSON, ""},
 		{"acp-broker sessions collect", COMMAND_SESSIONS_COLLECT, 0, ""},
 		{"acp-broker sessions collect a", COMMAND_SESSIONS_COLLECT, 0, "a"},
@@ -388,8 +391,8 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 22);
-	assert_int_equal(commands, 29);
+	assert_int_equal(options, 23);
+	assert_int_equal(commands, 30);
 }
 
 int main(void)

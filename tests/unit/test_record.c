@@ -57,6 +57,7 @@ static void fill(struct record *record)
 	record->backend = mem_strdup("local");
 	record->sync = mem_strdup("turn-bidirectional");
 	record->persistence = mem_strdup("reuse");
+	record->agent = mem_strdup("claude");
 	record->local_root = mem_strdup("/home/me/pr\xc3\xb6ject");
 	assert_true(record_add_session(record, "s-1"));
 	assert_true(record_add_session(record, "s-2"));
@@ -111,6 +112,7 @@ static void test_what_was_saved_is_loaded(void **state)
 	assert_int_equal(loaded.state, RECORD_ACTIVE);
 	assert_string_equal(loaded.profile, record.profile);
 	assert_string_equal(loaded.local_root, record.local_root);
+	assert_string_equal(loaded.agent, "claude");
 	assert_null(loaded.runtime_root);
 	assert_string_equal(loaded.error, "the link broke");
 	assert_string_equal(loaded.created, record.created);

@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "broker/ledger/record.h"
+#include "broker/ledger/record_owner.h"
 #include "tests/support/facts.h"
 #include "tests/unit/record_folder.h"
 
@@ -126,6 +127,39 @@ static void test_what_is_under_way_is_named_until_it_is_over(void **state)
 	expect_taken(fixture, 1);
 }
 
+static enum turn_state look(struct fixture *fixture, size_t number, char text[TURN_TEXT_MAX])
+{
+	struct record_owner owner;
+	record_owner_note(fixture->locks[number], true);
+	record_owner_find(fixture->folder.fd, fixture->ids[number], &owner);
+	enum turn_state state =
+		turn_lock_look(fixture->folder.fd, fixture->ids[number], &owner, text);
+	record_owner_finish(&owner);
+	return state;
+}
+
+static void test_who_looks_sees_what_is_under_way_and_is_in_nobodys_way(void **state)
+{
+	struct fixture *fixture = *state;
+	char text[TURN_TEXT_MAX];
+	add(fixture, "/w");
+	assert_int_equal(look(fixture, 0, text), TURN_IDLE); // no turn yet
+	assert_true(begin(fixture, 0, "a prompt in s", true));
+	assert_int_equal(look(fixture, 0, text), TURN_OPEN);
+	assert_string_equal(text, "a prompt in s");
+	turn_lock_let_go(&fixture->turns[0]);
+	assert_int_equal(look(fixture, 0, text), TURN_IDLE);
+	assert_string_equal(text, "");
+	expect_taken(fixture, 1);
+
+	/* Of a broker that is not seen nothing is known, whatever the file says. */
+	struct record_owner nobody = {.pid_fd = -1};
+	assert_true(begin(fixture, 0, "a prompt in s", true));
+	assert_int_equal(
+		turn_lock_look(fixture->folder.fd, fixture->ids[0], &nobody, text), TURN_UNKNOWN);
+	assert_string_equal(text, "");
+}
+
 static void test_all_brokers_of_the_workspace_count_and_no_others(void **state)
 {
 	struct fixture *fixture = *state;
@@ -198,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TURN_TEST(test_what_is_under_way_is_named_until_it_is_over),
+		TURN_TEST(test_who_looks_sees_what_is_under_way_and_is_in_nobodys_way),
 		TURN_TEST(test_all_brokers_of_the_workspace_count_and_no_others),
 		TURN_TEST(test_a_broker_that_is_gone_has_nothing_under_way),
 		TURN_TEST(test_what_is_about_to_end_is_waited_for),

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CLI_STATUS_H
+#define BROKER_CLI_STATUS_H
+
+#include "base/json_writer.h"
+#include "broker/cli/sessions.h"
+#include "broker/ledger/turn_lock.h"
+
+/*
+ * acp-broker status: which brokers live, and what each of them does, as the folder of the records
+ * has it (broker/ledger/record.h). Knows no broker and asks none; a lock says that one lives. Only
+ * looks, and trusts a record as `sessions list` does.
+ */
+bool status_run(
+	const struct options *options, const char *state_folder, struct error *err) ATTR_NODISCARD;
+
+/* ---- for status_watch.c ---- */
+
+/* One session of a broker, or one that was lost sight of: then no process has it. */
+struct status_view {
+	const struct session_entry *entry;
+	enum turn_state turn;
+	char in_flight[TURN_TEXT_MAX]; // "" unless a turn is open
+};
+
+struct status_view status_view_of(int folder_fd, const struct session_entry *entry);
+void status_write(struct json_writer *writer, const struct status_view *view);
+
+/* One line for people, without its newline. */
+void status_print(const struct status_view *view);
+
+/* Prints what begins, changes and ends until nobody reads stdout any more. */
+bool status_watch(int folder_fd, bool is_json, struct error *err) ATTR_NODISCARD;
+
+#endif
