@@ -230,6 +230,23 @@ bool cell_drawing_add_key(struct cell_drawing *drawing, enum cell_rule rule, con
 	return true;
 }
 
+bool cell_drawing_add_socket(
+	struct cell_drawing *drawing, const char *said, const char *path, struct error *err)
+{
+	struct stat status;
+	size_t before = drawing->count;
+	if (!add_value(drawing, CELL_READ, said, path, err)) {
+		return false;
+	}
+	if (drawing->count == before) {
+		return true;
+	}
+	const char *source = drawing->entries[before].source;
+	return (lstat(source, &status) == 0 && S_ISSOCK(status.st_mode)) ||
+	       error_set(err, ERROR_CONFIG,
+		       "%s: %s is no socket; for other files there is allow-read", said, source);
+}
+
 bool cell_drawing_hide(
 	struct cell_drawing *drawing, const char *folder, const char *name, struct error *err)
 {

@@ -33,6 +33,10 @@ bool cell_drawing_add_default(
 bool cell_drawing_add_key(struct cell_drawing *drawing, enum cell_rule rule, const char *key,
 	const struct settings *settings, struct error *err) ATTR_NODISCARD;
 
+/* One socket; `said` is what a user says, "key = value". Left out where it is missing. */
+bool cell_drawing_add_socket(struct cell_drawing *drawing, const char *said, const char *path,
+	struct error *err) ATTR_NODISCARD;
+
 /* The broker's own folder "folder/name". It may be missing. */
 bool cell_drawing_hide(struct cell_drawing *drawing, const char *folder, const char *name,
 	struct error *err) ATTR_NODISCARD;

@@ -17,6 +17,7 @@
 #include "base/folder.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "providers/local/allowed_sockets.h"
 #include "providers/local/copy_cell.h"
 #include "providers/local/copy_lock.h"
 #include "providers/local/copy_place.h"
@@ -467,7 +468,8 @@ static bool make_home(struct copy_sandbox *self, const char *profile, struct err
  * What is between the broker and its user alone. ACP_BROKER_RUN is a broker's around this one: it
  * knows by it what it has to end.
  */
-static bool is_own(const struct provider_context *context, struct span name)
+static bool is_own(
+	const struct provider_context *context, const struct settings *settings, struct span name)
 {
 	static const char prefix[] = "ACP_BROKER_";
 	bool has_prefix = name.len >= sizeof(prefix) - 1 &&
@@ -478,9 +480,12 @@ static bool is_own(const struct provider_context *context, struct span name)
 
 /* ---- the cell ---- */
 
-static bool is_not_in_a_cell(const struct provider_context *context, struct span name)
+static bool is_not_in_a_cell(
+	const struct provider_context *context, const struct settings *settings, struct span name)
 {
-	return is_own(context, name) || copy_cell_lacks(name);
+	return is_own(context, settings, name) ||
+	       (copy_cell_lacks(name) &&
+		       !allowed_sockets_have(settings, context->environment, name));
 }
 
 static void on_start_shown(void *data, const struct error *err)
@@ -502,6 +507,7 @@ static void on_cell_ready(void *data)
 	sandbox->home = copy_cell_home(self->host.context);
 	sandbox->capabilities.confined = true;
 	sandbox->capabilities.shares_loopback = copy_cell_has_network(self->settings);
+	allowed_sockets_tell(sandbox, self->settings, self->host.context->environment);
 	if (!cell_keeps_abstract_sockets(self->cell, &err)) {
 		if (self->must_confine) {
 			self->listener->on_failed(self->data, &err);

@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "providers/local/cell_drawing.h"
+#include "providers/local/allowed_sockets.h"
 
 const struct error_reason copy_cell_reason = {
 	"CELL_UNAVAILABLE", false, "do what the message says; it names what forbids confinement"};
@@ -93,6 +94,7 @@ static bool draw(struct cell_drawing *drawing, const struct provider_context *co
 	}
 	return cell_drawing_add_key(drawing, CELL_READ, "allow-read", settings, err) &&
 	       cell_drawing_add_key(drawing, CELL_WRITE, "allow-write", settings, err) &&
+	       allowed_sockets_draw(drawing, settings, context->environment, err) &&
 	       cell_drawing_hide(drawing, drawing->home, ".config/acp-broker", err) &&
 	       (!config || config[0] != '/' ||
 		       cell_drawing_hide(drawing, config, "acp-broker", err)) &&

@@ -74,13 +74,14 @@ static bool is_named(const struct settings *settings, const char *name, size_t l
 }
 
 void host_drop_variables(struct host_sandbox *host, const struct settings *settings,
-	bool (*is_own)(const struct provider_context *context, struct span name))
+	bool (*is_own)(const struct provider_context *context, const struct settings *settings,
+		struct span name))
 {
 	char **kept = mem_alloc_zero(sizeof(*kept));
 	for (const char *const *entry = host->context->environment; entry && *entry; entry++) {
 		size_t len = strcspn(*entry, "=");
 		if (!is_named(settings, *entry, len) &&
-			!(is_own && is_own(host->context, (struct span){*entry, len}))) {
+			!(is_own && is_own(host->context, settings, (struct span){*entry, len}))) {
 			words_append(&kept, *entry);
 		}
 	}

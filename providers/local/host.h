@@ -34,7 +34,8 @@ void host_sandbox_finish(struct host_sandbox *host);
  * (may be NULL) says of a name. Before it is ready.
  */
 void host_drop_variables(struct host_sandbox *host, const struct settings *settings,
-	bool (*is_own)(const struct provider_context *context, struct span name));
+	bool (*is_own)(const struct provider_context *context, const struct settings *settings,
+		struct span name));
 
 void host_add_root(struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);
 

@@ -498,6 +498,28 @@ static void test_a_socket_with_a_relative_name_is_hidden(void **state)
 	close(fd);
 }
 
+/* One in a folder that every cell has for itself, one in a folder of this machine's. */
+static void test_an_allowed_socket_can_be_used_and_no_other(void **state)
+{
+	struct cell_record record;
+	char allowed[PATH_MAX], temporary[PATH_MAX], text[OUTPUT_MAX];
+	world_path(&world, "sock/host", allowed);
+	text_whole(temporary, sizeof(temporary), "%s.sock", world.temporary);
+	char program[PATH_MAX];
+	world_path(&world, "bin", program);
+	const struct cell_entry entries[] = {{.rule = CELL_READ, .path = allowed},
+		{.rule = CELL_READ, .path = temporary}, {.rule = CELL_READ, .path = program}};
+	start_cell(&record, entries, ARRAY_LENGTH(entries), false);
+	wait_for_cell(&record);
+	assert_string_equal(record.err.text, "");
+	struct spawner *inside = cell_spawner(record.cell);
+	assert_inside(inside, "$TRICK socket \"$PUBLIC/../sock/host\"");
+	assert_inside(inside, "$TRICK socket \"$TEMPORARY.sock\"");
+	assert_int_not_equal(run_line(inside, "$TRICK socket \"$PUBLIC/../renamed/new\"", text), 0);
+	assert_int_not_equal(run_line(inside, "ls \"$TEMPORARY\"", text), 0);
+	cell_destroy(record.cell);
+}
+
 static void test_homes_are_hidden_where_home_is_a_link(void **state)
 {
 	char folder[PATH_MAX];
@@ -668,6 +690,7 @@ static int run_suite(void)
 		cmocka_unit_test(test_open_network_is_this_machines),
 		cmocka_unit_test(test_abstract_sockets_are_kept_apart_or_told),
 		cmocka_unit_test(test_a_socket_with_a_relative_name_is_hidden),
+		cmocka_unit_test(test_an_allowed_socket_can_be_used_and_no_other),
 		cmocka_unit_test(test_homes_are_hidden_where_home_is_a_link),
 		cmocka_unit_test(test_a_folder_with_a_socket_stays_if_it_is_shown),
 		cmocka_unit_test(test_a_sandbox_in_a_cell_can_be_made),

@@ -214,6 +214,20 @@ class Confined(SyncCase):
         self.assertEqual((shown / 'b').read_text(), 'b\n')
         self.ends(client)
 
+    def test_an_allowed_socket_is_shown_and_told(self):
+        path = str(self.dir / 'home/agent')
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path)
+            server.listen()
+            self.extra = {'SSH_AUTH_SOCK': path, 'OTHER_AUTH_SOCK': path + '.other'}
+            client, session = self.confined(allow_socket='$SSH_AUTH_SOCK')
+            warning = self.answer['_meta']['broker']['warnings'][0]
+            self.assertNames(warning, f'allow-socket = $SSH_AUTH_SOCK | {path}')
+            said = self.shell(client, session, 'test -S "$SSH_AUTH_SOCK" && '
+                                               'echo "<$SSH_AUTH_SOCK|$OTHER_AUTH_SOCK>"')
+            self.assertIn(f'<{path}|>', said)
+            self.ends(client)
+
     def test_a_folder_above_the_brokers_own_is_refused(self):
         (self.dir / 'home/.config').mkdir(exist_ok=True)
         for confine in ('required', 'yes'):

@@ -13,10 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "providers/local/allowed_sockets.h"
 #include "providers/local/copy_tree.h"
 #include "tests/support/facts.h"
 
@@ -146,6 +149,70 @@ static void test_a_home_behind_a_link_is_the_home(void **state)
 	assert_drawn(1, CELL_WRITE, "home/.cache", "home/.cache");
 }
 
+/* ---- sockets ---- */
+
+static const char *environment[] = {"HOME=/", "GIVEN=", "ODD=unix:///srv/odd", NULL};
+static char given[PATH_MAX + 16];
+
+static bool draw_sockets(const char *value)
+{
+	say("allow-socket", value);
+	return allowed_sockets_draw(drawing, &settings, environment, &err);
+}
+
+static void make_socket(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	text_whole(address.sun_path, sizeof(address.sun_path), "%s", path_of(name));
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+	text_whole(given, sizeof(given), "GIVEN=%s", path_of(name));
+	environment[1] = given;
+}
+
+static void test_a_socket_is_drawn_by_its_path_or_a_variable(void **state)
+{
+	make_socket("data/agent");
+	assert_true(draw_sockets(path_of("data/agent")));
+	assert_drawn(0, CELL_READ, "data/agent", "data/agent");
+	settings_finish(&settings);
+	settings_init(&settings);
+	drawing->count = 0;
+	assert_true(draw_sockets("$GIVEN"));
+	assert_drawn(0, CELL_READ, "data/agent", "data/agent");
+	assert_true(allowed_sockets_have(&settings, environment, span_of("GIVEN")));
+	assert_false(allowed_sockets_have(&settings, environment, span_of("HOME")));
+	assert_false(allowed_sockets_have(&settings, environment, span_of("NONE")));
+}
+
+static void test_a_variable_with_an_address_names_its_socket(void **state)
+{
+	say("allow-socket", "/srv/odd");
+	assert_true(allowed_sockets_have(&settings, environment, span_of("ODD")));
+}
+
+static void test_a_missing_socket_is_left_out(void **state)
+{
+	assert_true(draw_sockets("~/is-not-there"));
+	assert_true(draw_sockets("$IS_NOT_SET"));
+	assert_int_equal(drawing->count, 0);
+}
+
+static void test_what_is_no_socket_is_refused(void **state)
+{
+	assert_false(draw_sockets("~/notes"));
+	assert_names(err.text, "allow-socket = ~/notes | allow-read");
+	settings_finish(&settings);
+	settings_init(&settings);
+	make_socket("data/agent");
+	char link[PATH_MAX];
+	text_whole(link, sizeof(link), "%s", path_of("data/link"));
+	assert_int_equal(symlink("agent", link), 0);
+	assert_false(draw_sockets(link));
+	assert_names(err.text, "data/link | symbolic link");
+}
+
 /* ---- what is refused ---- */
 
 /* An agent that wrote into the outer one could have put a link to the home there. */
@@ -253,6 +320,10 @@ int main(void)
 		WITH_FOLDERS(test_what_is_read_may_contain_what_is_read),
 		WITH_FOLDERS(test_a_link_in_the_home_itself_is_followed),
 		WITH_FOLDERS(test_a_home_behind_a_link_is_the_home),
+		WITH_FOLDERS(test_a_socket_is_drawn_by_its_path_or_a_variable),
+		WITH_FOLDERS(test_a_variable_with_an_address_names_its_socket),
+		WITH_FOLDERS(test_a_missing_socket_is_left_out),
+		WITH_FOLDERS(test_what_is_no_socket_is_refused),
 		WITH_FOLDERS(test_a_writable_folder_contains_no_other),
 		WITH_FOLDERS(test_a_writable_folder_lies_in_no_other),
 		WITH_FOLDERS(test_two_names_of_one_writable_folder_are_refused),

@@ -406,6 +406,19 @@ static bool is_socket(int folder, const char *name)
 	return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode);
 }
 
+/* Whether the plan shows this very one. */
+static bool is_bound(const struct cell_plan *plan, const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	bool is = false;
+	bool fits = text_whole(path, sizeof(path), "%s/%s", folder, name);
+	for (size_t i = 0; fits && i < plan->entry_count; i++) {
+		const struct cell_entry *entry = &plan->entries[i];
+		is = is || (entry->rule == CELL_READ && strcmp(entry->path, path) == 0);
+	}
+	return is;
+}
+
 /* An empty file in its place. */
 static bool cover(const struct hiding *hiding, int folder, const char *name)
 {
@@ -441,12 +454,13 @@ static bool hide_in_folder(
 	int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *names = listed >= 0 ? fdopendir(listed) : NULL;
 	struct dirent *entry;
-	if (!names && is_socket(folder, name)) {
+	if (!names && is_socket(folder, name) && !is_bound(hiding->plan, path, name)) {
 		fd_close(&listed);
 		return is_kept ? cover(hiding, folder, name) : empty(hiding, folder, path);
 	}
 	while (is_done && names && (entry = readdir(names))) {
-		if (!is_socket(folder, entry->d_name)) {
+		if (!is_socket(folder, entry->d_name) ||
+			is_bound(hiding->plan, path, entry->d_name)) {
 			continue;
 		}
 		if (!is_kept) {
