@@ -141,6 +141,30 @@ class Page(SyncCase):
     def wait_active(self):
         self.assertEqual([record['state'] for record in self.records()], ['active'])
 
+    def test_the_client_in_python(self):
+        folder = self.dir / 'bin'
+        folder.mkdir()
+        (folder / 'acp-broker').symlink_to(case.BROKER)
+        place = self.dir / 'home' / 'config' / 'acp-broker'
+        place.mkdir(parents=True)
+        self.file.replace(place / 'config')
+        script = self.dir / 'client.py'
+        source, = blocks('python')
+        self.assertLessEqual(source.count('\n'), 40)
+        script.write_text(source)
+        env = self.environment()
+        env['PATH'] = f'{folder}:{env["PATH"]}'
+
+        def run(prompt):
+            return subprocess.run(['/usr/bin/python3', str(script), str(self.work), prompt],
+                                  env=env, text=True, stdin=subprocess.DEVNULL,
+                                  capture_output=True, check=False, timeout=PATIENCE)
+        done = run('say Done.')
+        self.assertEqual((done.returncode, done.stdout), (0, 'Done.'), done.stderr)
+        self.assertEqual([record['state'] for record in self.records()], ['stopped'])
+        (place / 'config').write_text('[broker\n')
+        self.assertEqual((run('say Done.').returncode, run('x').stdout), (2, ''))
+
     def test_the_end(self):
         client = self.service()
         self.play(client, blocks('')[0])

@@ -6,9 +6,10 @@ client side; directly and through the broker.
 """
 
 import json
+import re
 
 from pair import HERE, NEEDED, NODE, Pair, conversation, path_of
-from case import main
+from case import AGENT as SCRIPTED, BROKER, ROOT, main
 from compare import compare_hops
 
 AGENT = [str(NODE), path_of('@agentclientprotocol/sdk/dist/examples/agent.js')]
@@ -49,6 +50,29 @@ class Sdk(Pair):
 
     def test_a_turn_that_is_cancelled(self):
         self.assertEqual(self.both('cancel')['stopReason'], 'cancelled')
+
+
+@NEEDED
+class Daemon(Pair):
+    """The client in TypeScript that docs/daemons.md has, as it is."""
+
+    def test_one_prompt(self):
+        page = (ROOT / 'docs' / 'daemons.md').read_text()
+        source, = re.findall(r'^```ts\n(.*?)^```$', page, re.M | re.S)
+        self.assertLessEqual(source.count('\n'), 40)
+        (self.dir / 'client.ts').write_text(source)
+        (self.dir / 'package.json').write_text('{"type": "module"}')
+        (self.dir / 'node_modules').symlink_to(HERE / 'node_modules')
+        (self.dir / 'bin').mkdir()
+        (self.dir / 'bin' / 'acp-broker').symlink_to(BROKER)
+        place = self.dir / 'home' / 'config' / 'acp-broker'
+        place.mkdir(parents=True)
+        (place / 'config').write_text(f'[agent "a"]\n\tcommand = {SCRIPTED}\n'
+                                      '[profile "job"]\n\tagent = a\n\tisolation = copy\n')
+        path = f'{self.dir / "bin"}:{self.environment()["PATH"]}'
+        done = self.run_program([str(NODE), str(self.dir / 'client.ts'), str(self.work),
+                                 'say Done.'], PATH=path)
+        self.assertEqual(done.stdout, 'Done.', done.stderr)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The files of examples/: units that systemd takes, and a container that has what it needs."""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import unittest
+
+import case
+import processes
+from processes import PATIENCE
+
+EXAMPLES = case.ROOT / 'examples'
+UNITS = EXAMPLES / 'systemd'
+CONTAINER = (EXAMPLES / 'container' / 'Containerfile').read_text()
+INSTALLED = '/usr/bin/acp-broker'
+
+
+def settings(name):
+    """The keys of a unit; the last value of each."""
+    lines = (UNITS / name).read_text().splitlines()
+    return dict(line.split('=', 1) for line in lines if re.match(r'\w+=', line))
+
+
+def packages(stage):
+    """What a stage of the container installs."""
+    part = CONTAINER.split('FROM ')[stage].replace('\\\n', ' ')
+    words = re.search(r'--no-install-recommends([^&\n]*)', part).group(1)
+    return set(words.split())
+
+
+class Units(case.Case):
+    def placed(self):
+        """The units, with the program where the tests have it."""
+        folder = self.dir / 'units'
+        folder.mkdir()
+        for path in UNITS.iterdir():
+            text = path.read_text()
+            self.assertEqual(text.count(INSTALLED), 'ExecStart=' in text)
+            (folder / path.name).write_text(text.replace(INSTALLED, case.BROKER))
+        return folder
+
+    @unittest.skipUnless(shutil.which('systemd-analyze'), 'systemd-analyze is not installed')
+    def test_systemd_understands_them(self):
+        folder = self.placed()
+        names = sorted(str(path) for path in folder.iterdir())
+        runtime = self.dir / 'runtime'
+        runtime.mkdir(mode=0o700)
+        env = {**self.environment(), 'XDG_RUNTIME_DIR': str(runtime),
+               'SYSTEMD_UNIT_PATH': f'{folder}:'}
+        done = subprocess.run(['systemd-analyze', 'verify', '--user', '--man=no', *names], env=env,
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        ours = [line for line in done.stderr.splitlines() if 'acp-broker' in line]
+        self.assertEqual((done.returncode, ours), (0, []), done.stderr)
+
+    @unittest.skipUnless(shutil.which('systemd-socket-activate'),
+                         'systemd-socket-activate is not installed')
+    def test_a_connection_is_a_session(self):
+        words = settings('acp-broker@.service')['ExecStart'].split()
+        keys = settings('acp-broker.socket')
+        self.assertEqual((keys['Accept'], keys['SocketMode']), ('yes', '0600'))
+        self.config(policy=['mode = approve-all'])
+        config = self.dir / 'home' / 'config' / 'acp-broker' / 'config'
+        config.parent.mkdir(parents=True)
+        config.write_text(f'[agent "a"]\n\tcommand = {case.AGENT}\n[profile "job"]\n\tagent = a\n')
+        place = self.dir / 'broker.sock'
+        env = self.environment()
+        listener = subprocess.Popen(
+            ['systemd-socket-activate', '--accept', '--inetd', '-l', str(place),
+             *(f'--setenv={name}' for name in env), case.BROKER, *words[1:]],
+            env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        try:
+            self.assertTrue(processes.wait_until(place.exists, PATIENCE))
+            self.converse(place)
+        finally:
+            listener.terminate()
+            listener.wait(PATIENCE)
+
+    def converse(self, place):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(str(place))
+            stream = connection.makefile('rw')
+            params = {'protocolVersion': 1, 'clientCapabilities': {}}
+            stream.write(json.dumps({'jsonrpc': '2.0', 'id': 0, 'method': 'initialize',
+                                     'params': params}) + '\n')
+            stream.flush()
+            answer = json.loads(stream.readline())
+            self.assertEqual(answer['result']['_meta']['broker']['backend'], 'local')
+            connection.shutdown(socket.SHUT_WR)
+            self.assertEqual(stream.read(), '')  # the broker has ended
+
+
+class Container(unittest.TestCase):
+    """What no machine without a container's tools can build: its parts are compared instead."""
+
+    def test_it_builds_with_what_dev_builds_with(self):
+        text = (case.ROOT / 'dev').read_text()
+        words = set(re.search(r'build_packages="([^"]*)"', text).group(1).split())
+        only_tests_and_docs = {'libcmocka-dev', 'scdoc', 'python3'}
+        self.assertEqual(packages(1), words - only_tests_and_docs)
+
+    def test_it_has_each_library_that_the_program_opens(self):
+        readme = (case.ROOT / 'README.md').read_text()
+        table = re.findall(r'^\| `lib[^|]*\| ([\w.+-]+) \|', readme, re.M)
+        self.assertGreater(len(table), 4)
+        self.assertGreaterEqual(packages(2), set(table))
+
+    def test_it_sets_the_build_up_as_packagers_do(self):
+        setup = re.search(r'meson setup ([^&]*)', CONTAINER).group(1)
+        options = {option['name'] for option in json.loads(subprocess.run(
+            ['meson', 'introspect', '--buildoptions', str(case.ROOT / 'meson.build')],
+            capture_output=True, check=True).stdout)}
+        for name in re.findall(r'-D(\w+)=', setup):
+            self.assertIn(name, options)
+        self.assertTrue((case.ROOT / 'LICENSE').exists())
+
+
+if __name__ == '__main__':
+    case.main()
