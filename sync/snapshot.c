@@ -250,6 +250,7 @@ void snapshot_warning(
 
 struct snapshot_view {
 	struct snapshot_request request;
+	bool is_measured; // no content is read
 	char root[PATH_MAX];
 	int root_fd;
 	struct members members;
@@ -289,7 +290,7 @@ static bool look_at_all(struct snapshot_view *view, struct store *store, struct 
 		.store = store,
 		.scan_start_ns = ((int64_t)now.tv_sec + view->request.clock_offset_s) * 1000000000 +
 	                         now.tv_nsec};
-	if (!walk_run(&view->walk, err) || !read_contents(&content, err)) {
+	if (!walk_run(&view->walk, err) || (!view->is_measured && !read_contents(&content, err))) {
 		return false;
 	}
 	view->snapshot = (struct snapshot){.files = view->walk.files,
@@ -314,11 +315,12 @@ static bool open_root(
 	return view->root_fd >= 0 || error_set_errno(err, errno, "the workspace %s", view->root);
 }
 
-struct snapshot_view *snapshot_begin(
-	struct store *store, const struct snapshot_request *request, struct error *err)
+static struct snapshot_view *look(struct store *store, const struct snapshot_request *request,
+	bool is_measured, struct error *err)
 {
 	struct snapshot_view *view = mem_alloc_zero(sizeof(*view));
 	view->root_fd = -1;
+	view->is_measured = is_measured;
 	listing_init(&view->listing);
 	buf_init(&view->nested, NESTED_MAX);
 	bool opened = open_root(view, request, err);
@@ -333,6 +335,25 @@ struct snapshot_view *snapshot_begin(
 	let_members_go(view);
 	fd_close(&view->root_fd);
 	return view;
+}
+
+struct snapshot_view *snapshot_begin(
+	struct store *store, const struct snapshot_request *request, struct error *err)
+{
+	return look(store, request, false, err);
+}
+
+bool snapshot_measure(struct store *store, const struct snapshot_request *request,
+	struct snapshot *out, struct error *err)
+{
+	struct snapshot_view *view = look(store, request, true, err);
+	if (!view) {
+		return false;
+	}
+	out->files = view->snapshot.files;
+	out->bytes = view->snapshot.bytes;
+	snapshot_drop(view);
+	return true;
 }
 
 void snapshot_drop(struct snapshot_view *view)

@@ -104,6 +104,13 @@ bool snapshot_finish(struct snapshot_view *view, struct store *store, struct sna
 	struct error *err) ATTR_NODISCARD;
 void snapshot_drop(struct snapshot_view *view); // NULL is fine
 
+/*
+ * How many files and bytes the root has that are members; no content is read. The store is any,
+ * and nothing of this stays in it. Fails as snapshot_take does. Of `out` the rest is not set.
+ */
+bool snapshot_measure(struct store *store, const struct snapshot_request *request,
+	struct snapshot *out, struct error *err) ATTR_NODISCARD;
+
 bool snapshot_root_check(const char *root, const char *home, struct error *err) ATTR_NODISCARD;
 
 /* Whether a path is one that no snapshot holds and no side may bring: "", ".", "..",

@@ -25,6 +25,7 @@
 #include "broker/cli/command.h"
 #include "broker/cli/complete.h"
 #include "broker/cli/disk.h"
+#include "broker/cli/doctor.h"
 #include "broker/cli/end_signals.h"
 #include "broker/cli/exec.h"
 #include "broker/cli/policy_explain.h"
@@ -49,6 +50,7 @@ struct broker {
 	const char *const *environment;
 	const struct broker_providers *providers;
 	bool was_signaled;       // to end; closing our stdin is no second signal
+	bool is_trial;           // of doctor's: what earlier brokers left is not touched
 	const char *login_token; // an editor has started it for a terminal login; or NULL
 	struct ev_loop *loop;
 	struct spawner *spawner;
@@ -200,6 +202,7 @@ static int run_session(struct broker *broker, struct provider *provider)
 		.secrets = broker->secrets,
 		.state_folder = broker->state_folder,
 		.home = home,
+		.is_trial = broker->is_trial,
 		.tools = &broker->tools,
 		.listener = &relay_listener,
 		.data = broker,
@@ -325,18 +328,56 @@ static bool enter_workspace(const struct config *config, struct error *err)
 	return true;
 }
 
-static int run_configured(struct broker *broker)
+static bool load_configuration(struct broker *broker, struct error *err)
 {
-	struct error err;
-	if (!config_load(&broker->config, broker->options, broker->registry, broker->environment,
-		    &err)) {
-		return complain(&err);
+	if (!config_load(
+		    &broker->config, broker->options, broker->registry, broker->environment, err)) {
+		return false;
 	}
 	config_set_log(&broker->config);
 	for (char **name = broker->config.profile.masked_env; name && *name; name++) {
 		own_environment_forget(*name);
 	}
 	learn_secrets(broker);
+	return true;
+}
+
+/* Also without a configuration that can be used, for that is what it says then. */
+static int run_doctor(struct broker *broker)
+{
+	struct error err, unusable;
+	bool is_well = false;
+	bool is_usable = load_configuration(broker, &unusable);
+	struct doctor_means means = {
+		.options = broker->options,
+		.environment = broker->environment,
+		.registry = broker->registry,
+		.loop = broker->loop,
+		.pool = broker->pool,
+		.tools = &broker->tools,
+		.state_folder = broker->state_folder,
+		.secrets = broker->secrets,
+		.config = is_usable ? &broker->config : NULL,
+		.config_error = &unusable,
+	};
+	if (is_usable && !broker->options->log_level) {
+		log_set_level(LOG_LEVEL_ERROR); // the findings say it
+	}
+	bool ok = doctor_run(&means, &is_well, &err);
+	int status = !ok ? complain(&err) : is_well ? EXIT_SUCCESS : EXIT_FAILED;
+	if (is_usable) {
+		secrets_destroy(broker->secrets);
+		config_finish(&broker->config);
+	}
+	return status;
+}
+
+static int run_configured(struct broker *broker)
+{
+	struct error err;
+	if (!load_configuration(broker, &err)) {
+		return complain(&err);
+	}
 	int status = EXIT_FAILED;
 	struct provider *provider =
 		registry_get(broker->registry, broker->config.profile.backend, &err);
@@ -416,8 +457,9 @@ static int run(struct broker *broker)
 	broker->registry = registry_create();
 	broker->context.registry = broker->registry;
 	if (broker->providers->add(broker->registry, &broker->context, &err)) {
-		status = is_of_a_profile(broker->options) ? run_configured(broker)
-		                                          : run_on_sessions(broker);
+		status = broker->options->command == COMMAND_DOCTOR ? run_doctor(broker)
+		         : is_of_a_profile(broker->options)         ? run_configured(broker)
+		                                                    : run_on_sessions(broker);
 	} else {
 		status = complain(&err);
 	}
@@ -501,7 +543,8 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	if (argc > 1 && strcmp(argv[1], COMPLETE_WORD) == 0) {
 		return complete_main(argc, argv, environment);
 	}
-	bool is_understood = options_parse(&options, argc, argv, &err);
+	bool is_trial = argc > 1 && strcmp(argv[1], DOCTOR_WORD) == 0;
+	bool is_understood = options_parse(&options, argc - is_trial, argv + is_trial, &err);
 	enum log_format format;
 	if (options.log_format && log_format_parse(options.log_format, &format)) {
 		log_set_format(format); // before anything can be said; the configuration checks it
@@ -527,6 +570,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		.options = &options,
 		.environment = environment,
 		.providers = providers,
+		.is_trial = is_trial,
 		.login_token = environment_get(environment, LOGIN_MARK),
 	};
 	if (options.command == COMMAND_EXEC) {

@@ -86,8 +86,7 @@ static void add_option(char ***argv, const char *name, const char *value)
 	free(word);
 }
 
-/* The options of a session are handed on as they are. */
-static void add_given(char ***argv, const struct options *options)
+void exec_plan_add_given(char ***argv, const struct options *options)
 {
 	for (size_t i = 0; i < OPTION_TABLE_LENGTH; i++) {
 		const struct option *option = &option_table[i];
@@ -111,7 +110,7 @@ static void plan_broker(
 	struct exec_plan *plan, const struct options *options, const struct config *config)
 {
 	words_append(&plan->argv, ""); // the program's place
-	add_given(&plan->argv, options);
+	exec_plan_add_given(&plan->argv, options);
 	plan->allows_nothing = !options->approve && !policy_is_given(config->profile.policy);
 	if (plan->allows_nothing) {
 		add_option(&plan->argv, "--approve", "none");

@@ -32,4 +32,7 @@ bool exec_plan_make(struct exec_plan *plan, const struct options *options,
 	struct error *err) ATTR_NODISCARD;
 void exec_plan_finish(struct exec_plan *plan);
 
+/* The options of a session, as they were given, for the command line of a broker. */
+void exec_plan_add_given(char ***argv, const struct options *options);
+
 #endif

@@ -63,6 +63,13 @@ bool sessions_end_sandbox(
 	const struct sessions_means *means, const char *id, struct error *err) ATTR_NODISCARD;
 
 /*
+ * Ends the sandbox of a session whose broker is gone, without collecting, and removes the record.
+ * Prints nothing.
+ */
+bool sessions_discard_one(
+	const struct sessions_means *means, const char *id, struct error *err) ATTR_NODISCARD;
+
+/*
  * Removes a record if its sandbox is collected and no broker has it; *out_removed tells. False: the
  * file could not be removed.
  */

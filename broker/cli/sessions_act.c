@@ -277,27 +277,54 @@ static bool discard(struct acting *acting, struct error *err)
 	return true;
 }
 
-bool sessions_end_sandbox(const struct sessions_means *means, const char *id, struct error *err)
+/* What `finish` does with a record whose broker is gone, and that nobody has. */
+static bool finish_one(struct acting *acting, const char *id,
+	bool (*finish_it)(
+		struct acting *acting, const struct session_entry *entry, struct error *err),
+	struct error *err)
 {
-	struct acting acting = {.means = means, .ends_all = true};
 	struct session_entry entry = {.owner = {.pid_fd = -1}};
-	ATTR_CLEANUP(fd_cleanup) int folder_fd = record_folder_open(means->state_folder, err);
+	ATTR_CLEANUP(fd_cleanup)
+	int folder_fd = record_folder_open(acting->means->state_folder, err);
 	if (folder_fd < 0 || !record_load(folder_fd, id, &entry.record, err)) {
 		return false;
 	}
 	entry.is_readable = true;
 	memcpy(entry.id, entry.record.id, sizeof(entry.id));
 	record_owner_find(folder_fd, id, &entry.owner);
-	bool is_free = check(&entry, err);
-	bool ok = is_free && finish_configured(&acting, &entry, err);
-	if (is_free && !ok) { // it is as collected as it was, and stays
-		struct error ignored;
-		acting.ends_all = false;
-		(void)!finish_configured(&acting, &entry, &ignored);
-	}
+	bool ok = check(&entry, err) && finish_it(acting, &entry, err);
 	record_owner_finish(&entry.owner);
 	record_finish(&entry.record);
 	return ok;
+}
+
+static bool end_or_leave(
+	struct acting *acting, const struct session_entry *entry, struct error *err)
+{
+	if (finish_configured(acting, entry, err)) {
+		return true;
+	}
+	struct error ignored; // it is as collected as it was, and stays
+	acting->ends_all = false;
+	(void)!finish_configured(acting, entry, &ignored);
+	return false;
+}
+
+bool sessions_end_sandbox(const struct sessions_means *means, const char *id, struct error *err)
+{
+	struct acting acting = {.means = means, .ends_all = true};
+	return finish_one(&acting, id, end_or_leave, err);
+}
+
+bool sessions_discard_one(const struct sessions_means *means, const char *id, struct error *err)
+{
+	struct options options = *means->options;
+	struct sessions_means discarding = *means;
+	struct acting acting = {.means = &discarding};
+	options.command = COMMAND_SESSIONS_DISCARD;
+	options.log_level = options.log_level ? options.log_level : "error";
+	discarding.options = &options;
+	return finish_one(&acting, id, finish_configured, err);
 }
 
 static const struct {

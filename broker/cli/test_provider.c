@@ -2,14 +2,11 @@
 #include "broker/cli/test_provider.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "acp/failure.h"
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -17,8 +14,6 @@
 #include "broker/cli/command.h"
 #include "broker/cli/end_signals.h"
 #include "broker/cli/trial.h"
-
-enum { REMOVE_FDS = 16 };
 
 /* ---- waiting ---- */
 
@@ -130,7 +125,7 @@ static bool check_prepare(struct trial *trial, char note[TRIAL_NOTE_MAX], struct
 	const struct profile *profile = &trial->means->config->profile;
 	struct sandbox_request request = {.profile = profile->name,
 		.settings = &profile->settings,
-		.directory = trial->local_root,
+		.directory = trial->scratch.workspace,
 		.prepare_timeout_ms = profile->prepare_timeout_ms};
 	trial->sandbox =
 		sandbox_prepare(trial->means->provider, &request, &sandbox_listener, trial, err);
@@ -159,6 +154,11 @@ static bool check_capabilities(struct trial *trial, char note[TRIAL_NOTE_MAX], s
 		snprintf(note + len, TRIAL_NOTE_MAX - (size_t)len, ", %zu processes",
 			can->max_processes);
 	}
+	const struct test_provider_means *means = trial->means;
+	for (const char *const *warning = sandbox_warnings(trial->sandbox);
+		means->listener && *warning; warning++) {
+		means->listener->on_warning(means->data, *warning);
+	}
 	const char *home = sandbox_home(trial->sandbox);
 	if (!home || home[0] != '/') {
 		return error_set(err, ERROR_PROTOCOL, "it has no home: \"%s\"", home ? home : "");
@@ -170,7 +170,8 @@ static bool check_capabilities(struct trial *trial, char note[TRIAL_NOTE_MAX], s
 static bool check_root(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
 {
 	const struct profile *profile = &trial->means->config->profile;
-	sandbox_add_root(trial->sandbox, trial->local_root, trial_on_done, trial_begin(trial));
+	sandbox_add_root(
+		trial->sandbox, trial->scratch.workspace, trial_on_done, trial_begin(trial));
 	if (!trial_wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err)) {
 		return false;
 	}
@@ -205,6 +206,7 @@ enum need { NEEDS_NOTHING, NEEDS_SANDBOX, NEEDS_ROOT, NEEDS_LIMITS, NEEDS_COPY, 
 struct check {
 	const char *name;
 	const char *text;
+	enum trial_part part;
 	enum need need;
 	trial_check *run;                     // or a case:
 	const struct conformance_case *shown; // NULL: none
@@ -212,14 +214,17 @@ struct check {
 
 enum { CASES_AT = 3 }; // all cases of the conformance table come before this check
 static const struct check checks[] = {
-	{"prepare", "the sandbox gets ready", NEEDS_NOTHING, check_prepare, NULL},
-	{"capabilities", "it says what it can", NEEDS_SANDBOX, check_capabilities, NULL},
-	{"root", "it takes a workspace", NEEDS_SANDBOX, check_root, NULL},
-	{"network", "its network is what the profile says", NEEDS_LIMITS, trial_check_network,
+	{"prepare", "the sandbox gets ready", TRIAL_SANDBOX, NEEDS_NOTHING, check_prepare, NULL},
+	{"capabilities", "it says what it can", TRIAL_SANDBOX, NEEDS_SANDBOX, check_capabilities,
 		NULL},
-	{"first-sync", "the workspace travels there", NEEDS_COPY, trial_check_first_sync, NULL},
-	{"changes", "changes travel both ways", NEEDS_SYNC, trial_check_changes, NULL},
-	{"remove", "what was made there is removed", NEEDS_SANDBOX, check_remove, NULL},
+	{"root", "it takes a workspace", TRIAL_SANDBOX, NEEDS_SANDBOX, check_root, NULL},
+	{"network", "its network is what the profile says", TRIAL_NETWORK, NEEDS_LIMITS,
+		trial_check_network, NULL},
+	{"first-sync", "the workspace travels there", TRIAL_SYNC, NEEDS_COPY,
+		trial_check_first_sync, NULL},
+	{"changes", "changes travel both ways", TRIAL_SYNC, NEEDS_SYNC, trial_check_changes, NULL},
+	{"remove", "what was made there is removed", TRIAL_REMOVAL, NEEDS_SANDBOX, check_remove,
+		NULL},
 };
 
 static size_t check_count(void)
@@ -236,7 +241,8 @@ static struct check check_at(size_t index)
 		return checks[index - conformance_case_count];
 	}
 	const struct conformance_case *shown = &conformance_cases[index - CASES_AT];
-	return (struct check){shown->name, shown->text, NEEDS_ROOT, NULL, shown};
+	enum trial_part part = shown->part == CONFORMANCE_PROCESSES ? TRIAL_PROCESSES : TRIAL_FILES;
+	return (struct check){shown->name, shown->text, part, NEEDS_ROOT, NULL, shown};
 }
 
 /* Why a check cannot be made; NULL: it can. */
@@ -268,13 +274,12 @@ static const char *why_not(const struct trial *trial, enum need need)
 
 /* ---- what came of it ---- */
 
-enum outcome { OUTCOME_OK, OUTCOME_FAILED, OUTCOME_SKIPPED };
-
 struct finding {
-	enum outcome outcome;
+	enum trial_outcome_kind outcome;
 	long long duration_ms;
 	char note[TRIAL_NOTE_MAX];
 	char why[ERROR_TEXT_MAX]; // it failed, or was skipped
+	const char *code;         // it failed
 };
 
 static const char *const outcome_names[] = {"ok", "FAILED", "skipped"};
@@ -291,13 +296,14 @@ static void run_check(struct trial *trial, const struct check *check, struct fin
 	struct error err;
 	const char *why = why_not(trial, check->need);
 	long long start_ms = clock_now_ms();
-	*out = (struct finding){.outcome = OUTCOME_OK};
+	*out = (struct finding){.outcome = TRIAL_OK};
 	if (why) {
-		out->outcome = OUTCOME_SKIPPED;
+		out->outcome = TRIAL_SKIPPED;
 		text_format(out->why, sizeof(out->why), "%s", why);
 	} else if (!make_check(trial, check, out, &err)) {
-		out->outcome = OUTCOME_FAILED;
+		out->outcome = TRIAL_FAILED;
 		text_format(out->why, sizeof(out->why), "%s", err.text);
+		out->code = failure_code_of(&err);
 	} else if (check->run == trial_check_first_sync) {
 		trial->has_synced = true;
 	}
@@ -306,11 +312,29 @@ static void run_check(struct trial *trial, const struct check *check, struct fin
 
 static void print_finding(const struct check *check, const struct finding *finding)
 {
-	const char *more = finding->outcome == OUTCOME_OK ? finding->note : finding->why;
+	const char *more = finding->outcome == TRIAL_OK ? finding->note : finding->why;
 	printf("%-8s %-13s %s%s%s", outcome_names[finding->outcome], check->name, check->text,
 		*more ? ": " : "", more);
-	printf(finding->outcome == OUTCOME_OK ? " (%lld ms)\n" : "\n", finding->duration_ms);
+	printf(finding->outcome == TRIAL_OK ? " (%lld ms)\n" : "\n", finding->duration_ms);
 	fflush(stdout);
+}
+
+static void tell_finding(
+	const struct trial *trial, const struct check *check, const struct finding *finding)
+{
+	const struct test_provider_means *means = trial->means;
+	if (means->listener) {
+		struct trial_finding told = {
+			.name = check->name,
+			.part = check->part,
+			.outcome = finding->outcome,
+			.code = finding->code,
+			.text = finding->outcome == TRIAL_OK ? finding->note : finding->why,
+		};
+		means->listener->on_finding(means->data, &told);
+	} else if (!means->is_json) {
+		print_finding(check, finding);
+	}
 }
 
 struct report {
@@ -335,41 +359,14 @@ static void write_report(struct json_writer *writer, const void *data)
 		json_write_member(writer, "name", check.name);
 		json_write_member(writer, "text", check.text);
 		json_write_member(writer, "outcome",
-			finding->outcome == OUTCOME_FAILED ? "failed"
-							   : outcome_names[finding->outcome]);
+			finding->outcome == TRIAL_FAILED ? "failed"
+							 : outcome_names[finding->outcome]);
 		json_write_member_int(writer, "durationMs", finding->duration_ms);
 		json_write_member(writer, "note", *finding->note ? finding->note : NULL);
 		json_write_member(writer, "why", *finding->why ? finding->why : NULL);
 		json_write_object_end(writer);
 	}
 	json_write_array_end(writer);
-}
-
-/* ---- the scratch folder here ---- */
-
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *at)
-{
-	(void)!remove(path);
-	return 0;
-}
-
-static bool make_folder(struct trial *trial, struct error *err)
-{
-	const char *parent = environment_get(trial->means->environment, "TMPDIR");
-	if (!text_whole(trial->folder, sizeof(trial->folder), "%s/acp-broker-trial-XXXXXX",
-		    parent && parent[0] == '/' ? parent : "/tmp")) {
-		return error_set(err, ERROR_CONFIG, "TMPDIR is too long: %s", parent);
-	}
-	if (!mkdtemp(trial->folder)) {
-		return error_set_errno(err, errno, "making a scratch folder %s", trial->folder);
-	}
-	text_whole(trial->local_root, sizeof(trial->local_root), "%s/workspace", trial->folder);
-	if (mkdir(trial->local_root, 0700) != 0) {
-		error_set_errno(err, errno, "making %s", trial->local_root);
-		rmdir(trial->folder);
-		return false;
-	}
-	return true;
 }
 
 /* ---- all of it ---- */
@@ -386,14 +383,15 @@ static size_t run_checks(struct trial *trial, struct finding *findings)
 	for (size_t i = 0; i < check_count(); i++) {
 		const struct check check = check_at(i);
 		bool is_last = check.run == check_remove;
+		if (trial->means->listener && check.shown && !check.shown->is_basic) {
+			continue;
+		}
 		bool was_interrupted = trial->is_interrupted;
 		trial->is_interrupted = was_interrupted && !is_last; // it is tidied up all the same
 		run_check(trial, &check, &findings[i]);
 		trial->is_interrupted = trial->is_interrupted || was_interrupted;
-		failed += findings[i].outcome == OUTCOME_FAILED;
-		if (!trial->means->is_json) {
-			print_finding(&check, &findings[i]);
-		}
+		failed += findings[i].outcome == TRIAL_FAILED;
+		tell_finding(trial, &check, &findings[i]);
 	}
 	return failed;
 }
@@ -406,7 +404,7 @@ static size_t run_trial(struct trial *trial, struct finding *findings)
 	size_t failed = run_checks(trial, findings);
 	end_signals_stop(&signals);
 	close_sandbox(trial);
-	nftw(trial->folder, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(&trial->scratch);
 	return failed;
 }
 
@@ -415,11 +413,12 @@ bool test_provider_run(
 {
 	struct trial trial = {.means = means};
 	struct finding *findings = mem_alloc_zero(check_count() * sizeof(*findings));
-	bool ok = make_folder(&trial, err);
+	bool ok = scratch_make(&trial.scratch, means->environment, "trial", err);
 	if (ok) {
 		size_t failed = run_trial(&trial, findings);
 		struct report report = {&trial, findings, failed};
-		ok = !means->is_json || command_print_json(write_report, &report, err);
+		ok = !means->is_json || means->listener ||
+		     command_print_json(write_report, &report, err);
 		if (ok && trial.is_interrupted) {
 			ok = error_set(err, ERROR_UNAVAILABLE, "interrupted by a signal");
 		}

@@ -2,8 +2,7 @@
 #ifndef BROKER_CLI_TRIAL_H
 #define BROKER_CLI_TRIAL_H
 
-#include <limits.h>
-
+#include "broker/cli/scratch.h"
 #include "broker/cli/test_provider.h"
 #include "broker/ledger/keeper.h"
 #include "providers/conformance/conformance.h"
@@ -29,8 +28,7 @@ struct trial {
 	bool is_interrupted;
 	bool has_synced;
 	struct error lost;              // why
-	char folder[PATH_MAX - 64];     // here; removed at the end
-	char local_root[PATH_MAX];      // in it
+	struct scratch scratch;         // here; removed at the end
 	struct conformance_place place; // the same in the sandbox; root is NULL until it is added
 	ev_timer due;
 	bool is_due;

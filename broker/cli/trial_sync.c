@@ -19,7 +19,7 @@ static bool write_here(const struct trial *trial, const char *name, mode_t mode,
 	struct span content, struct error *err)
 {
 	char path[PATH_MAX + 64];
-	text_whole(path, sizeof(path), "%s/%s", trial->local_root, name);
+	text_whole(path, sizeof(path), "%s/%s", trial->scratch.workspace, name);
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 	if (fd < 0) {
@@ -33,7 +33,7 @@ static bool expect_here(
 {
 	char path[PATH_MAX + 64];
 	char text[256] = "";
-	text_whole(path, sizeof(path), "%s/%s", trial->local_root, name);
+	text_whole(path, sizeof(path), "%s/%s", trial->scratch.workspace, name);
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0) {
 		return error_set_errno(err, errno, "%s did not come back from the sandbox", path);
@@ -76,7 +76,7 @@ static struct keeper *make_keeper(struct trial *trial)
 		.settings = &profile->sync,
 		.profile = profile->name,
 		.backend = profile->backend,
-		.state_folder = trial->folder,
+		.state_folder = trial->scratch.folder,
 		.home = environment_get(means->environment, "HOME"),
 		.tools = means->tools,
 		.listener = &listener,
@@ -88,7 +88,7 @@ bool trial_check_first_sync(struct trial *trial, char note[TRIAL_NOTE_MAX], stru
 {
 	char link[PATH_MAX + 64];
 	struct kept kept;
-	text_whole(link, sizeof(link), "%s/link", trial->local_root);
+	text_whole(link, sizeof(link), "%s/link", trial->scratch.workspace);
 	if (!conformance_tidy(&trial->place, err) ||
 		!write_here(trial, "stays", 0600, SPAN_LITERAL("same\n"), err) ||
 		!write_here(trial, "goes", 0600, SPAN_LITERAL("gone\n"), err) ||
@@ -99,7 +99,7 @@ bool trial_check_first_sync(struct trial *trial, char note[TRIAL_NOTE_MAX], stru
 		return error_set_errno(err, errno, "linking %s", link);
 	}
 	trial->keeper = make_keeper(trial);
-	keeper_open(trial->keeper, (char *[]){trial->local_root, NULL}, trial_on_done,
+	keeper_open(trial->keeper, (char *[]){trial->scratch.workspace, NULL}, trial_on_done,
 		trial_begin(trial));
 	if (!wait_sync(trial, err) ||
 		!conformance_shell(&trial->place,
@@ -118,7 +118,7 @@ bool trial_check_changes(struct trial *trial, char note[TRIAL_NOTE_MAX], struct 
 {
 	struct sync_order order = {.reason = SYNC_REASON_TURN, .deletions = SYNC_DELETIONS_KEEP};
 	char gone[PATH_MAX + 64];
-	text_whole(gone, sizeof(gone), "%s/goes", trial->local_root);
+	text_whole(gone, sizeof(gone), "%s/goes", trial->scratch.workspace);
 	if (unlink(gone) != 0) {
 		return error_set_errno(err, errno, "removing %s", gone);
 	}

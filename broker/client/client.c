@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -156,6 +157,10 @@ static int spawn(pid_t *pid, const struct client_config *config, int in, int out
 	int errnum = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
 	if (errnum == 0) {
 		errnum = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	}
+	if (errnum == 0 && config->is_quiet) {
+		errnum = posix_spawn_file_actions_addopen(
+			&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	}
 	if (errnum == 0) {
 		errnum = posix_spawn(pid, config->argv[0], &actions, &attributes,

@@ -42,6 +42,7 @@ struct client_config {
 	const char *const *argv;        // argv[0] is a path; not looked up
 	const char *const *environment; // complete
 	size_t max_message;             // bytes; a longer one ends it
+	bool is_quiet;                  // its stderr is dropped
 	int drain_ms;                   // for what still holds its stdout after its end
 	const struct client_listener *listener;
 	void *data;
@@ -51,8 +52,9 @@ enum { CLIENT_DRAIN_MS = 5000 }; // good for drain_ms
 
 /*
  * Starts the program in a session (setsid) of its own: a terminal's Ctrl-C is for the client alone,
- * which decides what becomes of it. Its stderr is ours. It is not killed when this process dies:
- * it sees the end of its stdin, and a broker then ends in order. SIGCHLD has its default.
+ * which decides what becomes of it. Its stderr is ours, unless it is quiet. It is not killed when
+ * this process dies: it sees the end of its stdin, and a broker then ends in order. SIGCHLD has its
+ * default.
  */
 struct client *client_create(const struct client_config *config, struct error *err) ATTR_NODISCARD;
 

@@ -37,8 +37,8 @@ void relay_recover(struct peer *peer)
 	struct relay *relay = peer->relay;
 	const struct relay_config *config = &relay->config;
 	struct recovering *recovering = recovering_of(relay);
-	if (recovering->recovery || relay->is_ending || !config->state_folder || !config->pool ||
-		peer->is_down || !peer->was_greeted) {
+	if (config->is_trial || recovering->recovery || relay->is_ending || !config->state_folder ||
+		!config->pool || peer->is_down || !peer->was_greeted) {
 		return;
 	}
 	struct recovery_config recovery = {

@@ -26,8 +26,13 @@ struct conformance_place {
 	bool is_closed;
 };
 
+/* What a case is about. */
+enum conformance_part { CONFORMANCE_PROCESSES, CONFORMANCE_FILES };
+
 struct conformance_case {
 	const char *name; // a word or two
+	enum conformance_part part;
+	bool is_basic;    // part of the least that a session takes
 	const char *text; // what has to be so
 	/* False with why it is not. Leaves files below the root; depends on no other case. */
 	bool (*run)(struct conformance_place *place, struct error *err);

@@ -392,7 +392,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 		commands++;
 	}
 	assert_int_equal(options, 23);
-	assert_int_equal(commands, 30);
+	assert_int_equal(commands, 31);
 }
 
 int main(void)

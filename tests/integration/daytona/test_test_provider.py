@@ -33,6 +33,15 @@ class TestProvider(room.Room):
         self.assertEqual(self.notes(), [])
         self.assertEqual(list(self.dir.glob('acp-broker-trial-*')), [])
 
+    def test_doctor_has_a_session_and_nothing_stays(self):
+        argv = [case.BROKER, *self.config(persistence='reuse'), 'doctor', '--json', '--',
+                *self.agent_argv()]
+        done = subprocess.run(argv, cwd=self.work, env=self.environment(), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=3 * processes.PATIENCE)
+        self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
+        self.assertEqual((self.boxes(), self.notes(), self.records()), ([], [], []))
+
     def test_a_start_that_fails_is_said(self):
         self.daytona.fail_create('no more room on the runner')
         checks = self.trial(status=1)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/cli/doctor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acp/failure.h"
+#include "base/text.h"
+#include "broker/cli/command.h"
+#include "broker/cli/doctor_parts.h"
+
+/* ---- what to do ---- */
+
+/* The codes of doctor's own, and those whose help is for a session that goes on. */
+static const struct {
+	const char *code, *advice;
+} own_advice[] = {
+	{"AGENT_ERROR", "look this error up in the agent's documentation; it is its own"},
+	{"AGENT_EXITED", "run the agent's command in a terminal: it says why it ends"},
+	{"BROKER_FAILED", "run it again with --log-level debug, and report what it says"},
+	{"CONFIG_INVALID", "correct what the line names, then run acp-broker check"},
+	{"DISK_LOW", "make room; acp-broker du shows what the broker keeps, prune removes it"},
+	{"DISK_FULL", "make room; acp-broker du shows what the broker keeps, prune removes it"},
+	{"LEFTOVERS", "run acp-broker sessions collect"},
+	{"LOGIN_NEEDED", "log in to the agent, as its documentation says"},
+	{"NOT_ENFORCED", "change what the line names, or remove the key from the profile"},
+	{"SANDBOX_UNFIT", "run acp-broker test-provider, and report what it says"},
+	{"SESSION_REFUSED", "run the same session in your editor with --log-level debug"},
+	{"STATE_OF_ANOTHER", "run it as that user, or set XDG_STATE_HOME to a folder of yours"},
+	{"STATE_UNUSABLE", "set XDG_STATE_HOME to a folder that you can write to"},
+	{"WORKSPACE_UNUSABLE", "start in the folder of your project, or name it with --workspace"},
+};
+
+static const char *help_of(const struct doctor *doctor, const char *code)
+{
+	for (size_t i = 0; i < failure_code_count; i++) {
+		if (strcmp(failure_codes[i].name, code) == 0) {
+			return failure_codes[i].help;
+		}
+	}
+	const struct error_reason *reason =
+		doctor->provider ? provider_reason_find(doctor->provider, code) : NULL;
+	return reason ? reason->help : "do what the line says";
+}
+
+const char *doctor_advice(const struct doctor *doctor, enum doctor_step step, const char *code)
+{
+	if (step == DOCTOR_INITIALIZE && strcmp(code, "TIMEOUT_EXCEEDED") == 0) {
+		return "check the command: with these words it has to speak ACP on stdin and "
+		       "stdout";
+	}
+	if (step == DOCTOR_SANDBOX && strcmp(code, "PERMISSION_DENIED") == 0) {
+		return "do what the line says"; // it is no policy that refuses
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(own_advice); i++) {
+		if (strcmp(own_advice[i].code, code) == 0) {
+			return own_advice[i].advice;
+		}
+	}
+	return help_of(doctor, code);
+}
+
+void doctor_fail_with(struct doctor *doctor, enum doctor_step step, const struct error *err)
+{
+	const char *code = failure_code_of(err);
+	doctor_report_fail(
+		&doctor->report, step, code, doctor_advice(doctor, step, code), err->text);
+}
+
+/* ---- the configuration ---- */
+
+static void look_at_configuration(struct doctor *doctor)
+{
+	struct error err;
+	const struct config *config = doctor->means->config;
+	if (!config) {
+		doctor_fail_with(doctor, DOCTOR_CONFIGURATION, doctor->means->config_error);
+		return;
+	}
+	doctor->provider = registry_get(doctor->means->registry, config->profile.backend, &err);
+	if (!doctor->provider) {
+		doctor_fail_with(doctor, DOCTOR_CONFIGURATION, &err);
+		return;
+	}
+	doctor->is_copy = provider_is_isolated(doctor->provider, &config->profile.settings) &&
+	                  config->profile.sync.mode != SYNC_MODE_NONE;
+	doctor->known = known_agent_of_argv((const char *const *)config->profile.agent_argv);
+	doctor_report_ok(&doctor->report, DOCTOR_CONFIGURATION, "%s%s, profile %s, agent %s",
+		config->file ? config->file : "no file",
+		config->file && !config->file_was_read ? " (there is none)" : "",
+		config->profile.name, config->profile.agent_name);
+}
+
+/* ---- all of it ---- */
+
+static void write_doctor(struct json_writer *writer, const void *data)
+{
+	const struct doctor *doctor = data;
+	const struct config *config = doctor->means->config;
+	json_write_member_bool(writer, "isWell", doctor->report.failed == 0);
+	json_write_member(writer, "profile", config ? config->profile.name : NULL);
+	json_write_member(writer, "agent", config ? config->profile.agent_name : NULL);
+	json_write_member(writer, "agentTitle", doctor->agent_title);
+	json_write_member(writer, "agentVersion", doctor->agent_version);
+	doctor_report_write(&doctor->report, writer);
+}
+
+/* A step that waits for those before it. */
+static bool may_go_on(const struct doctor *doctor)
+{
+	return doctor->report.failed == 0 && !doctor->is_interrupted;
+}
+
+static void look_at_all(struct doctor *doctor)
+{
+	look_at_configuration(doctor);
+	doctor_look_at_state(doctor);
+	if (doctor->provider) {
+		doctor_look_at_workspace(doctor);
+		doctor_look_at_disk(doctor);
+	}
+	doctor_look_for_leftovers(doctor);
+	if (may_go_on(doctor)) {
+		doctor_try_sandbox(doctor);
+	}
+	if (may_go_on(doctor)) {
+		doctor_try_session(doctor);
+	}
+	for (size_t i = 0; i < DOCTOR_STEP_COUNT; i++) {
+		if (!doctor->report.is_told[i]) {
+			doctor_report_skip(&doctor->report, i, "a step before it has failed");
+		}
+	}
+}
+
+static void print_end(const struct doctor *doctor)
+{
+	if (doctor->is_interrupted) {
+		return; // nobody knows
+	}
+	if (doctor->report.failed == 0) {
+		puts("A session works.");
+	} else {
+		printf("No session works; see the %s above.\n",
+			doctor->report.failed == 1 ? "line with FAILED" : "lines with FAILED");
+	}
+}
+
+bool doctor_run(const struct doctor_means *means, bool *out_is_well, struct error *err)
+{
+	struct doctor doctor = {
+		.means = means,
+		.report = {.secrets = means->secrets,
+			.is_json = (means->options->flags & OPTION_JSON) != 0},
+	};
+	bool ok = true;
+	look_at_all(&doctor);
+	if (doctor.report.is_json) {
+		ok = command_print_json(write_doctor, &doctor, err);
+	} else {
+		print_end(&doctor);
+	}
+	errno = 0;
+	if (ok && (fflush(stdout) != 0 || ferror(stdout))) {
+		ok = error_set_errno(err, errno ? errno : EIO, "writing to stdout");
+	}
+	if (ok && doctor.is_interrupted) {
+		ok = error_set(err, ERROR_UNAVAILABLE, "doctor: interrupted by a signal");
+	}
+	*out_is_well = doctor.report.failed == 0;
+	doctor_report_finish(&doctor.report);
+	free(doctor.agent_title);
+	free(doctor.agent_version);
+	return ok;
+}

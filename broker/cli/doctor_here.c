@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "acp/failure.h"
+#include "base/environment.h"
+#include "base/fd.h"
+#include "base/real_path.h"
+#include "base/text.h"
+#include "broker/cli/disk.h"
+#include "broker/cli/doctor_parts.h"
+#include "broker/cli/scratch.h"
+#include "broker/ledger/holdings.h"
+#include "broker/ledger/record.h"
+#include "sync/snapshot.h"
+#include "sync/store.h"
+
+static void fail(
+	struct doctor *doctor, enum doctor_step step, const char *code, const struct error *err)
+{
+	doctor_report_fail(
+		&doctor->report, step, code, doctor_advice(doctor, step, code), err->text);
+}
+
+static void warn(
+	struct doctor *doctor, enum doctor_step step, const char *code, const struct error *err)
+{
+	doctor_report_warn(
+		&doctor->report, step, code, doctor_advice(doctor, step, code), err->text);
+}
+
+/* ---- the state folder ---- */
+
+/* A file is made there as records are. */
+static bool try_to_write(const char *folder, struct error *err)
+{
+	char path[PATH_MAX];
+	if (!text_whole(path, sizeof(path), "%s/doctor-XXXXXX", folder)) {
+		return error_set_errno(err, ENAMETOOLONG, "writing to %s", folder);
+	}
+	ATTR_CLEANUP(fd_cleanup) int fd = mkstemp(path);
+	if (fd < 0) {
+		return error_set_errno(err, errno, "writing to %s", folder);
+	}
+	unlink(path);
+	return fd_write_all(fd, SPAN_LITERAL("acp-broker doctor\n"), err) ||
+	       error_prefix(err, "writing to %s", folder);
+}
+
+void doctor_look_at_state(struct doctor *doctor)
+{
+	struct error err;
+	struct stat status;
+	const char *folder = doctor->means->state_folder;
+	if (!folder) {
+		error_set(&err, ERROR_CONFIG, "neither XDG_STATE_HOME nor HOME is set");
+		fail(doctor, DOCTOR_STATE, "STATE_UNUSABLE", &err);
+		return;
+	}
+	ATTR_CLEANUP(fd_cleanup) int records = record_folder_open(folder, &err);
+	if (records < 0 || !try_to_write(folder, &err)) {
+		fail(doctor, DOCTOR_STATE, "STATE_UNUSABLE", &err);
+		return;
+	}
+	if (stat(folder, &status) == 0 && status.st_uid != geteuid()) {
+		error_set(&err, ERROR_DENIED,
+			"%s belongs to the user %u, who can change what is kept there", folder,
+			(unsigned)status.st_uid);
+		warn(doctor, DOCTOR_STATE, "STATE_OF_ANOTHER", &err);
+		return;
+	}
+	doctor_report_ok(&doctor->report, DOCTOR_STATE, "%s", folder);
+}
+
+/* ---- the workspace ---- */
+
+static char *workspace_of(const struct doctor *doctor)
+{
+	const char *named = doctor->means->config->workspace;
+	return named ? mem_strdup(named) : getcwd(NULL, 0);
+}
+
+static bool check_workspace(const struct doctor *doctor, const char *workspace, struct error *err)
+{
+	struct stat status;
+	if (!workspace || stat(workspace, &status) != 0) {
+		return error_set_errno(
+			err, errno, "%s", workspace ? workspace : "the current directory");
+	}
+	if (!S_ISDIR(status.st_mode)) {
+		return error_set_errno(err, ENOTDIR, "%s", workspace);
+	}
+	if (access(workspace, R_OK | X_OK) != 0) {
+		return error_set_errno(err, errno, "reading %s", workspace);
+	}
+	if (access(workspace, W_OK) != 0) {
+		return error_set_errno(err, errno, "writing to %s", workspace);
+	}
+	const char *home = environment_get(doctor->means->environment, "HOME");
+	return !doctor->is_copy || snapshot_root_check(workspace, home, err);
+}
+
+/* How much of it a copy takes. Over the limits of a sync, no session can have one. */
+static bool measure(struct doctor *doctor, const char *workspace, struct error *err)
+{
+	const struct doctor_means *means = doctor->means;
+	const struct sync_settings *sync = &means->config->profile.sync;
+	struct scratch scratch;
+	struct store store;
+	struct snapshot snapshot;
+	struct snapshot_request request = {
+		.root = workspace,
+		.include = (const char *const *)sync->include,
+		.exclude = (const char *const *)sync->exclude,
+		.limits = sync->limits,
+		.home = environment_get(means->environment, "HOME"),
+	};
+	if (!scratch_make(&scratch, means->environment, "doctor", err)) {
+		return false;
+	}
+	char *path = path_join(scratch.folder, "store");
+	bool opened = store_open(&store, path, 0, err);
+	bool ok = opened && snapshot_measure(&store, &request, &snapshot, err);
+	if (opened) {
+		store_close(&store);
+	}
+	if (ok) {
+		doctor->workspace_bytes = snapshot.bytes;
+	}
+	free(path);
+	scratch_remove(&scratch);
+	return ok;
+}
+
+void doctor_look_at_workspace(struct doctor *doctor)
+{
+	struct error err;
+	char size[DISK_TEXT_SIZE];
+	char *workspace = workspace_of(doctor);
+	bool is_usable = check_workspace(doctor, workspace, &err);
+	if (!is_usable) {
+		fail(doctor, DOCTOR_WORKSPACE, "WORKSPACE_UNUSABLE", &err);
+	} else if (!doctor->is_copy) {
+		doctor_report_ok(
+			&doctor->report, DOCTOR_WORKSPACE, "%s: looked at, not changed", workspace);
+	} else if (!measure(doctor, workspace, &err)) {
+		doctor_fail_with(doctor, DOCTOR_WORKSPACE, &err);
+	} else {
+		doctor_report_ok(&doctor->report, DOCTOR_WORKSPACE,
+			"%s: looked at, not changed; a copy takes %s", workspace,
+			disk_size_text(size, (long long)doctor->workspace_bytes));
+	}
+	free(workspace);
+}
+
+/* ---- the disk ---- */
+
+/* The place, or the nearest folder above it that is there. */
+static bool find_space(const char *place, struct statvfs *out)
+{
+	char *at = mem_strdup(place);
+	bool is_found = statvfs(at, out) == 0;
+	while (!is_found && errno == ENOENT && strrchr(at, '/') > at) {
+		*strrchr(at, '/') = '\0';
+		is_found = statvfs(at, out) == 0;
+	}
+	free(at);
+	return is_found;
+}
+
+/* False where something was said of it. */
+static bool look_at_space(struct doctor *doctor, const char *place, unsigned long long *least)
+{
+	struct error err;
+	struct statvfs space;
+	char size[DISK_TEXT_SIZE];
+	if (!place || !find_space(place, &space)) {
+		return true; // its own step has said so
+	}
+	unsigned long long bytes = (unsigned long long)space.f_bavail * space.f_frsize;
+	bool has_inodes = space.f_files > 0; // some file systems count none
+	*least = bytes < *least ? bytes : *least;
+	error_set(&err, ERROR_UNAVAILABLE, "%s has room for %s%s", place,
+		disk_size_text(size, (long long)bytes),
+		has_inodes && space.f_favail < DOCTOR_FILES_LOW ? ", and for few files" : "");
+	if (bytes >> 20 < DOCTOR_DISK_LEAST_MIB || (has_inodes && space.f_favail == 0)) {
+		fail(doctor, DOCTOR_DISK, "DISK_FULL", &err);
+		return false;
+	}
+	if (bytes >> 20 < DOCTOR_DISK_LOW_MIB ||
+		(has_inodes && space.f_favail < DOCTOR_FILES_LOW)) {
+		warn(doctor, DOCTOR_DISK, "DISK_LOW", &err);
+		return false;
+	}
+	return true;
+}
+
+void doctor_look_at_disk(struct doctor *doctor)
+{
+	char size[DISK_TEXT_SIZE];
+	unsigned long long least = UINT64_MAX;
+	const char *temporary = environment_get(doctor->means->environment, "TMPDIR");
+	char *workspace = workspace_of(doctor);
+	bool is_well = look_at_space(doctor, doctor->means->state_folder, &least);
+	is_well = look_at_space(doctor, workspace, &least) && is_well;
+	is_well = look_at_space(doctor, temporary ? temporary : "/tmp", &least) && is_well;
+	if (is_well) {
+		doctor_report_ok(&doctor->report, DOCTOR_DISK, "%s free",
+			disk_size_text(size, (long long)least));
+	}
+	free(workspace);
+}
+
+/* ---- leftovers ---- */
+
+struct leftovers {
+	size_t count;
+	char names[512]; // the first ones
+};
+
+static void add_leftover(struct leftovers *leftovers, const struct holding *holding)
+{
+	if (leftovers->count++ < 3) {
+		text_append(leftovers->names, sizeof(leftovers->names), "%s%s %s",
+			leftovers->count > 1 ? ", " : "", holding_kind_name(holding->kind),
+			*holding->record ? holding->record : holding->path);
+	}
+}
+
+void doctor_look_for_leftovers(struct doctor *doctor)
+{
+	struct error err;
+	struct holdings holdings;
+	struct leftovers leftovers = {.count = 0};
+	const char *folder = doctor->means->state_folder;
+	if (doctor->report.has_failed[DOCTOR_STATE]) {
+		return;
+	}
+	if (!holdings_find(&holdings, folder, false, &err)) {
+		doctor_fail_with(doctor, DOCTOR_LEFTOVERS, &err);
+		return;
+	}
+	for (size_t i = 0; i < holdings.count; i++) {
+		if (holdings.list[i].state == HOLDING_UNCOLLECTED) {
+			add_leftover(&leftovers, &holdings.list[i]);
+		}
+	}
+	holdings_finish(&holdings);
+	if (leftovers.count == 0) {
+		doctor_report_ok(&doctor->report, DOCTOR_LEFTOVERS,
+			"no broker that is gone has left anything");
+		return;
+	}
+	error_set(&err, ERROR_UNAVAILABLE,
+		"brokers that are gone have left %zu with edits that are not in their workspaces: "
+		"%s%s",
+		leftovers.count, leftovers.names, leftovers.count > 3 ? ", …" : "");
+	warn(doctor, DOCTOR_LEFTOVERS, "LEFTOVERS", &err);
+}

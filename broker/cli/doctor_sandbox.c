@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "broker/cli/doctor_parts.h"
+#include "broker/cli/test_provider.h"
+
+/* What was found of the checks of one part. */
+struct part {
+	size_t ok, failed;
+	char code[64];
+	char text[ERROR_TEXT_MAX]; // of the first that failed, or was skipped, or had something to
+	                           // tell, in this order
+};
+
+struct trying {
+	struct doctor *doctor;
+	enum trial_part at; // whose checks are made
+	struct part parts[TRIAL_PART_COUNT];
+};
+
+static const enum doctor_step steps[TRIAL_PART_COUNT] = {
+	[TRIAL_SANDBOX] = DOCTOR_SANDBOX,
+	[TRIAL_PROCESSES] = DOCTOR_TERMINAL,
+	[TRIAL_FILES] = DOCTOR_FILES,
+	[TRIAL_NETWORK] = DOCTOR_NETWORK,
+	[TRIAL_SYNC] = DOCTOR_SYNC,
+	[TRIAL_REMOVAL] = DOCTOR_END,
+};
+
+/* A check that saw something else than it must; the others have codes of the failure's own. */
+static const char *code_of(const char *code)
+{
+	return strcmp(code, "INVALID_MESSAGE") == 0 ? "SANDBOX_UNFIT" : code;
+}
+
+static void tell(struct trying *trying, enum trial_part which)
+{
+	const struct part *part = &trying->parts[which];
+	struct doctor *doctor = trying->doctor;
+	enum doctor_step step = steps[which];
+	if (part->failed > 0 && which == TRIAL_NETWORK) { // where it is required, nothing is ready
+		doctor_report_warn(&doctor->report, step, "NOT_ENFORCED",
+			doctor_advice(doctor, step, "NOT_ENFORCED"), part->text);
+	} else if (part->failed > 0) {
+		doctor_report_fail(&doctor->report, step, part->code,
+			doctor_advice(doctor, step, part->code), part->text);
+	} else if (part->ok == 0) {
+		doctor_report_skip(&doctor->report, step, part->text);
+	} else if (which == TRIAL_REMOVAL) {
+		return; // the session's end is told there
+	} else if (*part->text) {
+		doctor_report_ok(&doctor->report, step, "%s", part->text);
+	} else {
+		doctor_report_ok(&doctor->report, step, "%zu checks", part->ok);
+	}
+}
+
+static void on_finding(void *data, const struct trial_finding *finding)
+{
+	struct trying *trying = data;
+	struct part *part = &trying->parts[finding->part];
+	if (finding->part != trying->at) {
+		tell(trying, trying->at);
+		trying->at = finding->part;
+	}
+	if (finding->outcome == TRIAL_FAILED && part->failed++ == 0) {
+		text_format(part->code, sizeof(part->code), "%s", code_of(finding->code));
+		text_format(part->text, sizeof(part->text), "%s: %s", finding->name, finding->text);
+	} else if (finding->outcome == TRIAL_OK && part->failed == 0 && !*part->text) {
+		text_format(part->text, sizeof(part->text), "%s", finding->text);
+	} else if (finding->outcome == TRIAL_SKIPPED && part->failed == 0 && !*part->text) {
+		text_format(part->text, sizeof(part->text), "%s", finding->text);
+	}
+	part->ok += finding->outcome == TRIAL_OK;
+}
+
+static void on_warning(void *data, const char *text)
+{
+	struct trying *trying = data;
+	struct doctor *doctor = trying->doctor;
+	doctor_report_warn(&doctor->report, DOCTOR_SANDBOX, "NOT_ENFORCED",
+		doctor_advice(doctor, DOCTOR_SANDBOX, "NOT_ENFORCED"), text);
+}
+
+void doctor_try_sandbox(struct doctor *doctor)
+{
+	static const struct test_provider_listener listener = {
+		.on_finding = on_finding,
+		.on_warning = on_warning,
+	};
+	const struct doctor_means *means = doctor->means;
+	struct trying *trying = mem_alloc_zero(sizeof(*trying));
+	struct error err;
+	size_t failed;
+	trying->doctor = doctor;
+	struct test_provider_means trial = {
+		.loop = means->loop,
+		.pool = means->pool,
+		.provider = doctor->provider,
+		.config = means->config,
+		.environment = means->environment,
+		.tools = means->tools,
+		.listener = &listener,
+		.data = trying,
+	};
+	if (!test_provider_run(&trial, &failed, &err)) {
+		doctor->is_interrupted = err.code == ERROR_UNAVAILABLE;
+		doctor_fail_with(doctor, DOCTOR_SANDBOX, &err);
+	} else {
+		tell(trying, trying->at);
+	}
+	free(trying);
+}
