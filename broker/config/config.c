@@ -15,6 +15,7 @@
 #include "base/words.h"
 #include "broker/config/config_file.h"
 #include "broker/config/config_profile.h"
+#include "broker/config/known_agents.h"
 
 /* ---- where the file is ---- */
 
@@ -168,6 +169,29 @@ static bool can_confine(const struct provider *provider)
 	return setting_key_find(keys, count, "confine") != NULL;
 }
 
+enum { AGENT_WORDS_LOOKED_AT = 4 }; // as in "npx -y @agentclientprotocol/codex-acp"
+
+/* Whose files a confined agent has, unless the profile says so: those of the agent it is. */
+static void load_agent_state(struct profile *profile, const struct provider *provider)
+{
+	size_t count;
+	struct error ignored;
+	const struct known_agent *known = NULL;
+	const char *const *argv = (const char *const *)profile->agent_argv;
+	const struct setting_key *keys = provider_keys(provider, &count);
+	const struct setting_key *key = setting_key_find(keys, count, "agent-state");
+	if (!key || !settings_get(&profile->settings, "confine") ||
+		settings_get(&profile->settings, "agent-state")) {
+		return;
+	}
+	for (size_t i = 0; argv && argv[i] && !known && i < AGENT_WORDS_LOOKED_AT; i++) {
+		known = known_agent_of_argv(&argv[i]);
+	}
+	if (known && setting_check(key, known->name, &ignored)) {
+		settings_add(&profile->settings, "agent-state", known->name, "the agent's name");
+	}
+}
+
 static bool load_from_provider(struct profile *profile, const struct options *options,
 	const struct registry *registry, struct error *err)
 {
@@ -176,6 +200,7 @@ static bool load_from_provider(struct profile *profile, const struct options *op
 	if (provider) {
 		profile->runs_here = provider_runs_here(provider);
 		mask_secrets(profile, provider);
+		load_agent_state(profile, provider);
 	}
 	return !(options->flags & OPTION_CONFINE) || (provider && can_confine(provider)) ||
 	       error_set(err, ERROR_CONFIG,

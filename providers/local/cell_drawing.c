@@ -34,6 +34,12 @@ void cell_drawing_destroy(struct cell_drawing *drawing)
 	for (size_t i = 0; i < drawing->count; i++) {
 		free(drawing->said[i]);
 	}
+	for (size_t i = 0; i < drawing->count; i++) {
+		if (drawing->entries[i].rule == CELL_PUT) {
+			explicit_bzero((char *)drawing->entries[i].source,
+				strlen(drawing->entries[i].source));
+		}
+	}
 	words_free(drawing->texts);
 	free(drawing->home);
 	free(drawing);
@@ -247,6 +253,23 @@ bool cell_drawing_add_socket(
 		       "%s: %s is no socket; for other files there is allow-read", said, source);
 }
 
+bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, const char *name,
+	const char *source, struct error *err)
+{
+	char place[PATH_MAX];
+	if (!text_whole(place, sizeof(place), "%s/%s", drawing->home, name)) {
+		return error_set(err, ERROR_LIMIT, "the home folder has too long a path");
+	}
+	for (size_t i = 0; i < drawing->count; i++) {
+		const char *path = drawing->entries[i].path;
+		if (drawing->said[i] &&
+			(path_is_at_or_below(place, path) || path_is_at_or_below(path, place))) {
+			return true;
+		}
+	}
+	return add(drawing, rule, place, source, err);
+}
+
 bool cell_drawing_hide(
 	struct cell_drawing *drawing, const char *folder, const char *name, struct error *err)
 {
@@ -274,7 +297,7 @@ static bool check_pair(const struct cell_drawing *drawing, size_t i, size_t j, s
 {
 	const struct cell_entry *a = &drawing->entries[i];
 	const struct cell_entry *b = &drawing->entries[j];
-	if (!overlap(a, b)) {
+	if (b->rule == CELL_PUT || !overlap(a, b)) {
 		return true;
 	}
 	if (b->rule == CELL_HIDE) {

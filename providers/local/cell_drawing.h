@@ -29,6 +29,13 @@ void cell_drawing_destroy(struct cell_drawing *drawing); // NULL is fine
 bool cell_drawing_add_default(
 	struct cell_drawing *drawing, const char *name, struct error *err) ATTR_NODISCARD;
 
+/*
+ * What an agent keeps in its home, by its path there: CELL_KEEP with the folder that is shown, or
+ * CELL_PUT with the content. After the user's paths: left out where it overlaps with one.
+ */
+bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, const char *name,
+	const char *source, struct error *err) ATTR_NODISCARD;
+
 /* Every value of a key, absolute or below "~/". ERROR_CONFIG names the key and the value. */
 bool cell_drawing_add_key(struct cell_drawing *drawing, enum cell_rule rule, const char *key,
 	const struct settings *settings, struct error *err) ATTR_NODISCARD;

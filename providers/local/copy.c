@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/hash.h"
+#include "base/real_path.h"
 #include "base/text.h"
 #include "providers/local/allowed_sockets.h"
 #include "providers/local/copy_cell.h"
@@ -35,6 +36,7 @@ struct copy_sandbox {
 	int timeout_ms;                  // prepare-timeout
 	bool must_confine;               // confine = required, or its network has to be
 	struct cell *cell;               // NULL: nothing is confined
+	struct agent_home agent;         // what it has in the cell's home
 	const struct settings *settings; // borrowed; until it is ready
 	int start_fd;                    // of the folder in which the agent starts; -1: of none
 	struct copy_place start;         // that
@@ -321,6 +323,7 @@ static void copy_close(struct sandbox *sandbox)
 	free(sandbox->known);
 	host_sandbox_finish(&self->host);
 	cell_destroy(self->cell);
+	agent_home_finish(&self->agent);
 	free(self);
 }
 
@@ -552,6 +555,15 @@ static const struct cell_listener cell_listener = {
 	.on_ended = on_cell_ended,
 };
 
+/* Of the profile, as its copies' folder is. */
+static bool make_agent_home(struct copy_sandbox *self, const char *state, struct error *err)
+{
+	char folder[PATH_MAX];
+	const char *home = copy_cell_home(self->host.context);
+	return copy_put_path(folder, err, "%s/homes/%s", state, path_last_part(self->home)) &&
+	       agent_home_init(&self->agent, self->settings, home ? home : "/", folder, err);
+}
+
 /* The state folder is above that of all copies. */
 static bool make_cell(struct copy_sandbox *self, struct error *err)
 {
@@ -567,8 +579,15 @@ static bool make_cell(struct copy_sandbox *self, struct error *err)
 		*strrchr(state, '/') = '\0';
 	}
 	self->must_confine = copy_cell_is_required(self->settings);
-	self->cell = copy_cell_create(
-		self->host.context, self->settings, state, &cell_listener, self, err);
+	if (!make_agent_home(self, state, err)) {
+		return false;
+	}
+	const struct copy_cell_config config = {.context = self->host.context,
+		.settings = self->settings,
+		.state = state,
+		.agent = &self->agent,
+		.sandbox = &self->host.sandbox};
+	self->cell = copy_cell_create(&config, &cell_listener, self, err);
 	return self->cell != NULL;
 }
 
@@ -586,12 +605,18 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 		!local_limits_read(
 			&self->host.limits, &self->host.sandbox, request->settings, err) ||
 		(is_confined && !make_cell(self, err))) {
+		agent_home_finish(&self->agent);
 		host_sandbox_finish(&self->host);
 		free(self);
 		return NULL;
 	}
 	host_drop_variables(
 		&self->host, request->settings, is_confined ? is_not_in_a_cell : is_own);
+	if (is_confined) {
+		agent_home_set_variables(
+			&self->agent, &self->host.environment, &self->host.sandbox);
+		self->host.sandbox.environment = (const char *const *)self->host.environment;
+	}
 	self->host.sandbox.home = self->home;
 	self->host.sandbox.known = copy_known(self->home, &self->host.sandbox.known_count);
 	if (request->directory) {

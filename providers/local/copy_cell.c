@@ -83,10 +83,11 @@ const char *copy_cell_home(const struct provider_context *context)
 /* ---- the plan ---- */
 
 /* Last what is ours, so that nothing that the user shows has it. */
-static bool draw(struct cell_drawing *drawing, const struct provider_context *context,
-	const struct settings *settings, const char *state, struct error *err)
+static bool draw(
+	struct cell_drawing *drawing, const struct copy_cell_config *config, struct error *err)
 {
-	const char *config = environment_get(context->environment, "XDG_CONFIG_HOME");
+	const struct settings *settings = config->settings;
+	const char *folder = environment_get(config->context->environment, "XDG_CONFIG_HOME");
 	for (size_t i = 0; i < ARRAY_LENGTH(shown); i++) {
 		if (!cell_drawing_add_default(drawing, shown[i], err)) {
 			return false;
@@ -94,11 +95,13 @@ static bool draw(struct cell_drawing *drawing, const struct provider_context *co
 	}
 	return cell_drawing_add_key(drawing, CELL_READ, "allow-read", settings, err) &&
 	       cell_drawing_add_key(drawing, CELL_WRITE, "allow-write", settings, err) &&
-	       allowed_sockets_draw(drawing, settings, context->environment, err) &&
+	       allowed_sockets_draw(drawing, settings, config->context->environment, err) &&
+	       agent_home_draw(config->agent, drawing, config->sandbox, err) &&
 	       cell_drawing_hide(drawing, drawing->home, ".config/acp-broker", err) &&
-	       (!config || config[0] != '/' ||
-		       cell_drawing_hide(drawing, config, "acp-broker", err)) &&
-	       cell_drawing_hide(drawing, state, "", err) && cell_drawing_check(drawing, err);
+	       (!folder || folder[0] != '/' ||
+		       cell_drawing_hide(drawing, folder, "acp-broker", err)) &&
+	       cell_drawing_hide(drawing, config->state, "", err) &&
+	       cell_drawing_check(drawing, err);
 }
 
 /* As in a passwd file; a name is for people and programs that want one. */
@@ -111,10 +114,10 @@ static const char *find_user(const struct provider_context *context)
 	return is_name ? user : "user";
 }
 
-struct cell *copy_cell_create(const struct provider_context *context,
-	const struct settings *settings, const char *state, const struct cell_listener *listener,
-	void *data, struct error *err)
+struct cell *copy_cell_create(const struct copy_cell_config *config,
+	const struct cell_listener *listener, void *data, struct error *err)
 {
+	const struct provider_context *context = config->context;
 	struct cell *cell = NULL;
 	const char *home = copy_cell_home(context);
 	if (!home) {
@@ -122,13 +125,13 @@ struct cell *copy_cell_create(const struct provider_context *context,
 		return NULL;
 	}
 	struct cell_drawing *drawing = cell_drawing_create(home);
-	if (draw(drawing, context, settings, state, err)) {
+	if (draw(drawing, config, err)) {
 		const struct cell_plan plan = {.user = find_user(context),
 			.home = drawing->home,
 			.home_name = home,
 			.uid = geteuid(),
 			.gid = getegid(),
-			.has_network = copy_cell_has_network(settings),
+			.has_network = copy_cell_has_network(config->settings),
 			.entries = drawing->entries,
 			.entry_count = drawing->count};
 		cell = cell_create(context->loop, context->spawner, &plan, listener, data, err);

@@ -3,6 +3,7 @@
 #define PROVIDERS_LOCAL_COPY_CELL_H
 
 #include "base/settings.h"
+#include "providers/local/agent_home.h"
 #include "providers/local/cell/cell.h"
 #include "providers/network.h"
 #include "providers/provider.h"
@@ -29,10 +30,17 @@ extern const struct error_reason copy_cell_reason;
 /* The user's home, which is the sandbox's as well; borrowed. NULL: HOME names none. */
 const char *copy_cell_home(const struct provider_context *context);
 
-/* `state` is the state folder, without links. */
-struct cell *copy_cell_create(const struct provider_context *context,
-	const struct settings *settings, const char *state, const struct cell_listener *listener,
-	void *data, struct error *err) ATTR_NODISCARD;
+struct copy_cell_config {
+	const struct provider_context *context;
+	const struct settings *settings;
+	const char *state;              // the state folder, without links
+	const struct agent_home *agent; // what is in its home
+	struct sandbox *sandbox;        // gets warnings
+};
+
+/* The configuration is borrowed until this returns. */
+struct cell *copy_cell_create(const struct copy_cell_config *config,
+	const struct cell_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
 /* A variable that names what is not in a cell: a socket of this machine, or a folder for one. */
 bool copy_cell_lacks(struct span name);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "providers/local/agent_files.h"
 #include "providers/local/copy.h"
 #include "providers/local/copy_cell.h"
 #include "providers/local/files.h"
@@ -49,6 +50,10 @@ static const struct setting_key local_keys[] = {
 	{.name = "allow-socket",
 		.type = SETTING_LIST,
 		.help = "a socket of this machine that a confined agent can use"},
+	{.name = "agent-state",
+		.type = SETTING_CHOICE,
+		.choices = agent_files_choices,
+		.help = "whose sessions and login a confined agent has in its home"},
 	{.name = "drop-env",
 		.type = SETTING_NAME_LIST,
 		.help = "a variable of the broker's environment that the agent does not get"},

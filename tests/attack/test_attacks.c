@@ -94,8 +94,11 @@ static void start_cell(struct cell_record *record, const struct cell_entry *entr
 static void make_cell(struct cell_record *record, bool has_network)
 {
 	char state[PATH_MAX], work[PATH_MAX], config[PATH_MAX], tools[PATH_MAX];
-	char programs[PATH_MAX];
+	char programs[PATH_MAX], sessions[PATH_MAX], kept[PATH_MAX], login[PATH_MAX];
 	world_path(&world, "state", state);
+	world_path(&world, "home/.claude/projects", sessions);
+	world_path(&world, "home/.claude/.credentials.json", login);
+	world_path(&world, "kept", kept);
 	world_path(&world, "work", work);
 	world_path(&world, "home/.gitconfig", config);
 	world_path(&world, "home/.cargo", tools);
@@ -104,6 +107,8 @@ static void make_cell(struct cell_record *record, bool has_network)
 		{.rule = CELL_READ, .path = config}, {.rule = CELL_READ, .path = tools},
 		{.rule = CELL_READ, .path = programs},
 		{.rule = CELL_READ, .path = "/opt/is-not-there"},
+		{.rule = CELL_PUT, .path = login, .source = "{\"key\":\"LOGIN\"}"},
+		{.rule = CELL_KEEP, .path = sessions, .source = kept},
 		{.rule = CELL_WRITE, .path = work}};
 	start_cell(record, entries, ARRAY_LENGTH(entries), has_network);
 }
@@ -256,6 +261,35 @@ static void test_cell_shows_what_the_plan_says(void **state)
 	assert_inside(inside, "test \"$(id -un)\" = attacked");
 	assert_inside(inside, "test \"$(id -u)\" -ne 0");
 	assert_inside(inside, "test \"$(getent passwd attacked | cut -d: -f6)\" = \"$HOME\"");
+}
+
+/* Programs replace such a file by another one of its name. */
+static void test_an_agents_files_are_the_cells_own(void **state)
+{
+	struct cell_record record;
+	open_cell(&record, false);
+	struct spawner *inside = cell_spawner(record.cell);
+	char kept[PATH_MAX];
+	char text[8] = "";
+	assert_inside(inside, "grep LOGIN \"$HOME/.claude/.credentials.json\" && "
+			      "test \"$(stat -c %a \"$HOME/.claude/.credentials.json\")\" = 600");
+	assert_inside(inside, "cd \"$HOME/.claude\" && cp .credentials.json new && "
+			      "mv new .credentials.json && grep LOGIN .credentials.json");
+	assert_inside(inside, "echo x >\"$HOME/.claude/new.json\"");
+	assert_inside(inside, "echo session >\"$HOME/.claude/projects/one\"");
+	world_path(&world, "kept/one", kept);
+	ATTR_CLEANUP(fd_cleanup) int fd = open(kept, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && read(fd, text, sizeof(text)) == (ssize_t)sizeof(text));
+	assert_memory_equal(text, "session\n", sizeof(text));
+	cell_destroy(record.cell);
+	/* The folder is there for the next cell, in which that file is anew what the plan says. */
+	open_cell(&record, false);
+	inside = cell_spawner(record.cell);
+	assert_inside(inside, "grep session \"$HOME/.claude/projects/one\"");
+	assert_inside(inside, "test \"$(cat \"$HOME/.claude/.credentials.json\")\" = "
+			      "'{\"key\":\"LOGIN\"}'");
+	assert_inside(inside, "test ! -e \"$HOME/.claude/new.json\"");
+	cell_destroy(record.cell);
 }
 
 static void test_the_home_has_its_other_name(void **state)
@@ -675,6 +709,7 @@ static int run_suite(void)
 {
 	static const struct CMUnitTest facts[] = {
 		cmocka_unit_test(test_cell_shows_what_the_plan_says),
+		cmocka_unit_test(test_an_agents_files_are_the_cells_own),
 		cmocka_unit_test(test_the_home_has_its_other_name),
 		cmocka_unit_test(test_cell_has_folders_of_its_own),
 		cmocka_unit_test(test_cell_has_no_capability_and_no_new_privileges),

@@ -31,13 +31,17 @@
 enum { ATTACKED_USER = 12345 };
 
 static const char *const folders[] = {"home", "home/.ssh", "home/.aws", "home/.config",
-	"home/.config/acp-broker", "home/.cargo", "home/.cargo/bin", "home/project",
-	"home/project/.git", "home/project/.git/hooks", "state", "state/records", "state/shown",
-	"public", "work", "work/.git", "sock", "renamed", "relative", "bin"};
+	"home/.config/acp-broker", "home/.cargo", "home/.cargo/bin", "home/.claude",
+	"home/.claude/projects", "home/.codex", "home/.npm", "home/.npm/_npx", "home/.npm/_npx/1",
+	"kept", "home/project", "home/project/.git", "home/project/.git/hooks", "state",
+	"state/records", "state/shown", "public", "work", "work/.git", "sock", "renamed",
+	"relative", "bin"};
 
 static const char *const files[] = {"home/.ssh/id_ed25519", "home/.aws/credentials",
 	"home/.config/acp-broker/config", "state/records/one", "home/.gitconfig", "home/.bashrc",
-	"home/.cargo/bin/cargo"};
+	"home/.cargo/bin/cargo", "home/.claude/settings.json", "home/.claude.json",
+	"home/.claude/.credentials.json", "home/.codex/config.toml",
+	"home/.npm/_npx/1/package.json"};
 
 void world_path(const struct world *world, const char *name, char out[PATH_MAX])
 {
@@ -65,7 +69,9 @@ static void give(const struct world *world, const char *path)
 void world_restore(const struct world *world)
 {
 	static const char *const made[] = {"home/.zshenv", "public/file", "work/link", "work/disk",
-		"work/m", "home/project/.git/hooks/pre-commit"};
+		"work/m", "home/project/.git/hooks/pre-commit", "home/.claude/settings.local.json",
+		"home/.codex/hooks.json", "home/.npm/_npx/1/evil.js", "home/.cargo/bin/git",
+		"kept/program"};
 	char path[PATH_MAX], aside[PATH_MAX];
 	struct error err;
 	world_path(world, "home/.c", aside);

@@ -5,8 +5,6 @@ An agent in a cell: whatever it starts is there, and its copy is kept in step. A
 test becomes another user, since nothing that is root is confined.
 """
 
-import atexit
-import ctypes
 import errno
 import os
 import pathlib
@@ -20,6 +18,7 @@ import case
 import processes
 
 from acp import RpcError
+from confinement import CONFINE, LANDLOCK_CREATE_RULESET, become_user
 from sync_case import SyncCase
 
 # Where everybody may execute them, and no cell hides them.
@@ -30,8 +29,7 @@ BROKER = shutil.copy(case.BROKER, PROGRAMS)
 AGENT = shutil.copy(case.AGENT, PROGRAMS)
 
 
-# The same on all processors.
-FSOPEN, LANDLOCK_CREATE_RULESET = 430, 444
+FSOPEN = 430  # the same on all processors
 
 # A program that executes another one, to which a system call fails.
 REFUSING = """
@@ -50,28 +48,6 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 def refusing(call, error):
     return [sys.executable, '-c', REFUSING, str(call), str(error)]
-
-
-def confinement():
-    """`required`, unless the kernel lacks the scopes of Landlock's that it takes."""
-    version = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
-    return 'required' if version >= 6 else 'yes'
-
-
-CONFINE = confinement()
-
-
-def become_user():
-    """A child does the work; this process removes the programs afterwards."""
-    pid = os.fork()
-    if pid != 0:
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        shutil.rmtree(PROGRAMS)
-        os._exit(status if status >= 0 else 1)
-    os.setgroups([])
-    os.setresgid(12345, 12345, 12345)
-    os.setresuid(12345, 12345, 12345)
-    os.chdir('/')
 
 
 class Confined(SyncCase):
@@ -180,6 +156,61 @@ class Confined(SyncCase):
         self.ends(client)
         refusal = self.refusal(confine='yes', network='blocked', required='true')
         self.assertEqual(refusal.data['code'], 'CELL_UNAVAILABLE')
+
+    # ---- what is kept of an agent ----
+
+    def test_sessions_are_kept_and_nothing_that_executes(self):
+        claude = self.dir / 'home/.claude'
+        claude.mkdir()
+        (claude / 'settings.json').write_text('{"model": "m", "hooks": {}, "env": {"A": "SECRET"}}')
+        (claude / '.credentials.json').write_text(
+            '{"claudeAiOauth": {"accessToken": "LOGIN"}, "mcpOAuth": {"a": "SECRET"}}')
+        before = {path.name: path.read_text() for path in claude.iterdir()}
+        client, session = self.confined(agent_state='claude')
+        said = self.shell(client, session, 'cd; cat .claude/*.json .claude/.credentials.json')
+        self.assertIn('LOGIN', said)
+        self.assertIn('{\\"model\\":\\"m\\"}', said)
+        self.assertNotIn('SECRET', said)
+        self.shell(client, session, 'cd ~/.claude && echo one >projects/session && '
+                   'for f in settings.json ../.claude.json ../.bashrc; do '
+                   'echo EVIL >new && mv new $f || exit; done')
+        self.ends(client)
+        client, session = self.confined(agent_state='claude')
+        said = self.shell(client, session, 'cd; cat .claude/projects/session; ls -A; '
+                          'cat .claude/settings.json')
+        self.assertIn('one', said)
+        self.assertNotIn('EVIL', said)
+        self.assertNotIn('.claude.json', said)
+        self.ends(client)
+        self.assertEqual({path.name: path.read_text() for path in claude.iterdir()}, before)
+        self.assertFalse((self.dir / 'home/.claude.json').exists())
+
+    def test_two_cells_of_a_profile_share_sessions_and_no_login(self):
+        (one, first), (two, second) = (self.confined(agent_state='codex') for _ in range(2))
+        self.shell(one, first, 'cd ~/.codex && echo one >sessions/1 && echo {} >auth.json')
+        said = self.shell(two, second, 'cd ~/.codex && ls -A . && cat sessions/1 && '
+                          'echo two >sessions/2')
+        self.assertIn('one', said)
+        self.assertNotIn('auth.json', said)
+        self.assertIn('two', self.shell(one, first, 'cat ~/.codex/sessions/2'))
+        for client in (one, two):
+            client.close_stdin()
+            self.assertEqual(client.wait(), 0, client.stderr)
+        self.assert_nothing_runs()
+        kept = self.state / 'homes'
+        self.assertEqual({path.name for path in kept.rglob('*') if path.is_file()}, {'1', '2'})
+        self.assertEqual(kept.stat().st_mode & 0o777, 0o700)
+
+    def test_the_agents_name_says_whose_files_it_has(self):
+        programs = self.dir / 'bin'
+        programs.mkdir()
+        claude = shutil.copy(AGENT, programs / 'claude-agent-acp')
+        client = self.broker(options=self.config(confine=CONFINE, allow_read=str(programs)),
+                             agent=[claude])
+        client.initialize()
+        session = client.new_session(self.work)
+        self.assertIn('projects', self.shell(client, session, 'ls ~/.claude'))
+        self.ends(client)
 
     # ---- its copy ----
 
@@ -321,8 +352,5 @@ class Confined(SyncCase):
 
 
 if __name__ == '__main__':
-    if os.geteuid() == 0:
-        become_user()
-    else:
-        atexit.register(shutil.rmtree, PROGRAMS)
+    become_user(PROGRAMS)
     case.main()

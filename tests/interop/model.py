@@ -64,6 +64,7 @@ class Model:
         self.without_tools = None  # the answer where no tool is offered; last_words if None
         self.requests = []  # (path, number of messages, what was answered)
         self.problems = []
+        self.tokens = set()  # the values of Authorization that requests had
         model = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -71,6 +72,7 @@ class Model:
 
             def do_POST(self):
                 size = int(self.headers.get('Content-Length', 0))
+                model.tokens.add(self.headers.get('Authorization'))
                 model.answer(self, json.loads(self.rfile.read(size) or b'{}'))
 
             def do_GET(self):

@@ -24,6 +24,10 @@
 static const struct kernel_change plain = {.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
 static const struct kernel_change read_only = {
 	.set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, .is_deep = true};
+static const struct kernel_change kept = {
+	.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+	.clear = MOUNT_ATTR_RDONLY,
+	.is_deep = true};
 static const struct kernel_change writable = {
 	.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, .clear = MOUNT_ATTR_RDONLY, .is_deep = true};
 
@@ -301,7 +305,8 @@ static bool check_places(const struct cell_plan *plan, struct error *err)
 {
 	for (size_t i = 0; i < plan->entry_count; i++) {
 		const struct cell_entry *outer = &plan->entries[i];
-		for (size_t j = i + 1; outer->rule == CELL_WRITE && j < plan->entry_count; j++) {
+		bool is_open = outer->rule == CELL_WRITE || outer->rule == CELL_KEEP;
+		for (size_t j = i + 1; is_open && j < plan->entry_count; j++) {
 			const char *path = plan->entries[j].path;
 			if (path_is_at_or_below(path, outer->path)) {
 				return error_set(err, ERROR_CONFIG,
@@ -332,6 +337,31 @@ static bool put_hidden(int root_fd, int dev_fd, const char *path, struct error *
 	return !is_there(root_fd, path);
 }
 
+/* A file that the cell's user may change and replace. */
+static bool put_own_file(int root_fd, const struct cell_entry *entry, struct error *err)
+{
+	char folder[PATH_MAX];
+	const char *name = strrchr(entry->path, '/') + 1;
+	text_whole(folder, sizeof(folder), "%.*s", (int)(name - 1 - entry->path), entry->path);
+	ATTR_CLEANUP(fd_cleanup) int place = open_place(root_fd, folder, true, false);
+	ATTR_CLEANUP(fd_cleanup) int fd = -1;
+	if (place >= 0) {
+		fd = openat(
+			place, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	}
+	if (fd < 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making %s in the cell", entry->path);
+	}
+	return fd_write_all(fd, (struct span){entry->source, strlen(entry->source)}, err) ||
+	       error_prefix(err, "%s in the cell", entry->path);
+}
+
+static const struct kernel_change *change_of(enum cell_rule rule)
+{
+	return rule == CELL_WRITE ? &writable : rule == CELL_KEEP ? &kept : &read_only;
+}
+
 static bool put_binding(int root_fd, const struct cell_entry *entry, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup)
@@ -339,7 +369,7 @@ static bool put_binding(int root_fd, const struct cell_entry *entry, struct erro
 	if (fd < 0) {
 		return entry->rule == CELL_READ && (errno == ENOENT || errno == EACCES);
 	}
-	return kernel_change(fd, entry->rule == CELL_WRITE ? &writable : &read_only, err) &&
+	return kernel_change(fd, change_of(entry->rule), err) &&
 	       attach_at(root_fd, fd, entry->path, false, err);
 }
 
@@ -350,8 +380,11 @@ static bool put_entries(int root_fd, int dev_fd, const struct cell_plan *plan, s
 	}
 	for (size_t i = 0; i < plan->entry_count; i++) {
 		const struct cell_entry *entry = &plan->entries[i];
-		if (!(entry->rule == CELL_HIDE ? put_hidden(root_fd, dev_fd, entry->path, err)
-					       : put_binding(root_fd, entry, err))) {
+		bool is_put = entry->rule == CELL_HIDE
+		                      ? put_hidden(root_fd, dev_fd, entry->path, err)
+		              : entry->rule == CELL_PUT ? put_own_file(root_fd, entry, err)
+		                                        : put_binding(root_fd, entry, err);
+		if (!is_put) {
 			return false;
 		}
 	}

@@ -19,13 +19,15 @@ enum cell_rule {
 	CELL_HIDE,  // an empty folder, in which bindings may appear, or an empty file in its place
 	CELL_READ,  // visible, also inside what is hidden; nothing where it is not there
 	CELL_WRITE, // the same, and may be written; it has to be there
+	CELL_KEEP,  // the same, and nothing in it can be executed by its name
+	CELL_PUT,   // a file of the cell's own in its home; `source` is its content
 	CELL_RULES, // how many there are
 };
 
 struct cell_entry {
 	enum cell_rule rule;
 	const char *path;   // in the cell
-	const char *source; // on this machine; NULL: the same
+	const char *source; // on this machine; NULL: the same. CELL_PUT: a text
 };
 
 struct cell_plan {
