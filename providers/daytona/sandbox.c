@@ -76,12 +76,14 @@ static void on_inner_ready(void *data)
 /*
  * A sandbox is said to run before its sshd listens, and a gateway is reached again after a moment:
  * what failed quickly before anything was done there is tried again, a few times, with a new token.
+ * So is what our own short deadline for the first channel has ended, however long connecting took.
  */
 static bool connects_again(struct daytona_place *place, const struct error *err)
 {
 	long long now = clock_now_ms();
 	double pause = connect_pause_s * (double)(1 << (place->connects - 1));
-	bool is_short = now - place->connect_ms < SHORT_MS;
+	bool is_hurried = place->is_hurried && err->code == ERROR_TIMEOUT;
+	bool is_short = is_hurried || now - place->connect_ms < SHORT_MS;
 	bool is_late =
 		place->prepare_until_ms > 0 &&
 		now + (long long)(pause * 1000) + FIRST_CHANNEL_MS >= place->prepare_until_ms;
@@ -159,6 +161,7 @@ static void open_inner(struct daytona_place *place)
 		.runs = &place->shared->runs,
 		.place = daytona_box_id(place->box)};
 	fill_target(place, &target);
+	place->is_hurried = settings.first_timeout_ms > 0;
 	place->connects++;
 	place->connect_ms = clock_now_ms();
 	place->inner = ssh_sandbox_open(

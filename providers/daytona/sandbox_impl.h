@@ -36,6 +36,7 @@ struct daytona_place {
 	struct sandbox *inner;           // owned; NULL until there is a way in
 	char *reference;                 // owned; its name
 	int connects;                    // how often it was connected to
+	bool is_hurried;                 // the first channel has a deadline of our own
 	long long connect_ms;            // when, the last time
 	ev_timer again;                  // connects once more
 	long long prepare_until_ms;      // prepare-timeout; 0: never

@@ -3,6 +3,7 @@
 """Files that are written to all the time, on either side: they are in the way of nothing else."""
 
 import contextlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -33,6 +34,15 @@ while not done.is_set():
         base.execute('pragma wal_checkpoint(truncate)')
 base.close()
 print(count, flush=True)
+"""
+
+# Dies the first time that it runs one of three commands.
+DYING_GIT = """#!/bin/sh
+case "$*" in
+*write-tree*|*diff-files*|*force-remove*)
+	mkdir "{folder}/$1.died" 2>/dev/null && kill -BUS $$ ;;
+esac
+exec {git} "$@"
 """
 
 
@@ -223,6 +233,30 @@ class Databases:
         client.prompt(session, 'say x', seconds=PATIENCE)
         self.assertEqual(sorted(path.name for path in self.work.glob('base*')), ['base.db'])
         self.assertEqual(self.rows(self.work / 'base.db'), self.count)
+
+
+class Dying(TurnCase):
+    """A file that gets shorter while git reads it, as when it writes its index, kills git."""
+
+    def environment(self):
+        folder = self.dir / 'programs'
+        if not folder.exists():
+            folder.mkdir()
+            git = shutil.which('git')
+            (folder / 'git').write_text(DYING_GIT.format(folder=folder, git=git))
+            (folder / 'git').chmod(0o700)
+        env = super().environment()
+        return {**env, 'PATH': f'{folder}:{env["PATH"]}'}
+
+    def test_it_is_asked_again(self):
+        (self.work / 'gone').write_text('gone\n')
+        client, session = self.opened(transport='git')
+        client.prompt(session, 'terminal echo new > new; rm gone', seconds=PATIENCE)
+        self.assertEqual(sorted(path.name for path in self.work.iterdir()), ['new'])
+        died = {path.stem for path in (self.dir / 'programs').glob('*.died')}
+        self.assertEqual(died, {'write-tree', 'diff-files', 'update-index'})
+        failed = [text for text in self.notices(client) if 'status' in text]
+        self.assertEqual(failed, [])
 
 
 class DatabasesByGit(Databases, TurnCase):

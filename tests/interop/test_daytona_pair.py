@@ -107,6 +107,8 @@ class InStep(InSandbox):
         self.check_schema('editor')
         self.check_schema('agent')
         self.assert_nothing_runs()
+        if self.box()['state'] != 'stopped':  # the client kills who has not ended within 1.6 s
+            self.command('sessions', 'collect')
         self.assertEqual(self.box()['state'], 'stopped')
 
     def run_there(self, command):

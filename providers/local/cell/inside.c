@@ -109,7 +109,10 @@ static bool take_descriptors(void)
 	       dup2(fds[CELL_FD_SPAWNER], AT_SPAWNER) == AT_SPAWNER;
 }
 
-/* This program in a memory file that nobody can change. */
+/*
+ * This program in a memory file that nobody can change. F_SEAL_WRITE would also end mappings
+ * that can write; there is none, and it fails with EBUSY while the kernel holds a page.
+ */
 static int seal_program(struct error *err)
 {
 	struct stat status;
@@ -125,7 +128,7 @@ static int seal_program(struct error *err)
 		is_copied = count > 0;
 		left -= is_copied ? count : 0;
 	}
-	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
 	if (!is_copied || fcntl(fd, F_ADD_SEALS, seals) != 0) {
 		int errnum = errno;
 		error_set_errno(err, errnum, "confining an agent: copying the broker's program");

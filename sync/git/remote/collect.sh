@@ -30,7 +30,7 @@ take_index "$side/known-$base" || {
 }
 
 forget() {
-	[ ! -s "$1" ] || git update-index -z --force-remove --stdin <"$1"
+	[ ! -s "$1" ] || insist forget_paths "$1"
 }
 
 list_others() (
@@ -47,7 +47,11 @@ seed_nested() {
 			printf "100644 %s\t%s.acp-broker-seed.tmp\0" "$0" "$path" ;;
 		esac; done' e69de29bb2d1d6434b8b29ae775ad8c2e48c5391 \
 		<"$work/others" >"$work/seeds"
-	[ -s "$work/seeds" ] && git update-index -z --index-info <"$work/seeds"
+	[ -s "$work/seeds" ] && insist add_seeds
+}
+
+add_seeds() {
+	git update-index -z --index-info <"$work/seeds"
 }
 
 # Names for find(1) are begun with "./", so that none of them is an option.
@@ -76,10 +80,15 @@ sort_dirty() {
 			done' sort <"$work/dirty" >"$work/changed" 3>"$work/gone"
 		return
 	fi
-	git diff-files -z --name-only --diff-filter=D --no-renames >"$work/gone" &
+	insist list_differing --name-only gone --diff-filter=D &
 	listing=$!
-	git diff-files -z --name-only --diff-filter=d --no-renames >"$work/changed"
+	insist list_differing --name-only changed --diff-filter=d
 	wait "$listing"
+}
+
+# Writes what differs from the index to a file of $work. Arguments: the form, the file, a filter.
+list_differing() {
+	git diff-files -z "$1" --no-renames ${3+"$3"} >"$work/$2"
 }
 
 # Brings what has gone and what is new to the index, but for files: those are put into
@@ -112,7 +121,7 @@ look_closer() {
 
 list_others >"$work/others" &
 listing=$!
-git diff-files -z --name-status --no-renames >"$work/dirty"
+insist list_differing --name-status dirty
 wait "$listing"
 if [ -s "$work/dirty" ] || [ -s "$work/others" ]; then
 	is_as_base=
@@ -208,7 +217,7 @@ fi
 if [ "$is_as_base" ]; then
 	tree=$base
 else
-	tree=$(git write-tree)
+	tree=$(insist git write-tree)
 	keep_index known "$tree"
 fi
 say tree "$tree"

@@ -184,6 +184,24 @@ remove_remains() {
 	done
 }
 
+# Where a file is as young as the index, git reads it once more, also when it writes the index. A
+# file that gets shorter meanwhile kills git (SIGBUS), and git leaves its lock. Then the command is
+# run again, five times in all. It must not read stdin.
+insist() {
+	for attempt in 1 2 3 4 5; do
+		ended=0
+		"$@" || ended=$?
+		[ "$ended" = 135 ] || break
+		rm -f "$GIT_INDEX_FILE.lock"
+	done
+	return "$ended"
+}
+
+# Removes the paths in a file, each ended by NUL, from the index.
+forget_paths() {
+	git update-index -z --force-remove --stdin <"$1"
+}
+
 need_tree() {
 	git cat-file -e "$1^{tree}" 2>/dev/null || fail missing
 }

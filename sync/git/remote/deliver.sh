@@ -200,13 +200,13 @@ each_swap 'case $was in
 old=$from new=$to
 if [ -s "$work/swaps" ]; then
 	each_swap 'printf "%s\0" "$1" >>"$work/swapped"'
-	git update-index -z --force-remove --stdin <"$work/swapped"
-	old=$(git write-tree)
+	insist forget_paths "$work/swapped"
+	old=$(insist git write-tree)
 	new=$(
 		export GIT_INDEX_FILE="$work/index"
 		git read-tree "$to"
-		git update-index -z --force-remove --stdin <"$work/swapped"
-		git write-tree
+		insist forget_paths "$work/swapped"
+		insist git write-tree
 	)
 fi
 
@@ -277,10 +277,13 @@ each_swap 'set -e
 		rm -f "$path"
 		mv -f "$made" "$path"
 	}'
+add_blobs() {
+	git update-index -z --stdin <"$work/blobs"
+}
 if [ -s "$work/swaps" ]; then
 	git read-tree --reset "$to"
 	each_swap '[ "$becomes" != blob ] || printf "%s\0" "$path"' >"$work/blobs"
-	git update-index -z --stdin <"$work/blobs"
+	insist add_blobs
 fi
 keep_index "$known" "$to"
 remove_all "$root"/.acp-broker-sync-*.tmp
