@@ -13,7 +13,6 @@
 #include "base/fd.h"
 #include "base/libc.h"
 #include "base/log.h"
-#include "base/mask.h"
 #include "base/own_environment.h"
 #include "base/pool.h"
 #include "base/process.h"
@@ -32,7 +31,9 @@
 #include "broker/cli/sandboxes.h"
 #include "broker/cli/sessions.h"
 #include "broker/cli/status.h"
+#include "broker/cli/stderr_line.h"
 #include "broker/cli/test_provider.h"
+#include "broker/client/client.h"
 #include "broker/config/config.h"
 #include "broker/config/options.h"
 #include "broker/ledger/state_folder.h"
@@ -50,7 +51,8 @@ struct broker {
 	const char *const *environment;
 	const struct broker_providers *providers;
 	bool was_signaled;       // to end; closing our stdin is no second signal
-	bool is_trial;           // of doctor's: what earlier brokers left is not touched
+	bool client_tells;       // one of ours has started it, and tells what fails
+	bool is_trial;           // that is doctor: what earlier brokers left is not touched
 	const char *login_token; // an editor has started it for a terminal login; or NULL
 	struct ev_loop *loop;
 	struct spawner *spawner;
@@ -74,18 +76,7 @@ struct broker {
 /* One line: what was being done, on what, why it failed, what to do. */
 static int complain(const struct error *err)
 {
-	if (log_format_is(LOG_FORMAT_JSON)) {
-		log_failure(LOG_LEVEL_ERROR, err, "%s", err->text);
-		return err->code == ERROR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
-	}
-	struct span text = span_of(err->text); // others' words may be in it
-	fputs("acp-broker: ", stderr);
-	while (text.len > 0) {
-		char room[MASK_SIZE];
-		struct span shown = mask_next(&text, room);
-		fwrite(shown.data, 1, shown.len, stderr);
-	}
-	fputc('\n', stderr);
+	stderr_failure(err);
 	return err->code == ERROR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
 }
 
@@ -202,6 +193,7 @@ static int run_session(struct broker *broker, struct provider *provider)
 		.secrets = broker->secrets,
 		.state_folder = broker->state_folder,
 		.home = home,
+		.client_tells = broker->client_tells,
 		.is_trial = broker->is_trial,
 		.tools = &broker->tools,
 		.listener = &relay_listener,
@@ -544,7 +536,9 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		return complete_main(argc, argv, environment);
 	}
 	bool is_trial = argc > 1 && strcmp(argv[1], DOCTOR_WORD) == 0;
-	bool is_understood = options_parse(&options, argc - is_trial, argv + is_trial, &err);
+	bool client_tells = is_trial || (argc > 1 && strcmp(argv[1], CLIENT_WORD) == 0);
+	bool is_understood =
+		options_parse(&options, argc - client_tells, argv + client_tells, &err);
 	enum log_format format;
 	if (options.log_format && log_format_parse(options.log_format, &format)) {
 		log_set_format(format); // before anything can be said; the configuration checks it
@@ -570,6 +564,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		.options = &options,
 		.environment = environment,
 		.providers = providers,
+		.client_tells = client_tells,
 		.is_trial = is_trial,
 		.login_token = environment_get(environment, LOGIN_MARK),
 	};

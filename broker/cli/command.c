@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/mask.h"
 #include "base/path_quote.h"
+#include "broker/cli/stderr_line.h"
 #include "broker/ledger/state_folder.h"
 #include "sync/store_lock.h"
 
@@ -83,8 +84,7 @@ void command_print_path(const char *path)
 
 static void on_wait(void)
 {
-	fputs("acp-broker: waiting for another acp-broker that is syncing this workspace\n",
-		stderr);
+	stderr_note("waiting for another acp-broker that is syncing this workspace");
 }
 
 bool command_lock(struct command_context *context, struct error *err)
@@ -151,10 +151,10 @@ bool command_snapshot(struct command_context *context, git_oid *out_tree, struct
 	char warning[SNAPSHOT_WARNING_MAX];
 	snapshot_warning(&snapshot, snapshot.excess, warning);
 	if (*snapshot.note) {
-		fprintf(stderr, "acp-broker: %s\n", snapshot.note);
+		stderr_note("%s", snapshot.note);
 	}
 	if (*warning) {
-		fprintf(stderr, "acp-broker: %s\n", warning);
+		stderr_note("%s", warning);
 	}
 	*out_tree = snapshot.tree;
 	return true;
@@ -182,7 +182,7 @@ static void say_where(const struct store_place *place)
 {
 	if (*place->below) {
 		char *quoted = path_quote(span_of(place->root));
-		fprintf(stderr, "acp-broker: the workspace is %s\n", quoted);
+		stderr_note("the workspace is %s", quoted);
 		free(quoted);
 	}
 }

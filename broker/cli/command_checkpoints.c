@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "broker/cli/command.h"
+#include "broker/cli/stderr_line.h"
 
 /* ---- list ---- */
 
@@ -128,12 +129,12 @@ bool command_checkpoints_list(struct command_context *context, struct error *err
 	} else if (ok && listed.count > 0) {
 		print_table(context, &listed);
 	} else if (ok && listed.damage.count == 0) {
-		fputs("acp-broker: there are no checkpoints yet\n", stderr);
+		stderr_note("there are no checkpoints yet");
 	}
 	char text[CHECKPOINT_DAMAGE_MAX];
 	const char *damage = checkpoint_damage_text(&listed.damage, text);
 	if (ok && damage) {
-		fprintf(stderr, "acp-broker: %s\n", damage);
+		stderr_note("%s", damage);
 	}
 	listed_finish(&listed);
 	return ok;

@@ -6,6 +6,7 @@
 #include "base/shell_quote.h"
 #include "base/text.h"
 #include "broker/cli/command.h"
+#include "broker/cli/stderr_line.h"
 #include "sync/git/commits.h"
 #include "sync/id.h"
 
@@ -200,7 +201,7 @@ bool command_commits_list(struct command_context *context, struct error *err)
 	}
 	bool ok = list(&listing, err);
 	if (ok && listing.branches == 0) {
-		fputs("acp-broker: no agent has committed anything here\n", stderr);
+		stderr_note("no agent has committed anything here");
 	}
 	return ok;
 }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "broker/cli/command.h"
 #include "broker/cli/merge_tool.h"
+#include "broker/cli/stderr_line.h"
 #include "sync/conflicts.h"
 #include "sync/graft.h"
 
@@ -71,7 +72,7 @@ bool command_conflicts_list(struct command_context *context, struct error *err)
 	if (ok && context->options->flags & OPTION_JSON) {
 		ok = command_print_json(write_listing, &list, err);
 	} else if (ok && list_is_empty(&list)) {
-		fputs("acp-broker: there are no conflicts\n", stderr);
+		stderr_note("there are no conflicts");
 	} else if (ok) {
 		LIST_FOR_EACH(parked, &list, struct parked, link) {
 			print_one(parked);

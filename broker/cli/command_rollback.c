@@ -6,6 +6,7 @@
 #include "base/point.h"
 #include "base/text.h"
 #include "broker/cli/command.h"
+#include "broker/cli/stderr_line.h"
 #include "sync/apply.h"
 #include "sync/graft.h"
 #include "sync/id.h"
@@ -23,15 +24,14 @@ struct change {
 static void on_left(void *data, const char *path, const char *why)
 {
 	char *quoted = path_quote(span_of(path));
-	fprintf(stderr, "acp-broker: %s is left as it is: %s\n", quoted, why);
+	stderr_note("%s is left as it is: %s", quoted, why);
 	free(quoted);
 }
 
 static void on_remains(void *data, const char *path, const char *why)
 {
 	char *quoted = path_quote(span_of(path));
-	fprintf(stderr, "acp-broker: %s, which an interrupted sync has left, stays: %s\n", quoted,
-		why);
+	stderr_note("%s, which an interrupted sync has left, stays: %s", quoted, why);
 	free(quoted);
 }
 

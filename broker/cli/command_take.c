@@ -7,6 +7,7 @@
 #include "base/path_quote.h"
 #include "base/text.h"
 #include "broker/cli/command.h"
+#include "broker/cli/stderr_line.h"
 #include "sync/git/inner.h"
 #include "sync/git/take.h"
 
@@ -21,7 +22,7 @@ static void on_differs(void *data, const char *path, const char *how)
 	struct report *report = data;
 	if (report->differing++ < PRINTED_MAX) {
 		char *quoted = path_quote(span_of(path));
-		fprintf(stderr, "acp-broker: %s: %s\n", quoted, how);
+		stderr_note("%s: %s", quoted, how);
 		free(quoted);
 	}
 }
@@ -82,7 +83,7 @@ static bool take(const struct take_request *request, struct error *err)
 	const struct report *report = request->data;
 	bool ok = take_commits(request, &result, err);
 	if (report->differing > PRINTED_MAX) {
-		fprintf(stderr, "acp-broker: and %zu more\n", report->differing - PRINTED_MAX);
+		stderr_note("and %zu more", report->differing - PRINTED_MAX);
 	}
 	if (ok) {
 		print_taken(&result);

@@ -9,6 +9,7 @@
 #include "base/path_quote.h"
 #include "base/text.h"
 #include "broker/cli/command.h"
+#include "broker/cli/stderr_line.h"
 
 /* ---- texts ---- */
 
@@ -42,20 +43,16 @@ const char *disk_age_text(char text[DISK_TEXT_SIZE], time_t used)
 	return used > 0 ? text : "-";
 }
 
-static void print_quoted(FILE *to, const char *path)
+char *disk_name(const struct holding *holding)
 {
-	char *quoted = path_quote(span_of(path));
-	fputs(quoted, to);
-	free(quoted);
-}
-
-void disk_print_name(FILE *to, const struct holding *holding)
-{
-	fprintf(to, "%s ", holding_kind_name(holding->kind));
-	if (holding->workspace) {
-		fputs("of ", to);
+	char *name;
+	char *quoted = path_quote(span_of(holding->workspace ? holding->workspace : holding->path));
+	if (asprintf(&name, "%s %s%s", holding_kind_name(holding->kind),
+		    holding->workspace ? "of " : "", quoted) < 0) {
+		name = mem_strdup("");
 	}
-	print_quoted(to, holding->workspace ? holding->workspace : holding->path);
+	free(quoted);
+	return name;
 }
 
 /* ---- du ---- */
@@ -92,7 +89,7 @@ static void print_holding(const struct holding *holding)
 	printf("%-6s  %9s  %5s  %-13s  ", holding_kind_name(holding->kind),
 		disk_size_text(size, holding->bytes), disk_age_text(age, holding->used),
 		holding_state_name(holding->state));
-	print_quoted(stdout, holding->workspace ? holding->workspace : holding->path);
+	command_print_path(holding->workspace ? holding->workspace : holding->path);
 	if (holding->is_gone) {
 		fputs("  (is gone)", stdout);
 	}
@@ -107,7 +104,7 @@ static void print_holdings(const struct holdings *holdings)
 	char text[DISK_TEXT_SIZE];
 	long long bytes = 0;
 	if (holdings->count == 0) {
-		fputs("acp-broker: nothing is kept\n", stderr);
+		stderr_note("nothing is kept");
 		return;
 	}
 	printf("%-6s  %9s  %5s  %-13s  %s\n", "KIND", "SIZE", "AGE", "STATE", "WORKSPACE");

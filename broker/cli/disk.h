@@ -2,8 +2,6 @@
 #ifndef BROKER_CLI_DISK_H
 #define BROKER_CLI_DISK_H
 
-#include <stdio.h>
-
 #include "broker/cli/sessions.h"
 #include "broker/ledger/holdings.h"
 
@@ -22,7 +20,8 @@ enum { DISK_TEXT_SIZE = 32 };
 const char *disk_size_text(char text[DISK_TEXT_SIZE], long long bytes);
 const char *disk_age_text(char text[DISK_TEXT_SIZE], time_t used);
 
-/* "copy of /home/u/project", quoted where it must be; the path where the workspace is not known. */
-void disk_print_name(FILE *to, const struct holding *holding);
+/* "copy of /home/u/project", quoted where it must be; the path where the workspace is not known.
+ * Owned by the caller. */
+char *disk_name(const struct holding *holding);
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "broker/cli/disk.h"
+#include "broker/cli/stderr_line.h"
 #include "broker/ledger/state_folder.h"
 #include "broker/ledger/store_weight.h"
 #include "sync/checkpoint.h"
@@ -92,9 +93,10 @@ static bool is_in(char *const *paths, const struct holding *holding)
 static void note_removed(struct pruning *pruning, const struct holding *holding)
 {
 	char size[DISK_TEXT_SIZE];
-	fputs(pruning->is_dry ? "would remove the " : "removed the ", stdout);
-	disk_print_name(stdout, holding);
-	printf(": %s\n", disk_size_text(size, holding->bytes));
+	char *name = disk_name(holding);
+	printf("%s the %s: %s\n", pruning->is_dry ? "would remove" : "removed", name,
+		disk_size_text(size, holding->bytes));
+	free(name);
 	pruning->removed++;
 	words_append(&pruning->gone, holding->path);
 	pruning->bytes += holding->bytes > 0 ? holding->bytes : 0;
@@ -102,9 +104,9 @@ static void note_removed(struct pruning *pruning, const struct holding *holding)
 
 static void note_kept(struct pruning *pruning, const struct holding *holding, const char *why)
 {
-	fputs("acp-broker: kept the ", stderr);
-	disk_print_name(stderr, holding);
-	fprintf(stderr, ": %s\n", why);
+	char *name = disk_name(holding);
+	stderr_note("kept the %s: %s", name, why);
+	free(name);
 	words_append(&pruning->failed, holding->path);
 }
 
@@ -298,10 +300,11 @@ static void forget_of(
 	}
 	long long now = pruning->is_dry ? holding->bytes : folder_weight(holding->path, LLONG_MAX);
 	long long freed = now < holding->bytes ? holding->bytes - now : 0;
-	printf("%s %zu checkpoint%s of the ", pruning->is_dry ? "would forget" : "forgot",
-		forgetting.count, forgetting.count == 1 ? "" : "s");
-	disk_print_name(stdout, holding);
-	printf(pruning->is_dry ? "\n" : ": %s\n", disk_size_text(size, freed));
+	char *name = disk_name(holding);
+	printf("%s %zu checkpoint%s of the %s%s%s\n", pruning->is_dry ? "would forget" : "forgot",
+		forgetting.count, forgetting.count == 1 ? "" : "s", name,
+		pruning->is_dry ? "" : ": ", pruning->is_dry ? "" : disk_size_text(size, freed));
+	free(name);
 	pruning->checkpoints += forgetting.count;
 	pruning->bytes += freed;
 }
@@ -368,9 +371,8 @@ static bool shrink(struct pruning *pruning, struct error *err)
 		bytes = pruning->is_dry ? bytes : total(pruning);
 	}
 	if (bytes > pruning->max_bytes) {
-		fprintf(stderr,
-			"acp-broker: %s %s left, more than %s: what is in use, not collected or "
-			"needed stays (acp-broker du says which)\n",
+		stderr_note("%s %s left, more than %s: what is in use, not collected or "
+			    "needed stays (acp-broker du says which)",
 			disk_size_text(size, bytes), pruning->is_dry ? "would be" : "are",
 			disk_size_text(limit, pruning->max_bytes));
 	}

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "broker/client/client.h"
 #include "broker/config/config.h"
 #include "broker/config/options_tables.h"
 
@@ -110,6 +111,7 @@ static void plan_broker(
 	struct exec_plan *plan, const struct options *options, const struct config *config)
 {
 	words_append(&plan->argv, ""); // the program's place
+	words_append(&plan->argv, CLIENT_WORD);
 	exec_plan_add_given(&plan->argv, options);
 	plan->allows_nothing = !options->approve && !policy_is_given(config->profile.policy);
 	if (plan->allows_nothing) {

@@ -9,6 +9,7 @@
 #include "base/path_quote.h"
 #include "base/words.h"
 #include "broker/cli/sandboxes.h"
+#include "broker/cli/stderr_line.h"
 
 struct acting {
 	const struct sessions_means *means;
@@ -38,8 +39,7 @@ static bool tell_problems(const struct sandbox_entries *sandboxes, struct error 
 {
 	for (size_t i = 0; i < sandboxes->problem_count; i++) {
 		const struct sandbox_problem *problem = &sandboxes->problems[i];
-		fprintf(stderr, "acp-broker: profile \"%s\": %s\n", problem->profile->name,
-			problem->err.text);
+		stderr_note("profile \"%s\": %s", problem->profile->name, problem->err.text);
 	}
 	return sandboxes->problem_count == 0 ||
 	       error_set(err, sandboxes->problems[0].err.code,

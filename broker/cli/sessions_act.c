@@ -11,6 +11,7 @@
 #include "base/path_quote.h"
 #include "broker/cli/sessions.h"
 #include "broker/cli/sessions_into.h"
+#include "broker/cli/stderr_line.h"
 #include "broker/ledger/collect.h"
 
 enum { STOP_WAIT_MS = 120 * 1000, STOP_LOOK_MS = 50 };
@@ -129,13 +130,13 @@ static bool collect_all(struct acting *acting, struct error *err)
 		bool is_wanted = !entry->is_readable ||
 		                 (!entry->owner.is_held && !sessions_is_collected(&entry->record));
 		if (is_wanted && !collect_one(acting, entry, &failure)) {
-			fprintf(stderr, "acp-broker: %s\n", failure.text);
+			stderr_failure(&failure);
 			failed++;
 		}
 		count += is_wanted;
 	}
 	if (count == 0) {
-		fputs("acp-broker: nothing is left to collect\n", stderr);
+		stderr_note("nothing is left to collect");
 	}
 	return failed == 0 || error_set(err, ERROR_UNAVAILABLE,
 				      "%zu of %zu sessions were not collected; their "
@@ -203,8 +204,7 @@ static bool stop_living(struct acting *acting, const struct session_entry *entry
 	if (!record_owner_stop(&entry->owner, err)) {
 		return false;
 	}
-	fprintf(stderr, "acp-broker: process %d was asked to end, with all its sessions\n",
-		(int)pid);
+	stderr_note("process %d was asked to end, with all its sessions", (int)pid);
 	return wait_for_end(acting, entry, pid, err);
 }
 

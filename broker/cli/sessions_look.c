@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "broker/cli/command.h"
 #include "broker/cli/sessions.h"
+#include "broker/cli/stderr_line.h"
 
 /* What a record says of itself, for programs and for people. */
 struct saying {
@@ -190,7 +191,7 @@ static bool list(struct command_context *context, const struct session_entries *
 	if (entries->count > 0) {
 		print_list(context, entries);
 	} else {
-		fputs("acp-broker: there are no sessions\n", stderr);
+		stderr_note("there are no sessions");
 	}
 	return true;
 }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "broker/cli/command.h"
+#include "broker/cli/stderr_line.h"
 
 struct status {
 	const struct session_entries *entries;
@@ -203,7 +204,7 @@ static void print_all(const struct status *status)
 		putchar('\n');
 	}
 	if (count == 0) {
-		fputs("acp-broker: no broker that writes records runs\n", stderr);
+		stderr_note("no broker that writes records runs");
 	}
 }
 

@@ -20,6 +20,12 @@
 
 struct client;
 
+/*
+ * The first word of the command line of a broker that such a client starts: the client tells the
+ * user why an agent has not started, so the broker does not log it as well.
+ */
+#define CLIENT_WORD "__client"
+
 /* How the program ended: by exit(code) when signal is 0, by that signal otherwise. */
 struct client_end {
 	int code;

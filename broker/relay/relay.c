@@ -130,7 +130,9 @@ static void on_down(void *data, const struct error *failure)
 	}
 	peer->is_down = true;
 	if (!peer->relay->is_ending) {
-		log_failure(LOG_LEVEL_ERROR, failure, "%s", failure->text);
+		bool is_told = peer->relay->config.client_tells && !peer->was_greeted;
+		log_failure(
+			is_told ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, failure, "%s", failure->text);
 		if (!peer->was_greeted) {
 			relay_note_start(
 				peer->relay, failure->reason ? failure->reason : "AGENT_EXITED");

@@ -71,7 +71,8 @@ void relay_finish(struct relay *relay)
 				"the editor does not read: its last messages were not taken within "
 				"drain-timeout");
 			failure = &err;
-		} else if (!failure && ending->no_start && !ending->has_served) {
+		} else if (!failure && ending->no_start && !ending->has_served &&
+			   !relay->config.client_tells) {
 			error_set_reason(&err, ERROR_UNAVAILABLE, ending->no_start,
 				"no agent has started (%s): its error is above", ending->no_start);
 			failure = &err;

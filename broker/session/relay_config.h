@@ -50,6 +50,7 @@ struct relay_config {
 	const char
 		*state_folder; // of records and stores (broker/ledger/state_folder.h); may be NULL
 	const char *home;      // the user's; may be NULL
+	bool client_tells;     // why an agent has not started, to the user: it is not logged
 	bool is_trial;         // leaves alone what brokers left that are gone
 	const struct transport_tools *tools; // of syncs; may be NULL
 	const struct relay_listener *listener;

@@ -100,7 +100,7 @@ class Answers(Exec):
         lines, _ = self.lines('error ' + json.dumps(error), status=1)
         self.assertEqual(lines, [{'error': error}])
         _, err = self.answer('x', agent=['/nowhere/agent'], status=1)
-        self.check_line(err.splitlines(True)[-1], 'initialize | /nowhere/agent | AGENT_NOT_FOUND')
+        self.check_line(err, 'initialize | /nowhere/agent | AGENT_NOT_FOUND')
 
     def test_control_characters_of_an_answer_drive_no_terminal(self):
         ours, theirs = pty.openpty()
