@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/real_path.h"
 #include "base/text.h"
+#include "providers/local/agent_login.h"
 #include "providers/local/allowed_sockets.h"
 #include "providers/local/copy_cell.h"
 #include "providers/local/copy_lock.h"
@@ -37,6 +38,7 @@ struct copy_sandbox {
 	bool must_confine;               // confine = required, or its network has to be
 	struct cell *cell;               // NULL: nothing is confined
 	struct agent_home agent;         // what it has in the cell's home
+	struct agent_login *login;       // NULL: none comes back
 	const struct settings *settings; // borrowed; until it is ready
 	int start_fd;                    // of the folder in which the agent starts; -1: of none
 	struct copy_place start;         // that
@@ -322,6 +324,7 @@ static void copy_close(struct sandbox *sandbox)
 	}
 	free(sandbox->known);
 	host_sandbox_finish(&self->host);
+	agent_login_end(self->login);
 	cell_destroy(self->cell);
 	agent_home_finish(&self->agent);
 	free(self);
@@ -509,6 +512,8 @@ static void on_cell_ready(void *data)
 	self->host.spawner = cell_spawner(self->cell);
 	sandbox->home = copy_cell_home(self->host.context);
 	sandbox->capabilities.confined = true;
+	self->login = agent_login_start(self->host.context->loop, self->host.context->pool,
+		&self->agent, cell_home(self->cell));
 	sandbox->capabilities.shares_loopback = copy_cell_has_network(self->settings);
 	allowed_sockets_tell(sandbox, self->settings, self->host.context->environment);
 	if (!cell_keeps_abstract_sockets(self->cell, &err)) {

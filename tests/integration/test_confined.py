@@ -6,6 +6,7 @@ test becomes another user, since nothing that is root is confined.
 """
 
 import errno
+import json
 import os
 import pathlib
 import re
@@ -200,6 +201,28 @@ class Confined(SyncCase):
         kept = self.state / 'homes'
         self.assertEqual({path.name for path in kept.rglob('*') if path.is_file()}, {'1', '2'})
         self.assertEqual(kept.stat().st_mode & 0o777, 0o700)
+
+    def test_a_refreshed_login_reaches_the_home_and_the_other_cell(self):
+        """Claude Code renames a file into place, with more in it than a login."""
+        def login(token, time, **more):
+            return json.dumps({'claudeAiOauth': {'accessToken': token, 'expiresAt': time}, **more})
+        path = self.dir / 'home/.claude/.credentials.json'
+        path.parent.mkdir()
+        path.write_text(login('old', 5, mcpOAuth={'x': 'mine'}))
+        (one, first), (two, second) = (self.confined(agent_state='claude') for _ in range(2))
+        (self.work / 'new').write_text(login('new', 6, mcpOAuth={'x': 'EVIL'}, hooks={}))
+        self.shell(one, first, 'cp new ~/.claude/n && mv ~/.claude/n ~/.claude/.credentials.json')
+        processes.wait_until(lambda: 'new' in path.read_text())
+        self.assertEqual(json.loads(path.read_text()),
+                         json.loads(login('new', 6, mcpOAuth={'x': 'mine'})))
+        said = self.shell(two, second, 'until grep new ~/.claude/.credentials.json; do '
+                          'sleep 0.05; done')
+        self.assertIn('new', said)
+        self.assertNotIn('mine', said)
+        for client in (one, two):
+            client.close_stdin()
+            self.assertEqual(client.wait(), 0, client.stderr)
+        self.assert_nothing_runs()
 
     def test_the_agents_name_says_whose_files_it_has(self):
         programs = self.dir / 'bin'

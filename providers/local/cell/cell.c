@@ -31,6 +31,7 @@ struct cell {
 	struct spawner *spawner; // the one inside
 	ev_io control;
 	ev_timer deadline; // of the start
+	int home_fd;       // the folder in the cell
 	bool has_network;  // this machine's
 	int landlock;      // limits_landlock
 	int landlock_errnum;
@@ -89,11 +90,32 @@ static void lose(struct cell *cell)
 	raise_ended(cell, &err);
 }
 
+/* recv(2), with the descriptor of the first answer. */
+static ssize_t receive(struct cell *cell, struct cell_answer *answer)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {.iov_base = answer, .iov_len = sizeof(*answer)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	ssize_t size = recvmsg(cell->control.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *head = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
+		fd_close(&cell->home_fd);
+		memcpy(&cell->home_fd, CMSG_DATA(head), sizeof(cell->home_fd));
+	}
+	return size;
+}
+
 static void on_control(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct cell *cell = CONTAINER_OF(io, struct cell, control);
 	static struct cell_answer answer; // too large for a stack that many share
-	ssize_t size = recv(io->fd, &answer, sizeof(answer), MSG_DONTWAIT);
+	ssize_t size = receive(cell, &answer);
 	if (size < 0 && io_is_transient(errno)) {
 		return;
 	}
@@ -212,6 +234,7 @@ struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const stru
 {
 	struct cell *cell = mem_alloc_zero(sizeof(*cell));
 	cell->loop = loop;
+	cell->home_fd = -1;
 	cell->listener = listener;
 	cell->data = data;
 	cell->has_network = plan->has_network;
@@ -230,6 +253,12 @@ struct spawner *cell_spawner(const struct cell *cell)
 {
 	assert(cell->is_ready);
 	return cell->spawner;
+}
+
+int cell_home(const struct cell *cell)
+{
+	assert(cell->is_ready);
+	return cell->home_fd;
 }
 
 bool cell_keeps_abstract_sockets(const struct cell *cell, struct error *err)
@@ -278,5 +307,6 @@ void cell_destroy(struct cell *cell)
 	}
 	spawner_destroy(cell->spawner);
 	process_destroy(cell->process);
+	fd_close(&cell->home_fd);
 	free(cell);
 }

@@ -49,6 +49,12 @@ struct spawner *cell_spawner(const struct cell *cell);
 bool cell_keeps_abstract_sockets(const struct cell *cell, struct error *err) ATTR_NODISCARD;
 
 /*
+ * The cell's home folder as a descriptor, which it keeps, from on_ready on. Whoever is in the cell
+ * may have put anything there.
+ */
+int cell_home(const struct cell *cell);
+
+/*
  * Shows a folder of this machine at its own path, writable, to all in the cell, from on_ready on.
  * Raises done once, in the order of the calls, unless the cell ends or is destroyed before.
  */

@@ -62,6 +62,28 @@ static void answer(const struct error *err)
 	}
 }
 
+/* The first answer has a descriptor of the cell's home. */
+static bool answer_ready(int home_fd)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	static struct cell_answer answer;
+	answer.landlock = limits_landlock(&answer.landlock_errnum);
+	struct iovec part = {.iov_base = &answer, .iov_len = sizeof(answer)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(home_fd));
+	memcpy(CMSG_DATA(head), &home_fd, sizeof(home_fd));
+	return sendmsg(AT_CONTROL, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(answer);
+}
+
 static void end_with(const struct error *err) ATTR_NORETURN;
 static void end_with(const struct error *err)
 {
@@ -338,7 +360,12 @@ static void run_first(const struct cell_plan *plan, struct span sockets)
 	}
 	first.spawner = start_spawner(first.root_fd, plan);
 	libc_close_range(AT_SPAWNER, AT_SPAWNER, 0);
-	answer(NULL);
+	int home = kernel_open_in(first.root_fd, plan->home, O_RDONLY | O_DIRECTORY, false);
+	if (home < 0 || !answer_ready(home)) {
+		error_set(&err, ERROR_SYSTEM, "confining an agent: opening its home");
+		end_with(&err);
+	}
+	fd_close(&home);
 	while (true) {
 		struct pollfd polls[] = {
 			{.fd = first.signal_fd, .events = POLLIN},

@@ -10,7 +10,8 @@
  * What the broker and a cell's first process say to each other over a SOCK_SEQPACKET pair, a packet
  * a message. They are one program, so that structs are the format. The broker's first packet is one
  * byte with two descriptors: the plan, and the socket of the cell's spawner (base/spawner.h). The
- * cell answers it when it is ready; then each order is answered, one after the other.
+ * cell answers it when it is ready, with a descriptor of its home; then each order is answered, one
+ * after the other.
  */
 enum { CELL_FD_PLAN, CELL_FD_SPAWNER, CELL_FDS };
 

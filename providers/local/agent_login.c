@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/agent_login.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/real_path.h"
+#include "base/text.h"
+#include "providers/local/confine.h"
+#include "providers/local/file_io.h"
+#include "providers/local/json_pick.h"
+
+#define LOOK_AFTER_S 0.3 // so that an agent that writes without end costs little
+
+/* What a worker may touch. */
+struct agent_login {
+	struct pool_job job;
+	struct ev_loop *loop;
+	struct pool *pool;
+	const struct agent_file *file; // of the table
+	char *home;                    // the user's
+	int home_fd;                   // the same
+	int cell_fd;                   // the cell's home
+	ev_io changed;                 // inotify, of the folders of both files
+	ev_timer look;
+	bool is_due;   // it has changed while the worker looked
+	bool failed;   // the worker's last look did
+	bool has_told; // that it failed, which an agent can bring about again and again
+	struct error err;
+};
+
+/* ---- a worker ---- */
+
+static int open_folder(int home_fd, const struct agent_file *file)
+{
+	char folder[PATH_MAX];
+	const char *slash = strrchr(file->path, '/');
+	text_whole(folder, sizeof(folder), "%.*s", (int)(slash - file->path), file->path);
+	return beneath_open(home_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+/* What has become a link since is refused. */
+static bool renew_users(
+	const struct agent_login *login, struct span text, struct span from, struct error *err)
+{
+	struct buf renewed;
+	struct confine *none = confine_create();
+	struct confine *confine = confine_extend(none, login->home, login->home);
+	char *path = path_join(login->home, login->file->path);
+	buf_init(&renewed, 2 * AGENT_FILE_MAX);
+	bool is_done = json_renew(text, from, login->file->back, &renewed, err) &&
+	               file_write(confine, path, FILE_LINKS_REFUSED, buf_span(&renewed), err);
+	buf_wipe(&renewed);
+	free(path);
+	confine_release(confine);
+	confine_release(none);
+	return is_done;
+}
+
+/* Whoever is in the cell may have put anything beside the file; its own name is replaced. */
+static bool renew_cells(const struct agent_login *login, struct span text, struct error *err)
+{
+	static const char draft[] = ".acp-broker-login";
+	const char *name = path_last_part(login->file->path);
+	struct buf picked;
+	ATTR_CLEANUP(fd_cleanup) int folder = open_folder(login->cell_fd, login->file);
+	ATTR_CLEANUP(fd_cleanup) int fd = -1;
+	(void)unlinkat(folder, draft, 0);
+	fd = openat(folder, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "making a file");
+	}
+	buf_init(&picked, AGENT_FILE_MAX);
+	bool is_done = json_pick(text, login->file->keys, &picked, err) &&
+	               fd_write_all(fd, buf_span(&picked), err);
+	buf_wipe(&picked);
+	if (is_done && renameat(folder, draft, folder, name) != 0) {
+		is_done = error_set_errno(err, errno, "replacing it");
+	}
+	return is_done;
+}
+
+static bool compare(
+	const struct agent_login *login, struct span users, struct span cells, struct error *err)
+{
+	const char *newer = login->file->newer;
+	if (json_is_newer(users, cells, newer)) {
+		return renew_users(login, users, cells, err);
+	}
+	return !json_is_newer(cells, users, newer) || renew_cells(login, users, err);
+}
+
+/* A side that has no login, or is being written, says nothing. */
+static void look(struct agent_login *login)
+{
+	struct buf users, cells;
+	const char *path = login->file->path;
+	buf_init(&users, AGENT_FILE_MAX + 1);
+	buf_init(&cells, AGENT_FILE_MAX + 1);
+	bool are_read = agent_home_read(login->home_fd, path, &users, &login->err) &&
+	                agent_home_read(login->cell_fd, path, &cells, &login->err);
+	login->failed =
+		are_read && !compare(login, buf_span(&users), buf_span(&cells), &login->err);
+	buf_wipe(&users);
+	buf_wipe(&cells);
+}
+
+static void on_run(struct pool_job *job)
+{
+	look(CONTAINER_OF(job, struct agent_login, job));
+}
+
+/* ---- the loop ---- */
+
+static void tell(struct agent_login *login)
+{
+	if (login->failed && !login->has_told) {
+		login->has_told = true;
+		log_warning("the login in %s/%s and that of a confined agent could not be kept the "
+			    "same: %s",
+			login->home, login->file->path, login->err.text);
+	}
+}
+
+static void login_free(struct agent_login *login)
+{
+	fd_close(&login->home_fd);
+	fd_close(&login->cell_fd);
+	free(login->home);
+	free(login);
+}
+
+static void on_drop(struct pool_job *job)
+{
+	struct agent_login *login = CONTAINER_OF(job, struct agent_login, job);
+	look(login);
+	tell(login);
+	login_free(login);
+}
+
+static void submit(struct agent_login *login)
+{
+	struct error err;
+	login->is_due = pool_has(&login->job);
+	if (!login->is_due && !pool_submit(login->pool, &login->job, &err)) {
+		log_debug("looking for a refreshed login: %s", err.text);
+	}
+}
+
+static void on_done(struct pool_job *job)
+{
+	struct agent_login *login = CONTAINER_OF(job, struct agent_login, job);
+	tell(login);
+	if (login->is_due) {
+		submit(login);
+	}
+}
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	submit(CONTAINER_OF(timer, struct agent_login, look));
+}
+
+static void on_changed(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct agent_login *login = CONTAINER_OF(io, struct agent_login, changed);
+	char names[4096];
+	while (read(io->fd, names, sizeof(names)) > 0) {
+	}
+	if (!ev_is_active(&login->look)) {
+		ev_timer_set(&login->look, LOOK_AFTER_S, 0.);
+		ev_timer_start(loop, &login->look);
+	}
+}
+
+/* By a descriptor, since a name could lead through a link of the agent's by now. */
+static void watch(struct agent_login *login, int home_fd)
+{
+	char name[64];
+	ATTR_CLEANUP(fd_cleanup) int folder = open_folder(home_fd, login->file);
+	text_whole(name, sizeof(name), "/proc/self/fd/%d", folder);
+	if (folder < 0 || inotify_add_watch(login->changed.fd, name,
+				  IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
+		log_debug("a login that is refreshed in a cell comes back at its end alone");
+	}
+}
+
+static const struct agent_file *find_file(const struct agent_home *agent)
+{
+	for (size_t i = 0; agent->files && i < AGENT_FILES_MAX; i++) {
+		if (agent->files->files[i].back) {
+			return &agent->files->files[i];
+		}
+	}
+	return NULL;
+}
+
+struct agent_login *agent_login_start(
+	struct ev_loop *loop, struct pool *pool, const struct agent_home *agent, int cell_fd)
+{
+	const struct agent_file *file = find_file(agent);
+	int home_fd = file ? open(agent->home, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	int copy_fd = home_fd >= 0 ? fcntl(cell_fd, F_DUPFD_CLOEXEC, 0) : -1;
+	if (copy_fd < 0) {
+		fd_close(&home_fd);
+		return NULL;
+	}
+	struct agent_login *login = mem_alloc_zero(sizeof(*login));
+	login->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = on_drop};
+	login->loop = loop;
+	login->pool = pool;
+	login->file = file;
+	login->home = mem_strdup(agent->home);
+	login->home_fd = home_fd;
+	login->cell_fd = copy_fd;
+	ev_timer_init(&login->look, on_look, LOOK_AFTER_S, 0.);
+	ev_io_init(&login->changed, on_changed, inotify_init1(IN_NONBLOCK | IN_CLOEXEC), EV_READ);
+	if (login->changed.fd >= 0) {
+		watch(login, home_fd);
+		watch(login, copy_fd);
+		ev_io_start(loop, &login->changed);
+	}
+	return login;
+}
+
+void agent_login_end(struct agent_login *login)
+{
+	if (!login) {
+		return;
+	}
+	ev_timer_stop(login->loop, &login->look);
+	ev_io_stop(login->loop, &login->changed);
+	fd_close(&login->changed.fd);
+	pool_leave(&login->job);
+}
