@@ -143,8 +143,23 @@ def long_lines():
                 yield f'{name_of(path)}:{number}: longer than {COLUMNS_MAX} columns'
 
 
+def other_versions():
+    """The version is in meson.build; what cannot read it there has the same."""
+    version = re.search(r"^  version: '([^']+)'", (ROOT / 'meson.build').read_text(), re.M).group(1)
+    places = (('debian/changelog', r'\Aacp-broker \(([^)]+)\)'),
+              ('CHANGELOG.md', r'^## ([\d.]+)'),
+              ('docs/daemons.md', r'"broker":\{"version":"([\d.]+)"'))
+    for name, pattern in places:
+        found = re.search(pattern, (ROOT / name).read_text(), re.M)
+        if not found or found.group(1) != version:
+            yield f'{name}: the version is not {version}, which meson.build has'
+    for page in sorted(DOCS.glob('*.scd')):
+        if 'acp-broker @VERSION@' not in page.read_text().splitlines()[0]:
+            yield f'{name_of(page)}: its first line has no @VERSION@'
+
+
 RULES = (missing_files, missing_names, broken_links, untold_pages, other_folders, other_stages,
-         other_words, long_lines)
+         other_words, long_lines, other_versions)
 
 
 def main():

@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+Builds the Debian package of what is committed, checks it with lintian, and in a fresh Debian
+installs, runs and removes it. Everything lies in a temporary folder. Needs root, and Debian's
+mirror, as apt on this machine has it.
+
+    package.py [--mirror URL] [--suite NAME]
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+AGENT = ROOT / 'build/tests/support/agent/scripted-agent'
+MIRROR = 'http://deb.debian.org/debian'
+SECONDS = 1800  # of one step
+
+# Folders of which nothing may be there after the package that was not there before.
+LOOKED_AT = ('etc', 'home', 'opt', 'root', 'run', 'srv', 'usr', 'var/spool')
+
+INITIALIZE = {'protocolVersion': 1, 'clientCapabilities': {}}
+
+
+class Failed(Exception):
+    """A step of which the rest depends."""
+
+
+def run(*argv, cwd=None, text=None):
+    done = subprocess.run([str(word) for word in argv], cwd=cwd, input=text, text=True,
+                          capture_output=True, check=False, timeout=SECONDS,
+                          stdin=None if text is not None else subprocess.DEVNULL,
+                          env={**os.environ, 'DEBIAN_FRONTEND': 'noninteractive', 'LC_ALL': 'C'})
+    if done.returncode != 0:
+        raise Failed(f'{" ".join(map(str, argv))}: status {done.returncode}\n'
+                     f'{done.stdout[-3000:]}{done.stderr[-3000:]}')
+    return done.stdout
+
+
+def build(folder):
+    """The package of the commit that is checked out; lintian has nothing to say of it."""
+    source = folder / 'acp-broker'
+    source.mkdir()
+    archive = subprocess.run(['git', 'archive', 'HEAD'], cwd=ROOT, capture_output=True, check=True,
+                             timeout=SECONDS).stdout
+    subprocess.run(['tar', '-x', '-C', source], input=archive, check=True, timeout=SECONDS)
+    run('dpkg-buildpackage', '-us', '-uc', '-b', cwd=source)
+    changes, = folder.glob('*.changes')
+    told = run('lintian', '--allow-root', '--fail-on', 'error,warning', '-EI', '--pedantic',
+               changes)
+    if told.strip():
+        print(told.rstrip())
+    package, = folder.glob('acp-broker_*.deb')
+    return package
+
+
+def inside(root, *argv, text=None):
+    """Runs a command there, with a /proc of its own; what it leaves running ends with it."""
+    return run('unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc=' +
+               str(root / 'proc'), 'chroot', root, *argv, text=text)
+
+
+def files(root):
+    return {str(path.relative_to(root)) for name in LOOKED_AT
+            for path in (root / name).rglob('*') if not path.name.endswith('.pyc')}
+
+
+def converse(root):
+    """A session of the installed program with an agent, and what one prompt answers."""
+    shutil.copy(AGENT, root / 'tmp/agent')
+    (root / 'tmp/work').mkdir()
+    lines = inside(root, 'env', 'HOME=/tmp', 'acp-broker', 'exec', '--workspace', '/tmp/work',
+                   'say Done.', '--', '/tmp/agent')
+    if lines.strip() != 'Done.':
+        raise Failed(f'exec printed {lines!r}')
+    message = json.dumps({'jsonrpc': '2.0', 'id': 0, 'method': 'initialize', 'params': INITIALIZE})
+    answer = inside(root, 'env', 'HOME=/tmp', 'acp-broker', '--', '/tmp/agent', text=message + '\n')
+    if 'result' not in json.loads(answer.splitlines()[0]):
+        raise Failed(f'initialize: {answer}')
+
+
+def use(root, version):
+    """What somebody does first, with what the package brings alone."""
+    told = inside(root, 'acp-broker', '--version').strip()
+    if told != f'acp-broker {version}':
+        raise Failed(f'--version prints {told}, and the package is {version}')
+    inside(root, 'env', 'HOME=/tmp', 'acp-broker', 'check', '--', 'true')
+    converse(root)
+    # Each library that the program opens when it first needs it is there.
+    for profile, lines in (('copy', 'isolation = copy\n'),
+                           ('ssh', 'backend = ssh\nhost = localhost\n')):
+        (root / 'tmp/config').write_text(f'[profile "{profile}"]\n{lines}')
+        inside(root, 'env', 'HOME=/tmp', 'LOGNAME=root', 'acp-broker', '--config',
+               '/tmp/config', '--profile', profile, 'check', '--', 'true')
+    libraries = inside(root, 'sh', '-c', 'ldconfig -p')
+    for name in ('libgit2.so', 'libssh2.so.1', 'libcrypto.so.3', 'libcurl.so.4', 'libseccomp.so.2'):
+        if name not in libraries:
+            raise Failed(f'{name} is not there')
+
+
+def try_package(folder, options):
+    package = build(folder)
+    print(f'built {package.name}; lintian found no error and no warning')
+    version = run('dpkg-deb', '-f', package, 'Version').strip()
+    root = folder / 'root'
+    run('debootstrap', '--variant=minbase', options.suite, root, options.mirror)
+    inside(root, 'apt-get', 'update', '-q')
+    # What the package needs comes first: it is Debian's, and may stay.
+    depends = run('dpkg-deb', '-f', package, 'Depends')
+    names = [part.split()[0].split(':')[0] for part in depends.split(',')]
+    inside(root, 'apt-get', 'install', '-y', '-q', '--no-install-recommends', *names)
+    before = files(root)
+    shutil.copy(package, root / 'tmp')
+    inside(root, 'apt-get', 'install', '-y', '-q', '--no-install-recommends',
+           f'/tmp/{package.name}')
+    listed = set(inside(root, 'dpkg', '-L', 'acp-broker').split())
+    print(f'installed {len(listed)} files and folders')
+    if '/usr/bin/acp-broker' not in listed:
+        raise Failed('the package has no /usr/bin/acp-broker')
+    use(root, version)
+    print('a session of the installed program has run')
+    inside(root, 'apt-get', 'purge', '-y', '-q', 'acp-broker')
+    left = sorted(files(root) - before)
+    if left:
+        raise Failed(f'left after the purge: {", ".join(left)}')
+    print('removed; nothing is left')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--mirror', default=MIRROR)
+    parser.add_argument('--suite', default='bookworm')
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix='acp-package-') as folder:
+        try:
+            try_package(pathlib.Path(folder), options)
+        except (Failed, subprocess.SubprocessError, ValueError) as why:
+            print(why)
+            print('0 passed, 1 failed')
+            sys.exit(1)
+    print('1 passed, 0 failed')
+
+
+if __name__ == '__main__':
+    main()
