@@ -26,6 +26,7 @@ static const struct {
 	{"LEFTOVERS", "run acp-broker sessions collect"},
 	{"LOGIN_NEEDED", "log in to the agent, as its documentation says"},
 	{"NOT_ENFORCED", "change what the line names, or remove the key from the profile"},
+	{"ORPHANS", "end the named processes: kill -CONT, then kill, then kill -KILL"},
 	{"SANDBOX_UNFIT", "run acp-broker test-provider, and report what it says"},
 	{"SESSION_REFUSED", "run the same session in your editor with --log-level debug"},
 	{"STATE_OF_ANOTHER", "run it as that user, or set XDG_STATE_HOME to a folder of yours"},

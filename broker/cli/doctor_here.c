@@ -15,7 +15,6 @@
 #include "broker/cli/disk.h"
 #include "broker/cli/doctor_parts.h"
 #include "broker/cli/scratch.h"
-#include "broker/ledger/holdings.h"
 #include "broker/ledger/record.h"
 #include "sync/snapshot.h"
 #include "sync/store.h"
@@ -214,51 +213,4 @@ void doctor_look_at_disk(struct doctor *doctor)
 			disk_size_text(size, (long long)least));
 	}
 	free(workspace);
-}
-
-/* ---- leftovers ---- */
-
-struct leftovers {
-	size_t count;
-	char names[512]; // the first ones
-};
-
-static void add_leftover(struct leftovers *leftovers, const struct holding *holding)
-{
-	if (leftovers->count++ < 3) {
-		text_append(leftovers->names, sizeof(leftovers->names), "%s%s %s",
-			leftovers->count > 1 ? ", " : "", holding_kind_name(holding->kind),
-			*holding->record ? holding->record : holding->path);
-	}
-}
-
-void doctor_look_for_leftovers(struct doctor *doctor)
-{
-	struct error err;
-	struct holdings holdings;
-	struct leftovers leftovers = {.count = 0};
-	const char *folder = doctor->means->state_folder;
-	if (doctor->report.has_failed[DOCTOR_STATE]) {
-		return;
-	}
-	if (!holdings_find(&holdings, folder, false, &err)) {
-		doctor_fail_with(doctor, DOCTOR_LEFTOVERS, &err);
-		return;
-	}
-	for (size_t i = 0; i < holdings.count; i++) {
-		if (holdings.list[i].state == HOLDING_UNCOLLECTED) {
-			add_leftover(&leftovers, &holdings.list[i]);
-		}
-	}
-	holdings_finish(&holdings);
-	if (leftovers.count == 0) {
-		doctor_report_ok(&doctor->report, DOCTOR_LEFTOVERS,
-			"no broker that is gone has left anything");
-		return;
-	}
-	error_set(&err, ERROR_UNAVAILABLE,
-		"brokers that are gone have left %zu with edits that are not in their workspaces: "
-		"%s%s",
-		leftovers.count, leftovers.names, leftovers.count > 3 ? ", …" : "");
-	warn(doctor, DOCTOR_LEFTOVERS, "LEFTOVERS", &err);
 }

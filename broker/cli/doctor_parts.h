@@ -38,6 +38,9 @@ enum {
 void doctor_look_at_state(struct doctor *doctor);
 void doctor_look_at_workspace(struct doctor *doctor);
 void doctor_look_at_disk(struct doctor *doctor);
+
+/* ---- doctor_leftovers.c ---- */
+
 void doctor_look_for_leftovers(struct doctor *doctor);
 
 /* ---- doctor_sandbox.c: test-provider's checks ---- */
@@ -52,5 +55,11 @@ enum {
 };
 
 void doctor_try_session(struct doctor *doctor);
+
+/* ---- doctor_forget.c ---- */
+
+/* Removes what sessions in a scratch workspace have left: records, their sandboxes, its store. */
+bool doctor_forget(
+	const struct doctor_means *means, const char *workspace, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "acp/failure.h"
-#include "base/fd.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/libc.h"
@@ -18,9 +17,7 @@
 #include "broker/cli/end_signals.h"
 #include "broker/cli/exec_plan.h"
 #include "broker/cli/scratch.h"
-#include "broker/cli/sessions.h"
 #include "broker/client/client.h"
-#include "broker/ledger/state_folder.h"
 
 enum { ASK_INITIALIZE = 1, ASK_NEW, ASK_HEALTH }; // ids of our requests
 
@@ -139,6 +136,15 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 	}
 }
 
+static void describe_login(const struct known_agent *known, char *out, size_t size)
+{
+	text_format(out, size, "log in: %s%s%s", known->login, known->login_step ? ", then " : "",
+		known->login_step ? known->login_step : "");
+	for (size_t i = 0; known->key_names[i]; i++) {
+		text_append(out, size, "%s%s", i == 0 ? "; or set " : " or ", known->key_names[i]);
+	}
+}
+
 /* What an agent that is not found, or not logged in to, takes. */
 static const char *advice_of(
 	const struct visit *visit, enum doctor_step step, const char *code, char *room, size_t size)
@@ -149,11 +155,7 @@ static const char *advice_of(
 		return room;
 	}
 	if (known && strcmp(code, "LOGIN_NEEDED") == 0) {
-		text_format(room, size, "log in: %s%s%s%s%s", known->login,
-			known->login_step ? ", then " : "",
-			known->login_step ? known->login_step : "",
-			known->key_names[0] ? "; or set " : "",
-			known->key_names[0] ? known->key_names[0] : "");
+		describe_login(known, room, size);
 		return room;
 	}
 	if (strcmp(code, "LOGIN_NEEDED") == 0 && *visit->logins) {
@@ -422,55 +424,7 @@ static bool run_broker(struct visit *visit, struct error *err)
 	return visit->client != NULL;
 }
 
-/* ---- what is left of it ---- */
-
-static bool forget(const struct sessions_means *means, int folder_fd,
-	const struct session_entry *entry, struct error *err)
-{
-	bool is_removed = false;
-	bool has_sandbox =
-		entry->record.state != RECORD_STOPPED ||
-		strcmp(entry->record.persistence, persistence_name(PERSISTENCE_TRANSIENT)) != 0;
-	if (!has_sandbox && sessions_remove(folder_fd, entry->id, &is_removed, err) && is_removed) {
-		return true;
-	}
-	return sessions_discard_one(means, entry->id, err);
-}
-
-/* The records of the scratch workspace, with their sandboxes, and its store. */
-static bool forget_all(const struct visit *visit, struct error *err)
-{
-	const struct doctor_means *means = visit->doctor->means;
-	const struct sessions_means sessions = {
-		.options = means->options,
-		.environment = means->environment,
-		.registry = means->registry,
-		.loop = means->loop,
-		.pool = means->pool,
-		.state_folder = means->state_folder,
-		.tools = means->tools,
-	};
-	struct session_entries entries;
-	bool ok = true;
-	ATTR_CLEANUP(fd_cleanup) int folder_fd = record_folder_open(means->state_folder, err);
-	if (folder_fd < 0 || !sessions_load(folder_fd, &entries, err)) {
-		return false;
-	}
-	for (size_t i = 0; i < entries.count; i++) {
-		const struct session_entry *entry = &entries.entries[i];
-		if (entry->is_readable &&
-			strcmp(entry->record.local_root, visit->scratch.workspace) == 0) {
-			ok = forget(&sessions, folder_fd, entry, err) && ok;
-		}
-	}
-	sessions_finish(&entries);
-	if (ok) {
-		char *store = state_folder_store(means->state_folder, visit->scratch.workspace);
-		scratch_remove_folder(store);
-		free(store);
-	}
-	return ok;
-}
+/* ---- its end ---- */
 
 static void judge_end(struct visit *visit)
 {
@@ -498,7 +452,7 @@ static void visit_finish(struct visit *visit)
 {
 	struct error err;
 	struct doctor *doctor = visit->doctor;
-	if (!forget_all(visit, &err)) {
+	if (!doctor_forget(doctor->means, visit->scratch.workspace, &err)) {
 		doctor_fail_with(doctor, DOCTOR_END, &err);
 	}
 	scratch_remove(&visit->scratch);

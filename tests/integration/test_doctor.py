@@ -212,6 +212,14 @@ class Agents(Doctor):
                            agent=self.agent_argv('--need-auth'))
         self.assertNames(found['advice'], 'Token')
 
+    def test_a_login_of_an_agent_that_is_known(self):
+        agent = self.dir / 'codex-acp'
+        agent.symlink_to(AGENT)
+        found = self.fault('login', 'LOGIN_NEEDED', *self.config(),
+                           agent=[str(agent), '--need-auth'])
+        self.assertNotIn('Token', found['advice'])
+        self.assertNames(found['advice'], 'OPENAI_API_KEY')
+
     def test_one_that_refuses_the_session_shows_no_secret(self):
         self.extra = {'MY_API_KEY': 'sesame-and-lily'}
         found = self.fault('session', 'AGENT_ERROR', *self.config(),
@@ -264,6 +272,13 @@ class Here(Doctor):
         (self.work / 'large').rename(self.work / 'ignored')
         self.warned('disk', 'DISK_LOW', *self.config(isolation='copy'))
 
+    def test_a_workspace_that_is_too_large(self):
+        for name in ('a', 'b'):
+            (self.work / name).write_text('x')
+        found = self.fault('workspace', 'RESOURCE_LIMIT_EXCEEDED',
+                           *self.config(isolation='copy', max_files='1'))
+        self.assertNames(found['text'], 'max-files')
+
     def test_no_git_and_no_rsync(self):
         self.extra = {'PATH': self.path_without('git', 'rsync')}
         for transport in ('git', 'rsync'):
@@ -281,6 +296,19 @@ class Here(Doctor):
     def test_what_is_not_enforced(self):
         found = self.wrong(*self.config(network='blocked'), outcome='warning', status=0)
         self.assertEqual(found, [('sandbox', 'NOT_ENFORCED'), ('network', 'NOT_ENFORCED')])
+
+    def test_a_process_that_a_killed_broker_left(self):
+        client = self.broker(options=self.config())
+        client.initialize()
+        above, = [pid for pid in self.running()
+                  if processes.parent_of(pid) == client.process.pid]
+        processes.kill(client.process.pid, signal.SIGSTOP)  # it would let the other go on
+        processes.kill(above, signal.SIGSTOP)
+        self.addCleanup(processes.kill, above, signal.SIGCONT)
+        client.process.kill()
+        client.wait(PATIENCE)
+        found = self.warned('leftovers', 'ORPHANS', *self.config())
+        self.assertNames(found['text'], str(above))
 
     def kept(self):
         return sorted(path for path in self.state().rglob('*') if path.suffix != '.new')

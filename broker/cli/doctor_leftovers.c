@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/guard.h"
+#include "base/text.h"
+#include "base/tree.h"
+#include "base/words.h"
+#include "broker/cli/doctor_parts.h"
+#include "broker/ledger/holdings.h"
+#include "broker/ledger/state_folder.h"
+
+/* What brokers left that are gone: edits in the state folder, and processes. */
+enum { NAMED_MAX = 3, ENVIRONMENT_MAX = 128 * 1024 };
+
+struct leftovers {
+	size_t count;
+	char names[512]; // the first ones
+};
+
+static void add(struct leftovers *leftovers, const char *kind, const char *name)
+{
+	if (leftovers->count++ < NAMED_MAX) {
+		text_append(leftovers->names, sizeof(leftovers->names), "%s%s %s",
+			leftovers->count > 1 ? ", " : "", kind, name);
+	}
+}
+
+static void tell(struct doctor *doctor, const struct leftovers *leftovers, const char *code,
+	const char *what)
+{
+	struct error err;
+	if (leftovers->count == 0) {
+		return;
+	}
+	error_set(&err, ERROR_UNAVAILABLE, "brokers that are gone have left %zu %s: %s%s",
+		leftovers->count, what, leftovers->names,
+		leftovers->count > NAMED_MAX ? ", …" : "");
+	doctor_report_warn(&doctor->report, DOCTOR_LEFTOVERS, code,
+		doctor_advice(doctor, DOCTOR_LEFTOVERS, code), err.text);
+}
+
+/* ---- edits ---- */
+
+static bool find_edits(struct doctor *doctor, struct leftovers *leftovers)
+{
+	struct error err;
+	struct holdings holdings;
+	if (!holdings_find(&holdings, doctor->means->state_folder, false, &err)) {
+		doctor_fail_with(doctor, DOCTOR_LEFTOVERS, &err);
+		return false;
+	}
+	for (size_t i = 0; i < holdings.count; i++) {
+		const struct holding *holding = &holdings.list[i];
+		if (holding->state == HOLDING_UNCOLLECTED) {
+			add(leftovers, holding_kind_name(holding->kind),
+				*holding->record ? holding->record : holding->path);
+		}
+	}
+	holdings_finish(&holdings);
+	return true;
+}
+
+/* ---- processes ---- */
+
+static char **environment_of(int proc_fd)
+{
+	char **words = NULL;
+	char *text = mem_alloc(ENVIRONMENT_MAX);
+	ATTR_CLEANUP(fd_cleanup) int fd = openat(proc_fd, "environ", O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t count = 1;
+	while (fd >= 0 && count > 0 && len + 1 < ENVIRONMENT_MAX) {
+		count = read(fd, text + len, ENVIRONMENT_MAX - 1 - len);
+		len += count > 0 ? (size_t)count : 0;
+	}
+	text[len] = '\0';
+	for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
+		words_append(&words, text + at);
+	}
+	memset(text, 0, ENVIRONMENT_MAX); // there may be secrets in it
+	free(text);
+	return words;
+}
+
+/* Whether the broker that has forked it keeps its records where ours are. */
+static bool is_of_this_state(pid_t pid, const char *state_folder)
+{
+	char path[64];
+	struct stat status;
+	text_whole(path, sizeof(path), "/proc/%d", (int)pid);
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status) != 0 || status.st_uid != geteuid()) {
+		return false;
+	}
+	char **environment = environment_of(fd);
+	char *folder = environment ? state_folder_name((const char *const *)environment) : NULL;
+	bool is_same = folder && strcmp(folder, state_folder) == 0;
+	free(folder);
+	words_wipe_free(environment);
+	return is_same;
+}
+
+/* The uppermost process of a broker that is gone: who cleans up after it, and should be done. */
+static bool is_orphan(const struct tree_process *process)
+{
+	char name[32], above[32];
+	tree_read_name(process->pid, name, sizeof(name));
+	if (strcmp(name, GUARD_NAME) != 0) {
+		return false;
+	}
+	tree_read_name(process->parent, above, sizeof(above));
+	return strcmp(above, GUARD_NAME) != 0 && strncmp(above, "acp-broker", 10) != 0;
+}
+
+static void find_processes(const struct doctor *doctor, struct leftovers *leftovers)
+{
+	char number[32];
+	struct tree tree = {0};
+	struct error ignored; // without /proc nothing is found
+	bool is_read = tree_scan(&tree, &ignored);
+	for (size_t i = 0; is_read && i < tree.count; i++) {
+		const struct tree_process *process = &tree.items[i];
+		if (is_orphan(process) &&
+			is_of_this_state(process->pid, doctor->means->state_folder)) {
+			text_whole(number, sizeof(number), "%d", (int)process->pid);
+			add(leftovers, "process", number);
+		}
+	}
+	tree_finish(&tree);
+}
+
+void doctor_look_for_leftovers(struct doctor *doctor)
+{
+	struct leftovers edits = {.count = 0};
+	struct leftovers processes = {.count = 0};
+	if (doctor->report.has_failed[DOCTOR_STATE] || !find_edits(doctor, &edits)) {
+		return;
+	}
+	find_processes(doctor, &processes);
+	tell(doctor, &edits, "LEFTOVERS", "with edits that are not in their workspaces");
+	tell(doctor, &processes, "ORPHANS", "processes that have not ended");
+	if (edits.count + processes.count == 0) {
+		doctor_report_ok(&doctor->report, DOCTOR_LEFTOVERS,
+			"no broker that is gone has left anything");
+	}
+}
