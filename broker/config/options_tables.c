@@ -55,7 +55,7 @@ const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
 	{NULL, "exec", " PROMPT|-", 1, 1, COMMAND_EXEC, SESSION_FLAGS | OPTION_FORMAT,
 		"run one prompt and print the answer"},
 	{NULL, "doctor", "", 0, 0, COMMAND_DOCTOR, OPTION_JSON | SESSION_FLAGS,
-		"try all that a session takes, step by step"},
+		"try what a session does, step by step"},
 	{NULL, "test-provider", "", 0, 0, COMMAND_TEST_PROVIDER, OPTION_JSON | OPTION_PROFILE,
 		"try what the broker needs of a sandbox"},
 	{"policy", "policy explain", " OPERATION WORD...", 2, OPTIONS_WORDS_MAX,
