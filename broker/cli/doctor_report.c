@@ -50,6 +50,15 @@ static char *clean(const struct doctor_report *report, const char *text)
 	return line;
 }
 
+char *doctor_report_clean(const struct doctor_report *report, const char *text)
+{
+	char shown[TEXT_SHORT_SIZE];
+	char *line = clean(report, text);
+	text_short(shown, line);
+	free(line);
+	return mem_strdup(shown);
+}
+
 static void print(const struct doctor_finding *finding)
 {
 	printf("%-8s %-13s ", outcome_names[finding->outcome].for_people,

@@ -67,6 +67,9 @@ void doctor_report_fail(struct doctor_report *report, enum doctor_step step, con
 void doctor_report_warn(struct doctor_report *report, enum doctor_step step, const char *code,
 	const char *advice, const char *text);
 
+/* Others' text as the findings have it, and no longer than people read. Owned by the caller. */
+char *doctor_report_clean(const struct doctor_report *report, const char *text);
+
 /* The array "findings" of an object that is open. */
 void doctor_report_write(const struct doctor_report *report, struct json_writer *writer);
 

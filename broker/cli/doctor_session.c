@@ -260,12 +260,21 @@ static void note_logins(struct visit *visit, const struct json_doc *doc)
 	}
 }
 
+/* What the agent calls itself; NULL: nothing. */
+static char *read_name(const struct visit *visit, const struct json_doc *doc, const char *path)
+{
+	char *said = json_string(doc, json_path(doc, 0, path));
+	char *name = said ? doctor_report_clean(&visit->doctor->report, said) : NULL;
+	free(said);
+	return name;
+}
+
 static void take_initialize(struct visit *visit, const struct json_doc *doc)
 {
 	struct doctor *doctor = visit->doctor;
 	const char *name = profile_of(visit)->agent_name;
-	doctor->agent_title = json_string(doc, json_path(doc, 0, "agentInfo.name"));
-	doctor->agent_version = json_string(doc, json_path(doc, 0, "agentInfo.version"));
+	doctor->agent_title = read_name(visit, doc, "agentInfo.name");
+	doctor->agent_version = read_name(visit, doc, "agentInfo.version");
 	note_logins(visit, doc);
 	doctor_report_ok(&doctor->report, DOCTOR_AGENT, "%s%s%s",
 		doctor->agent_title ? doctor->agent_title : name,

@@ -49,7 +49,8 @@ REFUSES_SESSIONS = """
 import json, os, sys
 for line in sys.stdin:
     asked = json.loads(line)
-    answer = {'result': {'protocolVersion': 1}}
+    info = {'name': 'a \\u202e' + 'b' * 999, 'version': os.environ['MY_API_KEY']}
+    answer = {'result': {'protocolVersion': 1, 'agentInfo': info}}
     if asked['method'] != 'initialize':
         text = 'no ' + os.environ['MY_API_KEY'] + ' \\x1b[2J'
         answer = {'error': {'code': -32603, 'message': text}}
@@ -225,6 +226,9 @@ class Agents(Doctor):
         found = self.fault('session', 'AGENT_ERROR', *self.config(),
                            agent=[sys.executable, '-c', REFUSES_SESSIONS])
         self.assertEqual(found['text'], 'no *** ^[[2J')
+        self.assertEqual(self.report['agentVersion'], '***')
+        self.assertRegex(self.report['agentTitle'], '^a <U\\+202E>b{99,300}.*$')
+        self.assertNotIn('b' * 400, self.report['agentTitle'])
 
 
 class Here(Doctor):
