@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "broker/agent/provision.h"
+#include "broker/config/known_agents.h"
 
 /* ---- the process ---- */
 
@@ -36,11 +37,13 @@ static void on_started(void *data)
 static void fail_missing(struct agent *agent, const struct error *err)
 {
 	struct error copy;
+	const struct known_agent *known =
+		known_agent_of_argv((const char *const *)agent->config.profile->agent_argv);
 	bool is_elsewhere = sandbox_capabilities(agent->sandbox)->maps_paths;
-	error_set(&copy, err->code, "%s: %s", err->text,
-		is_elsewhere ? "install it in the sandbox (setup = LINE in the profile does), or "
-			       "name its full path there"
-			     : "install it, or name its full path");
+	error_set(&copy, err->code, "%s: install it%s%s%s%s", err->text,
+		is_elsewhere ? " in the sandbox (setup = LINE in the profile does)" : "",
+		known ? ": " : "", known ? known->install : "",
+		is_elsewhere ? ", or name its full path there" : ", or name its full path");
 	agent_fail_with_error(agent, "AGENT_NOT_FOUND", "start", &copy);
 }
 

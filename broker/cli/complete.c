@@ -87,7 +87,8 @@ static void read_word(struct line *line, const char *word)
 
 /* ---- what may come ---- */
 
-static void offer_profiles(const char *typed, const char *config, const char *const *environment)
+static void offer_sections(const char *typed, enum section_kind kind, const char *config,
+	const char *const *environment)
 {
 	struct config_file file;
 	struct error ignored;
@@ -95,7 +96,7 @@ static void offer_profiles(const char *typed, const char *config, const char *co
 	config_file_init(&file, config ? config : path);
 	if (config_file_read(&file, &ignored)) {
 		LIST_FOR_EACH(section, &file.sections, struct config_section, link) {
-			if (section->kind == SECTION_PROFILE && section->name) {
+			if (section->kind == kind && section->name) {
 				offer(typed, section->name, "");
 			}
 		}
@@ -104,12 +105,23 @@ static void offer_profiles(const char *typed, const char *config, const char *co
 	free(path);
 }
 
+static void offer_known_agents(const char *typed)
+{
+	const struct known_agent *known;
+	for (size_t i = 0; (known = known_agent_at(i)) != NULL; i++) {
+		offer(typed, known->name, known->title);
+	}
+}
+
 static void offer_values(const struct line *line, const char *typed, const char *const *environment)
 {
 	const char *name = line->open->name;
 	const char *kind = line->open->value_name;
 	if (strcmp(name, "--profile") == 0) {
-		offer_profiles(typed, line->config, environment);
+		offer_sections(typed, SECTION_PROFILE, line->config, environment);
+	} else if (strcmp(name, "--agent") == 0) {
+		offer_sections(typed, SECTION_AGENT, line->config, environment);
+		offer_known_agents(typed);
 	} else if (strcmp(name, "--log-level") == 0) {
 		offer_choices(typed, section_key(SECTION_BROKER, "log-level")->choices);
 	} else if (strcmp(name, "--log-format") == 0) {

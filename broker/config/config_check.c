@@ -214,6 +214,16 @@ static bool check_reference(const struct config_file *file, const struct config_
 	return !name || config_file_need(file, kind, name, err) || fail_at(file, section, key, err);
 }
 
+/* The same of an agent, which may be a known one. */
+static bool check_agent_name(
+	const struct config_file *file, const struct config_section *section, struct error *err)
+{
+	struct config_agent found;
+	const char *name = settings_get(&section->settings, "agent");
+	return !name || config_file_need_agent(file, name, &found, err) ||
+	       fail_at(file, section, "agent", err);
+}
+
 static bool check_agent(const struct config_file *file, const struct config_section *section,
 	const struct registry *registry, struct error *err)
 {
@@ -233,7 +243,7 @@ static bool check_agent(const struct config_file *file, const struct config_sect
 static bool policy_is_used(const struct config_file *file, const struct config_section *policy)
 {
 	if (config_file_find(file, SECTION_PROFILE, policy->name) == NULL &&
-		strcmp(policy->name, "local") == 0) {
+		strcmp(policy->name, PROFILE_BUILT_IN) == 0) {
 		return true;
 	}
 	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
@@ -331,7 +341,7 @@ static bool check_profile(const struct config_file *file, const struct config_se
 {
 	return check_network(file, section, err) && check_guard(file, section, err) &&
 	       check_provisions(file, section, registry, err) &&
-	       check_reference(file, section, "agent", SECTION_AGENT, err) &&
+	       check_agent_name(file, section, err) &&
 	       check_reference(file, section, "policy", SECTION_POLICY, err) &&
 	       check_references(file, section, "mcp", SECTION_MCP, err);
 }
@@ -340,8 +350,8 @@ static bool check_broker(const struct config_file *file, const struct config_sec
 	const struct registry *registry, struct error *err)
 {
 	const char *profile = settings_get(&section->settings, "profile");
-	bool is_built_in = profile && strcmp(profile, "local") == 0;
-	return check_reference(file, section, "agent", SECTION_AGENT, err) &&
+	bool is_built_in = profile && strcmp(profile, PROFILE_BUILT_IN) == 0;
+	return check_agent_name(file, section, err) &&
 	       (is_built_in || check_reference(file, section, "profile", SECTION_PROFILE, err));
 }
 

@@ -47,6 +47,16 @@ struct config_section *config_file_find(
 	return NULL;
 }
 
+static void offer_sections(
+	struct nearest *nearest, const struct config_file *file, enum section_kind kind)
+{
+	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
+		if (section->kind == kind) {
+			nearest_offer(nearest, section->name);
+		}
+	}
+}
+
 struct config_section *config_file_need(
 	const struct config_file *file, enum section_kind kind, const char *name, struct error *err)
 {
@@ -65,15 +75,45 @@ struct config_section *config_file_need(
 	}
 	struct nearest nearest;
 	nearest_init(&nearest, name);
-	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
-		if (section->kind == kind) {
-			nearest_offer(&nearest, section->name);
-		}
+	offer_sections(&nearest, file, kind);
+	if (kind == SECTION_PROFILE) {
+		nearest_offer(&nearest, PROFILE_BUILT_IN);
 	}
 	error_set(err, ERROR_CONFIG, "no [%s %s] in %s%s%s%s", word, quoted, file->path,
 		nearest.best ? ": did you mean \"" : "", nearest.best ? nearest.best : "",
 		nearest.best ? "\"?" : "");
 	return NULL;
+}
+
+bool config_file_need_agent(const struct config_file *file, const char *name,
+	struct config_agent *out_agent, struct error *err)
+{
+	struct config_agent found = {.section = config_file_find(file, SECTION_AGENT, name)};
+	found.known = found.section ? NULL : known_agent_find(name);
+	if (found.section || found.known) {
+		*out_agent = found;
+		return true;
+	}
+	struct nearest nearest;
+	nearest_init(&nearest, name);
+	offer_sections(&nearest, file, SECTION_AGENT);
+	const struct known_agent *known;
+	for (size_t i = 0; (known = known_agent_at(i)) != NULL; i++) {
+		nearest_offer(&nearest, known->name);
+	}
+	char quoted[QUOTED_MAX];
+	setting_quote(quoted, sizeof(quoted), name);
+	const char *place = file->was_read ? file->path : "a configuration file";
+	if (nearest.best) {
+		return error_set(err, ERROR_CONFIG,
+			"no [agent %s] in %s, and no known agent of this name: did you mean "
+			"\"%s\"?",
+			quoted, place, nearest.best);
+	}
+	return error_set(err, ERROR_CONFIG,
+		"no [agent %s] in %s, and no known agent of this name: acp-broker agents lists "
+		"those that there are",
+		quoted, place);
 }
 
 struct config_section *config_file_policy(

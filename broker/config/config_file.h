@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/settings.h"
 #include "broker/config/config_keys.h"
+#include "broker/config/known_agents.h"
 #include "providers/provider.h"
 
 /* One section; a section written in several places is one. */
@@ -50,6 +51,19 @@ struct config_section *config_file_find(
  */
 struct config_section *config_file_need(const struct config_file *file, enum section_kind kind,
 	const char *name, struct error *err) ATTR_NODISCARD;
+
+/* What the name of an agent stands for: its section, or without one an agent that is known. */
+struct config_agent {
+	const struct config_section *section; // NULL: there is none
+	const struct known_agent *known;      // NULL with a section
+};
+
+/*
+ * ERROR_CONFIG where the name stands for nothing, with a near name where there is one. Keys that
+ * name an agent prefix it with their own name.
+ */
+bool config_file_need_agent(const struct config_file *file, const char *name,
+	struct config_agent *out_agent, struct error *err) ATTR_NODISCARD;
 
 /* The policy section that applies to a profile, or NULL; the profile's settings may be NULL. */
 struct config_section *config_file_policy(

@@ -28,7 +28,7 @@ static const char *const log_formats[] = {"text", "json", NULL};
 static const struct setting_key broker_keys[] = {
 	{.name = "profile",
 		.type = SETTING_TEXT,
-		.fallback = "local",
+		.fallback = PROFILE_BUILT_IN,
 		.help = "the profile used without --profile"},
 	{.name = "agent", .type = SETTING_TEXT, .help = "the agent of profiles that name none"},
 	{.name = "log-level",

@@ -7,6 +7,8 @@
 
 #include "base/settings.h"
 
+#define PROFILE_BUILT_IN "local" // the profile that is there without a section of its own
+
 /* The sections of a configuration file and the keys of each: the one list of them. */
 enum section_kind {
 	SECTION_BROKER,

@@ -19,7 +19,6 @@ static bool load(struct config *config, const struct config_file *file, const ch
 bool config_profile_load_others(struct config *config, const struct config_file *file,
 	const char *const *environment, struct error *err)
 {
-	static const char built_in[] = "local";
 	size_t count = 1;
 	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
 		count += section->kind == SECTION_PROFILE;
@@ -32,6 +31,6 @@ bool config_profile_load_others(struct config *config, const struct config_file 
 			return false;
 		}
 	}
-	return config_file_find(file, SECTION_PROFILE, built_in) != NULL ||
-	       load(config, file, built_in, environment, err);
+	return config_file_find(file, SECTION_PROFILE, PROFILE_BUILT_IN) != NULL ||
+	       load(config, file, PROFILE_BUILT_IN, environment, err);
 }

@@ -12,6 +12,7 @@
 #include "broker/config/config.h"
 #include "broker/config/config_shown.h"
 #include "broker/config/config_keys.h"
+#include "broker/config/known_agents.h"
 #include "broker/config/mcp_url.h"
 
 enum { LABEL_WIDTH = 20 };
@@ -101,6 +102,8 @@ static bool print_program(const struct profile *profile, const char *const *envi
 	}
 	const char *path = agent_path(profile, environment);
 	char *found = config_find_program(profile, environment);
+	const struct known_agent *known =
+		known_agent_of_argv((const char *const *)profile->agent_argv);
 	print_label("program");
 	if (found) {
 		puts(found);
@@ -108,6 +111,9 @@ static bool print_program(const struct profile *profile, const char *const *envi
 		puts("not found, or not executable");
 	} else {
 		printf("not found on PATH (%s)\n", path ? path : "which is not set");
+	}
+	if (!found && known && !strchr(name, '/')) {
+		print_line("  install", known->install);
 	}
 	free(found);
 	return found != NULL;

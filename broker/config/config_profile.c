@@ -10,9 +10,6 @@
 #include "base/real_path.h"
 #include "base/words.h"
 
-/* The profile that is there without a section of its own. */
-static const char built_in_profile[] = "local";
-
 /* ---- the profile's own values ---- */
 
 struct limit {
@@ -153,9 +150,9 @@ static bool find_profile(const struct config_file *file, const char *option, con
 	const struct config_section *broker = config_file_find(file, SECTION_BROKER, NULL);
 	const char *name =
 		option ? option : (broker ? settings_get(&broker->settings, "profile") : NULL);
-	name = name ? name : built_in_profile;
+	name = name ? name : PROFILE_BUILT_IN;
 	const struct config_section *section = config_file_find(file, SECTION_PROFILE, name);
-	if (!section && strcmp(name, built_in_profile) != 0) {
+	if (!section && strcmp(name, PROFILE_BUILT_IN) != 0) {
 		bool found = config_file_need(file, SECTION_PROFILE, name, err);
 		assert(!found);
 		error_prefix(err, "--profile");
@@ -173,9 +170,19 @@ static bool fail_no_agent(
 {
 	const char *path = file->path ? file->path : "the configuration";
 	return error_set(err, ERROR_CONFIG,
-		"no agent is named: write acp-broker -- AGENT, or agent = NAME in [profile \"%s\"] "
-		"and command = AGENT in [agent \"NAME\"] of %s",
+		"no agent is named: write --agent NAME (acp-broker agents lists the names) or -- "
+		"COMMAND, or agent = NAME in [profile \"%s\"] of %s",
 		profile->name, path);
+}
+
+/* Borrowed; NULL: none is named. */
+static const char *named_agent(const struct profile *profile, const struct config_file *file,
+	const struct options *options)
+{
+	const struct config_section *broker = config_file_find(file, SECTION_BROKER, NULL);
+	const char *name =
+		options->agent ? options->agent : settings_get(&profile->settings, "agent");
+	return name || !broker ? name : settings_get(&broker->settings, "agent");
 }
 
 static bool load_agent(struct profile *profile, const struct config_file *file,
@@ -186,19 +193,22 @@ static bool load_agent(struct profile *profile, const struct config_file *file,
 		profile->agent_name = mem_strdup(path_last_part(options->agent_argv[0]));
 		return true;
 	}
-	const struct config_section *broker = config_file_find(file, SECTION_BROKER, NULL);
-	const char *name = settings_get(&profile->settings, "agent");
-	if (!name && broker) {
-		name = settings_get(&broker->settings, "agent");
-	}
+	const char *name = named_agent(profile, file, options);
 	if (!name) {
 		return !options_has_agent(options) || fail_no_agent(profile, file, err);
 	}
-	const struct config_section *agent = config_file_need(file, SECTION_AGENT, name, err);
-	assert(agent); // the file was checked
-	words_append(&profile->agent_argv, settings_get(&agent->settings, "command"));
-	words_append_settings(&profile->agent_argv, &agent->settings, "arg");
-	words_append_settings(&profile->agent_env, &agent->settings, "env");
+	struct config_agent agent;
+	if (!config_file_need_agent(file, name, &agent, err)) {
+		return error_prefix(err, "--agent"); // the file was checked
+	}
+	if (agent.section) {
+		const struct settings *settings = &agent.section->settings;
+		words_append(&profile->agent_argv, settings_get(settings, "command"));
+		words_append_settings(&profile->agent_argv, settings, "arg");
+		words_append_settings(&profile->agent_env, settings, "env");
+	} else {
+		words_append_all(&profile->agent_argv, agent.known->argv);
+	}
 	profile->agent_name = mem_strdup(name);
 	return true;
 }

@@ -253,7 +253,11 @@ static bool take_agent(struct parser *parser, struct error *err)
 			"--: expected the agent's command after it, got an empty word");
 	}
 	parser->options->agent_argv = (const char *const *)&parser->argv[parser->at];
-	return true;
+	return !parser->options->agent ||
+	       error_set(err, ERROR_CONFIG,
+		       "--agent %s: expected the agent by its name, or its command after --, not "
+		       "both",
+		       parser->options->agent);
 }
 
 /* What follows "--" is an agent's, or words that may begin with a dash. */

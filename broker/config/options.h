@@ -71,6 +71,7 @@ enum option_flag {
 	OPTION_FORMAT = 1 << 15,
 	OPTION_CONFINE = 1 << 16,
 	OPTION_WATCH = 1 << 17,
+	OPTION_AGENT = 1 << 18,
 };
 
 struct options {
@@ -82,6 +83,7 @@ struct options {
 	const char *log_level;                // --log-level LEVEL
 	const char *log_format;               // --log-format FORMAT
 	const char *toolhost;                 // --toolhost MODE
+	const char *agent;                    // --agent NAME; NULL: the configuration's
 	const char *approve;                  // --approve WHAT; NULL: the policy's own mode
 	const char *format;                   // --format FORMAT
 	const char *into;                     // --into DIR

@@ -6,6 +6,8 @@
 const struct option option_table[OPTION_TABLE_LENGTH] = {
 	{"--profile", 0, "NAME", offsetof(struct options, profile), COMMAND_RUN, OPTION_PROFILE,
 		"use [profile \"NAME\"] of the configuration"},
+	{"--agent", 0, "NAME", offsetof(struct options, agent), COMMAND_RUN, OPTION_AGENT,
+		"start a known agent, or [agent \"NAME\"]"},
 	{"--workspace", 0, "DIR", offsetof(struct options, workspace), COMMAND_RUN,
 		OPTION_WORKSPACE, "work in DIR instead of the directory the editor names"},
 	{"--config", 0, "FILE", offsetof(struct options, config), COMMAND_RUN, 0,

@@ -5,7 +5,7 @@
 #include "broker/config/options.h"
 
 /* What there is on the command line; options.c reads it by these. */
-enum { OPTION_TABLE_LENGTH = 23, COMMAND_TABLE_LENGTH = 31 };
+enum { OPTION_TABLE_LENGTH = 24, COMMAND_TABLE_LENGTH = 31 };
 
 struct option {
 	const char *name;       // with its dashes
@@ -30,7 +30,7 @@ struct command_row {
 /* What goes with a session, which is run without the word of a command. */
 enum {
 	SESSION_FLAGS = OPTION_PROFILE | OPTION_WORKSPACE | OPTION_TOOLHOST | OPTION_TRACE |
-	                OPTION_APPROVE | OPTION_CONFINE
+	                OPTION_APPROVE | OPTION_CONFINE | OPTION_AGENT
 };
 
 extern const struct option option_table[OPTION_TABLE_LENGTH];

@@ -189,8 +189,10 @@ class Words(CommandLine):
                      '--profile', 'far', '--confine', '--', 'agent')
 
     def test_no_agent_says_how_to_name_one(self):
-        self.mistake('no agent is named | acp-broker -- AGENT | [profile "local"] | '
-                     f'[agent "NAME"] | {self.config_path()}')
+        self.mistake('no agent is named | --agent NAME | acp-broker agents | -- COMMAND | '
+                     f'[profile "local"] | {self.config_path()}')
+        self.mistake('--agent | "cluade" | did you mean "claude"?', '--agent', 'cluade')
+        self.mistake('--agent claude | its command after --', '--agent', 'claude', '--', 'agent')
 
     def test_without_a_home_the_broker_still_runs_an_agent(self):
         env = self.environment()

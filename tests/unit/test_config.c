@@ -193,6 +193,26 @@ static void test_the_brokers_agent_serves_profiles_without_one(void **state)
 	config_finish(&fixture->config);
 }
 
+static void test_a_known_agent_needs_no_section(void **state)
+{
+	struct fixture *fixture = *state;
+	write_config(fixture, "[broker]\nagent = qwen\n[profile \"p\"]\nagent = gemini\n"
+			      "[agent \"gemini\"]\ncommand = mine\n");
+	assert_loads(fixture, &no_options);
+	assert_string_equal(fixture->config.profile.agent_name, "qwen");
+	assert_words(fixture->config.profile.agent_argv, "qwen|--acp|");
+	config_finish(&fixture->config);
+	struct options options = {.profile = "p"};
+	assert_loads(fixture, &options);
+	assert_words(fixture->config.profile.agent_argv, "mine|");
+	config_finish(&fixture->config);
+	options.agent = "claude";
+	assert_loads(fixture, &options);
+	assert_string_equal(fixture->config.profile.agent_name, "claude");
+	assert_words(fixture->config.profile.agent_argv, "claude-agent-acp|");
+	config_finish(&fixture->config);
+}
+
 static void test_a_policy_can_be_shared_by_name(void **state)
 {
 	struct fixture *fixture = *state;
@@ -274,6 +294,7 @@ int main(void)
 		CONFIG_TEST(test_a_whole_file_is_understood),
 		CONFIG_TEST(test_the_command_line_wins),
 		CONFIG_TEST(test_the_brokers_agent_serves_profiles_without_one),
+		CONFIG_TEST(test_a_known_agent_needs_no_section),
 		CONFIG_TEST(test_a_policy_can_be_shared_by_name),
 		CONFIG_TEST(test_git_spellings_are_accepted),
 		CONFIG_TEST(test_an_empty_file_is_an_empty_configuration),

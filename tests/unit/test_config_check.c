@@ -101,10 +101,11 @@ static const struct {
 		"FILE: profile.local.max-sessions | 1 to 100000 | \"a\\nb\""},
 	/* what sections say of each other */
 	{"[broker]\nprofile = devbox\n", "FILE: broker.profile: no [profile \"devbox\"] in FILE"},
-	{"[broker]\nagent = claude\n", "FILE: broker.agent: no [agent \"claude\"] in FILE"},
-	{"[profile \"p\"]\nagent = clade\n[agent \"claude\"]\ncommand = x\n",
-		"FILE: profile.p.agent: no [agent \"clade\"] in FILE: did you mean "
-		"\"claude\"?"},
+	{"[broker]\nagent = nobody-knows-it\n",
+		"FILE: broker.agent: no [agent \"nobody-knows-it\"] in FILE | acp-broker agents"},
+	{"[profile \"p\"]\nagent = clade\n", "FILE: profile.p.agent | \"clade\" | \"claude\"?"},
+	{"[profile \"p\"]\nagent = mya\n[agent \"my\"]\ncommand = x\n",
+		"FILE: profile.p.agent | \"mya\" | \"my\"?"},
 	{"[profile \"p\"]\npolicy = x\n", "FILE: profile.p.policy: no [policy \"x\"] in FILE"},
 	{"[agent \"a\"]\narg = x\n", "FILE: agent.a: expected command = PROGRAM"},
 	{"[agent \"a\"]\ncommand = claude-agent-acp --flag\n",
@@ -217,8 +218,8 @@ static void test_no_agent_says_how_to_name_one(void **state)
 {
 	struct fixture *fixture = *state;
 	assert_mistake(fixture, &no_options,
-		"no agent is named | acp-broker -- AGENT | [profile \"local\"] | [agent \"NAME\"] "
-		"| FILE");
+		"no agent is named | --agent NAME | acp-broker agents | -- COMMAND | "
+		"[profile \"local\"] | FILE");
 }
 
 static void test_an_absent_profile_names_the_absent_file(void **state)

@@ -391,7 +391,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 23);
+	assert_int_equal(options, 24);
 	assert_int_equal(commands, 31);
 }
 
