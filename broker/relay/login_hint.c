@@ -6,14 +6,40 @@
 #include "base/json_doc.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "broker/config/known_agents.h"
+
+enum { HINT_SIZE = 1024 };
 
 static const char login_env[] = "login-env";
+static const char agent_state[] = "agent-state";
+
+/* In a cell of this machine: its login is a file that goes in when the cell is made. */
+static const char *hint_of_cell(const struct settings *settings, char text[HINT_SIZE])
+{
+	const char *name = settings_get(settings, agent_state);
+	const struct known_agent *known = name ? known_agent_find(name) : NULL;
+	if (!known) {
+		return "acp-broker: this agent is confined, and its home has no login. In the "
+		       "profile, agent-state = NAME says whose login it gets, and secret-env = "
+		       "NAME hands on a variable with a key";
+	}
+	text_format(text, HINT_SIZE,
+		"acp-broker: this agent is confined, and cannot be logged in from there. Log in "
+		"outside: type %s in a terminal%s%s, then start the agent again. Its login goes in "
+		"(agent-state = %s)",
+		known->login, known->login_step ? " and choose " : "",
+		known->login_step ? known->login_step : "", name);
+	return text;
+}
 
 /* No character of these needs an escape in JSON. */
-static const char *hint_of(const struct relay *relay)
+static const char *hint_of(const struct relay *relay, char text[HINT_SIZE])
 {
 	size_t count;
 	const struct setting_key *keys = provider_keys(relay->config.provider, &count);
+	if (setting_key_find(keys, count, agent_state)) {
+		return hint_of_cell(&relay->config.profile->settings, text);
+	}
 	if (!setting_key_find(keys, count, login_env)) {
 		return "acp-broker: this agent runs in a sandbox of its own, without the variables "
 		       "and files of yours. In the profile, secret-env = NAME hands on a variable, "
@@ -60,8 +86,9 @@ bool login_hint_edit(struct peer *peer, const struct call *call, struct error *e
 	if (at == 0) {
 		return true;
 	}
-	char text[1024];
-	const char *hint = hint_of(peer->relay);
+	char text[HINT_SIZE + 16];
+	char own[HINT_SIZE];
+	const char *hint = hint_of(peer->relay, own);
 	log_warning("%s: the agent is not logged in. %s", peer->hop, hint);
 	text_format(text, sizeof(text), " (%s)", hint);
 	return splice_add(call->edits, at, at, span_of(text), err);

@@ -224,6 +224,21 @@ class Confined(SyncCase):
             self.assertEqual(client.wait(), 0, client.stderr)
         self.assert_nothing_runs()
 
+    def test_who_is_not_logged_in_is_told_how(self):
+        """No login in a terminal: what runs there would run outside, as the agent says."""
+        for state, facts in (('codex', 'codex-acp login | agent-state = codex'),
+                             ('gemini', 'gemini | Sign in with Google | agent-state = gemini'),
+                             ('none', 'agent-state = NAME | secret-env = NAME')):
+            client, answer = self.start_confined('--need-auth', '--terminal-auth',
+                                                 agent_state=state)
+            self.assertNotIn('terminal', [each.get('type') for each in answer['authMethods']])
+            with self.assertRaises(RpcError) as caught:
+                client.new_session(self.work)
+            self.assertEqual(caught.exception.code, -32000)
+            self.assertNames(caught.exception.message, facts)
+            client.close_stdin()
+            client.wait()
+
     def test_the_agents_name_says_whose_files_it_has(self):
         programs = self.dir / 'bin'
         programs.mkdir()

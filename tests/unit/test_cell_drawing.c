@@ -178,6 +178,7 @@ static void test_a_socket_is_drawn_by_its_path_or_a_variable(void **state)
 	assert_drawn(0, CELL_READ, "data/agent", "data/agent");
 	settings_finish(&settings);
 	settings_init(&settings);
+	free(drawing->said[0]);
 	drawing->count = 0;
 	assert_true(draw_sockets("$GIVEN"));
 	assert_drawn(0, CELL_READ, "data/agent", "data/agent");
