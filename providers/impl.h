@@ -81,6 +81,8 @@ struct sandbox_impl {
 	void (*resume)(struct sandbox *sandbox, sandbox_done *done, void *data);
 	const char *(*by_signals)(const struct sandbox *sandbox); // optional; NULL: never
 	bool (*usage)(const struct sandbox *sandbox, struct group_usage *out); // optional
+	void (*look)(struct sandbox *sandbox);                                 // optional
+	bool (*is_pinned)(const struct sandbox *sandbox, const char *path);    // optional
 };
 
 struct sandbox {

@@ -398,6 +398,18 @@ bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out)
 	return sandbox->impl->usage && sandbox->impl->usage(sandbox, out);
 }
 
+void sandbox_look(struct sandbox *sandbox)
+{
+	if (sandbox->impl->look && sandbox->was_ready) {
+		sandbox->impl->look(sandbox);
+	}
+}
+
+bool sandbox_is_pinned(const struct sandbox *sandbox, const char *path)
+{
+	return sandbox->impl->is_pinned && sandbox->impl->is_pinned(sandbox, path);
+}
+
 static int take_fd(struct exec *exec, int which)
 {
 	int fd = exec->fds[which];

@@ -176,6 +176,11 @@ struct sandbox_request {
 	/* sandbox_instance of it: where the reference leads to another by now, SANDBOX_NOT_FOUND
 	 * before that is started. NULL: not known. */
 	const char *instance;
+	/* Whether the user's tools run commands from a file below a root (the key guard-paths), or
+	 * from what would be found through a link of that path. Any thread, until the sandbox is
+	 * closed; `guard` NULL: of none. */
+	bool (*is_guarded)(const void *guard, const char *root, const char *path, bool is_link);
+	const void *guard;
 	/* How long what others do to it may be waited for; 0: as long as it takes. */
 	int prepare_timeout_ms;
 };
@@ -201,6 +206,8 @@ struct sandbox_listener {
 	/* The sandbox is of no use any more; close it. Also raised after ready, when
 	 * it is lost (link down, deleted by others). */
 	void (*on_failed)(void *data, const struct error *err);
+	/* Something that the user should know, once it is ready; may be NULL. */
+	void (*on_notice)(void *data, const char *text);
 };
 
 /* Gets a sandbox ready: connect, create or reattach. */
@@ -262,6 +269,18 @@ const char *sandbox_limit(const struct sandbox *sandbox, enum limit_kind kind);
 
 /* What all that was started with exec_spec.is_limited uses; false where nobody counts that. */
 bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out);
+
+/*
+ * Where the agent works in the workspace itself and is confined: looks for what has come there
+ * since, from which the user's tools run commands. on_notice tells it. Does nothing elsewhere.
+ */
+void sandbox_look(struct sandbox *sandbox);
+
+/*
+ * Whether a confined agent may not change such a file in the workspace itself, by its path without
+ * links. Then nobody may write it for the agent either.
+ */
+bool sandbox_is_pinned(const struct sandbox *sandbox, const char *path);
 
 /* Something that happened on the way here, for the user; owned by the caller. NULL: no news. */
 char *sandbox_take_remark(struct sandbox *sandbox);

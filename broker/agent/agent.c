@@ -200,10 +200,24 @@ static void on_sandbox_failed(void *data, const struct error *err)
 	agent_fail_lost(data, err);
 }
 
+static void on_sandbox_notice(void *data, const char *text)
+{
+	const struct agent *agent = data;
+	if (agent->config.listener->on_notice) {
+		agent->config.listener->on_notice(agent->config.data, text);
+	}
+}
+
+static bool is_guarded(const void *guard, const char *root, const char *path, bool is_link)
+{
+	return guard_paths_have(guard, root, path, is_link);
+}
+
 static const struct sandbox_listener sandbox_listener = {
 	.on_progress = on_progress,
 	.on_ready = on_ready,
 	.on_failed = on_sandbox_failed,
+	.on_notice = on_sandbox_notice,
 };
 
 static void prepare(struct agent *agent)
@@ -213,6 +227,8 @@ static void prepare(struct agent *agent)
 		.profile = agent->config.profile->name,
 		.settings = &agent->config.profile->settings,
 		.directory = agent->config.directory,
+		.is_guarded = is_guarded,
+		.guard = agent->config.profile->sync.guard_paths,
 		.prepare_timeout_ms = agent->config.profile->prepare_timeout_ms,
 	};
 	agent->sandbox =

@@ -50,6 +50,8 @@ struct agent_listener {
 	void (*on_gone)(void *data);
 	/* It has reached a limit of the profile, and goes on. Once for a process; may be NULL. */
 	void (*on_limit)(void *data, const char *text);
+	/* Something about its sandbox that the user should know; may be NULL. */
+	void (*on_notice)(void *data, const char *text);
 };
 
 struct agent_config {

@@ -11,6 +11,7 @@
  * there by a sync, which asks by itself (sync/guard_paths.h).
  */
 static const char rule[] = "guard-paths";
+static const char rule_pinned[] = "guard-paths: confine pins it";
 
 bool grant_guards_write(const struct peer *peer, enum policy_operation operation)
 {
@@ -43,10 +44,24 @@ static bool is_guarded(
 	return !is_inside && guard_paths_have(guard, "", path, false);
 }
 
+/* Nobody may write for an agent what its confinement keeps from it. */
+static bool is_pinned(const struct peer *peer, const struct subject *subject)
+{
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	return sandbox && subject->operation == POLICY_WRITE && subject->paths &&
+	       sandbox_is_pinned(sandbox, subject->paths[0]);
+}
+
 void grant_guard_decide(const struct peer *peer, const struct session *session,
 	const struct subject *subject, struct grant_decision *decision)
 {
 	const struct guard_paths *guard = peer->relay->config.profile->sync.guard_paths;
+	if (is_pinned(peer, subject)) {
+		decision->verdict.decision = POLICY_REJECT_ONCE;
+		decision->verdict.rule = rule_pinned;
+		decision->source = GRANT_BY_MODE;
+		return;
+	}
 	if (!guard || !grant_guards_write(peer, subject->operation) || !subject->paths ||
 		!grant_decision_allows(decision->verdict.decision) ||
 		(!is_guarded(guard, subject->paths[0], session) &&

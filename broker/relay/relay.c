@@ -151,23 +151,24 @@ static void on_down(void *data, const struct error *failure)
 	link_resume(&peer->relay->editor); // it may have waited for this agent
 }
 
-struct limit_note {
+struct agent_note {
 	struct relay *relay;
 	const char *text;
 };
 
-static void note_limit(void *data, struct session *session)
+static void note_to(void *data, struct session *session)
 {
-	const struct limit_note *note = data;
+	const struct agent_note *note = data;
 	notice_send(note->relay, session, note->text, true);
 }
 
-static void on_limit(void *data, const char *text)
+/* Of a limit that it has reached, or of its sandbox. */
+static void on_note(void *data, const char *text)
 {
 	struct peer *peer = data;
-	struct limit_note note = {.relay = peer->relay, .text = text};
+	struct agent_note note = {.relay = peer->relay, .text = text};
 	if (!peer->relay->is_ending) {
-		session_table_visit(&peer->relay->sessions, peer, note_limit, &note);
+		session_table_visit(&peer->relay->sessions, peer, note_to, &note);
 	}
 }
 
@@ -221,7 +222,8 @@ static const struct agent_listener peer_listener = {
 	.on_exited = pause_release,
 	.on_down = on_down,
 	.on_gone = relay_peer_gone,
-	.on_limit = on_limit,
+	.on_limit = on_note,
+	.on_notice = on_note,
 };
 
 /* ---- for the files below ---- */

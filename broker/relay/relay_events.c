@@ -12,6 +12,10 @@ bool relay_turn_begins(struct peer *peer, const struct call *call)
 
 bool relay_turn_ends(struct request *request, const struct call *answer)
 {
+	struct sandbox *sandbox = agent_sandbox(request->peer->agent);
+	if (sandbox) {
+		sandbox_look(sandbox); // what it finds is told when it is found
+	}
 	return relay_turn_holds_answer(request, answer);
 }
 

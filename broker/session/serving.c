@@ -13,10 +13,18 @@ bool relay_shares_files(const struct peer *peer)
 	return !capabilities->isolated && !capabilities->maps_paths;
 }
 
+/* The editor is confined by nothing, and would serve what the agent may not reach. */
+static bool is_confined_here(const struct peer *peer)
+{
+	struct sandbox *sandbox = agent_sandbox(peer->agent);
+	return sandbox && sandbox_capabilities(sandbox)->confined && relay_shares_files(peer);
+}
+
 bool relay_uses_toolhost(const struct peer *peer)
 {
 	enum toolhost_mode mode = peer->relay->config.profile->toolhost;
-	return mode == TOOLHOST_AUTO ? !relay_shares_files(peer) : mode == TOOLHOST_BROKER;
+	return is_confined_here(peer) ||
+	       (mode == TOOLHOST_AUTO ? !relay_shares_files(peer) : mode == TOOLHOST_BROKER);
 }
 
 bool relay_editor_serves_elsewhere(const struct peer *peer)

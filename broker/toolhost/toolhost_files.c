@@ -277,7 +277,10 @@ static void look_for_git(struct file_call *file)
 
 static void begin(struct file_call *file)
 {
-	if (file->is_write) {
+	if (file->is_write &&
+		sandbox_is_pinned(file->call.toolhost->config.sandbox, file->resolved)) {
+		refuse(file, "it is guarded, and the agent is confined in the workspace itself");
+	} else if (file->is_write) {
 		git_write_begin(&file->git, file->resolved);
 		look_for_git(file);
 	} else {

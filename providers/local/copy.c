@@ -26,6 +26,7 @@
 #include "providers/local/copy_tree.h"
 #include "providers/local/file_io.h"
 #include "providers/local/host.h"
+#include "providers/local/pinned.h"
 
 enum { MAKE_TRIES = 16 };
 
@@ -43,6 +44,8 @@ struct copy_sandbox {
 	int start_fd;                    // of the folder in which the agent starts; -1: of none
 	struct copy_place start;         // that
 	struct list jobs;                // of struct copy_job
+	bool is_in_place;                // there are no copies: `pinned` has the roots
+	struct pinned pinned;
 };
 
 /* A folder that is being made or removed; outlives the sandbox where that is closed. */
@@ -323,6 +326,9 @@ static void copy_close(struct sandbox *sandbox)
 		free((char *)sandbox->known[i].runtime);
 	}
 	free(sandbox->known);
+	if (self->is_in_place) {
+		pinned_finish(&self->pinned);
+	}
 	host_sandbox_finish(&self->host);
 	agent_login_end(self->login);
 	cell_destroy(self->cell);
@@ -442,6 +448,57 @@ static const struct sandbox_impl copy_impl = {
 	.usage = host_usage,
 };
 
+/* ---- the workspaces themselves ---- */
+
+static void in_place_add_root(
+	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
+{
+	pinned_add_root(&from_sandbox(sandbox)->pinned, local_root, done, data);
+}
+
+static void in_place_look(struct sandbox *sandbox)
+{
+	pinned_look(&from_sandbox(sandbox)->pinned);
+}
+
+static bool in_place_is_pinned(const struct sandbox *sandbox, const char *path)
+{
+	const struct copy_sandbox *self = CONTAINER_OF(sandbox, struct copy_sandbox, host.sandbox);
+	return pinned_has(&self->pinned, path);
+}
+
+/* The workspaces are the user's: nothing is removed. */
+static void in_place_destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	sandbox_raise_later(sandbox, done, data, NULL);
+}
+
+static const struct sandbox_impl in_place_impl = {
+	.add_root = in_place_add_root,
+	.exec = copy_exec,
+	.read_file = host_read_file,
+	.write_file = host_write_file,
+	.stat_file = host_stat_file,
+	.resolve_path = host_resolve_path,
+	.file_op_cancel = local_files_cancel,
+	.close = copy_close,
+	.destroy = in_place_destroy,
+	.suspend = host_suspend,
+	.resume = host_resume,
+	.by_signals = host_by_signals,
+	.usage = host_usage,
+	.look = in_place_look,
+	.is_pinned = in_place_is_pinned,
+};
+
+static void on_told(void *data, const char *text)
+{
+	struct copy_sandbox *self = data;
+	if (self->listener->on_notice) {
+		self->listener->on_notice(self->data, text);
+	}
+}
+
 static void on_prepared(void *data, const struct error *err)
 {
 	struct copy_sandbox *self = data;
@@ -510,6 +567,7 @@ static void on_cell_ready(void *data)
 	struct sandbox *sandbox = &self->host.sandbox;
 	struct error err;
 	self->host.spawner = cell_spawner(self->cell);
+	self->pinned.cell = self->cell;
 	sandbox->home = copy_cell_home(self->host.context);
 	sandbox->capabilities.confined = true;
 	self->login = agent_login_start(self->host.context->loop, self->host.context->pool,
@@ -551,6 +609,9 @@ static void on_cell_ended(void *data, const struct error *err)
 	sandbox_warn(sandbox, text);
 	cell_destroy(self->cell);
 	self->cell = NULL;
+	if (self->is_in_place && getcwd(self->home, sizeof(self->home)) == NULL) {
+		text_whole(self->home, sizeof(self->home), "/");
+	}
 	host_drop_variables(&self->host, self->settings, is_own);
 	on_prepared(self, NULL);
 }
@@ -558,6 +619,7 @@ static void on_cell_ended(void *data, const struct error *err)
 static const struct cell_listener cell_listener = {
 	.on_ready = on_cell_ready,
 	.on_ended = on_cell_ended,
+	.on_notice = on_told,
 };
 
 /* Of the profile, as its copies' folder is. */
@@ -592,6 +654,12 @@ static bool make_cell(struct copy_sandbox *self, struct error *err)
 		.state = state,
 		.agent = &self->agent,
 		.sandbox = &self->host.sandbox};
+	if (self->is_in_place) {
+		const char *home = copy_cell_home(self->host.context);
+		pinned_init(&self->pinned, &self->host, self->settings, home ? home : "/", state);
+		self->pinned.tell = on_told;
+		self->pinned.data = self;
+	}
 	self->cell = copy_cell_create(&config, &cell_listener, self, err);
 	return self->cell != NULL;
 }
@@ -601,7 +669,8 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	struct error *err)
 {
 	struct copy_sandbox *self = mem_alloc_zero(sizeof(*self));
-	host_sandbox_init(&self->host, &copy_impl, context);
+	self->is_in_place = !copy_is_wanted(request->settings);
+	host_sandbox_init(&self->host, self->is_in_place ? &in_place_impl : &copy_impl, context);
 	list_init(&self->jobs);
 	self->start_fd = -1;
 	bool is_confined = copy_confinement(request->settings) != CONFINEMENT_NO;
@@ -611,6 +680,9 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 			&self->host.limits, &self->host.sandbox, request->settings, err) ||
 		(is_confined && !make_cell(self, err))) {
 		agent_home_finish(&self->agent);
+		if (self->pinned.host) {
+			pinned_finish(&self->pinned);
+		}
 		host_sandbox_finish(&self->host);
 		free(self);
 		return NULL;
@@ -623,17 +695,21 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 		self->host.sandbox.environment = (const char *const *)self->host.environment;
 	}
 	self->host.sandbox.home = self->home;
-	self->host.sandbox.known = copy_known(self->home, &self->host.sandbox.known_count);
-	if (request->directory) {
+	self->pinned.rules = (struct pin_rules){request->is_guarded, request->guard};
+	if (!self->is_in_place) {
+		self->host.sandbox.known = copy_known(self->home, &self->host.sandbox.known_count);
+	}
+	if (request->directory && !self->is_in_place) {
 		self->start_fd = copy_start(self->home, request->directory, &self->start);
 		self->host.sandbox.start = self->start_fd >= 0 ? self->start.runtime : NULL;
 	}
-	self->host.sandbox.capabilities = (struct sandbox_capabilities){.isolated = true,
-		.many_roots = true,
-		.maps_paths = true,
-		.shares_loopback = true,
-		.is_near = true,
-		.can_suspend = true};
+	self->host.sandbox.capabilities =
+		(struct sandbox_capabilities){.isolated = !self->is_in_place,
+			.many_roots = true,
+			.maps_paths = !self->is_in_place,
+			.shares_loopback = true,
+			.is_near = true,
+			.can_suspend = true};
 	self->timeout_ms = request->prepare_timeout_ms;
 	self->listener = listener;
 	self->data = data;

@@ -38,6 +38,13 @@ enum confinement copy_confinement(const struct settings *settings)
 	return CONFINEMENT_NO;
 }
 
+bool copy_is_wanted(const struct settings *settings)
+{
+	const char *isolation = settings_get(settings, "isolation");
+	return isolation ? strcmp(isolation, "copy") == 0
+	                 : copy_confinement(settings) != CONFINEMENT_NO;
+}
+
 bool copy_cell_has_network(const struct settings *settings)
 {
 	const char *value = settings_get(settings, "network");
@@ -132,6 +139,7 @@ struct cell *copy_cell_create(const struct copy_cell_config *config,
 			.uid = geteuid(),
 			.gid = getegid(),
 			.has_network = copy_cell_has_network(config->settings),
+			.has_pins = !copy_is_wanted(config->settings),
 			.entries = drawing->entries,
 			.entry_count = drawing->count};
 		cell = cell_create(context->loop, context->spawner, &plan, listener, data, err);

@@ -16,6 +16,9 @@ enum confinement { CONFINEMENT_NO, CONFINEMENT_YES, CONFINEMENT_REQUIRED };
 extern const char *const confinement_choices[]; // in that order, NULL-terminated
 enum confinement copy_confinement(const struct settings *settings);
 
+/* Whether the agent works in a copy: who is confined does, unless the profile says otherwise. */
+bool copy_is_wanted(const struct settings *settings);
+
 /* Whether nothing may start unconfined: also where its network has to be blocked. */
 bool copy_cell_is_required(const struct settings *settings);
 

@@ -36,11 +36,15 @@ static const struct setting_key local_keys[] = {
 		.choices = isolation_choices,
 		.fallback = "none",
 		.help = "none: the agent works in the workspace itself; copy: in a copy of it"},
+	{.name = "git-write",
+		.type = SETTING_BOOL,
+		.fallback = "false",
+		.help = "whether a confined agent without a copy may change repositories"},
 	{.name = "confine",
 		.type = SETTING_CHOICE,
 		.choices = confinement_choices,
 		.fallback = "no",
-		.help = "whether an agent in a copy is confined; required: or not started"},
+		.help = "whether the agent is confined; required: or not started"},
 	{.name = "allow-read",
 		.type = SETTING_LIST,
 		.help = "a path that a confined agent can read, also in the home directory"},
@@ -96,29 +100,15 @@ static const struct sandbox_impl local_sandbox_impl = {
 	.usage = host_usage,
 };
 
-/* Who is confined works in a copy. */
-static bool is_copy(const struct settings *settings)
-{
-	const char *isolation = settings_get(settings, "isolation");
-	return isolation ? strcmp(isolation, "copy") == 0
-	                 : copy_confinement(settings) != CONFINEMENT_NO;
-}
-
 static struct sandbox *local_prepare(struct provider *provider,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
 	struct error *err)
 {
 	const struct local_provider *local =
 		CONTAINER_OF(provider, struct local_provider, provider);
-	if (is_copy(request->settings)) {
+	if (copy_is_wanted(request->settings) ||
+		copy_confinement(request->settings) != CONFINEMENT_NO) {
 		return copy_prepare(local->context, request, listener, data, err);
-	}
-	if (copy_confinement(request->settings) != CONFINEMENT_NO) {
-		error_set(err, ERROR_CONFIG,
-			"confine = %s needs isolation = copy: an agent in the workspace itself is "
-			"not confined",
-			settings_get(request->settings, "confine"));
-		return NULL;
 	}
 	struct local_sandbox *self = mem_alloc_zero(sizeof(*self));
 	host_sandbox_init(&self->host, &local_sandbox_impl, local->context);
@@ -153,7 +143,7 @@ static const struct provider_impl local_impl = {
 	.key_count = ARRAY_LENGTH(local_keys),
 	.destroy = local_provider_destroy,
 	.prepare = local_prepare,
-	.is_isolated = is_copy,
+	.is_isolated = copy_is_wanted,
 	.network_of = copy_cell_network,
 };
 

@@ -323,14 +323,6 @@ class Confined(SyncCase):
 
     # ---- where it cannot be ----
 
-    def test_what_is_no_copy_is_refused(self):
-        client = self.broker(options=self.config(confine='yes', isolation='none'), agent=[AGENT])
-        with self.assertRaises(RpcError) as caught:
-            client.initialize()
-        self.assertNames(str(caught.exception), 'confine = yes | isolation = copy')
-        client.close_stdin()
-        client.wait()
-
     def test_required_fails_and_yes_tells(self):
         self.wrapper = refusing(FSOPEN, errno.EPERM)
         refusal = self.refusal(confine='required')

@@ -55,6 +55,12 @@ static void raise_ended(struct cell *cell, const struct error *err)
 static void take_answer(struct cell *cell, const struct cell_answer *answer)
 {
 	struct error err;
+	if (answer->is_notice) {
+		if (cell->listener->on_notice && !cell->has_ended) {
+			cell->listener->on_notice(cell->data, answer->text);
+		}
+		return;
+	}
 	const char *reason = answer->is_unavailable ? "CELL_UNAVAILABLE" : NULL;
 	bool is_done = answer->code == ERROR_NONE ||
 	               error_set_reason(&err, answer->code, reason, "%s", answer->text);
@@ -167,25 +173,30 @@ static const struct process_listener process_listener = {
 
 /* ---- making one ---- */
 
-static bool send_plan(int control, int plan_fd, int spawner_fd, struct error *err)
+/* One packet with descriptors. */
+static bool send_with(int control, struct span bytes, const int *fds, size_t count)
 {
 	union {
 		struct cmsghdr header;
 		char space[CMSG_SPACE(sizeof(int) * CELL_FDS)];
 	} space = {0};
-	const int fds[CELL_FDS] = {[CELL_FD_PLAN] = plan_fd, [CELL_FD_SPAWNER] = spawner_fd};
-	char byte = 0;
-	struct iovec part = {.iov_base = &byte, .iov_len = 1};
+	struct iovec part = {.iov_base = (char *)bytes.data, .iov_len = bytes.len};
 	struct msghdr message = {.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &space,
-		.msg_controllen = sizeof(space)};
+		.msg_controllen = CMSG_SPACE(sizeof(int) * count)};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 	head->cmsg_level = SOL_SOCKET;
 	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof(fds));
-	memcpy(CMSG_DATA(head), fds, sizeof(fds));
-	if (sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
+	head->cmsg_len = CMSG_LEN(sizeof(int) * count);
+	memcpy(CMSG_DATA(head), fds, sizeof(int) * count);
+	return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes.len;
+}
+
+static bool send_plan(int control, int plan_fd, int spawner_fd, struct error *err)
+{
+	const int fds[CELL_FDS] = {[CELL_FD_PLAN] = plan_fd, [CELL_FD_SPAWNER] = spawner_fd};
+	if (!send_with(control, (struct span){"", 1}, fds, CELL_FDS)) {
 		int errnum = errno;
 		return error_set_errno(err, errnum, "confining an agent: asking for a cell");
 	}
@@ -272,6 +283,20 @@ bool cell_keeps_abstract_sockets(const struct cell *cell, struct error *err)
 	return probe_explain_landlock(err, cell->landlock, cell->landlock_errnum, &facts);
 }
 
+static bool await_shown(struct cell *cell, bool is_sent, const char *path, cell_shown *done,
+	void *data, struct error *err)
+{
+	int errnum = cell->control.fd < 0 ? EPIPE : errno;
+	if (!is_sent) {
+		return error_set_errno(err, errnum, "asking the cell to show %s", path);
+	}
+	struct showing *showing = mem_alloc_zero(sizeof(*showing));
+	showing->done = done;
+	showing->data = data;
+	list_append(&cell->showings, &showing->link);
+	return true;
+}
+
 bool cell_show(struct cell *cell, const char *path, cell_shown *done, void *data, struct error *err)
 {
 	struct cell_order order;
@@ -281,15 +306,24 @@ bool cell_show(struct cell *cell, const char *path, cell_shown *done, void *data
 	}
 	size_t size = strlen(order.path) + 1;
 	int fd = cell->control.fd;
-	if (fd < 0 || send(fd, &order, size, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)size) {
-		int errnum = fd < 0 ? EPIPE : errno;
-		return error_set_errno(err, errnum, "asking the cell to show %s", path);
+	bool is_sent =
+		fd >= 0 && send(fd, &order, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
+	return await_shown(cell, is_sent, path, done, data, err);
+}
+
+bool cell_show_pinned(struct cell *cell, const struct cell_entry *list, size_t count,
+	cell_shown *done, void *data, struct error *err)
+{
+	const struct cell_plan plan = {
+		.user = "", .home = "", .entries = list, .entry_count = count};
+	assert(cell->is_ready && count > 0);
+	ATTR_CLEANUP(fd_cleanup) int list_fd = cell_plan_pack(&plan, err);
+	if (list_fd < 0) {
+		return false;
 	}
-	struct showing *showing = mem_alloc_zero(sizeof(*showing));
-	showing->done = done;
-	showing->data = data;
-	list_append(&cell->showings, &showing->link);
-	return true;
+	int fd = cell->control.fd;
+	bool is_sent = fd >= 0 && send_with(fd, (struct span){"", 1}, &list_fd, 1);
+	return await_shown(cell, is_sent, list[0].path, done, data, err);
 }
 
 void cell_destroy(struct cell *cell)

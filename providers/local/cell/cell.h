@@ -29,6 +29,8 @@ struct cell_listener {
 	 * it here or later; before on_ready nothing was started in it.
 	 */
 	void (*on_ended)(void *data, const struct error *err);
+	/* Something for the user about what is pinned (cell_show_pinned); may be NULL. */
+	void (*on_notice)(void *data, const char *text);
 };
 
 enum { CELL_START_MAX_MS = 10000 };
@@ -61,6 +63,14 @@ int cell_home(const struct cell *cell);
 typedef void cell_shown(void *data, const struct error *err);
 bool cell_show(struct cell *cell, const char *path, cell_shown *done, void *data,
 	struct error *err) ATTR_NODISCARD;
+
+/*
+ * The same of a folder with its pins, as pins_show (pins.h) says of `list`: nobody sees it without
+ * them. A folder that is shown already stays as it is. What is pinned is this machine's, and the
+ * rest of this machine may replace it: then it is pinned again at once, and on_notice names it.
+ */
+bool cell_show_pinned(struct cell *cell, const struct cell_entry *list, size_t count,
+	cell_shown *done, void *data, struct error *err) ATTR_NODISCARD;
 
 /* Ends all in it. Its processes are destroyed before. NULL is fine. */
 void cell_destroy(struct cell *cell);

@@ -33,6 +33,7 @@
 #include "providers/local/cell/kernel.h"
 #include "providers/local/cell/limits.h"
 #include "providers/local/cell/mounts.h"
+#include "providers/local/cell/pins.h"
 #include "providers/local/cell/plan.h"
 #include "providers/local/cell/probe.h"
 #include "providers/local/cell/sockets.h"
@@ -82,6 +83,15 @@ static bool answer_ready(int home_fd)
 	head->cmsg_len = CMSG_LEN(sizeof(home_fd));
 	memcpy(CMSG_DATA(head), &home_fd, sizeof(home_fd));
 	return sendmsg(AT_CONTROL, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(answer);
+}
+
+static void tell(const char *text)
+{
+	static struct cell_answer message;
+	message = (struct cell_answer){.is_notice = true};
+	text_whole(message.text, sizeof(message.text), "%s", text);
+	while (send(AT_CONTROL, &message, sizeof(message), MSG_NOSIGNAL) < 0 && errno == EINTR) {
+	}
 }
 
 static void end_with(const struct error *err) ATTR_NORETURN;
@@ -261,7 +271,7 @@ static void run_spawner(int root_fd, const struct cell_plan *plan, int status_fd
 static void run_spawner(int root_fd, const struct cell_plan *plan, int status_fd)
 {
 	struct error err = {.code = ERROR_NONE};
-	if (!mounts_enter(root_fd, plan, &err) || !limits_apply(&err)) {
+	if (!mounts_enter(root_fd, plan, &err) || !limits_apply(plan->has_pins, &err)) {
 		(void)!write(status_fd, &err, sizeof(err));
 		_exit(1);
 	}
@@ -300,6 +310,7 @@ static pid_t start_spawner(int root_fd, const struct cell_plan *plan)
 
 struct first {
 	int root_fd;
+	struct pins *pins;
 	int signal_fd;
 	pid_t spawner;
 	int stops;
@@ -324,18 +335,43 @@ static void reap(struct first *first)
 	}
 }
 
+static bool show_listed(const struct first *first, int list_fd, struct error *err)
+{
+	struct cell_read_plan list;
+	bool is_shown =
+		cell_plan_unpack(&list, list_fd, err) && pins_show(first->pins, &list.plan, err);
+	cell_plan_finish(&list);
+	return is_shown;
+}
+
 static void obey(const struct first *first)
 {
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
 	struct cell_order order;
 	struct error err;
-	ssize_t size = recv(AT_CONTROL, &order, sizeof(order), MSG_DONTWAIT);
+	struct iovec part = {.iov_base = &order, .iov_len = sizeof(order)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	ssize_t size = recvmsg(AT_CONTROL, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return;
 	}
 	if (size <= 0 || memchr(order.path, '\0', (size_t)size) == NULL) {
 		_exit(0); // the broker has ended, or lets go of the cell
 	}
-	answer(mounts_show(first->root_fd, order.path, &err) ? NULL : &err);
+	ATTR_CLEANUP(fd_cleanup) int list_fd = -1;
+	const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+	if (head && head->cmsg_type == SCM_RIGHTS) {
+		memcpy(&list_fd, CMSG_DATA(head), sizeof(list_fd));
+	}
+	bool is_done = list_fd >= 0 ? show_listed(first, list_fd, &err)
+	                            : mounts_show(first->root_fd, order.path, &err);
+	answer(is_done ? NULL : &err);
 }
 
 static void run_first(const struct cell_plan *plan, struct span sockets) ATTR_NORETURN;
@@ -358,6 +394,7 @@ static void run_first(const struct cell_plan *plan, struct span sockets)
 		error_prefix(&err, "confining an agent");
 		end_with(&err);
 	}
+	first.pins = pins_create(first.root_fd);
 	first.spawner = start_spawner(first.root_fd, plan);
 	libc_close_range(AT_SPAWNER, AT_SPAWNER, 0);
 	int home = kernel_open_in(first.root_fd, plan->home, O_RDONLY | O_DIRECTORY, false);
@@ -370,9 +407,16 @@ static void run_first(const struct cell_plan *plan, struct span sockets)
 		struct pollfd polls[] = {
 			{.fd = first.signal_fd, .events = POLLIN},
 			{.fd = AT_CONTROL, .events = POLLIN},
+			{.fd = pins_fd(first.pins), .events = POLLIN},
 		};
 		reap(&first);
-		if (poll(polls, ARRAY_LENGTH(polls), -1) > 0 && polls[1].revents) {
+		if (poll(polls, ARRAY_LENGTH(polls), -1) <= 0) {
+			continue;
+		}
+		if (polls[2].revents) {
+			pins_renew(first.pins, tell);
+		}
+		if (polls[1].revents) {
 			obey(&first);
 		}
 	}

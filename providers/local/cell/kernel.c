@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 /* <sys/mount.h> has it, and with some libraries it clashes with <linux/mount.h>. */
-enum { UMOUNT_DETACH = 2 };
+enum { UMOUNT_DETACH = 2, UMOUNT_NO_LINK = 8 };
 
 static bool set_option(int fs_fd, const char *key, const char *value)
 {
@@ -132,6 +132,11 @@ int kernel_open_in(int root_fd, const char *path, uint64_t flags, bool follows_l
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS |
 	                   (follows_links ? 0 : RESOLVE_NO_SYMLINKS)};
 	return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+}
+
+void kernel_take_off(const char *path)
+{
+	(void)syscall(SYS_umount2, path, UMOUNT_DETACH | UMOUNT_NO_LINK);
 }
 
 bool kernel_enter_root(struct error *err)

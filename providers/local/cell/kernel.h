@@ -41,6 +41,9 @@ bool kernel_change(
 /* openat2(2): a path as it is below `root_fd`, with `root_fd` as "/". -1 where it fails. */
 int kernel_open_in(int root_fd, const char *path, uint64_t flags, bool follows_links);
 
+/* Takes the topmost mount off a path, for all that happens later. */
+void kernel_take_off(const char *path);
+
 /* The current folder becomes the root; what was the root is not reachable any more. */
 bool kernel_enter_root(struct error *err) ATTR_NODISCARD;
 

@@ -587,6 +587,18 @@ static bool is_shown(int place, const struct stat *wanted)
 	       (limits.f_flag & ST_RDONLY) == 0;
 }
 
+bool mounts_attach(int root_fd, int mount_fd, const char *path, struct error *err)
+{
+	return attach_at(root_fd, mount_fd, path, false, err);
+}
+
+bool mounts_has(int root_fd, const char *path)
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup) int place = kernel_open_in(root_fd, path, O_PATH, false);
+	return place >= 0 && stat(path, &status) == 0 && is_shown(place, &status);
+}
+
 bool mounts_show(int root_fd, const char *path, struct error *err)
 {
 	struct stat status;

@@ -32,6 +32,12 @@ int mounts_build(
  */
 bool mounts_show(int root_fd, const char *path, struct error *err) ATTR_NODISCARD;
 
+/* Attaches a mount at a path, made where it is missing; no link is followed. */
+bool mounts_attach(int root_fd, int mount_fd, const char *path, struct error *err) ATTR_NODISCARD;
+
+/* Whether a folder of this machine's is shown at its own path, writable. */
+bool mounts_has(int root_fd, const char *path);
+
 /* The calling process, a child of the first one, goes into the inner namespace, for good. */
 bool mounts_enter(int root_fd, const struct cell_plan *plan, struct error *err) ATTR_NODISCARD;
 

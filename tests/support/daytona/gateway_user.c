@@ -190,7 +190,8 @@ static void on_failed(void *data, const struct error *err)
 	say_error("failed", err);
 }
 
-static const struct sandbox_listener listener = {on_progress, on_ready, on_failed};
+static const struct sandbox_listener listener = {
+	.on_progress = on_progress, .on_ready = on_ready, .on_failed = on_failed};
 
 static struct sandbox *open_sandbox(char **argv)
 {

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/pin_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/real_path.h"
+#include "base/text.h"
+#include "base/words.h"
+
+/* ---- the walk ---- */
+
+struct walk {
+	struct pin_list *list;
+	const char *root;
+	const struct pin_rules *rules;
+	char path[PATH_MAX]; // below the root, of what is looked at
+	long looked_at;
+	struct error *err;
+};
+
+static bool add(struct walk *walk, enum pin_kind kind, const char *path, const struct stat *status)
+{
+	struct pin_list *list = walk->list;
+	if (list->count == PINS_MAX) {
+		return error_set(walk->err, ERROR_LIMIT,
+			"%s has more than %d repositories and files that tools run commands from: "
+			"a "
+			"confined agent can work in a copy of it (isolation = copy)",
+			walk->root, PINS_MAX);
+	}
+	list->found = mem_realloc(list->found, (list->count + 1) * sizeof(*list->found));
+	list->found[list->count++] = (struct pin_found){.kind = kind,
+		.path = mem_strdup(path),
+		.inode = status->st_ino,
+		.changed = status->st_ctim};
+	return true;
+}
+
+static bool is_guarded(const struct walk *walk, const char *path, bool is_link)
+{
+	return walk->rules->guard &&
+	       walk->rules->is_guarded(walk->rules->guard, walk->root, path, is_link);
+}
+
+/* git takes such a folder for a repository, whatever it is called. */
+static bool is_bare(int folder)
+{
+	struct stat status;
+	return fstatat(folder, "HEAD", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(folder, "objects", &status, 0) == 0 &&
+	       fstatat(folder, "refs", &status, 0) == 0;
+}
+
+static bool walk_folder(struct walk *walk, int folder, int depth);
+
+/* A folder on the way to a guarded file: all of it is pinned where its name begins with a dot. */
+static bool is_pinned_whole(const struct walk *walk, const char *path)
+{
+	return is_guarded(walk, path, false) ||
+	       (path_last_part(path)[0] == '.' && is_guarded(walk, path, true));
+}
+
+static bool look_at_folder(
+	struct walk *walk, int above, const char *name, const struct stat *status, int depth)
+{
+	const char *path = walk->path;
+	if (is_pinned_whole(walk, path)) {
+		return add(walk, PIN_FOLDER, path, status);
+	}
+	if (strcmp(name, "node_modules") == 0 || depth == PIN_WALK_DEPTH_MAX) {
+		return true;
+	}
+	int folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder < 0) {
+		return true; // gone, or not the user's to read
+	}
+	if (is_bare(folder)) {
+		fd_close(&folder);
+		return add(walk, PIN_REPOSITORY, path, status);
+	}
+	return walk_folder(walk, folder, depth + 1);
+}
+
+static bool look_at(struct walk *walk, int above, const char *name, int depth)
+{
+	const char *path = walk->path;
+	struct stat status;
+	if (++walk->looked_at > PIN_WALK_MAX) {
+		return error_set(walk->err, ERROR_LIMIT,
+			"%s has more than %d files: a confined agent can work in a copy of a part "
+			"of it (isolation = copy)",
+			walk->root, PIN_WALK_MAX);
+	}
+	if (fstatat(above, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+		return true;
+	}
+	bool is_git = strcmp(name, ".git") == 0;
+	if (S_ISLNK(status.st_mode)) {
+		return !(is_git || is_guarded(walk, path, true)) ||
+		       add(walk, PIN_LINK, path, &status);
+	}
+	if (is_git) {
+		return add(walk, PIN_REPOSITORY, path, &status);
+	}
+	if (S_ISDIR(status.st_mode)) {
+		return look_at_folder(walk, above, name, &status, depth);
+	}
+	return !S_ISREG(status.st_mode) || !is_guarded(walk, path, false) ||
+	       add(walk, PIN_FILE, path, &status);
+}
+
+/* Takes the descriptor over. */
+static bool walk_folder(struct walk *walk, int folder, int depth)
+{
+	bool is_walked = true;
+	size_t len = strlen(walk->path);
+	DIR *names = fdopendir(folder);
+	struct dirent *entry;
+	if (!names) {
+		fd_close(&folder);
+		return true;
+	}
+	while (is_walked && (entry = readdir(names))) {
+		const char *name = entry->d_name;
+		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+			text_append(
+				walk->path, sizeof(walk->path), "%s%s", len > 0 ? "/" : "", name)) {
+			is_walked = look_at(walk, dirfd(names), name, depth);
+		}
+		walk->path[len] = '\0';
+	}
+	closedir(names);
+	return is_walked;
+}
+
+static int compare(const void *one, const void *other)
+{
+	return strcmp(
+		((const struct pin_found *)one)->path, ((const struct pin_found *)other)->path);
+}
+
+bool pin_list_find(
+	struct pin_list *list, const char *root, const struct pin_rules *rules, struct error *err)
+{
+	struct walk walk = {.list = list, .root = root, .rules = rules, .path = "", .err = err};
+	*list = (struct pin_list){.found = NULL};
+	int folder = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder < 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "%s", root);
+	}
+	if (is_bare(folder)) {
+		fd_close(&folder);
+		return error_set(err, ERROR_CONFIG,
+			"%s is a git repository itself: a confined agent cannot work in it without "
+			"a copy (isolation = copy)",
+			root);
+	}
+	if (!walk_folder(&walk, folder, 0)) {
+		return false;
+	}
+	if (list->count > 0) {
+		qsort(list->found, list->count, sizeof(*list->found), compare);
+	}
+	return true;
+}
+
+void pin_list_finish(struct pin_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->found[i].path);
+	}
+	free(list->found);
+	*list = (struct pin_list){.found = NULL};
+}
+
+/* ---- what a cell gets ---- */
+
+static void add_text(char ***texts, const char *root, const char *path, size_t len)
+{
+	char text[PATH_MAX];
+	if (text_whole(text, sizeof(text), "%s/%.*s", root, (int)len, path) &&
+		!words_contain((const char *const *)*texts, text)) {
+		words_append(texts, text);
+	}
+}
+
+static int compare_entries(const void *one, const void *other)
+{
+	return strcmp(
+		((const struct cell_entry *)one)->path, ((const struct cell_entry *)other)->path);
+}
+
+struct cell_entry *pin_list_entries(const struct pin_list *list, const char *root, bool writes_git,
+	size_t *out_count, char ***out_texts)
+{
+	char **texts = NULL;
+	words_append(&texts, root);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct pin_found *found = &list->found[i];
+		bool is_pinned =
+			found->kind != PIN_LINK && (found->kind != PIN_REPOSITORY || !writes_git);
+		for (const char *at = strchr(found->path, '/'); is_pinned && at;
+			at = strchr(at + 1, '/')) {
+			add_text(&texts, root, found->path, (size_t)(at - found->path));
+		}
+	}
+	size_t ways = words_count(texts);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct pin_found *found = &list->found[i];
+		if (found->kind != PIN_LINK && (found->kind != PIN_REPOSITORY || !writes_git)) {
+			add_text(&texts, root, found->path, strlen(found->path));
+		}
+	}
+	size_t count = words_count(texts);
+	struct cell_entry *entries = mem_alloc_zero(count * sizeof(*entries));
+	for (size_t i = 0; i < count; i++) {
+		entries[i] = (struct cell_entry){
+			.rule = i < ways ? CELL_WRITE : CELL_READ, .path = texts[i]};
+	}
+	qsort(entries, count, sizeof(*entries), compare_entries);
+	*out_count = count;
+	*out_texts = texts;
+	return entries;
+}
+
+/* ---- a worktree's repository ---- */
+
+static bool read_line(const char *path, char out[PATH_MAX])
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t len = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)
+	                      ? read(fd, out, PATH_MAX - 1)
+	                      : -1;
+	out[len > 0 ? len : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	return len > 0;
+}
+
+/* gitrepository-layout(5): COMMON/worktrees/NAME/gitdir names the worktree's .git file. */
+bool pin_list_repository(const char *root, char out[PATH_MAX])
+{
+	static const char key[] = "gitdir: ";
+	char file[PATH_MAX], line[PATH_MAX], back[PATH_MAX], real[PATH_MAX];
+	if (!text_whole(file, sizeof(file), "%s/.git", root) || !read_line(file, line) ||
+		strncmp(line, key, strlen(key)) != 0 || line[strlen(key)] != '/' ||
+		!realpath(line + strlen(key), real) ||
+		!text_whole(out, PATH_MAX, "%s/gitdir", real) || !read_line(out, back) ||
+		strcmp(back, file) != 0 || path_is_at_or_below(real, root)) {
+		return false;
+	}
+	*strrchr(real, '/') = '\0';
+	if (strcmp(path_last_part(real), "worktrees") != 0) {
+		return false;
+	}
+	*strrchr(real, '/') = '\0';
+	return text_whole(out, PATH_MAX, "%s", real) && out[0] == '/';
+}
+
+/* ---- for people ---- */
+
+const char *pin_reader(const struct pin_found *found)
+{
+	static const struct {
+		const char *part;
+		const char *reader;
+	} readers[] = {
+		{".envrc", "direnv runs it"},
+		{".gitmodules", "git reads commands from it"},
+		{".gitattributes", "git chooses filters by it"},
+		{".vscode", "VS Code runs commands from it"},
+		{".code-workspace", "VS Code runs commands from it"},
+		{".zed", "Zed runs commands from it"},
+		{".idea", "JetBrains' editors run commands from it"},
+		{".mcp.json", "agents start the MCP servers that it names"},
+		{".husky", "git hooks run from it"},
+		{".githooks", "git hooks run from it"},
+		{".devcontainer", "a development container is made by it"},
+		{".claude", "Claude Code runs hooks from it"},
+		{".git", "git runs what it says"},
+	};
+	if (found->kind == PIN_REPOSITORY) {
+		return "git runs its hooks and what its configuration names";
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(readers); i++) {
+		if (strstr(found->path, readers[i].part)) {
+			return readers[i].reader;
+		}
+	}
+	return "guard-paths names it";
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+A confined agent in the workspace itself (isolation = none): what it may write there, and what it
+may not. As root the whole test becomes another user, since nothing that is root is confined.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import case
+import confinement
+import processes
+
+from acp import RpcError
+from sync_case import SyncCase
+
+# Where everybody may execute them, and no cell hides them.
+PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
+                                         os.access('/opt', os.W_OK) else None))
+PROGRAMS.chmod(0o755)
+BROKER = shutil.copy(case.BROKER, PROGRAMS)
+AGENT = shutil.copy(case.AGENT, PROGRAMS)
+
+
+class ConfinedHere(SyncCase):
+    def setUp(self):
+        super().setUp()
+        (self.dir / 'home').mkdir(exist_ok=True)
+        self.git('init', '-q')
+        (self.work / '.envrc').write_text('mine\n')
+        (self.work / '.vscode').mkdir()
+        (self.work / 'file').write_text('one\n')
+
+    def git(self, *words):
+        subprocess.run(['git', '-c', 'user.name=u', '-c', 'user.email=u@example.org', *words],
+                       cwd=self.work, check=True, capture_output=True)
+
+    def environment(self):
+        return {**super().environment(), 'USER': 'tester'}
+
+    def broker_argv(self, *options, agent):
+        return [BROKER, *options, '--', *agent]
+
+    def confined(self, **keys):
+        options = self.config(confine=confinement.CONFINE, isolation='none',
+                              allow_read=str(PROGRAMS), **keys)
+        client = self.broker(options=options, agent=[AGENT])
+        answer = client.initialize()
+        return client, answer['_meta']['broker']
+
+    def shell(self, client, session, line):
+        """What the line has printed, in a terminal of the agent."""
+        before = len(client.texts(session))
+        client.prompt(session, f'terminal {line}')
+        return '\n'.join(client.texts(session)[before:])
+
+    def wait_notices(self, client, count):
+        processes.wait_until(lambda: len(self.notices(client)) >= count)
+        return self.notices(client)
+
+    def ends(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0, client.stderr)
+        self.assert_nothing_runs()
+
+    def test_the_workspace_is_written_and_what_tools_run_is_not(self):
+        client, told = self.confined()
+        can = told['capabilities']
+        self.assertEqual((can['confined'], can['separate_files'], can['isolated']),
+                         (True, False, False))
+        session = client.new_session(self.work)
+        said = self.shell(client, session, 'pwd; echo two >>file; echo EVIL >>.envrc; '
+                                           'echo EVIL >.vscode/tasks.json; '
+                                           'echo EVIL >.git/hooks/post-commit; git status -s; '
+                                           'mv .git .g; git commit -q --allow-empty -m x')
+        self.assertIn(str(self.work), said)
+        self.assertIn('?? file', said)
+        self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
+        self.assertEqual((self.work / '.envrc').read_text(), 'mine\n')
+        self.assertEqual(list((self.work / '.vscode').iterdir()), [])
+        self.assertFalse((self.work / '.git/hooks/post-commit').exists())
+        # The broker writes none of it for the agent either, and asks nobody.
+        client.prompt(session, f'write {self.work}/.envrc EVIL',
+                      f'write {self.work}/.vscode/tasks.json EVIL',
+                      f'write {self.work}/new text')
+        self.assertEqual((self.work / '.envrc').read_text(), 'mine\n')
+        self.assertEqual(list((self.work / '.vscode').iterdir()), [])
+        self.assertTrue((self.work / 'new').exists())
+        self.ends(client)
+
+    def test_what_comes_is_told(self):
+        client, _ = self.confined()
+        session = client.new_session(self.work)
+        self.shell(client, session, 'mkdir sub; git init -q sub; echo EVIL >sub/.envrc')
+        told, = self.wait_notices(client, 1)
+        self.assertNames(told, 'sub/.git | git | sub/.envrc | direnv')
+        (self.work / 'n').write_text('other\n')
+        (self.work / 'n').rename(self.work / '.envrc')
+        told = self.wait_notices(client, 2)[-1]
+        self.assertNames(told, f'{self.work}/.envrc')
+        self.ends(client)
+
+    def test_git_write_lets_it_commit(self):
+        client, _ = self.confined(git_write='yes')
+        session = client.new_session(self.work)
+        self.shell(client, session, 'git add file; git -c user.name=a -c user.email=a@example.org '
+                                    'commit -q -m first')
+        self.git('rev-parse', 'HEAD')
+        self.ends(client)
+
+    def test_a_worktree_reads_its_repository(self):
+        self.git('add', 'file')
+        self.git('commit', '-q', '-m', 'first')
+        self.git('worktree', 'add', '-q', str(self.dir / 'home/tree'))
+        client, _ = self.confined()
+        session = client.new_session(self.dir / 'home/tree')
+        self.assertIn('first', self.shell(client, session, 'git log --format=%s'))
+        self.ends(client)
+
+    def test_what_would_undo_the_confinement_is_refused(self):
+        (self.dir / 'link').symlink_to(self.work)
+        client, _ = self.confined()
+        for folder, facts in ((self.dir / 'home', 'home'), (self.work / '.git', '.git'),
+                              (self.state, 'contains'), (self.dir / 'link', 'symbolic link')):
+            with self.assertRaises(RpcError) as caught:
+                client.new_session(folder)
+            self.assertNames(str(caught.exception), f'{folder} | {facts}')
+        self.ends(client)
+
+
+if __name__ == '__main__':
+    confinement.become_user(PROGRAMS)
+    case.main()

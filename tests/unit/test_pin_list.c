@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/pin_list.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "providers/local/copy_tree.h"
+#include "sync/guard_paths.h"
+#include "tests/support/facts.h"
+
+static char folder[64];
+static char root[128];
+static struct guard_paths *guard;
+static struct pin_list list;
+static struct error err;
+
+static const char *path_of(const char *name)
+{
+	static char path[PATH_MAX];
+	text_whole(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static void make(const char *name)
+{
+	assert_int_equal(mkdir(path_of(name), 0755), 0);
+}
+
+static void put(const char *name, const char *content)
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(path_of(name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_true(fd_write_all(fd, span_of(content), &err));
+}
+
+static int set_up(void **state)
+{
+	text_whole(folder, sizeof(folder), "/tmp/test-pins-XXXXXX");
+	if (!mkdtemp(folder)) {
+		return -1;
+	}
+	make("work");
+	text_whole(root, sizeof(root), "%s/work", folder);
+	guard = guard_paths_create(NULL, &err);
+	list = (struct pin_list){.found = NULL};
+	return guard ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	pin_list_finish(&list);
+	guard_paths_destroy(guard);
+	return remove_folder(folder, &err) ? 0 : -1;
+}
+
+static bool is_guarded(const void *data, const char *top, const char *path, bool is_link)
+{
+	return guard_paths_have(data, top, path, is_link);
+}
+
+static void find(void)
+{
+	const struct pin_rules rules = {.is_guarded = is_guarded, .guard = guard};
+	pin_list_finish(&list);
+	assert_true(pin_list_find(&list, root, &rules, &err));
+}
+
+/* "LETTER PATH", with a slash between two: r(epository), f(ile), d(irectory), l(ink). */
+static void assert_found(const char *wanted)
+{
+	static const char letters[] = {
+		[PIN_REPOSITORY] = 'r', [PIN_FILE] = 'f', [PIN_FOLDER] = 'd', [PIN_LINK] = 'l'};
+	char text[4096] = "";
+	for (size_t i = 0; i < list.count; i++) {
+		assert_true(text_append(text, sizeof(text), "%s%c %s", i > 0 ? " | " : "",
+			letters[list.found[i].kind], list.found[i].path));
+	}
+	assert_string_equal(text, wanted);
+}
+
+static void test_repositories_and_guarded_files_are_found(void **state)
+{
+	static const char *const folders[] = {"work/.git", "work/.git/hooks", "work/.vscode",
+		"work/.husky", "work/src", "work/src/app", "work/sub", "work/bare.git",
+		"work/bare.git/objects", "work/bare.git/refs", "work/.config"};
+	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
+		make(folders[i]);
+	}
+	put("work/.git/hooks/.envrc", "");
+	put("work/.vscode/tasks.json", "");
+	put("work/.husky/pre-commit", "");
+	put("work/.envrc", "");
+	put("work/src/app/.envrc", "");
+	put("work/src/file", "");
+	put("work/sub/.git", "gitdir: ../.git/modules/sub\n");
+	put("work/bare.git/HEAD", "");
+	put("work/x.code-workspace", "");
+	find();
+	assert_found("f .envrc | r .git | d .husky | d .vscode | r bare.git | f src/app/.envrc | "
+		     "r sub/.git | f x.code-workspace");
+}
+
+static void test_what_runs_anyway_is_left_out(void **state)
+{
+	make("work/node_modules");
+	make("work/node_modules/.vscode");
+	put("work/node_modules/.envrc", "");
+	find();
+	assert_found("");
+}
+
+static void test_links_are_found_and_not_followed(void **state)
+{
+	make("work/conf");
+	put("work/conf/tasks.json", "");
+	assert_int_equal(symlink("conf", path_of("work/.vscode")), 0);
+	assert_int_equal(symlink("/", path_of("work/root")), 0);
+	assert_int_equal(symlink("conf", path_of("work/.git")), 0);
+	find();
+	assert_found("l .git | l .vscode");
+}
+
+static void test_a_bare_repository_is_no_workspace(void **state)
+{
+	const struct pin_rules rules = {.guard = NULL};
+	make("work/objects");
+	make("work/refs");
+	put("work/HEAD", "");
+	assert_false(pin_list_find(&list, root, &rules, &err));
+	assert_int_equal(err.code, ERROR_CONFIG);
+	assert_names(err.text, root);
+}
+
+static void test_too_many_are_refused(void **state)
+{
+	const struct pin_rules rules = {.is_guarded = is_guarded, .guard = guard};
+	char name[64];
+	for (int i = 0; i <= PINS_MAX; i++) {
+		text_whole(name, sizeof(name), "work/%d.code-workspace", i);
+		put(name, "");
+	}
+	assert_false(pin_list_find(&list, root, &rules, &err));
+	assert_int_equal(err.code, ERROR_LIMIT);
+	assert_names(err.text, "1000 | isolation = copy");
+}
+
+/* What a cell gets: "w" may be written, "r" not; what contains others comes first. */
+static void assert_entries(bool writes_git, const char *wanted)
+{
+	char **texts;
+	size_t count;
+	char text[4096] = "";
+	struct cell_entry *entries = pin_list_entries(&list, root, writes_git, &count, &texts);
+	for (size_t i = 0; i < count; i++) {
+		assert_memory_equal(entries[i].path, root, strlen(root));
+		assert_true(text_append(text, sizeof(text), "%s%c %s", i > 0 ? " | " : "",
+			entries[i].rule == CELL_WRITE ? 'w' : 'r', entries[i].path + strlen(root)));
+	}
+	free(entries);
+	words_free(texts);
+	assert_string_equal(text, wanted);
+}
+
+static void test_folders_on_the_way_stay_writable(void **state)
+{
+	make("work/.git");
+	make("work/a");
+	make("work/a/b");
+	make("work/a.b");
+	make("work/a/.git");
+	put("work/a/b/.envrc", "");
+	put("work/a.b/.envrc", "");
+	assert_int_equal(symlink("a/b/.envrc", path_of("work/.envrc")), 0);
+	find();
+	assert_entries(false, "w  | r /.git | w /a | w /a.b | r /a.b/.envrc | r /a/.git | w /a/b | "
+			      "r /a/b/.envrc");
+	assert_entries(true, "w  | w /a | w /a.b | r /a.b/.envrc | w /a/b | r /a/b/.envrc");
+}
+
+static void make_worktree(const char *common, const char *back)
+{
+	char text[PATH_MAX];
+	text_whole(text, sizeof(text), "gitdir: %s/%s/worktrees/w\n", folder, common);
+	put("work/.git", text);
+	text_whole(text, sizeof(text), "%s\n", path_of(back));
+	char file[PATH_MAX];
+	text_whole(file, sizeof(file), "%s/worktrees/w/gitdir", common);
+	put(file, text);
+}
+
+static void test_a_worktrees_repository_has_to_name_it(void **state)
+{
+	char found[PATH_MAX];
+	make("main");
+	make("main/worktrees");
+	make("main/worktrees/w");
+	make_worktree("main", "work/.git");
+	assert_true(pin_list_repository(root, found));
+	assert_string_equal(found, path_of("main"));
+	make_worktree("main", "other/.git");
+	assert_false(pin_list_repository(root, found));
+	/* What lies in the workspace itself proves nothing. */
+	make("work/in");
+	make("work/in/worktrees");
+	make("work/in/worktrees/w");
+	make_worktree("work/in", "work/.git");
+	assert_false(pin_list_repository(root, found));
+	put("work/.git", "gitdir: relative\n");
+	assert_false(pin_list_repository(root, found));
+	put("work/.git", "");
+	assert_false(pin_list_repository(root, found));
+}
+
+static void test_readers_are_named(void **state)
+{
+	struct pin_found found = {.kind = PIN_FILE, .path = (char[]){"a/.envrc"}};
+	assert_names(pin_reader(&found), "direnv");
+	found.path = (char[]){".gitmodules"};
+	assert_names(pin_reader(&found), "git");
+	found.kind = PIN_REPOSITORY;
+	assert_names(pin_reader(&found), "git | hooks");
+}
+
+#define WITH_FOLDERS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FOLDERS(test_repositories_and_guarded_files_are_found),
+		WITH_FOLDERS(test_what_runs_anyway_is_left_out),
+		WITH_FOLDERS(test_links_are_found_and_not_followed),
+		WITH_FOLDERS(test_a_bare_repository_is_no_workspace),
+		WITH_FOLDERS(test_too_many_are_refused),
+		WITH_FOLDERS(test_folders_on_the_way_stay_writable),
+		WITH_FOLDERS(test_a_worktrees_repository_has_to_name_it),
+		cmocka_unit_test(test_readers_are_named),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
