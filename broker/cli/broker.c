@@ -20,6 +20,7 @@
 #include "base/user_config.h"
 #include "base/words.h"
 #include "broker/agent/login.h"
+#include "broker/cli/agents.h"
 #include "broker/cli/check.h"
 #include "broker/cli/command.h"
 #include "broker/cli/complete.h"
@@ -411,6 +412,16 @@ static int run_on_sessions(const struct broker *broker)
 	return ok ? EXIT_SUCCESS : complain(&err);
 }
 
+static int run_agents(const struct broker *broker)
+{
+	struct error err;
+	struct agents_means means = {.options = broker->options,
+		.environment = broker->environment,
+		.loop = broker->loop,
+		.spawner = broker->spawner};
+	return agents_run(&means, &err) ? EXIT_SUCCESS : complain(&err);
+}
+
 static bool is_of_a_profile(const struct options *options)
 {
 	return options_has_agent(options) || options->command == COMMAND_TEST_PROVIDER;
@@ -449,9 +460,10 @@ static int run(struct broker *broker)
 	broker->registry = registry_create();
 	broker->context.registry = broker->registry;
 	if (broker->providers->add(broker->registry, &broker->context, &err)) {
-		status = broker->options->command == COMMAND_DOCTOR ? run_doctor(broker)
-		         : is_of_a_profile(broker->options)         ? run_configured(broker)
-		                                                    : run_on_sessions(broker);
+		status = broker->options->command == COMMAND_DOCTOR   ? run_doctor(broker)
+		         : broker->options->command == COMMAND_AGENTS ? run_agents(broker)
+		         : is_of_a_profile(broker->options)           ? run_configured(broker)
+		                                                      : run_on_sessions(broker);
 	} else {
 		status = complain(&err);
 	}

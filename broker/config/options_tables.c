@@ -58,6 +58,8 @@ const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
 		"run one prompt and print the answer"},
 	{NULL, "doctor", "", 0, 0, COMMAND_DOCTOR, OPTION_JSON | SESSION_FLAGS,
 		"try what a session does, step by step"},
+	{NULL, "agents", "", 0, 0, COMMAND_AGENTS, OPTION_JSON,
+		"list the agents that can be named"},
 	{NULL, "test-provider", "", 0, 0, COMMAND_TEST_PROVIDER, OPTION_JSON | OPTION_PROFILE,
 		"try what the broker needs of a sandbox"},
 	{"policy", "policy explain", " OPERATION WORD...", 2, OPTIONS_WORDS_MAX,

@@ -392,7 +392,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 		commands++;
 	}
 	assert_int_equal(options, 24);
-	assert_int_equal(commands, 31);
+	assert_int_equal(commands, 32);
 }
 
 int main(void)

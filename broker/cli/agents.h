@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CLI_AGENTS_H
+#define BROKER_CLI_AGENTS_H
+
+#include <ev.h>
+
+#include "base/attr.h"
+#include "base/spawner.h"
+#include "broker/config/options.h"
+
+/*
+ * `acp-broker agents`: the agents that this program knows, and those of the configuration. For
+ * each, where its program is on this machine. Known agents are run for their version; others are
+ * not, because nobody knows what an unknown program does with `--version`.
+ */
+struct agents_means {
+	const struct options *options;
+	const char *const *environment;
+	struct ev_loop *loop;
+	struct spawner *spawner;
+};
+
+/*
+ * Runs the loop until every version is known or AGENTS_VERSION_MS has passed, and prints to
+ * stdout. ERROR_CONFIG where the configuration cannot be read.
+ */
+bool agents_run(const struct agents_means *means, struct error *err) ATTR_NODISCARD;
+
+enum { AGENTS_VERSION_MS = 10000 };
+
+#endif
