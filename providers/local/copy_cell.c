@@ -139,7 +139,6 @@ struct cell *copy_cell_create(const struct copy_cell_config *config,
 			.uid = geteuid(),
 			.gid = getegid(),
 			.has_network = copy_cell_has_network(config->settings),
-			.has_pins = !copy_is_wanted(config->settings),
 			.entries = drawing->entries,
 			.entry_count = drawing->count};
 		cell = cell_create(context->loop, context->spawner, &plan, listener, data, err);

@@ -2,7 +2,6 @@
 #include "providers/local/cell/filter.h"
 
 #include <errno.h>
-#include <linux/mount.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -65,7 +64,7 @@ static const int calls[] = {
 
 /* Refused where the low bits of one or two arguments are these. Both arguments are ints. */
 enum { ARGS_MAX = 2, WHOLE_INT = -1, SOCKET_TYPES = 0xf };
-struct call_use {
+static const struct {
 	int call;
 	unsigned count;
 	struct {
@@ -73,8 +72,7 @@ struct call_use {
 		int mask;
 		unsigned value;
 	} args[ARGS_MAX];
-};
-static const struct call_use uses[] = {
+} uses[] = {
 	{SCMP_SYS(ioctl), 1, {{1, WHOLE_INT, TIOCSTI}}},
 	{SCMP_SYS(ioctl), 1, {{1, WHOLE_INT, TIOCLINUX}}},
 	{SCMP_SYS(socket), 1, {{0, WHOLE_INT, AF_PACKET}}},
@@ -84,61 +82,36 @@ static const struct call_use uses[] = {
 	{SCMP_SYS(socket), 2, {{0, WHOLE_INT, AF_INET}, {1, SOCKET_TYPES, SOCK_PACKET}}},
 };
 
-/*
- * Refused besides where folders have pins: what makes a copy of mounts that a later pin does not
- * reach. Copies get what is mounted in the cell as long as they are slaves of it.
- */
-enum { CALL_OPEN_TREE_ATTR = 467, SET_GROUP = 0x100 };
-static const struct call_use pin_uses[] = {
-	{SCMP_SYS(mount), 1, {{3, MS_PRIVATE, MS_PRIVATE}}},
-	{SCMP_SYS(mount), 1, {{3, MS_UNBINDABLE, MS_UNBINDABLE}}},
-	{SCMP_SYS(open_tree), 1, {{2, OPEN_TREE_CLONE, OPEN_TREE_CLONE}}},
-	{SCMP_SYS(move_mount), 1, {{4, SET_GROUP, SET_GROUP}}},
-	{SCMP_SYS(mount_setattr), 0, {{0}}},
-	{CALL_OPEN_TREE_ATTR, 0, {{0}}},
-};
-
 bool filter_load_library(struct error *err)
 {
 	return library_open(&use, err);
 }
 
-/* Both return 0, or a negative errno. */
-static int add_uses(scmp_filter_ctx filter, const struct call_use *list, size_t count)
-{
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		struct scmp_arg_cmp args[ARGS_MAX];
-		for (unsigned k = 0; k < list[i].count; k++) {
-			args[k] = (struct scmp_arg_cmp){.arg = list[i].args[k].index,
-				.op = SCMP_CMP_MASKED_EQ,
-				.datum_a = (uint32_t)list[i].args[k].mask,
-				.datum_b = list[i].args[k].value};
-		}
-		result = seccomp.add(
-			filter, SCMP_ACT_ERRNO(EPERM), list[i].call, list[i].count, args);
-	}
-	return result;
-}
-
-static int add_rules(scmp_filter_ctx filter, bool has_pins)
+/* Returns 0, or a negative errno. */
+static int add_rules(scmp_filter_ctx filter)
 {
 	const uint32_t refused = SCMP_ACT_ERRNO(EPERM);
 	int result = seccomp.set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
 	for (size_t i = 0; i < ARRAY_LENGTH(calls) && result == 0; i++) {
 		result = seccomp.add(filter, refused, calls[i], 0, NULL);
 	}
-	if (result == 0) {
-		result = add_uses(filter, uses, ARRAY_LENGTH(uses));
+	for (size_t i = 0; i < ARRAY_LENGTH(uses) && result == 0; i++) {
+		struct scmp_arg_cmp args[ARGS_MAX];
+		for (unsigned k = 0; k < uses[i].count; k++) {
+			args[k] = (struct scmp_arg_cmp){.arg = uses[i].args[k].index,
+				.op = SCMP_CMP_MASKED_EQ,
+				.datum_a = (uint32_t)uses[i].args[k].mask,
+				.datum_b = uses[i].args[k].value};
+		}
+		result = seccomp.add(filter, refused, uses[i].call, uses[i].count, args);
 	}
-	return result == 0 && has_pins ? add_uses(filter, pin_uses, ARRAY_LENGTH(pin_uses))
-	                               : result;
+	return result;
 }
 
-bool filter_apply(bool has_pins, struct error *err)
+bool filter_apply(struct error *err)
 {
 	scmp_filter_ctx filter = seccomp.init(SCMP_ACT_ALLOW);
-	int result = filter ? add_rules(filter, has_pins) : -ENOMEM;
+	int result = filter ? add_rules(filter) : -ENOMEM;
 	if (result == 0) {
 		result = seccomp.load(filter);
 	}

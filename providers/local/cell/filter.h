@@ -15,8 +15,7 @@
  */
 bool filter_load_library(struct error *err) ATTR_NODISCARD;
 
-/* `has_pins`: besides, nobody may make mounts private. For the calling process and all that it
- * starts, after no_new_privs; for good. */
-bool filter_apply(bool has_pins, struct error *err) ATTR_NODISCARD;
+/* For the calling process and all that it starts, after no_new_privs; for good. */
+bool filter_apply(struct error *err) ATTR_NODISCARD;
 
 #endif

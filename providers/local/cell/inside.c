@@ -271,7 +271,7 @@ static void run_spawner(int root_fd, const struct cell_plan *plan, int status_fd
 static void run_spawner(int root_fd, const struct cell_plan *plan, int status_fd)
 {
 	struct error err = {.code = ERROR_NONE};
-	if (!mounts_enter(root_fd, plan, &err) || !limits_apply(plan->has_pins, &err)) {
+	if (!mounts_enter(root_fd, plan, &err) || !limits_apply(&err)) {
 		(void)!write(status_fd, &err, sizeof(err));
 		_exit(1);
 	}

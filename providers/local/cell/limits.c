@@ -71,7 +71,7 @@ static bool scope_sockets(struct error *err)
 	return true;
 }
 
-bool limits_apply(bool has_pins, struct error *err)
+bool limits_apply(struct error *err)
 {
 	if (!drop_capabilities(err)) {
 		return false;
@@ -80,7 +80,7 @@ bool limits_apply(bool has_pins, struct error *err)
 		int errnum = errno;
 		return error_set_errno(err, errnum, "forbidding new privileges");
 	}
-	return scope_sockets(err) && filter_apply(has_pins, err);
+	return scope_sockets(err) && filter_apply(err);
 }
 
 bool limits_open_loopback(struct error *err)

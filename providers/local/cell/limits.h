@@ -25,9 +25,8 @@ int limits_landlock(int *out_errnum);
 /* Loads what limits_apply needs, while this machine's files are there. */
 bool limits_prepare(struct error *err) ATTR_NODISCARD;
 
-/* `has_pins` is the plan's. For the calling process, which has one thread, and all that it starts;
- * for good. */
-bool limits_apply(bool has_pins, struct error *err) ATTR_NODISCARD;
+/* For the calling process, which has one thread, and all that it starts; for good. */
+bool limits_apply(struct error *err) ATTR_NODISCARD;
 
 /* The loopback of a new network namespace is down. */
 bool limits_open_loopback(struct error *err) ATTR_NODISCARD;

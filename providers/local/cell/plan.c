@@ -18,7 +18,6 @@ struct block_header {
 	uint32_t uid;
 	uint32_t gid;
 	uint32_t has_network;
-	uint32_t has_pins;
 	uint32_t entry_count;
 };
 
@@ -34,7 +33,6 @@ static bool append_plan(struct buf *block, const struct cell_plan *plan, struct 
 	const struct block_header header = {.uid = plan->uid,
 		.gid = plan->gid,
 		.has_network = plan->has_network,
-		.has_pins = plan->has_pins,
 		.entry_count = (uint32_t)plan->entry_count};
 	if (!buf_append(block, (struct span){(const char *)&header, sizeof(header)}, err) ||
 		!append_text(block, plan->user, err) || !append_text(block, plan->home, err) ||
@@ -122,7 +120,6 @@ bool cell_plan_unpack(struct cell_read_plan *read, int memory_fd, struct error *
 	read->plan = (struct cell_plan){.uid = header.uid,
 		.gid = header.gid,
 		.has_network = header.has_network != 0,
-		.has_pins = header.has_pins != 0,
 		.entry_count = header.entry_count};
 	read->plan.user = take_text(&at, end);
 	read->plan.home = take_text(&at, end);

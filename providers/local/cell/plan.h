@@ -37,7 +37,6 @@ struct cell_plan {
 	uid_t uid;             // whom to become, where we are root; otherwise ours
 	gid_t gid;             // the same
 	bool has_network;      // this machine's; otherwise a loopback of its own, alone
-	bool has_pins;         // cell_show_pinned will be called: pins have to reach everybody
 	const struct cell_entry *entries;
 	size_t entry_count;
 };
