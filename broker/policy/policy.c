@@ -21,8 +21,8 @@ struct policy {
 
 /* In the order of enum policy_mode. */
 static const char *const mode_words[] = {
-	"ask", "ask-all", "approve-reads", "approve-all", "deny-all", NULL};
-static const char *const mode_lines[] = {"mode = ask", "mode = ask-all", "mode = approve-reads",
+	"pass", "ask-all", "approve-reads", "approve-all", "deny-all", NULL};
+static const char *const mode_lines[] = {"mode = pass", "mode = ask-all", "mode = approve-reads",
 	"mode = approve-all", "mode = deny-all"};
 
 static const char *const agent_modes_words[] = {"allow", "deny", NULL};
@@ -35,7 +35,7 @@ const struct setting_key policy_keys[] = {
 	{.name = "mode",
 		.type = SETTING_CHOICE,
 		.choices = mode_words,
-		.fallback = "ask",
+		.fallback = "pass",
 		.help = "what happens where no rule matches"},
 	{.name = "allow", .type = SETTING_LIST, .help = "OPERATION [PATTERN] that is allowed"},
 	{.name = "ask",
@@ -81,7 +81,7 @@ static const enum policy_decision effect_decisions[] = {
 
 /* Where no rule matches: for each mode what becomes of read, write, terminal, grant. */
 static const enum policy_decision mode_decisions[][POLICY_OPERATION_COUNT] = {
-	[POLICY_MODE_ASK] = {POLICY_ALLOW_ONCE, POLICY_ALLOW_ONCE, POLICY_ALLOW_ONCE,
+	[POLICY_MODE_PASS] = {POLICY_ALLOW_ONCE, POLICY_ALLOW_ONCE, POLICY_ALLOW_ONCE,
 		POLICY_PENDING},
 	[POLICY_MODE_ASK_ALL] = {POLICY_ALLOW_ONCE, POLICY_PENDING, POLICY_PENDING, POLICY_PENDING},
 	[POLICY_MODE_APPROVE_READS] = {POLICY_ALLOW_ONCE, POLICY_PENDING, POLICY_PENDING,

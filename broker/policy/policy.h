@@ -36,7 +36,7 @@ enum policy_decision {
 };
 
 enum policy_mode {
-	POLICY_MODE_ASK,           // grants ask; files and terminals inside the roots are allowed
+	POLICY_MODE_PASS,          // grants ask; files and terminals inside the roots are allowed
 	POLICY_MODE_ASK_ALL,       // writes and terminals ask too
 	POLICY_MODE_APPROVE_READS, // reads are allowed, everything else asks
 	POLICY_MODE_APPROVE_ALL,
@@ -78,7 +78,7 @@ struct policy_query {
 struct policy_verdict {
 	enum policy_decision
 		decision; // PENDING, ALLOW_ONCE or REJECT_ONCE: a policy remembers nothing
-	const char *rule; // "deny = write **\/.git/**", or "mode = ask"; borrowed from the policy
+	const char *rule; // "deny = write **\/.git/**", or "mode = pass"; borrowed from the policy
 };
 
 struct policy;
@@ -89,7 +89,7 @@ struct policy;
  * ask, else the first allow, else the mode. acp-broker.config(5), "RULES", says
  * what matches. Rules err on the side of refusing: an allow rule needs every
  * path to match and a command without shell syntax; a deny or ask rule any path
- * and any place in a shell line. NULL settings is mode = ask without rules.
+ * and any place in a shell line. NULL settings is mode = pass without rules.
  * ERROR_CONFIG: "deny: …", less file and section.
  */
 struct policy *policy_create(const struct settings *settings, struct error *err) ATTR_NODISCARD;
@@ -125,7 +125,7 @@ bool policy_is_given(const struct policy *policy);
  */
 bool policy_looks_at_paths(const struct policy *policy);
 
-/* "mode = ask", then the rules as "deny = write …" in the order of precedence, then "agent-modes =
+/* "mode = pass", then the rules as "deny = write …" in the order of precedence, then "agent-modes =
  * …" where it is set; NULL after the last.
  */
 const char *policy_line(const struct policy *policy, size_t index);

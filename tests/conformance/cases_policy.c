@@ -20,9 +20,9 @@ struct sample {
 	}
 
 static const struct sample samples[] = {
-	{RULES("mode = ask"), POLICY_READ, "a", ALLOW, "mode = ask"},
-	{RULES("mode = ask"), POLICY_WRITE, "a", ALLOW, "mode = ask"},
-	{RULES("mode = ask"), POLICY_TERMINAL, "ls", ALLOW, "mode = ask"},
+	{RULES("mode = pass"), POLICY_READ, "a", ALLOW, "mode = pass"},
+	{RULES("mode = pass"), POLICY_WRITE, "a", ALLOW, "mode = pass"},
+	{RULES("mode = pass"), POLICY_TERMINAL, "ls", ALLOW, "mode = pass"},
 	{RULES("mode = ask-all"), POLICY_READ, "a", ALLOW, "mode = ask-all"},
 	{RULES("mode = ask-all"), POLICY_WRITE, "a", ASK, "mode = ask-all"},
 	{RULES("mode = ask-all"), POLICY_TERMINAL, "ls", ASK, "mode = ask-all"},
@@ -34,35 +34,35 @@ static const struct sample samples[] = {
 		"allow = read src/**"},
 	{RULES("mode = deny-all", "allow = read src/**"), POLICY_READ, "srcs/a", REJECT,
 		"mode = deny-all"},
-	{RULES("mode = ask", "deny = write **/.git/**"), POLICY_WRITE, ".git/config", REJECT,
+	{RULES("mode = pass", "deny = write **/.git/**"), POLICY_WRITE, ".git/config", REJECT,
 		"deny = write **/.git/**"},
-	{RULES("mode = ask", "deny = write **/.git/**"), POLICY_WRITE, "sub/.git/x", REJECT,
+	{RULES("mode = pass", "deny = write **/.git/**"), POLICY_WRITE, "sub/.git/x", REJECT,
 		"deny = write **/.git/**"},
-	{RULES("mode = ask", "deny = write **/.git/**"), POLICY_READ, ".git/config", ALLOW,
-		"mode = ask"},
-	{RULES("mode = ask", "allow = write *", "ask = write *.c", "deny = write b.*"),
+	{RULES("mode = pass", "deny = write **/.git/**"), POLICY_READ, ".git/config", ALLOW,
+		"mode = pass"},
+	{RULES("mode = pass", "allow = write *", "ask = write *.c", "deny = write b.*"),
 		POLICY_WRITE, "b.c", REJECT, "deny = write b.*"},
-	{RULES("mode = ask", "allow = write *", "ask = write *.c", "deny = write b.*"),
+	{RULES("mode = pass", "allow = write *", "ask = write *.c", "deny = write b.*"),
 		POLICY_WRITE, "a.c", ASK, "ask = write *.c"},
 	{RULES("mode = deny-all", "allow = read *.\xc3\xa4?"), POLICY_READ,
 		"\xe2\x82\xac.\xc3\xa4o", ALLOW, "allow = read *.\xc3\xa4?"},
-	{RULES("mode = ask", "deny = terminal rm"), POLICY_TERMINAL, "true; rm -rf x", REJECT,
+	{RULES("mode = pass", "deny = terminal rm"), POLICY_TERMINAL, "true; rm -rf x", REJECT,
 		"deny = terminal rm"},
 	{RULES("mode = deny-all", "allow = terminal git status"), POLICY_TERMINAL, "git status -s",
 		ALLOW, "allow = terminal git status"},
 	{RULES("mode = deny-all", "allow = terminal git status"), POLICY_TERMINAL,
 		"git status | sh", REJECT, "mode = deny-all"},
 	/* By links: what they lead to is what is decided on. */
-	{RULES("mode = ask", "deny = read guarded/**"), POLICY_READ, "by-name/f", REJECT,
+	{RULES("mode = pass", "deny = read guarded/**"), POLICY_READ, "by-name/f", REJECT,
 		"deny = read guarded/**"},
-	{RULES("mode = ask", "deny = read guarded/**"), POLICY_READ, "to-f", REJECT,
+	{RULES("mode = pass", "deny = read guarded/**"), POLICY_READ, "to-f", REJECT,
 		"deny = read guarded/**"},
-	{RULES("mode = ask", "deny = write guarded/**"), POLICY_WRITE, "to-new", REJECT,
+	{RULES("mode = pass", "deny = write guarded/**"), POLICY_WRITE, "to-new", REJECT,
 		"deny = write guarded/**"},
-	{RULES("mode = ask", "deny = write guarded/**"), POLICY_WRITE, "src/../by-name/new/er",
+	{RULES("mode = pass", "deny = write guarded/**"), POLICY_WRITE, "src/../by-name/new/er",
 		REJECT, "deny = write guarded/**"},
-	{RULES("mode = ask", "deny = read by-name/**"), POLICY_READ, "by-name/f", ALLOW,
-		"mode = ask"},
+	{RULES("mode = pass", "deny = read by-name/**"), POLICY_READ, "by-name/f", ALLOW,
+		"mode = pass"},
 	{RULES("mode = deny-all", "allow = read src/**"), POLICY_READ, "src/out/f", REJECT,
 		"mode = deny-all"},
 };
@@ -120,7 +120,7 @@ static void modes_and_rules_decide_on_what_is_meant(struct world *world)
 /* A path as the editor knows it is decided on as the one that it is in the sandbox. */
 static void the_editors_paths_are_decided_on_as_the_sandboxes(struct world *world)
 {
-	static const char *const lines[] = {"mode = ask", "deny = write guarded/**", NULL};
+	static const char *const lines[] = {"mode = pass", "deny = write guarded/**", NULL};
 	static const char *const names[] = {"guarded/f", "free/f"};
 	struct policy *policy = make_policy(lines);
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {

@@ -102,12 +102,12 @@ class Audit(PolicyCase):
             self.assertNotIn(hidden, text)
 
     def test_a_refused_mode_is_a_decision(self):
-        client, session = self.audited(('mode = ask',))
+        client, session = self.audited(('mode = pass',))
         with self.assertRaises(RpcError):
             client.call('session/set_mode', {'sessionId': session, 'modeId': 'yolo'})
         row, = self.lines()
         self.assertEqual((row['operation'], row['decision'], row['rule']),
-                         ('session/set_mode', 'reject-once', 'mode = ask'))
+                         ('session/set_mode', 'reject-once', 'mode = pass'))
 
     def test_a_log_that_cannot_be_written_is_a_mistake_of_the_configuration(self):
         options = self.config()

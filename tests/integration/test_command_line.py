@@ -255,7 +255,7 @@ class File(CommandLine):
                 ('[policy "local"]\ndeny = wirte\n',
                  f'{path}: policy.local: deny | read | write | terminal | grant | * | pattern | '
                  '"wirte"'),
-                ('[policy "lokal"]\nmode = ask\n',
+                ('[policy "lokal"]\nmode = pass\n',
                  f'{path}: policy.lokal | policy = lokal | profile')):
             with self.subTest(text=text):
                 self.write_config(text)
@@ -344,7 +344,7 @@ class Check(CommandLine):
         self.assertEqual([server['name'] for server in told['mcp']], ['m', 'n'])
         self.assertEqual(told['mcp'][0]['env'], {'DB_PASSWORD': None})
         self.assertEqual(told['mcp'][1]['headers'], ['Authorization'])
-        self.assertEqual(told['policy'], ['mode = ask', 'deny = write **/.git/**'])
+        self.assertEqual(told['policy'], ['mode = pass', 'deny = write **/.git/**'])
         for key, values in (('isolation', ['copy']), ('exclude', ['a', 'b']),
                             ('max-queue', ['32k']), ('max-requests', ['1024'])):
             self.assertEqual(told['settings'][key], values)

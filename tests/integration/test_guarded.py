@@ -29,7 +29,7 @@ class Served(PolicyCase):
     def test_a_file_that_tools_run_commands_from_is_asked_about(self):
         (self.work / 'link').symlink_to('.vscode/tasks.json')
         (self.work / '.zed').symlink_to('conf')
-        for policy in (None, ('mode = approve-all',), ('mode = ask', 'allow = write **')):
+        for policy in (None, ('mode = approve-all',), ('mode = pass', 'allow = write **')):
             client, session = self.open(toolhost='broker', policy=policy)
             self.chooses(client, 'reject_once')
             for name in ('.envrc', 'sub/.husky/pre-commit', 'link', '.zed/tasks.json'):
@@ -71,7 +71,7 @@ class Served(PolicyCase):
 
     def test_what_a_rule_denies_or_asks_about_is_no_second_question(self):
         client, session = self.open(toolhost='broker', policy=(
-            'mode = ask', 'ask = write **/.envrc', 'deny = write **/.mcp.json'))
+            'mode = pass', 'ask = write **/.envrc', 'deny = write **/.mcp.json'))
         client.prompt(session, f'write {self.work}/.envrc x', f'write {self.work}/.mcp.json x')
         question, = self.questions(client)
         self.assertIn('`ask = write **/.envrc`', question['toolCall']['title'])

@@ -92,7 +92,7 @@ class Modes(PolicyCase):
             opened['configOptions'] = options
         agent = self.dir / 'named.py'
         agent.write_text(NAMED % (str(self.dir / 'asked'), name, opened))
-        client = self.broker(options=self.config(policy=['mode = ask'], **keys),
+        client = self.broker(options=self.config(policy=['mode = pass'], **keys),
                              agent=[sys.executable, '-B', str(agent)])
         client.initialize()
         return client, client.new_session(self.work)
@@ -142,10 +142,10 @@ class Modes(PolicyCase):
             client.finish()
 
     def test_the_editors_wish_is_refused_with_the_rule_and_the_cure(self):
-        client, session = self.open(policy=('mode = ask',))
+        client, session = self.open(policy=('mode = pass',))
         with self.assertRaises(RpcError) as caught:
             client.call('session/set_mode', {'sessionId': session, 'modeId': 'yolo'})
-        self.assertIn('mode = ask', caught.exception.message)
+        self.assertIn('mode = pass', caught.exception.message)
         self.assertIn('agent-modes = allow', caught.exception.message)
         self.assertEqual(caught.exception.data['code'], 'PERMISSION_DENIED')
         with self.assertRaises(RpcError):
@@ -157,7 +157,7 @@ class Modes(PolicyCase):
         self.assertFalse([line for line in self.journal('<') if b'yolo' in line])
 
     def test_a_wish_is_read_as_its_agent_reads_it(self):
-        client, session = self.open(policy=('mode = ask',))
+        client, session = self.open(policy=('mode = pass',))
         for params in ({'configId': 'mode', 'value': 'yolo', 'modeId': 'default'},
                        {'configId': 'allow_all', 'value': True, 'modeId': 'default'}):
             with self.assertRaises(RpcError) as caught:
@@ -172,7 +172,7 @@ class Modes(PolicyCase):
         self.assertFalse([line for line in self.journal('<') if b'yolo' in line])
 
     def test_a_session_the_broker_does_not_know_is_gated_too(self):
-        client, _ = self.open(policy=('mode = ask',))
+        client, _ = self.open(policy=('mode = pass',))
         with self.assertRaises(RpcError) as caught:
             client.call('session/set_mode', {'sessionId': 'x' * 2000, 'modeId': 'yolo'})
         self.assertEqual(caught.exception.data['code'], 'PERMISSION_DENIED')
@@ -187,7 +187,7 @@ class Modes(PolicyCase):
         self.assertEqual(self.notices(client), [])
 
     def test_a_policy_can_consent(self):
-        for policy in (('mode = approve-all',), ('mode = ask', 'agent-modes = allow')):
+        for policy in (('mode = approve-all',), ('mode = pass', 'agent-modes = allow')):
             client, session = self.open('--modes', f'"modes":{CLAUDE}', policy=policy)
             client.call('session/set_mode', {'sessionId': session, 'modeId': 'yolo'})
             client.prompt(session, 'say fine')
@@ -195,7 +195,7 @@ class Modes(PolicyCase):
             client.finish()
 
     def test_an_agent_that_starts_in_one_is_set_back_before_its_first_prompt(self):
-        client, session = self.open('--modes', f'"modes":{CLAUDE}', policy=('mode = ask',))
+        client, session = self.open('--modes', f'"modes":{CLAUDE}', policy=('mode = pass',))
         client.prompt(session, 'say hello')
         methods = [json.loads(line).get('method') for line in self.journal('<')]
         self.assertLess(methods.index('session/set_mode'), methods.index('session/prompt'))
@@ -209,7 +209,7 @@ class Modes(PolicyCase):
 
     def test_an_agent_that_stays_in_one_gets_no_prompt(self):
         client, session = self.open('--modes', f'"modes":{CLAUDE}', '--refuse-modes',
-                                    policy=('mode = ask',))
+                                    policy=('mode = pass',))
         with self.assertRaises(RpcError) as caught:
             client.prompt(session, 'say hello')
         self.assertEqual(caught.exception.data['code'], 'PERMISSION_DENIED')
@@ -219,7 +219,7 @@ class Modes(PolicyCase):
 
     def test_an_agent_that_offers_nothing_else_gets_no_prompt(self):
         modes = '"modes":{"currentModeId":"yolo","availableModes":[{"id":"yolo","name":"Y"}]}'
-        client, session = self.open('--modes', modes, policy=('mode = ask',))
+        client, session = self.open('--modes', modes, policy=('mode = pass',))
         with self.assertRaises(RpcError) as caught:
             client.prompt(session, 'say hello')
         self.assertIn('offers nothing else', caught.exception.message)
@@ -236,7 +236,7 @@ class Modes(PolicyCase):
                                'type': 'select', 'currentValue': 'auto', 'options': [
                                    {'value': 'auto', 'name': 'Auto'}]}])
         client, session = self.open('--modes', f'"configOptions":{options}',
-                                    policy=('mode = ask',))
+                                    policy=('mode = pass',))
         client.prompt(session, 'say hello')
         sent = [json.loads(line)['params'] for line in self.journal('<')
                 if b'set_config_option' in line]
@@ -244,7 +244,7 @@ class Modes(PolicyCase):
         self.assertEqual(len(self.updates(client, 'config_option_update')), 1)
 
     def test_an_agent_that_changes_by_itself_is_set_back_to_where_it_was(self):
-        client, session = self.open(policy=('mode = ask',))
+        client, session = self.open(policy=('mode = pass',))
         update = '{"sessionUpdate":"current_mode_update","currentModeId":"acceptEdits"}'
         client.prompt(session, f'update {update}', 'sleep 200', 'say done')
         sent = next(json.loads(line) for line in self.journal('<') if b'set_mode' in line)
@@ -252,14 +252,14 @@ class Modes(PolicyCase):
         self.assertEqual(len(self.notices(client)), 1)
 
     def test_an_agents_change_is_seen_however_it_is_spelled(self):
-        client, session = self.open(policy=('mode = ask',))
+        client, session = self.open(policy=('mode = pass',))
         update = '{"sessionUpdate":"current\\u005fmode_update","currentModeId":"acceptEdits"}'
         client.prompt(session, f'update {update}', 'sleep 200', 'say done')
         self.assertTrue([line for line in self.journal('<') if b'set_mode' in line])
         self.assertEqual(len(self.notices(client)), 1)
 
     def test_an_agent_that_changes_again_and_again_is_told_to_cancel(self):
-        client, session = self.open(policy=('mode = ask',))
+        client, session = self.open(policy=('mode = pass',))
         update = '{"sessionUpdate":"current_mode_update","currentModeId":"yolo"}'
         script = [line for _ in range(6) for line in (f'update {update}', 'sleep 150')]
         result = client.prompt(session, *script, 'hang')
@@ -269,7 +269,7 @@ class Modes(PolicyCase):
         self.assertIn('again and again', caught.exception.message)
 
     def test_a_cancelled_prompt_that_waits_is_answered(self):
-        client, session = self.open('--modes', f'"modes":{CLAUDE}', policy=('mode = ask',))
+        client, session = self.open('--modes', f'"modes":{CLAUDE}', policy=('mode = pass',))
         for _ in range(3):
             prompt = client.start_prompt(session, 'say hello')
             client.notify('session/cancel', {'sessionId': session})
@@ -277,14 +277,14 @@ class Modes(PolicyCase):
 
     def test_a_prompt_that_waits_is_answered_where_its_session_is_closed(self):
         client, session = self.open('--modes', f'"modes":{CLAUDE}', '--silent-modes',
-                                    policy=('mode = ask',), start_timeout='1h')
+                                    policy=('mode = pass',), start_timeout='1h')
         prompt = client.start_prompt(session, 'say hello')
         client.call('session/close', {'sessionId': session})
         self.assertEqual(client.answer(prompt)['stopReason'], 'cancelled')
 
     def test_a_prompt_that_waits_goes_on_where_its_session_is_loaded_in_another_mode(self):
         client, session = self.open('--modes', f'"modes":{CLAUDE}', '--silent-modes',
-                                    policy=('mode = ask',), start_timeout='1h')
+                                    policy=('mode = pass',), start_timeout='1h')
         prompt = client.start_prompt(session, 'say hello')
         client.call('session/load', {
             'sessionId': session, 'cwd': str(self.work), 'mcpServers': []})
@@ -315,7 +315,7 @@ class Modes(PolicyCase):
         """
         agent = self.dir / 'agent.py'
         agent.write_text(AGENT % (str(self.dir / 'asked'), new, changes))
-        client = self.broker(options=self.config(policy=['mode = ask']),
+        client = self.broker(options=self.config(policy=['mode = pass']),
                              agent=[sys.executable, '-B', str(agent)])
         client.initialize()
         return client, client.new_session(self.work)

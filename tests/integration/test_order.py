@@ -49,7 +49,7 @@ class OrderCase(TurnCase):
     def moody(self, mode, pause, **keys):
         """A client whose agent begins in a mode, and its session."""
         self.heard_path = self.dir / 'heard'
-        client = self.broker(options=self.config(policy=('mode = ask',), **keys), agent=[
+        client = self.broker(options=self.config(policy=('mode = pass',), **keys), agent=[
             sys.executable, '-c', MOODY % (mode, pause, str(self.heard_path))])
         client.initialize()
         return client, client.new_session(self.work)
@@ -255,7 +255,7 @@ class BehindAMode(OrderCase):
         modes = '"modes":{"currentModeId":"yolo","availableModes":[' + ','.join(
             f'{{"id":"{name}","name":"{name}"}}' for name in ('ask', 'yolo')) + ']}'
         client = self.broker('--modes', modes, '--silent-modes', options=self.config(
-            policy=('mode = ask',), start_timeout='4s'))
+            policy=('mode = pass',), start_timeout='4s'))
         client.initialize()
         session = client.new_session(self.work)
         prompt = client.start_prompt(session, 'say never')

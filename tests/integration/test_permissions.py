@@ -352,7 +352,7 @@ class Links(PolicyCase):
     def test_a_link_does_not_get_round_a_rule(self):
         for toolhost in ('editor', 'broker'):
             with self.subTest(toolhost):
-                client, session = self.open(policy=('mode = ask', 'deny = write guarded/**'),
+                client, session = self.open(policy=('mode = pass', 'deny = write guarded/**'),
                                             toolhost=toolhost)
                 if toolhost == 'editor':
                     self.prepare()
@@ -382,7 +382,7 @@ class Links(PolicyCase):
         self.assertEqual((self.work / 'src' / 'a.txt').read_text(), 'x')
 
     def test_writes_of_one_file_keep_their_order(self):
-        client, session = self.open(policy=('mode = ask', 'deny = write guarded/**'))
+        client, session = self.open(policy=('mode = pass', 'deny = write guarded/**'))
         path = self.work / 'a.txt'
         lines = []
         for number in range(50):
@@ -410,7 +410,7 @@ class Links(PolicyCase):
     def test_explain_looks_through_links_as_the_decision_does(self):
         for toolhost in ('editor', 'broker'):
             with self.subTest(toolhost):
-                client, session = self.open(policy=('mode = ask', 'deny = write guarded/**'),
+                client, session = self.open(policy=('mode = pass', 'deny = write guarded/**'),
                                             toolhost=toolhost)
                 if toolhost == 'editor':
                     self.prepare()
@@ -428,7 +428,7 @@ class Links(PolicyCase):
                 client.finish()
 
     def test_explain_refuses_a_path_out_of_the_roots_as_the_call_is_refused(self):
-        client, session = self.open(policy=('mode = ask', 'deny = write guarded/**'),
+        client, session = self.open(policy=('mode = pass', 'deny = write guarded/**'),
                                     toolhost='broker')
         with self.assertRaises(RpcError) as caught:
             self.explain(client, session, 'write', path='/etc/passwd')

@@ -34,7 +34,7 @@ class Policy(Case):
         self.assertIn('PERMISSION_DENIED', text)
 
     def test_ask_lets_the_user_decide(self):
-        self.open('mode = ask')
+        self.open('mode = pass')
         for kind, option in (('allow_once', 'yes'), ('reject_once', 'no'),
                              ('allow_always', 'always'), ('reject_always', 'never')):
             self.client.host.permission = kind

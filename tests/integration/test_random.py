@@ -68,7 +68,7 @@ class Broker:
         self.can_time_out = chance(draw, 50)
         self.meta = chance(draw, 50)
         self.policy = draw.choice((None, ['mode = ask-all'],
-                                   ['mode = ask', 'deny = write **/f1', 'ask = terminal echo **']))
+                                   ['mode = pass', 'deny = write **/f1', 'ask = terminal echo **']))
         keys = {'permission_timeout': '150ms' if self.can_time_out else '50s',
                 'terminal_timeout': draw.choice(('50s', '50s', '100ms')),
                 'max_terminals': draw.choice(('100', '100', '4')),

@@ -272,7 +272,7 @@ class Cancelled(TurnCase):
         values = dict(case.DEADLINES, **{'isolation': 'copy', 'start-timeout': '4s'})
         config.write_text('\n'.join([
             '[profile "copy"]', *(f'\t{name} = {value}' for name, value in values.items()),
-            '[policy "copy"]', '\tmode = ask']) + '\n')
+            '[policy "copy"]', '\tmode = pass']) + '\n')
         client = self.broker('--silent-modes',
                              options=['--config', str(config), '--profile', 'copy'])
         client.initialize()

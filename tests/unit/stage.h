@@ -81,7 +81,8 @@ struct stage {
 void stage_init(struct stage *stage);
 void stage_finish(struct stage *stage); // when the broker's side has let go of everything
 
-/* Replaces the profile's policy by one of lines "mode = ask", "deny = write /x"; NULL ends them. */
+/* Replaces the profile's policy by one of lines "mode = pass", "deny = write /x"; NULL ends them.
+ */
 void stage_policy(struct stage *stage, const char *const *lines);
 
 /* ---- time ---- */

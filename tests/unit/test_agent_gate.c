@@ -53,7 +53,7 @@ static void test_a_member_that_stands_twice_is_refused_where_a_policy_decides(vo
 static void test_what_is_free_in_acp_stays_free(void **state)
 {
 	struct fixture *fixture = *state;
-	begin_with_policy(fixture, POLICY("mode = ask"));
+	begin_with_policy(fixture, POLICY("mode = pass"));
 	assert_passes(fixture, 0,
 		"'method':'session/request_permission','params':{'sessionId':'s','options':[],"
 		"'_meta':{'a':1,'a':2,'PATH':3},'toolCall':{'toolCallId':'t','rawInput':{'Path':1,"
@@ -88,7 +88,7 @@ static void test_the_toolhost_takes_no_such_params_either(void **state)
 static void test_an_envelope_that_readers_may_read_otherwise_is_no_message(void **state)
 {
 	struct fixture *fixture = *state;
-	begin_with_policy(fixture, POLICY("mode = ask"));
+	begin_with_policy(fixture, POLICY("mode = pass"));
 	assert_refused(fixture, "'method':'_vendor/x','METHOD':'terminal/create'",
 		"INVALID_MESSAGE", "relay", "METHOD");
 	assert_refused(fixture, "'method':'_vendor/x','params':{},'Params':{}", "INVALID_MESSAGE",

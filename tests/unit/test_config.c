@@ -22,7 +22,7 @@ static void test_an_agent_on_the_command_line_needs_no_file(void **state)
 	assert_words(config->profile.agent_argv, "/opt/bin/some-agent|--acp|");
 	assert_words(config->profile.agent_env, "");
 	assert_words(config->profile.secret_env, "");
-	assert_string_equal(policy_line(config->profile.policy, 0), "mode = ask");
+	assert_string_equal(policy_line(config->profile.policy, 0), "mode = pass");
 	config_finish(&fixture->config);
 }
 
@@ -226,7 +226,7 @@ static void test_a_policy_can_be_shared_by_name(void **state)
 	config_finish(&fixture->config);
 	options.profile = "q";
 	assert_loads(fixture, &options);
-	assert_string_equal(policy_line(fixture->config.profile.policy, 0), "mode = ask");
+	assert_string_equal(policy_line(fixture->config.profile.policy, 0), "mode = pass");
 	config_finish(&fixture->config);
 	assert_loads(fixture, &with_agent);
 	assert_string_equal(policy_line(fixture->config.profile.policy, 0), "mode = ask-all");

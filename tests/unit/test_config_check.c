@@ -94,6 +94,7 @@ static const struct {
 		"FILE: profile.p.env | NAME=value | letters, digits and _"},
 	{"[profile \"p\"]\nsecret-env = A=b\n",
 		"FILE: profile.p.secret-env | name | letters, digits and _ | environment"},
+	{"[policy \"local\"]\nmode = ask\n", "FILE: policy.local.mode | pass | ask-all | \"ask\""},
 	{"[broker]\nlog-format = xml\n", "FILE: broker.log-format | text | json | \"xml\""},
 	{"[broker]\nlog-level = loud\n",
 		"FILE: broker.log-level | error | warning | info | debug | \"loud\""},
@@ -142,7 +143,7 @@ static const struct {
 	{"[agent \"a\"]\nurl = x\n",
 		"FILE: agent.a.url: expected in [mcp \"NAME\"], not in [agent \"…\"]"},
 	/* policy */
-	{"[policy \"local\"]\nmode = yolo\n", "FILE: policy.local.mode | ask | ask-all | "
+	{"[policy \"local\"]\nmode = yolo\n", "FILE: policy.local.mode | pass | ask-all | "
 					      "approve-reads | approve-all | deny-all | \"yolo\""},
 	{"[policy \"local\"]\ndeny = wirte\n", "FILE: policy.local: deny | read | write | terminal "
 					       "| grant | * | pattern | \"wirte\""},

@@ -84,7 +84,7 @@ static void test_without_a_policy_all_that_cannot_be_judged_passes(void **state)
 static void test_what_cannot_be_judged_passes_where_nothing_hangs_on_it(void **state)
 {
 	struct fixture *fixture = *state;
-	begin_with_policy(fixture, POLICY("mode = ask", "deny = grant fetch", "allow = read"));
+	begin_with_policy(fixture, POLICY("mode = pass", "deny = grant fetch", "allow = read"));
 	for (size_t i = 0; i < ARRAY_LENGTH(unreadable); i++) {
 		if (strcmp(unreadable[i].params, "{'options':[]}") == 0) {
 			continue; // it may be for a tool that fetches
@@ -203,7 +203,7 @@ static void test_where_policy_asks_its_question_goes_to_the_user(void **state)
 		"'method':'session/request_permission','params':{'sessionId':'s','toolCall':"
 		"{'kind':'edit'},'options':[{'optionId':'y','kind':'allow_once'}]}";
 	struct fixture *fixture = *state;
-	begin_with_policy(fixture, POLICY("mode = ask"));
+	begin_with_policy(fixture, POLICY("mode = pass"));
 	agent_says(fixture, 0, "'id':'q',%s", question);
 	editor_hears(fixture, "'id':0,%s", question);
 	editor_says(fixture, "'id':0,'result':{'outcome':{'outcome':'selected','optionId':'?'}}");

@@ -89,11 +89,11 @@ static const struct {
 	enum policy_decision decision;
 	const char *rule;
 } agent_modes[] = {
-	{{"mode = ask", NULL}, POLICY_REJECT_ONCE, "mode = ask"},
+	{{"mode = pass", NULL}, POLICY_REJECT_ONCE, "mode = pass"},
 	{{"mode = approve-reads", NULL}, POLICY_REJECT_ONCE, "mode = approve-reads"},
 	{{"mode = deny-all", NULL}, POLICY_REJECT_ONCE, "mode = deny-all"},
 	{{"mode = approve-all", NULL}, POLICY_ALLOW_ONCE, "mode = approve-all"},
-	{{"mode = ask", "agent-modes = allow", NULL}, POLICY_ALLOW_ONCE, "agent-modes = allow"},
+	{{"mode = pass", "agent-modes = allow", NULL}, POLICY_ALLOW_ONCE, "agent-modes = allow"},
 	{{"mode = approve-all", "agent-modes = deny", NULL}, POLICY_REJECT_ONCE,
 		"agent-modes = deny"},
 };
@@ -121,10 +121,11 @@ static void test_without_a_policy_section_an_agents_modes_are_the_users_affair(v
 
 static void test_the_lines_of_a_policy_end_with_its_agent_modes(void **state)
 {
-	static const char *const some[] = {"mode = ask", "agent-modes = deny", "deny = read", NULL};
+	static const char *const some[] = {
+		"mode = pass", "agent-modes = deny", "deny = read", NULL};
 	struct error err;
 	struct policy *policy = policy_of(some, &err);
-	assert_string_equal(policy_line(policy, 0), "mode = ask");
+	assert_string_equal(policy_line(policy, 0), "mode = pass");
 	assert_string_equal(policy_line(policy, 1), "deny = read");
 	assert_string_equal(policy_line(policy, 2), "agent-modes = deny");
 	assert_null(policy_line(policy, 3));

@@ -76,7 +76,7 @@ static void hear_question(struct fixture *fixture, int id)
 	snprintf(start, sizeof(start), "\"id\":%d,\"method\":\"session/request_permission\"", id);
 	assert_non_null(strstr(question, start));
 	assert_non_null(strstr(question, "\"sessionId\":\"s\""));
-	assert_non_null(strstr(question, "\"title\":\"acp-broker asks because of `mode = ask`: "
+	assert_non_null(strstr(question, "\"title\":\"acp-broker asks because of `mode = pass`: "
 					 "Delete 30 of the 30 files in `"));
 	assert_non_null(strstr(question, "\"kind\":\"delete\""));
 	assert_non_null(strstr(question, "\\n- `f00`\\n- `f01`\\n"));

@@ -24,7 +24,7 @@ static void begin_held(struct fixture *fixture, int timeout_ms)
 {
 	close_gate(fixture);
 	profile_of(fixture)->toolhost_limits.file_timeout_ms = timeout_ms;
-	begin_with_policy(fixture, POLICY("mode = ask", "deny = read **/secret"));
+	begin_with_policy(fixture, POLICY("mode = pass", "deny = read **/secret"));
 	ask_to_read(fixture, "a");
 }
 
@@ -108,7 +108,7 @@ static void test_no_more_than_max_requests_of_an_agent_wait_for_their_paths(void
 			      "'path':'/w/f'}");
 	editor_hears(fixture,
 		"'id':7,'result':{'operation':'fs/read_text_file',"
-		"'decision':'allow-once','rule':'mode = ask','source':'mode','remembered':[]}");
+		"'decision':'allow-once','rule':'mode = pass','source':'mode','remembered':[]}");
 	agent_hears_nothing(fixture, 0);
 }
 
@@ -129,7 +129,7 @@ static void test_an_inquiry_of_the_editors_outlives_a_cancel(void **state)
 	open_gate();
 	editor_hears(fixture,
 		"'id':7,'result':{'operation':'fs/read_text_file',"
-		"'decision':'allow-once','rule':'mode = ask','source':'mode','remembered':[]}");
+		"'decision':'allow-once','rule':'mode = pass','source':'mode','remembered':[]}");
 }
 
 static void test_an_inquiry_is_cancelled_and_what_is_behind_it_goes_on(void **state)

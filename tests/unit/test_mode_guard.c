@@ -21,7 +21,7 @@ static void load_in_yolo(struct fixture *fixture, int id)
 static void test_a_stale_answer_is_not_taken_for_that_of_the_session_opened_again(void **state)
 {
 	struct fixture *fixture = *state;
-	begin_with_policy(fixture, POLICY("mode = ask"));
+	begin_with_policy(fixture, POLICY("mode = pass"));
 	load_in_yolo(fixture, 2);
 	agent_hears(fixture, 0, "'id':3," SET_BACK);
 	load_in_yolo(fixture, 4);
@@ -41,7 +41,7 @@ static void test_a_stale_answer_is_not_taken_for_that_of_the_session_opened_agai
 /* A prompt waits for the agent's answer to a set-back. */
 static void hold_prompt(struct fixture *fixture)
 {
-	begin_with_policy(fixture, POLICY("mode = ask"));
+	begin_with_policy(fixture, POLICY("mode = pass"));
 	load_in_yolo(fixture, 2);
 	agent_hears(fixture, 0, "'id':3," SET_BACK);
 	editor_says(fixture, "'id':4," PROMPT);
@@ -63,7 +63,7 @@ static void test_an_agent_that_dies_meanwhile_fails_the_prompt_that_waits(void *
 static void test_a_prompt_that_waits_ends_with_its_session(void **state)
 {
 	struct fixture *fixture = *state;
-	begin_with_policy(fixture, POLICY("mode = ask"));
+	begin_with_policy(fixture, POLICY("mode = pass"));
 	load_in_yolo(fixture, 2);
 	agent_hears(fixture, 0, "'id':3," SET_BACK);
 	editor_says(fixture, "'id':4,'method':'session/close','params':{'sessionId':'s'}");

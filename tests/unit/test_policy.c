@@ -9,7 +9,7 @@ static void test_modes_decide_where_no_rule_does(void **state)
 		enum policy_decision read, write, terminal;
 		enum policy_decision read_grant, edit_grant, other_grant;
 	} cases[] = {
-		{"mode = ask", ALLOW, ALLOW, ALLOW, ASK, ASK, ASK},
+		{"mode = pass", ALLOW, ALLOW, ALLOW, ASK, ASK, ASK},
 		{"mode = ask-all", ALLOW, ASK, ASK, ASK, ASK, ASK},
 		{"mode = approve-reads", ALLOW, ASK, ASK, ASK, ASK, ASK}, // no path is named
 		{"mode = approve-all", ALLOW, ALLOW, ALLOW, ALLOW, ALLOW, ALLOW},
@@ -68,8 +68,8 @@ static void test_no_section_asks(void **state)
 	const struct policy_query query = {.operation = POLICY_GRANT};
 	struct policy_verdict verdict = policy_decide(policy, &query);
 	assert_int_equal(verdict.decision, POLICY_PENDING);
-	assert_string_equal(verdict.rule, "mode = ask");
-	assert_string_equal(policy_line(policy, 0), "mode = ask");
+	assert_string_equal(verdict.rule, "mode = pass");
+	assert_string_equal(policy_line(policy, 0), "mode = pass");
 	assert_null(policy_line(policy, 1));
 	policy_destroy(policy);
 	policy_destroy(NULL);
@@ -116,7 +116,7 @@ static void test_path_rules(void **state)
 	static const struct path_case cases[] = {
 		/* an operation alone */
 		{{"deny = write"}, POLICY_WRITE, NULL, {"/work/project/a"}, REJECT, "deny = write"},
-		{{"deny = write"}, POLICY_READ, NULL, {"/work/project/a"}, ALLOW, "mode = ask"},
+		{{"deny = write"}, POLICY_READ, NULL, {"/work/project/a"}, ALLOW, "mode = pass"},
 		{{"deny = *"}, POLICY_READ, NULL, {"/work/project/a"}, REJECT, "deny = *"},
 		{{"ask = read"}, POLICY_READ, NULL, {"/work/project/a"}, ASK, "ask = read"},
 		/* below a root, the second of them too */
@@ -125,9 +125,9 @@ static void test_path_rules(void **state)
 		{{"deny = write src/**"}, POLICY_WRITE, NULL, {"/work/other/src/a"}, REJECT,
 			"deny = write src/**"},
 		{{"deny = write src/**"}, POLICY_WRITE, NULL, {"/work/project/lib/src/a"}, ALLOW,
-			"mode = ask"},
+			"mode = pass"},
 		{{"deny = write src/**"}, POLICY_WRITE, NULL, {"/work/project/srcs"}, ALLOW,
-			"mode = ask"},
+			"mode = pass"},
 		{{"deny = write **/.git/**"}, POLICY_WRITE, NULL, {"/work/project/.git/hooks/x"},
 			REJECT, "deny = write **/.git/**"},
 		{{"deny = write **/.git/**"}, POLICY_WRITE, NULL, {"/work/project/a/.git"}, REJECT,
@@ -147,7 +147,7 @@ static void test_path_rules(void **state)
 		{{"deny = read /etc/**"}, POLICY_READ, NULL, {"/etc/passwd"}, REJECT,
 			"deny = read /etc/**"},
 		{{"deny = read /etc/**"}, POLICY_READ, NULL, {"/work/project/etc/passwd"}, ALLOW,
-			"mode = ask"},
+			"mode = pass"},
 		/* not resolved: never allowed, guarded as what it means */
 		{{"mode = ask-all", "allow = write src/**"}, POLICY_WRITE, NULL,
 			{"/work/project/src/../Makefile"}, ASK, "mode = ask-all"},
@@ -186,11 +186,11 @@ static void test_rules_apply_to_what_permission_is_asked_for(void **state)
 {
 	static const struct path_case cases[] = {
 		{{"deny = grant"}, POLICY_GRANT, "edit", {NULL}, REJECT, "deny = grant"},
-		{{"deny = grant"}, POLICY_WRITE, NULL, {"/work/project/a"}, ALLOW, "mode = ask"},
+		{{"deny = grant"}, POLICY_WRITE, NULL, {"/work/project/a"}, ALLOW, "mode = pass"},
 		{{"allow = grant fetch"}, POLICY_GRANT, "fetch", {NULL}, ALLOW,
 			"allow = grant fetch"},
-		{{"allow = grant fetch"}, POLICY_GRANT, "edit", {NULL}, ASK, "mode = ask"},
-		{{"allow = grant fetch"}, POLICY_GRANT, NULL, {NULL}, ASK, "mode = ask"},
+		{{"allow = grant fetch"}, POLICY_GRANT, "edit", {NULL}, ASK, "mode = pass"},
+		{{"allow = grant fetch"}, POLICY_GRANT, NULL, {NULL}, ASK, "mode = pass"},
 		{{"allow = *"}, POLICY_GRANT, NULL, {NULL}, ALLOW, "allow = *"},
 		/* what the tool would do itself */
 		{{"deny = write **/.git/**"}, POLICY_GRANT, "edit", {"/work/project/.git/x"},
@@ -201,19 +201,19 @@ static void test_rules_apply_to_what_permission_is_asked_for(void **state)
 			{"/work/project/a", "/work/project/.git/x"}, REJECT,
 			"deny = write **/.git/**"},
 		{{"deny = write **/.git/**"}, POLICY_GRANT, "read", {"/work/project/.git/x"}, ASK,
-			"mode = ask"},
+			"mode = pass"},
 		{{"allow = write src/**"}, POLICY_GRANT, "edit", {"/work/project/src/x"}, ALLOW,
 			"allow = write src/**"},
 		{{"allow = write src/**"}, POLICY_GRANT, "move",
-			{"/work/project/src/x", "/work/project/y"}, ASK, "mode = ask"},
-		{{"allow = write src/**"}, POLICY_GRANT, "edit", {NULL}, ASK, "mode = ask"},
+			{"/work/project/src/x", "/work/project/y"}, ASK, "mode = pass"},
+		{{"allow = write src/**"}, POLICY_GRANT, "edit", {NULL}, ASK, "mode = pass"},
 		{{"allow = read"}, POLICY_GRANT, "search", {NULL}, ALLOW, "allow = read"},
 		{{"deny = write"}, POLICY_GRANT, "edit", {NULL}, REJECT, "deny = write"},
 		/* what it would do is not known */
 		{{"deny = write **/.git/**"}, POLICY_GRANT, NULL, {"/work/project/.git/x"}, REJECT,
 			"deny = write **/.git/**"},
-		{{"deny = write"}, POLICY_GRANT, "other", {"/work/project/x"}, ASK, "mode = ask"},
-		{{"allow = write **"}, POLICY_GRANT, NULL, {"/work/project/x"}, ASK, "mode = ask"},
+		{{"deny = write"}, POLICY_GRANT, "other", {"/work/project/x"}, ASK, "mode = pass"},
+		{{"allow = write **"}, POLICY_GRANT, NULL, {"/work/project/x"}, ASK, "mode = pass"},
 		/* approve-reads trusts the word "read" only inside the roots */
 		{{"mode = approve-reads"}, POLICY_GRANT, "read", {"/work/project/x"}, ALLOW,
 			"mode = approve-reads"},
@@ -262,11 +262,11 @@ static void test_what_is_unknown_is_guarded_and_never_what_a_rule_allows(void **
 			"allow = terminal make"},
 		{{"mode = deny-all", "allow = terminal make"}, "execute", POLICY_UNKNOWN_COMMAND,
 			REJECT, "mode = deny-all"},
-		{{"allow = grant fetch"}, NULL, POLICY_UNKNOWN_KIND, ASK, "mode = ask"},
+		{{"allow = grant fetch"}, NULL, POLICY_UNKNOWN_KIND, ASK, "mode = pass"},
 		/* what no rule looks at changes nothing */
 		{{"allow = grant"}, NULL, POLICY_UNKNOWN_ALL, ALLOW, "allow = grant"},
 		{{"mode = approve-all"}, NULL, POLICY_UNKNOWN_ALL, ALLOW, "mode = approve-all"},
-		{{"mode = ask"}, NULL, POLICY_UNKNOWN_ALL, ASK, "mode = ask"},
+		{{"mode = pass"}, NULL, POLICY_UNKNOWN_ALL, ASK, "mode = pass"},
 		{{"mode = approve-reads"}, "read", 0, ALLOW, "mode = approve-reads"},
 		{{"mode = approve-reads"}, "read", POLICY_UNKNOWN_PATHS, ASK,
 			"mode = approve-reads"},
