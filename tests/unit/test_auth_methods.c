@@ -29,6 +29,11 @@ static int tear_down_state(void **state)
 static char handed_on[] = "API_KEY";
 static char *secret_env[] = {handed_on, NULL};
 
+/* The broker serves the files and terminals of a confined agent. */
+static const char served_request[] =
+	"'method':'initialize','params':{'protocolVersion':1,'clientCapabilities':{'fs':{"
+	"'readTextFile':true,'writeTextFile':true},'terminal':true}}";
+
 /* The raw authMethods that the editor hears; owned by the caller. NULL: an error. */
 static char *heard(const char *said, bool is_far)
 {
@@ -41,7 +46,7 @@ static char *heard(const char *said, bool is_far)
 	fixture->stage.capabilities.confined = is_far;
 	begin(fixture);
 	editor_says(fixture, "'id':'i',%s", initialize_request);
-	agent_hears(fixture, 0, "'id':0,%s", initialize_request);
+	agent_hears(fixture, 0, "'id':0,%s", is_far ? served_request : initialize_request);
 	agent_says(fixture, 0, "'id':0,'result':{'protocolVersion':1,'authMethods':%s}", said);
 	char *line = editor_line(fixture);
 	struct json_doc *doc = json_doc_parse(span_of(line), NULL);

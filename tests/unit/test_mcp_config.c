@@ -19,7 +19,7 @@ static const char file_text[] = "[profile \"local\"]\n"
 				"\tenv = A=x=y\n"
 				"\tsecret-env = API_KEY\n"
 				"[mcp \"docs\"]\n"
-				"\turl = http://user:pass@docs.example:8080/mcp?key=hunter3\n"
+				"\turl = http://user:sesame@docs.example:8080/mcp?key=hunter3\n"
 				"\theader = \"Authorization: Bearer hunter2\"\n"
 				"\theader = X-Empty:\n"
 				"[mcp \"unused\"]\n"
@@ -27,7 +27,7 @@ static const char file_text[] = "[profile \"local\"]\n"
 				"\turl = https://h\n"
 				"\tsecret-env =\n";
 
-static const char *const secrets[] = {"hunter2", "hunter3", "pass"};
+static const char *const secrets[] = {"hunter2", "hunter3", "sesame"};
 
 /* The last line is a mistake of another test's making. */
 static char *good_text(void)
@@ -107,7 +107,7 @@ static void test_a_server_is_written_as_the_protocol_has_it(void **state)
 		"{\"name\":\"API_KEY\",\"value\":\"hunter2\"}]}");
 	expect_json(&profile->mcp[1],
 		"{\"type\":\"http\",\"name\":\"docs\","
-		"\"url\":\"http://user:pass@docs.example:8080/mcp?key=hunter3\","
+		"\"url\":\"http://user:sesame@docs.example:8080/mcp?key=hunter3\","
 		"\"headers\":[{\"name\":\"Authorization\",\"value\":\"Bearer hunter2\"},"
 		"{\"name\":\"X-Empty\",\"value\":\"\"}]}");
 	config_finish(&fixture->config);
