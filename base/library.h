@@ -12,7 +12,7 @@
 /*
  * The libraries that the program opens when it first needs them. It is compiled against
  * their headers and never linked with them: loading them costs more than everything else
- * at the start together. The table in library.c is the one list; README.md ("Packages")
+ * at the start together. The table in library.c is the one list; docs/packaging.md
  * says the same to those who make a package of this program.
  */
 enum library_id {

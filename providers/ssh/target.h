@@ -123,7 +123,7 @@ bool ssh_target_read(struct span text, const char *const *environment,
 	struct ssh_target *out_target, char **out_jumps, struct error *err) ATTR_NODISCARD;
 
 /*
- * Resolves the `host` of a profile (README, "SSH"), its hops included: runs `ssh -G`, each
+ * Resolves the `host` of a profile (docs/ssh.md), its hops included: runs `ssh -G`, each
  * time for resolve-timeout at most, on the loop. Without an ssh program: the profile's keys
  * alone. Raises done once, not before it returns; the target is the callee's to copy and
  * finish, and the resolving is gone by then. Context and settings are borrowed until then.

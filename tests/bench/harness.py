@@ -25,7 +25,7 @@ class Row:
     compared: str = ""
     target: str = ""
     met: bool | None = None
-    in_readme: bool = True
+    in_docs: bool = True
 
     def cells(self, columns):
         verdict = {None: "", True: " – met", False: " – **missed**"}[self.met]

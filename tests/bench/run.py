@@ -4,7 +4,7 @@
 Measures the broker against a direct pipe and a bare relay, all in one run and
 in turns, and prints a Markdown table and the machine it was measured on.
 
-    run.py [--broker PATH] [--repeat N] [--json FILE] [--readme] [PART...]
+    run.py [--broker PATH] [--repeat N] [--json FILE] [--docs] [PART...]
 
 Every byte that comes back is compared. A target that is missed is said in the
 table; the exit status is 1 only where something did not work at all.
@@ -41,8 +41,8 @@ def parse_arguments():
                         help="a hundredth of the messages: tries the benchmark, measures nothing")
     parser.add_argument("--realtime", action="store_true",
                         help="ahead of everything else on a busy machine; needs privileges")
-    parser.add_argument("--readme", action="store_true",
-                        help="print the rows that README.md has, as they stand there")
+    parser.add_argument("--docs", action="store_true",
+                        help="print the rows of docs/performance.md, as they stand there")
     parser.add_argument("--json", metavar="FILE", help="write every sample there")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.part if name not in PARTS]
@@ -125,29 +125,29 @@ def print_machine(machine, repeat):
           " agent on the other.\n")
 
 
-def print_table(against, rows, for_readme):
+def print_table(against, rows, for_docs):
     """A table of what is compared with the same; nothing where there is no row."""
-    rows = [row for row in rows if row.in_readme or not for_readme]
+    rows = [row for row in rows if row.in_docs or not for_docs]
     headings = {"direct": "direct pipe", "bare": against, "broker": "broker",
                 "compared": f"broker to {against}"}
-    if for_readme or not any(row.direct for row in rows):
+    if for_docs or not any(row.direct for row in rows):
         del headings["direct"]
     lines = [["", *headings.values(), "target"], *(row.cells(headings) for row in rows)]
     lines = ["| " + " | ".join(cells) + " |" for cells in lines]
     lines.insert(1, "|---" + "|--:" * len(headings) + "|---|")
     for line in lines if rows else []:
         line = line.replace("|  |", "| |").replace("|  |", "| |")
-        print(line.replace(MARK, " ") if for_readme else line)
+        print(line.replace(MARK, " ") if for_docs else line)
     print()
 
 
-def print_tables(results, for_readme):
+def print_tables(results, for_docs):
     """Parts that are compared with the same stand in one table."""
     tables = {}
     for result in results:
         tables.setdefault(result.against, []).extend(result.rows)
     for against, rows in tables.items():
-        print_table(against, rows, for_readme)
+        print_table(against, rows, for_docs)
 
 
 def main():
@@ -173,7 +173,7 @@ def main():
                 results[name] = PARTS[name].run(bench)
         except BenchError as error:
             sys.exit(f"bench: {error}")
-    print_tables(results.values(), arguments.readme)
+    print_tables(results.values(), arguments.docs)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
             json.dump({"machine": machine,

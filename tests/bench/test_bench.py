@@ -152,8 +152,8 @@ class Runner(unittest.TestCase):
         self.assertIn("| round trip 200 B, p50, 1 CPU |", done.stdout)
         self.assertNotIn("met", done.stdout)
 
-    def test_readme_rows_are_as_they_stand_there(self):
-        done = self.run_it("--no-broker", "--quick", "--repeat", "1", "--readme", "start",
+    def test_the_rows_of_the_page_are_as_they_stand_there(self):
+        done = self.run_it("--no-broker", "--quick", "--repeat", "1", "--docs", "start",
                            "toolhost")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("| | bare relay | broker | broker to bare relay | target |\n"

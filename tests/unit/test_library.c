@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-enum { README_MAX = 1 << 20 };
+enum { PAGE_MAX = 1 << 20 };
 
 /* Named on the command line. */
-static const char *readme;
+static const char *page;
 
 static const struct library ours = {{"libnowhere.so.1", "libc.so.6"}, "libnowhere1", RTLD_LAZY};
 static const struct library nowhere = {
@@ -146,18 +146,18 @@ static void assert_listed(const char *text, const char *name, size_t len)
 {
 	char *part = strndup(name, len);
 	if (!strstr(text, part)) {
-		fail_msg("%s does not name %s", readme, part);
+		fail_msg("%s does not name %s", page, part);
 	}
 	free(part);
 }
 
 /* Versions differ from machine to machine: the name up to ".so" has to be there. */
-static void test_the_readme_lists_every_library(void **state)
+static void test_the_page_for_packagers_lists_every_library(void **state)
 {
-	char *text = calloc(1, README_MAX);
-	FILE *file = fopen(readme, "r");
+	char *text = calloc(1, PAGE_MAX);
+	FILE *file = fopen(page, "r");
 	assert_non_null(file);
-	assert_in_range(fread(text, 1, README_MAX - 1, file), 1, README_MAX - 2);
+	assert_in_range(fread(text, 1, PAGE_MAX - 1, file), 1, PAGE_MAX - 2);
 	fclose(file);
 	for (size_t i = 0; i < LIBRARY_COUNT; i++) {
 		const char *soname = libraries[i].sonames[0];
@@ -170,7 +170,7 @@ static void test_the_readme_lists_every_library(void **state)
 int main(int argc, char **argv)
 {
 	assert(argc == 2);
-	readme = argv[1];
+	page = argv[1];
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(
 			test_the_first_name_that_is_there_is_opened_and_its_functions_are_found,
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_a_library_without_a_function_is_refused, reset),
 		cmocka_unit_test_setup(test_it_is_started_once_and_stopped_by_the_last_user, reset),
 		cmocka_unit_test_setup(test_a_start_that_fails_says_why_and_is_tried_again, reset),
-		cmocka_unit_test(test_the_readme_lists_every_library),
+		cmocka_unit_test(test_the_page_for_packagers_lists_every_library),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

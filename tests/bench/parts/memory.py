@@ -68,8 +68,8 @@ def run(bench):
         for name, words in routes.items():
             taken[name].append(measure(bench, words))
     result.samples["memory"] = taken
-    for key, what, limit, target, in_readme in LINES:
-        row = Row(what, target=target, in_readme=in_readme)
+    for key, what, limit, target, in_docs in LINES:
+        row = Row(what, target=target, in_docs=in_docs)
         if key != "session":  # the bare relay knows of none
             row.bare = size(median([one[key] for one in taken["bare"]]))
         if "broker" in taken:

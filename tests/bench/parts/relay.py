@@ -37,7 +37,7 @@ def compare(row, taken, key, unit, scale=1.0):
 def echo_rows(shape, place, limit, taken):
     for key, name in (("p50_us", "p50"), ("p99_us", "p99")):
         row = Row(f"round trip {SIZES[shape]}, {name}, {PLACES[place]}")
-        row.in_readme = shape == "small" or (place == "one" and key == "p50_us")
+        row.in_docs = shape == "small" or (place == "one" and key == "p50_us")
         ratio = compare(row, taken, key, "µs")
         if limit and key == "p50_us":
             row.target = f"≤ {limit} ×"
@@ -47,7 +47,7 @@ def echo_rows(shape, place, limit, taken):
 
 def stream_rows(shape, place, least, taken):
     row = Row(f"throughput {SIZES[shape]}, {PLACES[place]}")
-    row.in_readme = place == "one" or least is not None
+    row.in_docs = place == "one" or least is not None
     key, unit, scale = ("mib_per_s", "MiB/s", 1.0)
     if shape in ("small", "medium"):
         key, unit, scale = ("messages_per_s", "k/s", 1e-3)
@@ -60,7 +60,7 @@ def stream_rows(shape, place, least, taken):
 
 def cpu_row(shape, taken):
     """The relay's own processor time; the direct pipe has none."""
-    row = Row(f"CPU a message {SIZES[shape]}", in_readme=False)
+    row = Row(f"CPU a message {SIZES[shape]}", in_docs=False)
     compare(row, taken, "cpu_us", "µs")
     row.direct = ""
     return row

@@ -45,7 +45,7 @@ def rows_of(what, place, taken, key, unit, scale=1.0):
     for route, client in CLIENTS.items():
         if route in taken or (route == "broker" and len(taken) == 1):
             row = Row(f"{what}{place.what}; {client}" if len(taken) > 1 else what + place.what,
-                      in_readme=route == "broker" or not place.proxy)
+                      in_docs=route == "broker" or not place.proxy)
             yield row, compare(row, by_client(taken, route), key, unit, scale)
 
 

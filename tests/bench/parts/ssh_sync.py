@@ -190,7 +190,7 @@ def add_rows(result, host, taken, rounds):
                     if runs:
                         row = time_row(f"{what}{place.what}, by {transport}; {name}",
                                        most if other == "rsync" else None, runs)
-                        row.in_readme = other == "rsync" or not place.proxy
+                        row.in_docs = other == "rsync" or not place.proxy
                         result.rows.append(row)
             if rounds.get(f"{place.name} {transport}"):
                 result.rows.append(rounds_row("round trips that an unchanged sync waits for, by "

@@ -8,12 +8,17 @@ import sys
 
 from check_layers import LAYERS
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'bench'))
+import plots  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+README = ROOT / 'README.md'
 DOCS = ROOT / 'docs'
 MAP = DOCS / 'architecture.md'
 
 COLUMNS_MAX = 180
 GLOSSARY_WORDS = 20
+README_LINES_MAX = 150
 EXAMPLE = 'NAME'  # stands for a name that the reader chooses
 
 CODE = re.compile(r'`([^`\n]+)`')
@@ -79,7 +84,7 @@ def anchors(text):
 
 def broken_links():
     """Links to pages, or to headings of them, that are not there."""
-    for path, text in [*pages(), (ROOT / 'README.md', (ROOT / 'README.md').read_text())]:
+    for path, text in [*pages(), (README, README.read_text())]:
         for target, anchor in LINK.findall(FENCE.sub('', text)):
             if '://' in target:
                 continue
@@ -93,7 +98,8 @@ def broken_links():
 def untold_pages():
     """Pages that no other page leads to."""
     known = pages()
-    linked = {(path.parent / target).resolve() for path, text in known
+    linked = {(path.parent / target).resolve()
+              for path, text in [*known, (README, README.read_text())]
               for target, _ in LINK.findall(text) if target}
     for path, _ in known:
         if path != MAP and path.resolve() not in linked:
@@ -158,8 +164,22 @@ def other_versions():
             yield f'{name_of(page)}: its first line has no @VERSION@'
 
 
+def long_readme():
+    """The README is short; what is more than an overview has a page."""
+    lines = len(README.read_text().splitlines())
+    if lines > README_LINES_MAX:
+        yield f'README.md has {lines} lines: move something to a page of docs/'
+
+
+def other_plots():
+    """Plots that differ from the tables that they show."""
+    for path, text in plots.plots():
+        if not path.exists() or path.read_text() != text:
+            yield f'{name_of(path)} differs from its table: run ./dev bench --plots'
+
+
 RULES = (missing_files, missing_names, broken_links, untold_pages, other_folders, other_stages,
-         other_words, long_lines, other_versions)
+         other_words, long_lines, other_versions, long_readme, other_plots)
 
 
 def main():
