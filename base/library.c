@@ -22,6 +22,8 @@ const struct library libraries[LIBRARY_COUNT] = {
 	[LIBRARY_CURL] = {{"libcurl.so.4"}, "libcurl4", RTLD_NOW | RTLD_NODELETE},
 	// Filters of system calls, in the processes of a cell.
 	[LIBRARY_SECCOMP] = {{"libseccomp.so.2"}, "libseccomp2", RTLD_NOW},
+	// The line that is typed in a chat; Debian's soname, and everybody else's.
+	[LIBRARY_EDIT] = {{"libedit.so.2", "libedit.so.0"}, "libedit2", RTLD_NOW},
 };
 
 /* The error is the one of the first name. */

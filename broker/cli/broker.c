@@ -27,6 +27,7 @@
 #include "broker/cli/disk.h"
 #include "broker/cli/doctor.h"
 #include "broker/cli/end_signals.h"
+#include "broker/cli/chat_command.h"
 #include "broker/cli/exec.h"
 #include "broker/cli/policy_explain.h"
 #include "broker/cli/sandboxes.h"
@@ -503,7 +504,8 @@ static int run_on_records(const struct broker *broker)
 	return ok ? EXIT_SUCCESS : complain(&err);
 }
 
-/* One prompt: the broker is a process of its own, so that nothing here needs a spawner. */
+/* One prompt, or a chat: the broker is a process of its own, so that nothing here needs a spawner.
+ */
 static int run_exec(const struct broker *broker)
 {
 	struct error err;
@@ -518,7 +520,9 @@ static int run_exec(const struct broker *broker)
 	};
 	signal(SIGPIPE, SIG_IGN);
 	ev_set_syserr_cb(on_loop_failed);
-	if (!broker->providers->add(registry, &context, &err) || !exec_run(&means, &status, &err)) {
+	if (!broker->providers->add(registry, &context, &err) ||
+		!(broker->options->command == COMMAND_CHAT ? chat_command_run : exec_run)(
+			&means, &status, &err)) {
 		status = complain(&err);
 	}
 	ev_loop_destroy(means.loop);
@@ -580,7 +584,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		.is_trial = is_trial,
 		.login_token = environment_get(environment, LOGIN_MARK),
 	};
-	if (options.command == COMMAND_EXEC) {
+	if (options.command == COMMAND_EXEC || options.command == COMMAND_CHAT) {
 		return run_exec(&broker);
 	}
 	if (options_is_for_records(&options)) {

@@ -104,7 +104,7 @@ void exec_plan_add_given(char ***argv, const struct options *options)
 }
 
 /*
- * This client serves neither files nor terminals. Without a policy nothing is allowed. What the
+ * These clients serve neither files nor terminals. Without a policy exec allows nothing. What the
  * broker and the agent log is read by nobody unless something is wrong.
  */
 static void plan_broker(
@@ -113,7 +113,8 @@ static void plan_broker(
 	words_append(&plan->argv, ""); // the program's place
 	words_append(&plan->argv, CLIENT_WORD);
 	exec_plan_add_given(&plan->argv, options);
-	plan->allows_nothing = !options->approve && !policy_is_given(config->profile.policy);
+	plan->allows_nothing = options->command == COMMAND_EXEC && !options->approve &&
+	                       !policy_is_given(config->profile.policy);
 	if (plan->allows_nothing) {
 		add_option(&plan->argv, "--approve", "none");
 	}
@@ -142,7 +143,7 @@ static bool read_configuration(struct exec_plan *plan, const struct options *opt
 	int errnum = errno;
 	plan_broker(plan, options, &config);
 	config_finish(&config);
-	return plan->cwd || error_set_errno(err, errnum, "exec: the current directory");
+	return plan->cwd || error_set_errno(err, errnum, "the current directory");
 }
 
 bool exec_plan_make(struct exec_plan *plan, const struct options *options,
@@ -153,6 +154,18 @@ bool exec_plan_make(struct exec_plan *plan, const struct options *options,
 	if (read_format(options->format, &plan->is_json, err) &&
 		read_configuration(plan, options, registry, environment, err) &&
 		read_prompt(&plan->prompt, options->words[0], err)) {
+		return true;
+	}
+	exec_plan_finish(plan);
+	return false;
+}
+
+bool exec_plan_make_chat(struct exec_plan *plan, const struct options *options,
+	const struct registry *registry, const char *const *environment, struct error *err)
+{
+	*plan = (struct exec_plan){.is_json = false};
+	buf_init(&plan->prompt, EXEC_PROMPT_MAX);
+	if (read_configuration(plan, options, registry, environment, err)) {
 		return true;
 	}
 	exec_plan_finish(plan);

@@ -8,7 +8,7 @@
 #include "broker/config/options.h"
 #include "providers/provider.h"
 
-/* What the command line of exec asks for, read before anything is started. */
+/* What the command line of exec or chat asks for, read before anything is started. */
 enum { EXEC_PROMPT_MAX = 1024 * 1024 }; // bytes of a prompt
 
 extern const char *const exec_formats[]; // what --format takes; NULL-terminated
@@ -30,6 +30,11 @@ struct exec_plan {
 bool exec_plan_make(struct exec_plan *plan, const struct options *options,
 	const struct registry *registry, const char *const *environment,
 	struct error *err) ATTR_NODISCARD;
+/* The same for chat, which has no prompt yet, and asks the user what no policy decides. */
+bool exec_plan_make_chat(struct exec_plan *plan, const struct options *options,
+	const struct registry *registry, const char *const *environment,
+	struct error *err) ATTR_NODISCARD;
+
 void exec_plan_finish(struct exec_plan *plan);
 
 /* The options of a session, as they were given, for the command line of a broker. */

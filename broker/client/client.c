@@ -162,6 +162,10 @@ static int spawn(pid_t *pid, const struct client_config *config, int in, int out
 		errnum = posix_spawn_file_actions_addopen(
 			&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	}
+	if (errnum == 0 && !config->is_quiet && config->stderr_fd > 0) {
+		errnum = posix_spawn_file_actions_adddup2(
+			&actions, config->stderr_fd, STDERR_FILENO);
+	}
 	if (errnum == 0) {
 		errnum = posix_spawn(pid, config->argv[0], &actions, &attributes,
 			(char *const *)config->argv, (char *const *)config->environment);

@@ -49,6 +49,7 @@ struct client_config {
 	const char *const *environment; // complete
 	size_t max_message;             // bytes; a longer one ends it
 	bool is_quiet;                  // its stderr is dropped
+	int stderr_fd;                  // where its stderr goes otherwise; 0: to ours
 	int drain_ms;                   // for what still holds its stdout after its end
 	const struct client_listener *listener;
 	void *data;

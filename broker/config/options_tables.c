@@ -56,6 +56,7 @@ const struct command_row command_table[COMMAND_TABLE_LENGTH] = {
 		"print what the configuration means"},
 	{NULL, "exec", " PROMPT|-", 1, 1, COMMAND_EXEC, SESSION_FLAGS | OPTION_FORMAT,
 		"run one prompt and print the answer"},
+	{NULL, "chat", "", 0, 0, COMMAND_CHAT, SESSION_FLAGS, "talk with an agent in the terminal"},
 	{NULL, "doctor", "", 0, 0, COMMAND_DOCTOR, OPTION_JSON | SESSION_FLAGS,
 		"try what a session does, step by step"},
 	{NULL, "agents", "", 0, 0, COMMAND_AGENTS, OPTION_JSON,

@@ -99,7 +99,8 @@ def use(root, version):
         inside(root, 'env', 'HOME=/tmp', 'LOGNAME=root', 'acp-broker', '--config',
                '/tmp/config', '--profile', profile, 'check', '--', 'true')
     libraries = inside(root, 'sh', '-c', 'ldconfig -p')
-    for name in ('libgit2.so', 'libssh2.so.1', 'libcrypto.so.3', 'libcurl.so.4', 'libseccomp.so.2'):
+    for name in ('libgit2.so', 'libssh2.so.1', 'libcrypto.so.3', 'libcurl.so.4', 'libseccomp.so.2',
+                 'libedit.so.2'):
         if name not in libraries:
             raise Failed(f'{name} is not there')
 

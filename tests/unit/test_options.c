@@ -194,6 +194,9 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 		{"acp-broker policy explain terminal -- rm -rf x", COMMAND_POLICY_EXPLAIN, 0,
 			"terminal rm -rf x"},
 		{"acp-broker du --json", COMMAND_DU, OPTION_JSON, ""},
+		{"acp-broker chat", COMMAND_CHAT, 0, ""},
+		{"acp-broker chat --confine --approve reads", COMMAND_CHAT,
+			OPTION_CONFINE | OPTION_APPROVE, ""},
 		{"acp-broker exec hello", COMMAND_EXEC, 0, "hello"},
 		{"acp-broker exec --confine check", COMMAND_EXEC, OPTION_CONFINE, "check"},
 		{"acp-broker exec --approve reads check", COMMAND_EXEC, OPTION_APPROVE, "check"},
@@ -392,7 +395,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 		commands++;
 	}
 	assert_int_equal(options, 24);
-	assert_int_equal(commands, 32);
+	assert_int_equal(commands, 33);
 }
 
 int main(void)

@@ -30,10 +30,11 @@ LAYERS = {
                      'broker/config', 'broker/ledger', 'broker/agent', 'broker/desk',
                      'broker/session', 'broker/gate', 'broker/methods'],
     'broker/client': ['base', 'acp'],
+    'broker/chat': ['base', 'acp', 'broker/client'],
     'broker/cli': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
                    'broker/config', 'broker/ledger', 'broker/agent', 'broker/desk',
                    'broker/session', 'broker/gate', 'broker/methods', 'broker/relay',
-                   'broker/client'],
+                   'broker/client', 'broker/chat'],
 }
 LAYERS['tests'] = list(LAYERS)
 TOPS = sorted({folder.partition('/')[0] for folder in LAYERS})

@@ -34,7 +34,7 @@ HEADERS = {
     'clang': [],
     # With the kernel's: musl has none of them.
     'musl': ['ev.h', 'jsmn.h', 'git2.h', 'git2', 'libssh2.h', 'seccomp.h',
-             'seccomp-syscalls.h', 'cmocka.h', 'curl', 'linux', 'asm', 'asm-generic'],
+             'seccomp-syscalls.h', 'histedit.h', 'cmocka.h', 'curl', 'linux', 'asm', 'asm-generic'],
     'arm64': ['curl'],  # the others are in /usr/include, which this compiler reads anyway
 }
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CHAT_CHAT_PARTS_H
+#define BROKER_CHAT_CHAT_PARTS_H
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "broker/chat/ask.h"
+#include "broker/chat/chat.h"
+#include "broker/chat/keys.h"
+#include "broker/chat/line.h"
+#include "broker/chat/show.h"
+#include "broker/client/client.h"
+#include "broker/client/output.h"
+
+/* What the .c files of a chat share: chat.c speaks with the broker, chat_typed.c with the user. */
+
+enum stage {
+	STAGE_STARTING,
+	STAGE_IDLE, // a prompt is being typed
+	STAGE_TURN,
+	STAGE_ENDING,
+};
+
+enum { CHAT_SIGNALS = 6 };
+
+struct chat {
+	struct chat_means means;
+	struct client *client;
+	struct output output;
+	struct show show;
+	struct ask ask;
+	struct keys keys;  // with a line
+	struct line *line; // NULL: lines are read as they are
+	struct buf typed;  // without a line
+	struct ev_io in;
+	struct ev_io log; // what the broker writes to its stderr
+	struct buf log_text;
+	struct ev_signal signals[CHAT_SIGNALS];
+	enum stage stage;
+	char *session_id; // owned; JSON
+	char *agent;      // owned; its name for itself, one line without controls
+	long asked;       // what the request that is not answered is
+	long asked_id;    // its id
+	int interrupts;   // Ctrl-C since the last key
+	int status;
+	bool is_person; // stdin is a terminal: someone can be asked
+	bool is_settling;
+	bool in_has_ended;
+	bool has_ended; // the broker
+	struct error failure;
+};
+
+/* ---- chat.c ---- */
+
+/* What is appended to the buffer in between is printed. */
+void chat_print_begin(struct chat *chat, struct buf *out);
+void chat_print_end(struct chat *chat, struct buf *out);
+void chat_print_line(struct chat *chat, enum show_color color, const char *mark, const char *text);
+
+void chat_send_prompt(struct chat *chat, struct span text);
+
+/* To the open question; -1: cancelled. It is closed then, and the broker is read on from. */
+void chat_answer(struct chat *chat, int option);
+
+/* Ends the session: nothing is typed any more. Idempotent. */
+void chat_close(struct chat *chat);
+
+/* ---- chat_typed.c ---- */
+
+/*
+ * After each event: takes what was typed, as far as somebody wants it now, and shows the line
+ * again.
+ */
+void chat_settle(struct chat *chat);
+void chat_on_input(struct ev_loop *loop, struct ev_io *io, int events);
+
+#endif

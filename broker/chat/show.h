@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CHAT_SHOW_H
+#define BROKER_CHAT_SHOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/json_doc.h"
+#include "base/span.h"
+#include "broker/chat/style.h"
+
+/*
+ * What a chat prints of a session: the agent's text as it streams in, tool calls, plans and diffs
+ * as lines. Everything is appended to a buffer that has no maximum, and nothing in it drives the
+ * terminal but our own colours (style.h).
+ */
+enum { SHOW_CALLS = 64, SHOW_DIFF_LINES = 40 };
+
+enum show_color { SHOW_PLAIN, SHOW_DIM, SHOW_GOOD, SHOW_BAD, SHOW_ASK };
+
+struct show_call {
+	char *id;    // owned; NULL: the place is free
+	char *title; // owned
+	bool has_ended;
+	bool was_asked; // its diffs were shown with the question
+};
+
+struct show {
+	bool is_colored;
+	size_t columns;    // of the terminal; the caller keeps it up to date
+	const char *block; // the kind of update whose text is streaming in; "": none
+	struct style style;
+	bool is_inside;                     // a line of that text has begun
+	struct show_call calls[SHOW_CALLS]; // a ring: the oldest is forgotten
+	size_t next_call;
+};
+
+void show_init(struct show *show, bool is_colored);
+void show_finish(struct show *show);
+
+void show_update(struct show *show, struct span params, struct buf *out); // of session/update
+
+/* The text that streams in, if any, is at its end; what is printed next begins a line. */
+void show_end_text(struct show *show, struct buf *out);
+
+/* A line of its own, cut to the columns with is_cut. */
+void show_line(struct show *show, enum show_color color, const char *mark, struct span text,
+	bool is_cut, struct buf *out);
+
+/* The tool call that a question is about: its texts and diffs, in full. */
+void show_asked_call(
+	struct show *show, const struct json_doc *doc, json_node call, struct buf *out);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/cli/chat_command.h"
+
+#include <stdlib.h>
+
+#include "broker/chat/chat.h"
+#include "broker/cli/exec_plan.h"
+#include "broker/client/client.h"
+
+bool chat_command_run(const struct exec_means *means, int *out_status, struct error *err)
+{
+	struct exec_plan plan;
+	if (!exec_plan_make_chat(&plan, means->options, means->registry, means->environment, err)) {
+		return false;
+	}
+	free(plan.argv[0]);
+	plan.argv[0] = client_own_program();
+	struct chat_means chat = {
+		.loop = means->loop,
+		.argv = (const char *const *)plan.argv,
+		.environment = means->environment,
+		.cwd = plan.cwd,
+		.max_message = plan.max_message,
+	};
+	bool ok = chat_run(&chat, out_status, err);
+	exec_plan_finish(&plan);
+	return ok;
+}

@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`acp-broker chat` in a real terminal (tmux), and without one."""
+
+import json
+import shlex
+import subprocess
+
+import processes
+from case import BROKER, Case, main
+from processes import PATIENCE
+
+HOSTILE = 'a\x1b]0;owned\x07b\x1b[2Jc\u202ed'
+
+
+class Chat(Case):
+    def argv(self, *options):
+        return [BROKER, 'chat', *options, '--', *self.agent_argv()]
+
+    def sent(self, method):
+        found = [json.loads(line) for line in self.journal('<')]
+        return [one['params'] for one in found if one.get('method') == method]
+
+
+class Terminal(Chat):
+    def tmux(self, *words):
+        return subprocess.run(['tmux', '-S', str(self.dir / 'tmux'), '-f', '/dev/null', *words],
+                              capture_output=True, text=True, env=self.environment(),
+                              timeout=PATIENCE, check=False).stdout
+
+    def begin(self, columns=80, **variables):
+        """A shell of the terminal starts the chat, and says afterwards how it ended."""
+        words = ' '.join(shlex.quote(word) for word in self.argv())
+        before = ' '.join(f'{name}={value}' for name, value in variables.items())
+        # Ctrl-C is the shell's as well, which would go.
+        after = 'echo status=$?; stty -a | grep -o " icanon"; exec cat'
+        line = f'trap : INT; {before} {words}; {after}'
+        self.addCleanup(self.tmux, 'kill-server')
+        self.tmux('new-session', '-d', '-x', str(columns), '-y', '40', '-c', str(self.work),
+                  'sh', '-c', line)
+        self.wait_for('/help')
+
+    def screen(self, *options):
+        return self.tmux('capture-pane', '-p', *options)
+
+    def wait_for(self, *texts):
+        def is_there():
+            screen = self.screen()
+            return all(text in screen for text in texts)
+        if not processes.wait_until(is_there):
+            self.fail(f'{texts} not on the screen:\n{self.screen()}')
+        return self.screen()
+
+    def type(self, text, *keys):
+        self.tmux('send-keys', '-l', text)
+        if keys:
+            self.tmux('send-keys', *keys)
+
+    def end(self):
+        self.tmux('send-keys', 'C-d')
+        self.wait_for('status=0', ' icanon')
+
+    def test_a_session(self):
+        """A prompt, a question, a cancelled turn, a paste: one start for all of them."""
+        self.begin()
+        self.type('say one **two**', 'Enter')
+        self.wait_for('\none **two**\n')
+        self.type('permission Do it', 'Enter')
+        self.wait_for('* Do it', '? The agent', 'asks: Do it', '[y]', '[n]')
+        self.type('x')
+        self.type('y')
+        self.wait_for('  -> Allow', '+ Do it', '"optionId":"yes"')
+        self.type('hang', 'Enter')
+        self.wait_for('> hang')
+        self.assertTrue(processes.wait_until(lambda: len(self.sent('session/prompt')) == 3))
+        self.tmux('send-keys', 'C-c')
+        self.wait_for('cancelling', 'ended: cancelled')
+        self.tmux('set-buffer', 'say first\nsay second\n')
+        self.tmux('paste-buffer', '-p')
+        self.wait_for('say second')
+        self.assertEqual(len(self.sent('session/prompt')), 3)  # a pasted line end sends nothing
+        self.tmux('send-keys', 'Enter')
+        self.wait_for('\nfirstsecond\n')
+        self.assertEqual(self.sent('session/prompt')[3]['prompt'][0]['text'].rstrip('\n'),
+                         'say first\nsay second')
+        self.end()
+
+    def test_what_the_agent_sends_drives_no_terminal(self):
+        self.begin()
+        for kind in ('agent_message_chunk', 'agent_thought_chunk'):
+            self.type('update ' + json.dumps({
+                'sessionUpdate': kind, 'content': {'type': 'text', 'text': HOSTILE}}), 'Enter')
+        self.type('permission ' + json.dumps(HOSTILE)[1:-1].replace('\\', '\\\\'), 'Enter')
+        self.wait_for('asks:')
+        self.type('n')
+        self.wait_for('  -> Reject')
+        screen = self.screen()
+        self.assertGreaterEqual(screen.count('a^[]0;owned^Gb^[[2Jc<U+202E>d'), 2)
+        self.assertNotIn('owned', self.tmux('display-message', '-p', '#{pane_title}'))
+        self.end()
+
+    def test_forty_columns_and_no_colours(self):
+        self.begin(columns=40, NO_COLOR=1)
+        title = 'a title that is much longer than forty columns are'
+        self.type('update ' + json.dumps({
+            'sessionUpdate': 'tool_call', 'toolCallId': '1', 'title': title,
+            'status': 'completed', 'content': [
+                {'type': 'diff', 'path': '/f', 'oldText': 'a\nb\nc', 'newText': 'a\nB\nc'}]}),
+            'Enter')
+        screen = self.wait_for('\n* a title', '\n+ a title', '- b', '+ B')
+        lines = [line for line in screen.splitlines() if line[:9] in ('* a title', '+ a title')]
+        self.assertEqual([len(line) for line in lines], [40, 40])
+        self.assertNotIn('\x1b', self.screen('-e'))
+        self.end()
+
+    def test_a_second_interrupt_ends_it(self):
+        self.begin()
+        self.type('not sent')
+        self.wait_for('> not sent')
+        self.tmux('send-keys', 'C-c')
+        self.wait_for('Ctrl-D')
+        self.tmux('send-keys', 'C-c')
+        self.wait_for('status=130', ' icanon')
+
+
+class Piped(Chat):
+    def run_chat(self, stdin, *options, status=0):
+        done = subprocess.run(self.argv(*options), input=stdin.encode(), capture_output=True,
+                              cwd=self.work, env=self.environment(), timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, status, done)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def test_each_line_is_a_prompt_and_nobody_is_asked(self):
+        out, err = self.run_chat('say one\n\nsay **two**\npermission Do it')
+        self.assertEqual(err, '')
+        self.assertTrue(out.startswith('one\n**two**\n* Do it\n'), out)
+        self.assertIn('"optionId":"no"', out)
+        self.assertNotIn('\x1b', out)
+        self.assertEqual(len(self.sent('session/prompt')), 3)
+
+    def test_it_ends_with_a_failure(self):
+        error = {'code': -32000, 'message': 'no way'}
+        out, _ = self.run_chat('error ' + json.dumps(error) + '\nsay on\n', status=1)
+        self.assertIn('no way', out)
+        self.assertIn('\non\n', out)
+        done = subprocess.run([BROKER, 'chat', '--', '/nowhere/agent'], input=b'',
+                              capture_output=True, cwd=self.work, env=self.environment(),
+                              timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertNames(done.stderr.decode(), 'initialize | /nowhere/agent | AGENT_NOT_FOUND')
+
+
+if __name__ == '__main__':
+    main()
