@@ -50,13 +50,27 @@ static bool is_guarded(const struct walk *walk, const char *path, bool is_link)
 	       walk->rules->is_guarded(walk->rules->guard, walk->root, path, is_link);
 }
 
-/* git takes such a folder for a repository, whatever it is called. */
-static bool is_bare(int folder)
+static bool has(int folder, const char *name)
 {
 	struct stat status;
-	return fstatat(folder, "HEAD", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       fstatat(folder, "objects", &status, 0) == 0 &&
-	       fstatat(folder, "refs", &status, 0) == 0;
+	return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/*
+ * git takes such a folder for a repository, whatever it is called. With commondir another folder
+ * has the rest, and the configuration. sync/git_layout.h says the same.
+ */
+static bool is_bare(int folder)
+{
+	return has(folder, "HEAD") &&
+	       (has(folder, "commondir") || (has(folder, "objects") && has(folder, "refs")));
+}
+
+/* What is gone, or not the user's to read, has nothing to pin. Nothing else may be passed over. */
+static bool may_pass(const struct walk *walk, int errnum)
+{
+	return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP || errnum == EACCES ||
+	       error_set_errno(walk->err, errnum, "looking through %s/%s", walk->root, walk->path);
 }
 
 static bool walk_folder(struct walk *walk, int folder, int depth);
@@ -80,7 +94,7 @@ static bool look_at_folder(
 	}
 	int folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder < 0) {
-		return true; // gone, or not the user's to read
+		return may_pass(walk, errno);
 	}
 	if (is_bare(folder)) {
 		fd_close(&folder);
@@ -100,7 +114,7 @@ static bool look_at(struct walk *walk, int above, const char *name, int depth)
 			walk->root, PIN_WALK_MAX);
 	}
 	if (fstatat(above, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-		return true;
+		return may_pass(walk, errno);
 	}
 	bool is_git = strcmp(name, ".git") == 0;
 	if (S_ISLNK(status.st_mode)) {
@@ -125,10 +139,17 @@ static bool walk_folder(struct walk *walk, int folder, int depth)
 	DIR *names = fdopendir(folder);
 	struct dirent *entry;
 	if (!names) {
+		int errnum = errno;
 		fd_close(&folder);
-		return true;
+		return may_pass(walk, errnum);
 	}
-	while (is_walked && (entry = readdir(names))) {
+	while (is_walked) {
+		errno = 0;
+		entry = readdir(names);
+		if (!entry) {
+			is_walked = errno == 0 || may_pass(walk, errno);
+			break;
+		}
 		const char *name = entry->d_name;
 		if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
 			text_append(

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,6 +114,38 @@ static void test_repositories_and_guarded_files_are_found(void **state)
 	find();
 	assert_found("f .envrc | r .git | d .husky | d .vscode | r bare.git | f src/app/.envrc | "
 		     "r sub/.git | f x.code-workspace");
+}
+
+/* git reads the configuration of the folder that commondir names. */
+static void test_a_repository_in_two_folders_is_found(void **state)
+{
+	make("work/docs");
+	make("work/data");
+	make("work/data/objects");
+	make("work/data/refs");
+	put("work/data/config", "");
+	put("work/docs/HEAD", "");
+	put("work/docs/commondir", "../data\n");
+	find();
+	assert_found("r docs");
+}
+
+/* What could not be looked at would be missing among the pins, and nobody would know. */
+static void test_what_cannot_be_looked_at_is_refused(void **state)
+{
+	const struct pin_rules rules = {.guard = NULL};
+	struct rlimit before, few;
+	make("work/sub");
+	make("work/sub/.git");
+	int next = dup(0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){.rlim_cur = (rlim_t)next + 1, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	bool is_found = pin_list_find(&list, root, &rules, &err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_false(is_found);
+	assert_names(err.text, path_of("work/sub"));
 }
 
 static void test_what_runs_anyway_is_left_out(void **state)
@@ -242,6 +275,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FOLDERS(test_repositories_and_guarded_files_are_found),
+		WITH_FOLDERS(test_a_repository_in_two_folders_is_found),
+		WITH_FOLDERS(test_what_cannot_be_looked_at_is_refused),
 		WITH_FOLDERS(test_what_runs_anyway_is_left_out),
 		WITH_FOLDERS(test_links_are_found_and_not_followed),
 		WITH_FOLDERS(test_a_bare_repository_is_no_workspace),
