@@ -11,7 +11,7 @@
 #include "broker/gate/grant_ask.h"
 #include "broker/gate/grant_audit.h"
 #include "broker/methods/pause.h"
-#include "broker/relay/login_hint.h"
+#include "broker/relay/error_hint.h"
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_agent_methods.h"
 #include "broker/relay/relay_due.h"
@@ -227,7 +227,7 @@ void relay_pass_response(struct relay *relay, struct request *request, const str
 	}
 	if (edit_result(relay, request, call, &err) &&
 		edit_names(request->peer, call, request->method, &err) &&
-		login_hint_edit(request->peer, call, &err) &&
+		error_hint_edit(request->peer, request, call, &err) &&
 		relay_edit_id(call, pending_origin(&request->pending), &err) &&
 		relay_forward_editor(relay, call, &err)) {
 		if (request->method && request->method->on_over) {

@@ -5,6 +5,22 @@
 import os
 
 from case import AGENT, Case, main
+from host import RpcError
+
+
+# Answers session/new as an agent does whose own program has just refused to run.
+REFUSING = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {'jsonrpc': '2.0', 'id': asked['id']}
+    if asked['method'] == 'initialize':
+        answer['result'] = {'protocolVersion': 1, 'agentCapabilities': {}}
+    else:
+        print(sys.argv[1], file=sys.stderr, flush=True)
+        answer['error'] = {'code': -32603, 'message': 'Internal error'}
+    print(json.dumps(answer), flush=True)
+"""
 
 
 class Start(Case):
@@ -39,6 +55,23 @@ class Start(Case):
         path.write_text('#!/bin/sh\nexit 0\n')
         error = self.refused('AGENT_NOT_EXECUTABLE', agent=[str(path)])
         self.assertIn(str(path), error['message'])
+
+    def test_the_editor_hears_that_an_agent_refuses_root(self):
+        agent = ['python3', '-c', REFUSING, 'x cannot be used with root\x1b[2J "privileges"']
+        client = self.broker(agent=agent)
+        client.initialize()
+        with self.assertRaises(RpcError) as caught:
+            client.new_session(self.work)
+        self.assertEqual(caught.exception.code, -32603)
+        self.assertNames(caught.exception.message,
+                         'Internal error | cannot be used with root^[[2J "privileges" | not root')
+
+    def test_an_internal_error_about_something_else_passes_as_it_is(self):
+        client = self.broker(agent=['python3', '-c', REFUSING, 'the root of all evil'])
+        client.initialize()
+        with self.assertRaises(RpcError) as caught:
+            client.new_session(self.work)
+        self.assertEqual(caught.exception.message, 'Internal error')
 
     def test_a_directory(self):
         error = self.refused('AGENT_NOT_EXECUTABLE', agent=[str(self.work)])

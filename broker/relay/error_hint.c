@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "broker/relay/login_hint.h"
+#include "broker/relay/error_hint.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "acp/failure.h"
+#include "base/buf.h"
 #include "base/json_doc.h"
+#include "base/json_writer.h"
 #include "base/log.h"
+#include "base/mask.h"
 #include "base/text.h"
 #include "broker/config/known_agents.h"
+#include "broker/relay/opens.h"
 
-enum { HINT_SIZE = 1024 };
+enum { HINT_SIZE = 1024, REFUSAL_MAX = 200 }; // bytes
 
 static const char login_env[] = "login-env";
 static const char agent_state[] = "agent-state";
@@ -58,8 +65,8 @@ static const char *hint_of(const struct relay *relay, char text[HINT_SIZE])
 	       "on one from here, and copy = FILE brings a file there; or log in there";
 }
 
-/* Where the text of the error's message ends, in the frame; 0: it has none. */
-static size_t end_of_message(const struct call *call)
+/* Where the text of the error's message ends, in the frame; 0: it has none, or another code. */
+static size_t end_of_message(const struct call *call, long long code)
 {
 	struct span error = message_place(&call->message, PLACE_ERROR);
 	struct json_doc *doc = json_doc_parse_unchecked(error, NULL);
@@ -68,7 +75,7 @@ static size_t end_of_message(const struct call *call)
 	}
 	size_t end = 0;
 	json_node message = json_get(doc, 0, "message");
-	if (json_int(doc, json_get(doc, 0, "code"), 0) == AUTH_REQUIRED &&
+	if (json_int(doc, json_get(doc, 0, "code"), 0) == code &&
 		json_is(doc, message, JSON_STRING)) {
 		struct span text = json_raw(doc, message);
 		size_t start = message_hit(&call->message, PLACE_ERROR)->start;
@@ -78,18 +85,75 @@ static size_t end_of_message(const struct call *call)
 	return end;
 }
 
-bool login_hint_edit(struct peer *peer, const struct call *call, struct error *err)
+static bool add_login_hint(struct peer *peer, const struct call *call, size_t at, struct error *err)
 {
-	const struct sandbox *sandbox = agent_sandbox(peer->agent);
-	bool is_elsewhere = sandbox && sandbox_capabilities(sandbox)->confined;
-	size_t at = call->message.is_error && is_elsewhere ? end_of_message(call) : 0;
-	if (at == 0) {
-		return true;
-	}
 	char text[HINT_SIZE + 16];
 	char own[HINT_SIZE];
 	const char *hint = hint_of(peer->relay, own);
 	log_warning("%s: the agent is not logged in. %s", peer->hop, hint);
 	text_format(text, sizeof(text), " (%s)", hint);
 	return splice_add(call->edits, at, at, span_of(text), err);
+}
+
+/* ---- root ---- */
+
+/* The newest line of the agent's stderr that says that it does not work as root; empty: none. */
+static struct span find_refusal_of_root(struct span words)
+{
+	static const char *const signs[] = {"as root", "with root", "by root"};
+	struct span found = {words.data, 0};
+	while (words.len > 0) {
+		const char *end = memchr(words.data, '\n', words.len);
+		size_t len = end ? (size_t)(end - words.data) : words.len;
+		for (size_t i = 0; i < ARRAY_LENGTH(signs); i++) {
+			if (len <= REFUSAL_MAX &&
+				memmem(words.data, len, signs[i], strlen(signs[i]))) {
+				found = (struct span){words.data, len};
+			}
+		}
+		words.data += end ? len + 1 : len;
+		words.len -= end ? len + 1 : len;
+	}
+	return found;
+}
+
+static bool add_refusal(const struct call *call, size_t at, struct span refusal, struct error *err)
+{
+	struct buf text;
+	struct json_writer writer;
+	char *line = mask_line(refusal);
+	buf_init(&text, 8 * HINT_SIZE);
+	json_write_begin(&writer, &text);
+	char whole[HINT_SIZE];
+	text_format(whole, sizeof(whole),
+		" (acp-broker: the agent said: %s. Start the broker as a user who is not root)",
+		line);
+	json_write_text(&writer, whole);
+	struct span quoted = buf_span(&text);
+	bool ok = json_write_end(&writer, err) &&
+	          splice_add(
+			  call->edits, at, at, (struct span){quoted.data + 1, quoted.len - 2}, err);
+	buf_finish(&text);
+	free(line);
+	return ok;
+}
+
+bool error_hint_edit(struct peer *peer, const struct request *request, const struct call *call,
+	struct error *err)
+{
+	if (!call->message.is_error) {
+		return true;
+	}
+	const struct sandbox *sandbox = agent_sandbox(peer->agent);
+	bool is_elsewhere = sandbox && sandbox_capabilities(sandbox)->confined;
+	size_t at = is_elsewhere ? end_of_message(call, AUTH_REQUIRED) : 0;
+	if (at > 0) {
+		return add_login_hint(peer, call, at, err);
+	}
+	at = opens_find(request) ? end_of_message(call, RPC_INTERNAL_ERROR) : 0;
+	if (at == 0) {
+		return true;
+	}
+	struct span refusal = find_refusal_of_root(agent_last_words(peer->agent));
+	return refusal.len == 0 || add_refusal(call, at, refusal, err);
 }
