@@ -439,7 +439,9 @@ static void cancel(struct chat *chat)
 static void interrupt(struct chat *chat)
 {
 	chat->interrupts++;
-	if (chat->stage == STAGE_TURN && chat->interrupts == 1) {
+	if (chat->stage == STAGE_COMMAND && chat->command) {
+		chat_stop_command(chat);
+	} else if (chat->stage == STAGE_TURN && chat->interrupts == 1) {
 		forget_typed(chat);
 		cancel(chat);
 	} else if (chat->stage == STAGE_IDLE && chat->interrupts == 1) {
@@ -566,11 +568,13 @@ static void init(struct chat *chat, const struct chat_means *means, bool is_colo
 	ev_io_init(&chat->in, chat_on_input, STDIN_FILENO, EV_READ);
 	chat->in.data = chat;
 	chat->is_person = isatty(STDIN_FILENO) == 1;
+	chat_commands_init(chat);
 }
 
 static void finish(struct chat *chat)
 {
 	ev_io_stop(chat->means.loop, &chat->in);
+	chat_commands_finish(chat);
 	line_destroy(chat->line);
 	tty_end();
 	ask_close(&chat->ask);

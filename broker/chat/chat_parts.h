@@ -4,6 +4,7 @@
 
 #include <ev.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -22,6 +23,7 @@ enum stage {
 	STAGE_STARTING,
 	STAGE_IDLE, // a prompt is being typed
 	STAGE_TURN,
+	STAGE_COMMAND, // a command of the program runs, or the broker is asked something
 	STAGE_ENDING,
 };
 
@@ -39,6 +41,9 @@ struct chat {
 	struct ev_io in;
 	struct ev_io log; // what the broker writes to its stderr
 	struct buf log_text;
+	struct ev_io told; // what a command of the program prints
+	struct buf told_text;
+	pid_t command; // 0: none runs
 	struct ev_signal signals[CHAT_SIGNALS];
 	enum stage stage;
 	char *session_id; // owned; JSON
@@ -77,5 +82,16 @@ void chat_close(struct chat *chat);
  */
 void chat_settle(struct chat *chat);
 void chat_on_input(struct ev_loop *loop, struct ev_io *io, int events);
+
+/* ---- chat_commands.c ---- */
+
+/* Runs what begins with this word; false: it is none of our commands. */
+bool chat_run_command(struct chat *chat, struct span word, struct span rest);
+
+void chat_commands_init(struct chat *chat);
+void chat_commands_finish(struct chat *chat);
+
+/* Ctrl-C while a command of the program runs. */
+void chat_stop_command(struct chat *chat);
 
 #endif

@@ -4,49 +4,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/attr.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "broker/chat/chat_parts.h"
-
-/* ---- commands ---- */
-
-static void run_help(struct chat *chat);
-
-static void run_quit(struct chat *chat)
-{
-	chat_close(chat);
-}
-
-static const struct {
-	const char *name;
-	void (*run)(struct chat *chat);
-	const char *help;
-} commands[] = {
-	{"/help", run_help, "print this"},
-	{"/quit", run_quit, "end the session; so does Ctrl-D"},
-};
-
-static void run_help(struct chat *chat)
-{
-	for (size_t i = 0; i < ARRAY_LENGTH(commands); i++) {
-		chat_print_line(chat, SHOW_PLAIN, commands[i].name, commands[i].help);
-	}
-	chat_print_line(chat, SHOW_DIM, "-", "any other line that begins with / goes to the agent");
-	chat_print_line(
-		chat, SHOW_DIM, "-", "Ctrl-C cancels a turn; a second one ends the session");
-}
 
 /* A whole prompt. What is no command of ours may be one of the agent's. */
 static void take_prompt(struct chat *chat, struct span text)
 {
 	struct span rest = text;
 	struct span word = span_take_word(&rest, " \t\r\n");
-	for (size_t i = 0; i < ARRAY_LENGTH(commands); i++) {
-		if (span_is(word, commands[i].name)) {
-			commands[i].run(chat);
-			return;
-		}
+	if (chat_run_command(chat, word, rest)) {
+		return;
 	}
 	if (text.len > CHAT_PROMPT_MAX) {
 		char line[128];
@@ -172,6 +140,9 @@ void chat_settle(struct chat *chat)
 		return; // whoever settles looks again
 	}
 	chat->is_settling = true;
+	if (chat->command && !output_is_over(&chat->output)) {
+		ev_io_start(chat->means.loop, &chat->told);
+	}
 	if (chat->line) {
 		settle_line(chat);
 	} else {

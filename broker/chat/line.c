@@ -28,6 +28,7 @@ struct edit_functions {
 	EditLine *(*init)(const char *, FILE *, FILE *, FILE *);
 	void (*end)(EditLine *);
 	int (*set)(EditLine *, int, ...);
+	int (*set_wide)(EditLine *, int, ...);
 	int (*get)(EditLine *, int, ...);
 	const char *(*take)(EditLine *, int *);
 	const LineInfo *(*line)(EditLine *);
@@ -39,8 +40,8 @@ struct edit_functions {
 };
 
 static struct edit_functions edit;
-static const char *const names[] = {"el_init", "el_end", "el_set", "el_get", "el_gets", "el_line",
-	"el_insertstr", "el_resize", "history_init", "history_end", "history"};
+static const char *const names[] = {"el_init", "el_end", "el_set", "el_wset", "el_get", "el_gets",
+	"el_line", "el_insertstr", "el_resize", "history_init", "history_end", "history"};
 static_assert(sizeof(edit) == sizeof(names), "a name for each function");
 
 static struct library_use the_edit = {
@@ -112,7 +113,8 @@ static void bind(struct line *line)
 		{"^]", "chat-refresh"},
 	};
 	edit.set(line->el, EL_EDITOR, "emacs");
-	edit.set(line->el, EL_ADDFN, "chat-refresh", "Show what was changed", on_refresh);
+	/* el_set would leak the names. */
+	edit.set_wide(line->el, EL_ADDFN, L"chat-refresh", L"Show what was changed", on_refresh);
 	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
 		edit.set(line->el, EL_BIND, keys[i][0], keys[i][1], NULL);
 	}

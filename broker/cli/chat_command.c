@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/words.h"
 #include "broker/chat/chat.h"
 #include "broker/cli/exec_plan.h"
 #include "broker/client/client.h"
@@ -13,16 +14,20 @@ bool chat_command_run(const struct exec_means *means, int *out_status, struct er
 	if (!exec_plan_make_chat(&plan, means->options, means->registry, means->environment, err)) {
 		return false;
 	}
+	char **store_options = NULL;
+	exec_plan_add_store_options(&store_options, means->options);
 	free(plan.argv[0]);
 	plan.argv[0] = client_own_program();
 	struct chat_means chat = {
 		.loop = means->loop,
 		.argv = (const char *const *)plan.argv,
 		.environment = means->environment,
+		.options = (const char *const *)store_options,
 		.cwd = plan.cwd,
 		.max_message = plan.max_message,
 	};
 	bool ok = chat_run(&chat, out_status, err);
+	words_free(store_options);
 	exec_plan_finish(&plan);
 	return ok;
 }

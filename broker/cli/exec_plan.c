@@ -87,7 +87,7 @@ static void add_option(char ***argv, const char *name, const char *value)
 	free(word);
 }
 
-void exec_plan_add_given(char ***argv, const struct options *options)
+static void add_given(char ***argv, const struct options *options, unsigned flags)
 {
 	for (size_t i = 0; i < OPTION_TABLE_LENGTH; i++) {
 		const struct option *option = &option_table[i];
@@ -95,12 +95,22 @@ void exec_plan_add_given(char ***argv, const struct options *options)
 		if (option->value_name) {
 			memcpy(&value, (const char *)options + option->offset, sizeof(value));
 		}
-		if (value && (!option->flag || option->flag & SESSION_FLAGS)) {
+		if (value && (!option->flag || option->flag & flags)) {
 			add_option(argv, option->name, value);
-		} else if (!option->value_name && option->flag & options->flags & SESSION_FLAGS) {
+		} else if (!option->value_name && option->flag & options->flags & flags) {
 			words_append(argv, option->name);
 		}
 	}
+}
+
+void exec_plan_add_given(char ***argv, const struct options *options)
+{
+	add_given(argv, options, SESSION_FLAGS);
+}
+
+void exec_plan_add_store_options(char ***argv, const struct options *options)
+{
+	add_given(argv, options, OPTION_PROFILE | OPTION_WORKSPACE);
 }
 
 /*

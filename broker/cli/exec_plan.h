@@ -40,4 +40,7 @@ void exec_plan_finish(struct exec_plan *plan);
 /* The options of a session, as they were given, for the command line of a broker. */
 void exec_plan_add_given(char ***argv, const struct options *options);
 
+/* Those of them that go with the commands on a workspace's store. */
+void exec_plan_add_store_options(char ***argv, const struct options *options);
+
 #endif

@@ -138,6 +138,18 @@ class Piped(Chat):
         self.assertNotIn('\x1b', out)
         self.assertEqual(len(self.sent('session/prompt')), 3)
 
+    def test_commands_work_on_the_store(self):
+        config = self.dir / 'config'
+        config.write_text('[profile "p"]\n\tisolation = copy\n')
+        file = self.work / 'a'
+        file.write_text('old\n')
+        done = '/diff\n/conflicts\n/undo 99\n/undo\n/sessions list\n/commits\n/unknown\n'
+        out, _ = self.run_chat('terminal sed -i s/old/new/ a\n' + done, '--config', str(config),
+                               '--profile', 'p')
+        self.assertNames(out, '-old | +new | no checkpoint 99')
+        self.assertEqual(file.read_text(), 'old\n')
+        self.assertEqual(self.sent('session/prompt')[-1]['prompt'][0]['text'], '/unknown')
+
     def test_it_ends_with_a_failure(self):
         error = {'code': -32000, 'message': 'no way'}
         out, _ = self.run_chat('error ' + json.dumps(error) + '\nsay on\n', status=1)
