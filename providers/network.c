@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/network.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +8,12 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "providers/address.h"
 
 enum {
 	HOST_NAME_MAX_BYTES = 253, // RFC 1035, section 2.3.4, without the trailing dot
 	HOST_LABEL_MAX_BYTES = 63,
-	CIDR_TEXT_MAX = INET6_ADDRSTRLEN + 4,
+	CIDR_TEXT_MAX = ADDRESS_TEXT_SIZE + 4,
 	QUOTED_MAX = 96,
 	SENTENCE_MAX = 256,
 };
@@ -78,51 +78,20 @@ static bool read_host(const char *value, char ***words, struct error *err)
 
 /* ---- networks ---- */
 
-struct network {
-	int family;
-	unsigned char bytes[sizeof(struct in6_addr)];
-	unsigned bits;
-};
-
-static unsigned family_bits(int family)
+static unsigned family_bits(const struct address_network *network)
 {
-	return family == AF_INET ? 32 : 128;
-}
-
-/* The length of the prefix, decimal, without leading zeros. */
-static bool read_bits(const char *text, unsigned max, unsigned *out_bits)
-{
-	size_t len = strlen(text);
-	if (len == 0 || len > 3 || strspn(text, "0123456789") != len ||
-		(text[0] == '0' && len > 1)) {
-		return false;
-	}
-	*out_bits = (unsigned)strtoul(text, NULL, 10);
-	return *out_bits <= max;
-}
-
-static bool parse_network(const char *value, struct network *network)
-{
-	char address[CIDR_TEXT_MAX];
-	const char *slash = strchr(value, '/');
-	if (!slash || (size_t)(slash - value) >= sizeof(address)) {
-		return false;
-	}
-	memcpy(address, value, (size_t)(slash - value));
-	address[slash - value] = '\0';
-	network->family = strchr(address, ':') ? AF_INET6 : AF_INET;
-	return inet_pton(network->family, address, network->bytes) == 1 &&
-	       read_bits(slash + 1, family_bits(network->family), &network->bits);
+	return network->address.family == AF_INET ? 32 : 128;
 }
 
 /* Clears the bits that are the host's; says whether any of them was set. */
-static bool clear_host_bits(struct network *network)
+static bool clear_host_bits(struct address_network *network)
 {
 	bool was_set = false;
-	for (unsigned bit = network->bits; bit < family_bits(network->family); bit++) {
+	uint8_t *bytes = network->address.bytes;
+	for (unsigned bit = network->bits; bit < family_bits(network); bit++) {
 		unsigned char mask = (unsigned char)(0x80U >> (bit % 8));
-		was_set |= (network->bytes[bit / 8] & mask) != 0;
-		network->bytes[bit / 8] &= (unsigned char)~mask;
+		was_set |= (bytes[bit / 8] & mask) != 0;
+		bytes[bit / 8] &= (unsigned char)~mask;
 	}
 	return was_set;
 }
@@ -130,24 +99,23 @@ static bool clear_host_bits(struct network *network)
 static bool read_cidr(const char *value, char ***words, struct error *err)
 {
 	char quoted[QUOTED_MAX];
-	char address[INET6_ADDRSTRLEN];
+	char address[ADDRESS_TEXT_SIZE];
 	char text[CIDR_TEXT_MAX];
-	struct network network;
+	struct address_network network;
 	setting_quote(quoted, sizeof(quoted), value);
-	if (!parse_network(value, &network)) {
+	if (!address_parse_network(&network, value)) {
 		return error_set(err, ERROR_CONFIG,
 			"expected a network, like 10.0.0.0/8, 2001:db8::/32 or, for one address, "
 			"192.0.2.7/32, got %s",
 			quoted);
 	}
 	bool has_host_bits = clear_host_bits(&network);
-	bool is_written = inet_ntop(network.family, network.bytes, address, sizeof(address));
-	assert(is_written);
+	address_print(&network.address, address);
 	text_whole(text, sizeof(text), "%s/%u", address, network.bits);
 	if (has_host_bits) {
 		return error_set(err, ERROR_CONFIG,
 			"expected the network %s, or /%u for the one address, got %s", text,
-			family_bits(network.family), quoted);
+			family_bits(&network), quoted);
 	}
 	words_append(words, text);
 	return true;
