@@ -491,6 +491,33 @@ static void test_what_comes_in_a_removed_ones_place_is_pinned_and_told(void **st
 	close_cell();
 }
 
+/* Above a workspace in the home is the cell's own memory, where the agent moves what it likes. */
+static void test_a_pin_is_renewed_after_the_agent_moved_what_is_above(void **state)
+{
+	char folder[PATH_MAX], file[PATH_MAX];
+	make_workspace();
+	assert_runs(machine, "mkdir -p $HOME/above/work && echo mine >$HOME/above/work/.envrc && "
+			     "chown -R --reference=$HOME $HOME/above");
+	world_path(&world, "home/above/work", folder);
+	world_path(&world, "home/above/work/.envrc", file);
+	const struct cell_entry list[] = {
+		{.rule = CELL_WRITE, .path = folder}, {.rule = CELL_READ, .path = file}};
+	open_cell();
+	pinned.is_shown = false;
+	assert_true(cell_show_pinned(
+		pinned.cell, list, ARRAY_LENGTH(list), on_shown, &pinned, &pinned.err));
+	turn_until(&pinned.is_shown);
+	assert_fails(cell_spawner(pinned.cell), "echo EVIL >>$HOME/above/work/.envrc");
+	assert_runs(
+		cell_spawner(pinned.cell), "mv $HOME/above $HOME/x && mkdir -p $HOME/above/work");
+	assert_runs(machine, "cd $HOME/above/work && echo other >n && mv n .envrc && "
+			     "chown --reference=$HOME .envrc");
+	wait_for_notices(1);
+	assert_names(pinned.notices[0], "above/work/.envrc");
+	assert_fails(cell_spawner(pinned.cell), "echo EVIL >>$HOME/x/work/.envrc");
+	close_cell();
+}
+
 /* ---- main ---- */
 
 static int set_up(void **state)
@@ -519,6 +546,7 @@ static int run_suite(void)
 		cmocka_unit_test(test_a_replaced_repository_is_pinned_again_and_told),
 		cmocka_unit_test(test_a_replaced_parent_and_its_file_are_pinned_again),
 		cmocka_unit_test(test_what_comes_in_a_removed_ones_place_is_pinned_and_told),
+		cmocka_unit_test(test_a_pin_is_renewed_after_the_agent_moved_what_is_above),
 	};
 	struct CMUnitTest tests[ARRAY_LENGTH(attacks) + ARRAY_LENGTH(facts)];
 	for (size_t i = 0; i < ARRAY_LENGTH(attacks); i++) {

@@ -23,6 +23,7 @@
 enum {
 	CONTENT_MAX = 16 * 1024, // of a file that is compared
 	ROUNDS_MAX = 4,          // of one pins_renew: watches may come after what they watch
+	READS_MAX = 8,           // of one round: an agent can make events faster than we read them
 };
 
 static const struct kernel_change read_only = {
@@ -34,7 +35,9 @@ static const uint32_t watched =
 	IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW;
 
 struct pin {
-	char *path; // owned; absolute, on this machine and in the cell
+	char *path;     // owned; absolute, on this machine
+	int top_fd;     // of the shown folder's mount in the cell, wherever the agent has moved it
+	size_t top_len; // of the folder's path, which `path` begins with
 	bool is_writable;
 	bool is_missing; // nothing was there when it was looked at last
 	bool is_told;    // that it is gone
@@ -136,10 +139,14 @@ static bool stage_all(struct pin *pins, size_t count, struct error *err)
 	return is_staged;
 }
 
-static bool show_staged(const struct pins *pins, const char *path, struct error *err)
+/* Returns the mount's root, or -1. */
+static int show_staged(const struct pins *pins, const char *path, struct error *err)
 {
-	ATTR_CLEANUP(fd_cleanup) int fd = kernel_copy_mounts(AT_FDCWD, path, err);
-	return fd >= 0 && mounts_attach(pins->root_fd, fd, path, err);
+	int fd = kernel_copy_mounts(AT_FDCWD, path, err);
+	if (fd >= 0 && !mounts_attach(pins->root_fd, fd, path, err)) {
+		fd_close(&fd);
+	}
+	return fd;
 }
 
 static void keep(struct pins *pins, struct pin *added, size_t count)
@@ -207,19 +214,25 @@ bool pins_show(struct pins *pins, const struct cell_plan *list, struct error *er
 		added[i].is_writable = list->entries[i].rule == CELL_WRITE;
 	}
 	bool is_staged = count > 0 && stage(&added[0], false, err);
-	bool is_shown = is_staged && stage_all(added + 1, count - 1, err) &&
-	                (count == 1 || watch(pins, added, count, err)) &&
-	                show_staged(pins, added[0].path, err);
+	bool is_whole = is_staged && stage_all(added + 1, count - 1, err) &&
+	                (count == 1 || watch(pins, added, count, err));
+	int top_fd = is_whole ? show_staged(pins, added[0].path, err) : -1;
+	bool is_shown = top_fd >= 0;
 	if (is_staged) {
 		kernel_take_off(added[0].path);
 	}
 	if (is_shown) {
 		for (size_t i = 1; i < count; i++) {
 			keep_content(&added[i]);
+			added[i].top_fd = top_fd;
+			added[i].top_len = strlen(added[0].path);
 		}
 		words_append(&pins->shown, added[0].path);
 		free(added[0].path);
 		keep(pins, added + 1, count - 1);
+		if (count == 1) {
+			fd_close(&top_fd);
+		}
 	} else {
 		finish(added, count);
 	}
@@ -229,10 +242,13 @@ bool pins_show(struct pins *pins, const struct cell_plan *list, struct error *er
 
 /* ---- renewing ---- */
 
-/* In the cell; -1 with errno. */
-static int open_inside(const struct pins *pins, const struct pin *pin)
+/*
+ * In the cell; -1 with errno. Below the mount, not by the whole path: where the folders above are
+ * the cell's own memory, as in the home, the agent can move them, and the mount goes along.
+ */
+static int open_inside(const struct pin *pin)
 {
-	return kernel_open_in(pins->root_fd, pin->path, O_PATH | O_NOFOLLOW, false);
+	return kernel_open_in(pin->top_fd, pin->path + pin->top_len, O_PATH | O_NOFOLLOW, false);
 }
 
 static bool is_mount(int fd)
@@ -281,10 +297,10 @@ static void tell_lost(const struct pin *pin, const struct error *err, void (*tel
 	tell(text);
 }
 
-static void renew_pin(struct pins *pins, struct pin *pin, void (*tell)(const char *text))
+static void renew_pin(struct pin *pin, void (*tell)(const char *text))
 {
 	struct error err;
-	ATTR_CLEANUP(fd_cleanup) int place = open_inside(pins, pin);
+	ATTR_CLEANUP(fd_cleanup) int place = open_inside(pin);
 	if (place < 0) {
 		pin->is_missing = true;
 		return;
@@ -329,8 +345,9 @@ static bool read_events(const struct pins *pins)
 		char bytes[16384];
 	} events;
 	bool does_concern = false;
-	ssize_t count;
-	while ((count = read(pins->watch_fd, events.bytes, sizeof(events.bytes))) > 0) {
+	ssize_t count = 1;
+	for (int i = 0; i < READS_MAX && count > 0; i++) {
+		count = read(pins->watch_fd, events.bytes, sizeof(events.bytes));
 		for (ssize_t at = 0; at < count;) {
 			const struct inotify_event *event =
 				(const struct inotify_event *)(const void *)(events.bytes + at);
@@ -346,7 +363,7 @@ void pins_renew(struct pins *pins, void (*tell)(const char *text))
 {
 	for (int round = 0; round < ROUNDS_MAX && read_events(pins); round++) {
 		for (size_t i = 0; i < pins->count; i++) {
-			renew_pin(pins, &pins->pins[i], tell);
+			renew_pin(&pins->pins[i], tell);
 		}
 		for (size_t i = 0; i < pins->count; i++) {
 			(void)watch_above(pins, &pins->pins[i]);
