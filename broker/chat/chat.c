@@ -23,8 +23,6 @@
 #include "broker/chat/chat_parts.h"
 #include "broker/chat/tty.h"
 
-enum { ASK_INITIALIZE = 1, ASK_NEW, ASK_PROMPT }; // what a request is; also the ids of the first
-
 enum { LOG_LINE_MAX = 64 * 1024, NAME_COLUMNS = 40 };
 
 static const int watched_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
@@ -84,7 +82,7 @@ void chat_close(struct chat *chat)
 	client_close(chat->client);
 }
 
-static void fail(struct chat *chat, const struct error *err)
+void chat_fail(struct chat *chat, const struct error *err)
 {
 	if (chat->failure.code == ERROR_NONE) {
 		chat->failure = *err;
@@ -99,11 +97,11 @@ static void on_ended(void *data, const struct client_end *end)
 	bool is_early = chat->stage != STAGE_ENDING;
 	chat->has_ended = true;
 	if (end->err) {
-		fail(chat, end->err);
+		chat_fail(chat, end->err);
 	} else if (end->signal && chat->status != CHAT_INTERRUPTED) {
 		error_set(&err, ERROR_SYSTEM, "chat: the broker was killed by SIG%s",
 			libc_signal_name(end->signal));
-		fail(chat, &err);
+		chat_fail(chat, &err);
 	} else if (is_early || end->code != 0) {
 		chat->status = chat->status ? chat->status : end->code ? end->code : EXIT_FAILURE;
 	}
@@ -113,7 +111,7 @@ static void on_ended(void *data, const struct client_end *end)
 
 /* ---- requests ---- */
 
-static void request(struct chat *chat, long kind, const char *method, struct json_writer *writer)
+void chat_request(struct chat *chat, long kind, const char *method, struct json_writer *writer)
 {
 	json_write_object_end(writer);
 	if (json_write_end(writer, NULL)) {
@@ -124,7 +122,7 @@ static void request(struct chat *chat, long kind, const char *method, struct jso
 	buf_finish(writer->out);
 }
 
-static void request_begin(struct json_writer *writer, struct buf *out)
+void chat_request_begin(struct json_writer *writer, struct buf *out)
 {
 	buf_init(out, SIZE_MAX / 2);
 	json_write_begin(writer, out);
@@ -135,7 +133,7 @@ static void request_initialize(struct chat *chat)
 {
 	struct buf out;
 	struct json_writer writer;
-	request_begin(&writer, &out);
+	chat_request_begin(&writer, &out);
 	json_write_member_int(&writer, "protocolVersion", 1);
 	json_write_key(&writer, "clientInfo");
 	json_write_object(&writer);
@@ -143,24 +141,24 @@ static void request_initialize(struct chat *chat)
 	json_write_member(&writer, "version", ACP_BROKER_VERSION);
 	json_write_object_end(&writer);
 	json_write_member_raw(&writer, "clientCapabilities", SPAN_LITERAL("{}"));
-	request(chat, ASK_INITIALIZE, "initialize", &writer);
+	chat_request(chat, ASK_INITIALIZE, "initialize", &writer);
 }
 
 static void request_new(struct chat *chat)
 {
 	struct buf out;
 	struct json_writer writer;
-	request_begin(&writer, &out);
+	chat_request_begin(&writer, &out);
 	json_write_member(&writer, "cwd", chat->means.cwd);
 	json_write_member_raw(&writer, "mcpServers", SPAN_LITERAL("[]"));
-	request(chat, ASK_NEW, "session/new", &writer);
+	chat_request(chat, ASK_NEW, "session/new", &writer);
 }
 
 void chat_send_prompt(struct chat *chat, struct span text)
 {
 	struct buf out;
 	struct json_writer writer;
-	request_begin(&writer, &out);
+	chat_request_begin(&writer, &out);
 	json_write_member_raw(&writer, "sessionId", span_of(chat->session_id));
 	json_write_key(&writer, "prompt");
 	json_write_array(&writer);
@@ -171,7 +169,7 @@ void chat_send_prompt(struct chat *chat, struct span text)
 	json_write_array_end(&writer);
 	chat->stage = STAGE_TURN;
 	chat->interrupts = 0;
-	request(chat, ASK_PROMPT, "session/prompt", &writer);
+	chat_request(chat, ASK_PROMPT, "session/prompt", &writer);
 }
 
 /* ---- answers ---- */
@@ -191,19 +189,18 @@ static void keep_agent(struct chat *chat, const struct json_doc *doc)
 	free(title);
 }
 
-static void keep_session(struct chat *chat, const struct message *message)
+void chat_begin_session(struct chat *chat, char *session_id, const struct message *message)
 {
-	struct span id = message_place(message, PLACE_RESULT_SESSION_ID);
-	struct error err;
 	char text[256];
-	if (id.len == 0 || id.data[0] != '"') {
-		error_set(&err, ERROR_PROTOCOL,
-			"chat: the agent's answer to session/new has no sessionId");
-		fail(chat, &err);
-		return;
-	}
-	chat->session_id = mem_strndup(id);
+	struct buf out;
+	free(chat->session_id);
+	free(chat->choices);
+	chat->session_id = session_id;
+	chat->choices = mem_strndup(message_place(message, PLACE_RESULT));
 	chat->stage = STAGE_IDLE;
+	chat_print_begin(chat, &out);
+	show_end_text(&chat->show, &out); // of what was said then
+	chat_print_end(chat, &out);
 	if (chat->is_person) {
 		text_format(text, sizeof(text), "%s in %s. /help says what there is.",
 			chat->agent[0] ? chat->agent : "The agent", chat->means.cwd);
@@ -211,11 +208,24 @@ static void keep_session(struct chat *chat, const struct message *message)
 	}
 }
 
+static void keep_session(struct chat *chat, const struct message *message)
+{
+	struct span id = message_place(message, PLACE_RESULT_SESSION_ID);
+	struct error err;
+	if (id.len == 0 || id.data[0] != '"') {
+		error_set(&err, ERROR_PROTOCOL,
+			"chat: the agent's answer to session/new has no sessionId");
+		chat_fail(chat, &err);
+		return;
+	}
+	chat_begin_session(chat, mem_strndup(id), message);
+}
+
 /* How the turn ended, where that is not as it should. */
-static void take_stop(struct chat *chat, struct span result)
+static void take_stop(struct chat *chat, const struct message *message)
 {
 	struct buf out;
-	struct json_doc *doc = json_doc_parse_unchecked(result, NULL);
+	struct json_doc *doc = json_doc_parse_unchecked(message_place(message, PLACE_RESULT), NULL);
 	char *reason = doc ? json_string(doc, json_get(doc, 0, "stopReason")) : NULL;
 	chat_print_begin(chat, &out);
 	show_end_text(&chat->show, &out);
@@ -231,23 +241,45 @@ static void take_stop(struct chat *chat, struct span result)
 	json_doc_destroy(doc);
 }
 
+static void take_initialize(struct chat *chat, const struct message *message)
+{
+	struct json_doc *doc = json_doc_parse_unchecked(message_place(message, PLACE_RESULT), NULL);
+	if (doc) {
+		keep_agent(chat, doc);
+	}
+	json_doc_destroy(doc);
+	if (chat->means.resume) {
+		chat_resume(chat, chat->means.resume);
+	} else {
+		request_new(chat);
+	}
+}
+
+static const struct {
+	const char *method;
+	void (*take)(struct chat *chat, const struct message *message);
+} requests[] = {
+	[ASK_INITIALIZE] = {"initialize", take_initialize},
+	[ASK_NEW] = {"session/new", keep_session},
+	[ASK_PROMPT] = {"session/prompt", take_stop},
+	[ASK_LIST] = {"session/list", chat_take_list},
+	[ASK_LOAD] = {"session/load", chat_take_load},
+	[ASK_CHOICE] = {"the choice", chat_take_choice},
+};
+
+/* Without a session there is nothing to go on with. */
 static void take_error(struct chat *chat, struct span error)
 {
-	static const char *const methods[] = {
-		[ASK_INITIALIZE] = "initialize",
-		[ASK_NEW] = "session/new",
-		[ASK_PROMPT] = "session/prompt",
-	};
 	struct error err;
 	char text[ERROR_TEXT_MAX];
 	client_error_text(error, text, sizeof(text));
-	if (chat->asked == ASK_PROMPT) {
-		chat_print_line(chat, SHOW_BAD, "!", text);
-		chat->status = chat->is_person ? chat->status : EXIT_FAILURE;
+	error_set(&err, ERROR_PROTOCOL, "chat: %s: %s", requests[chat->asked].method, text);
+	if (!chat->session_id) {
+		chat_fail(chat, &err);
 		return;
 	}
-	error_set(&err, ERROR_PROTOCOL, "chat: %s: %s", methods[chat->asked], text);
-	fail(chat, &err);
+	chat_print_line(chat, SHOW_BAD, "!", err.text);
+	chat->status = chat->is_person ? chat->status : EXIT_FAILURE;
 }
 
 static void take_answer(struct chat *chat, const struct message *message)
@@ -255,23 +287,13 @@ static void take_answer(struct chat *chat, const struct message *message)
 	if (client_id_of(message) != chat->asked_id || chat->stage == STAGE_ENDING) {
 		return;
 	}
-	if (chat->asked == ASK_PROMPT) {
+	if (chat->session_id) {
 		chat->stage = STAGE_IDLE;
 	}
 	if (message->is_error) {
 		take_error(chat, message_place(message, PLACE_ERROR));
-	} else if (chat->asked == ASK_INITIALIZE) {
-		struct json_doc *doc =
-			json_doc_parse_unchecked(message_place(message, PLACE_RESULT), NULL);
-		if (doc) {
-			keep_agent(chat, doc);
-		}
-		json_doc_destroy(doc);
-		request_new(chat);
-	} else if (chat->asked == ASK_NEW) {
-		keep_session(chat, message);
 	} else {
-		take_stop(chat, message_place(message, PLACE_RESULT));
+		requests[chat->asked].take(chat, message);
 	}
 }
 
@@ -584,6 +606,8 @@ static void finish(struct chat *chat)
 	buf_finish(&chat->log_text);
 	output_finish(&chat->output);
 	free(chat->session_id);
+	free(chat->loading);
+	free(chat->choices);
 	free(chat->agent);
 }
 

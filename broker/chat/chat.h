@@ -26,6 +26,7 @@ struct chat_means {
 	const char *const *argv;        // of the broker; argv[0] is its path
 	const char *const *environment; // its, and TERM and NO_COLOR for the terminal
 	const char *const *options;     // of a command on the workspace's store
+	const char *resume;             // a session's id; "": the latest; NULL: a new one
 	const char *cwd;                // of the session; absolute
 	size_t max_message;             // bytes of one from the broker
 };

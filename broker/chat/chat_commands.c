@@ -157,23 +157,45 @@ void chat_stop_command(struct chat *chat)
 
 /* ---- the table ---- */
 
-static void run_help(struct chat *chat);
+static void run_help(struct chat *chat, struct span rest);
 
-static void run_quit(struct chat *chat)
+static void run_mode(struct chat *chat, struct span rest)
+{
+	chat_choose(chat, "mode", rest);
+}
+
+static void run_model(struct chat *chat, struct span rest)
+{
+	chat_choose(chat, "model", rest);
+}
+
+/* Without an id the latest session of the workspace. */
+static void run_load(struct chat *chat, struct span rest)
+{
+	char *id = mem_strndup(span_take_word(&rest, " \t\r\n"));
+	chat_resume(chat, id);
+	free(id);
+}
+
+static void run_quit(struct chat *chat, struct span rest)
 {
 	chat_close(chat);
 }
 
 static const struct command {
 	const char *name;
-	void (*run)(struct chat *chat); // NULL: a command of the program
-	const char *program;            // its words
-	const char *otherwise;          // what follows them where nothing is typed
+	void (*run)(struct chat *chat, struct span rest); // NULL: a command of the program
+	const char *program;                              // its words
+	const char *otherwise; // what follows them where nothing is typed
 	bool is_store;
 	const char *help;
 } commands[] = {
 	{"/help", run_help, NULL, NULL, false, "print this"},
 	{"/quit", run_quit, NULL, NULL, false, "end the session; so does Ctrl-D"},
+	{"/mode", run_mode, NULL, NULL, false, "list the agent's modes, or set one"},
+	{"/model", run_model, NULL, NULL, false, "list its models, or set one"},
+	{"/load", run_load, NULL, NULL, false,
+		"go on with session ID, or with the latest one here"},
 	{"/diff", NULL, "checkpoints show", "-1", true, "show what the last turn changed"},
 	{"/undo", NULL, "checkpoints rollback", "-2", true, "undo what the last turn changed"},
 	{"/conflicts", NULL, "conflicts list", "", true,
@@ -182,7 +204,7 @@ static const struct command {
 	{"/sessions", NULL, "sessions list", "", false, "list sessions and their states"},
 };
 
-static void run_help(struct chat *chat)
+static void run_help(struct chat *chat, struct span rest)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(commands); i++) {
 		chat_print_line(chat, SHOW_PLAIN, commands[i].name, commands[i].help);
@@ -202,7 +224,7 @@ bool chat_run_command(struct chat *chat, struct span word, struct span rest)
 		struct span typed = rest;
 		bool is_bare = span_take_word(&typed, " \t\r\n").len == 0;
 		if (command->run) {
-			command->run(chat);
+			command->run(chat, rest);
 		} else {
 			run_program(chat, command->program,
 				is_bare ? span_of(command->otherwise) : rest, command->is_store);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/json_writer.h"
 #include "base/span.h"
 #include "broker/chat/ask.h"
 #include "broker/chat/chat.h"
@@ -18,6 +19,9 @@
 #include "broker/client/output.h"
 
 /* What the .c files of a chat share: chat.c speaks with the broker, chat_typed.c with the user. */
+
+/* What a request of ours is. */
+enum { ASK_INITIALIZE, ASK_NEW, ASK_PROMPT, ASK_LIST, ASK_LOAD, ASK_CHOICE };
 
 enum stage {
 	STAGE_STARTING,
@@ -47,6 +51,8 @@ struct chat {
 	struct ev_signal signals[CHAT_SIGNALS];
 	enum stage stage;
 	char *session_id; // owned; JSON
+	char *loading;    // owned; JSON: the session that was asked for
+	char *choices;    // owned; JSON: the answer that began the session, with its modes
 	char *agent;      // owned; its name for itself, one line without controls
 	long asked;       // what the request that is not answered is
 	long asked_id;    // its id
@@ -67,6 +73,15 @@ void chat_print_end(struct chat *chat, struct buf *out);
 void chat_print_line(struct chat *chat, enum show_color color, const char *mark, const char *text);
 
 void chat_send_prompt(struct chat *chat, struct span text);
+
+/* A request: begin, members, and off it goes; what is answered is taken by its kind. */
+void chat_request_begin(struct json_writer *writer, struct buf *out);
+void chat_request(struct chat *chat, long kind, const char *method, struct json_writer *writer);
+
+/* The session is there: its id (JSON), which is taken over, and the answer that says so. */
+void chat_begin_session(struct chat *chat, char *session_id, const struct message *message);
+
+void chat_fail(struct chat *chat, const struct error *err);
 
 /* To the open question; -1: cancelled. It is closed then, and the broker is read on from. */
 void chat_answer(struct chat *chat, int option);
@@ -93,5 +108,16 @@ void chat_commands_finish(struct chat *chat);
 
 /* Ctrl-C while a command of the program runs. */
 void chat_stop_command(struct chat *chat);
+
+/* ---- chat_choices.c ---- */
+
+/* Loads a session by its id; "": the workspace's latest. */
+void chat_resume(struct chat *chat, const char *id);
+void chat_take_list(struct chat *chat, const struct message *message);
+void chat_take_load(struct chat *chat, const struct message *message);
+
+/* Prints what there is to choose (modes, models), or chooses the one that is named. */
+void chat_choose(struct chat *chat, const char *what, struct span rest);
+void chat_take_choice(struct chat *chat, const struct message *message);
 
 #endif

@@ -11,6 +11,14 @@
 bool chat_command_run(const struct exec_means *means, int *out_status, struct error *err)
 {
 	struct exec_plan plan;
+	const struct options *options = means->options;
+	bool resumes = options->flags & OPTION_RESUME;
+	const char *id = options->word_count > 0 ? options->words[0] : NULL;
+	if (id && !resumes) {
+		return error_set(err, ERROR_CONFIG,
+			"chat: expected no word, or --resume before it, got \"%s\"", id);
+	}
+	const char *resume = !resumes ? NULL : id ? id : "";
 	if (!exec_plan_make_chat(&plan, means->options, means->registry, means->environment, err)) {
 		return false;
 	}
@@ -23,6 +31,7 @@ bool chat_command_run(const struct exec_means *means, int *out_status, struct er
 		.argv = (const char *const *)plan.argv,
 		.environment = means->environment,
 		.options = (const char *const *)store_options,
+		.resume = resume,
 		.cwd = plan.cwd,
 		.max_message = plan.max_message,
 	};

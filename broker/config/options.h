@@ -74,6 +74,7 @@ enum option_flag {
 	OPTION_CONFINE = 1 << 16,
 	OPTION_WATCH = 1 << 17,
 	OPTION_AGENT = 1 << 18,
+	OPTION_RESUME = 1 << 19,
 };
 
 struct options {

@@ -5,7 +5,7 @@
 #include "broker/config/options.h"
 
 /* What there is on the command line; options.c reads it by these. */
-enum { OPTION_TABLE_LENGTH = 24, COMMAND_TABLE_LENGTH = 33 };
+enum { OPTION_TABLE_LENGTH = 25, COMMAND_TABLE_LENGTH = 33 };
 
 struct option {
 	const char *name;       // with its dashes

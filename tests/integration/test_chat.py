@@ -14,8 +14,8 @@ HOSTILE = 'a\x1b]0;owned\x07b\x1b[2Jc\u202ed'
 
 
 class Chat(Case):
-    def argv(self, *options):
-        return [BROKER, 'chat', *options, '--', *self.agent_argv()]
+    def argv(self, *options, flags=()):
+        return [BROKER, 'chat', *options, '--', *self.agent_argv(*flags)]
 
     def sent(self, method):
         found = [json.loads(line) for line in self.journal('<')]
@@ -124,9 +124,10 @@ class Terminal(Chat):
 
 
 class Piped(Chat):
-    def run_chat(self, stdin, *options, status=0):
-        done = subprocess.run(self.argv(*options), input=stdin.encode(), capture_output=True,
-                              cwd=self.work, env=self.environment(), timeout=PATIENCE, check=False)
+    def run_chat(self, stdin, *options, status=0, **more):
+        done = subprocess.run(self.argv(*options, **more), input=stdin.encode(),
+                              capture_output=True, cwd=self.work, env=self.environment(),
+                              timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, status, done)
         return done.stdout.decode(), done.stderr.decode()
 
@@ -149,6 +150,31 @@ class Piped(Chat):
         self.assertNames(out, '-old | +new | no checkpoint 99')
         self.assertEqual(file.read_text(), 'old\n')
         self.assertEqual(self.sent('session/prompt')[-1]['prompt'][0]['text'], '/unknown')
+
+    def test_modes_and_models(self):
+        out, _ = self.run_chat('/mode\n/mode code\n/mode none\n/model\n')
+        self.assertEqual(out.count('code  Code'), 2)
+        self.assertIn('no such mode', out)
+        self.assertIn('no model', out)
+        self.assertEqual([one['modeId'] for one in self.sent('session/set_mode')], ['code'])
+        option = {'id': 'm', 'name': 'M', 'type': 'select', 'category': 'model',
+                  'currentValue': 'large', 'options': [{'value': 'small', 'name': 'Small'}]}
+        self.run_chat('/model Small\n',
+                      flags=['--modes', '"configOptions":' + json.dumps([option])])
+        sent = self.sent('session/set_config_option')[0]
+        self.assertEqual((sent['configId'], sent['value']), ('m', 'small'))
+
+    def test_an_earlier_session_goes_on(self):
+        out, _ = self.run_chat('say on', '--resume', 's-77')
+        self.assertEqual(self.sent('session/load')[0]['sessionId'], 's-77')
+        self.assertEqual(self.sent('session/new'), [])
+        self.assertTrue(out.endswith('\non\n'), out)
+        self.run_chat('/load\nsay on')  # of this workspace there is this one alone
+        self.assertEqual(len(self.sent('session/load')), 1)
+        for words, status, facts in ((['--resume'], 1, f'earlier session | {self.work}'),
+                                     (['s-77'], 2, 'chat | --resume | s-77')):
+            out, err = self.run_chat('', *words, status=status)
+            self.assertNames(err, facts)
 
     def test_it_ends_with_a_failure(self):
         error = {'code': -32000, 'message': 'no way'}

@@ -195,6 +195,8 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 			"terminal rm -rf x"},
 		{"acp-broker du --json", COMMAND_DU, OPTION_JSON, ""},
 		{"acp-broker chat", COMMAND_CHAT, 0, ""},
+		{"acp-broker chat --resume", COMMAND_CHAT, OPTION_RESUME, ""},
+		{"acp-broker chat --resume s-1", COMMAND_CHAT, OPTION_RESUME, "s-1"},
 		{"acp-broker chat --confine --approve reads", COMMAND_CHAT,
 			OPTION_CONFINE | OPTION_APPROVE, ""},
 		{"acp-broker exec hello", COMMAND_EXEC, 0, "hello"},
@@ -394,7 +396,7 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 24);
+	assert_int_equal(options, 25);
 	assert_int_equal(commands, 33);
 }
 
