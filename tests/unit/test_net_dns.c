@@ -124,6 +124,7 @@ static void test_a_malformed_question_says_so(void **state)
 /* 255 bytes with the lengths (RFC 1035, section 2.3.4); a byte more is refused. */
 static void test_a_name_may_be_as_long_as_names_are(void **state)
 {
+	const struct span end = SPAN_LITERAL("\0" TYPE_A_CLASS_IN);
 	char bytes[DNS_MESSAGE_MAX] = HEADER;
 	struct dns_question read;
 	size_t at = 12;
@@ -133,12 +134,13 @@ static void test_a_name_may_be_as_long_as_names_are(void **state)
 		memset(bytes + at + 1, 'a', len);
 		at += 1 + len;
 	}
-	memcpy(bytes + at, "\0" TYPE_A_CLASS_IN, 5);
-	assert_int_equal(dns_read((struct span){bytes, at + 5}, &read), DNS_DONE);
+	memcpy(bytes + at, end.data, end.len);
+	assert_int_equal(dns_read((struct span){bytes, at + end.len}, &read), DNS_DONE);
 	assert_int_equal(strlen(read.name), NAME_MAX_BYTES);
 	bytes[at - 62] = 62;
-	memcpy(bytes + at, "a\0" TYPE_A_CLASS_IN, 6);
-	assert_int_not_equal(dns_read((struct span){bytes, at + 6}, &read), DNS_DONE);
+	bytes[at] = 'a';
+	memcpy(bytes + at + 1, end.data, end.len);
+	assert_int_not_equal(dns_read((struct span){bytes, at + 1 + end.len}, &read), DNS_DONE);
 }
 
 int main(void)

@@ -77,10 +77,11 @@ static void test_a_head_may_come_byte_by_byte(void **state)
 static void test_a_head_has_an_end(void **state)
 {
 	static char head[PROXY_HEAD_MAX];
+	const struct span method = SPAN_LITERAL("CONNECT ");
 	struct proxy_target target;
 	size_t used;
 	memset(head, 'a', sizeof(head));
-	memcpy(head, "CONNECT ", 8);
+	memcpy(head, method.data, method.len);
 	assert_int_equal(
 		read_once((struct span){head, sizeof(head) - 1}, &used, &target), PROXY_MORE);
 	assert_int_equal(read_once((struct span){head, sizeof(head)}, &used, &target), PROXY_WRONG);

@@ -46,7 +46,10 @@ bool names_read(char out[NAME_SIZE], struct span text)
 	}
 	for (size_t i = 0; i < text.len; i++) {
 		char byte = text.data[i];
-		out[i] = byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
+		out[i] = byte;
+		if (byte >= 'A' && byte <= 'Z') {
+			out[i] = (char)(byte - 'A' + 'a');
+		}
 	}
 	out[text.len] = '\0';
 	const char *label = out;

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/rtnetlink.h>
@@ -12,11 +11,15 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 
 enum { REQUEST_MAX = 2048, CHAIN_PRIORITY = -100 /* where NAT of destinations is */ };
+
+/* As in linux/netfilter.h, which does not mix with musl's netinet/in.h. */
+enum { FAMILY_IPV4 = 2, HOOK_LOCAL_OUT = 3 };
 
 #define TABLE_NAME "acp-broker"
 #define CHAIN_NAME "out"
@@ -166,7 +169,7 @@ static void begin_nfnl(struct request *request, unsigned type, unsigned flags)
 	bool is_batch = type == NFNL_MSG_BATCH_BEGIN || type == NFNL_MSG_BATCH_END;
 	begin_message(request, is_batch ? type : NFNL_SUBSYS_NFTABLES << 8 | type, flags);
 	struct nfgenmsg *header = take(request, sizeof(*header));
-	header->nfgen_family = is_batch ? AF_UNSPEC : NFPROTO_IPV4;
+	header->nfgen_family = is_batch ? AF_UNSPEC : FAMILY_IPV4;
 	header->version = NFNETLINK_V0;
 	header->res_id = htons(is_batch ? NFNL_SUBSYS_NFTABLES : 0);
 }
@@ -251,7 +254,7 @@ bool nft_redirect(uint16_t port, struct error *err)
 	put_text(&request, NFTA_CHAIN_TABLE, TABLE_NAME);
 	put_text(&request, NFTA_CHAIN_NAME, CHAIN_NAME);
 	size_t hook = begin_nest(&request, NFTA_CHAIN_HOOK);
-	put_number(&request, NFTA_HOOK_HOOKNUM, NF_INET_LOCAL_OUT);
+	put_number(&request, NFTA_HOOK_HOOKNUM, HOOK_LOCAL_OUT);
 	put_number(&request, NFTA_HOOK_PRIORITY, (uint32_t)CHAIN_PRIORITY);
 	end_nest(&request, hook);
 	put_text(&request, NFTA_CHAIN_TYPE, "nat");

@@ -44,7 +44,7 @@ static int open_streams(uint16_t port)
 
 static bool open_all(const uint16_t *services, size_t count, int fds[PORTS_MAX], struct error *err)
 {
-	struct sockaddr_in name;
+	struct sockaddr_in name = {.sin_port = 0};
 	socklen_t size = sizeof(name);
 	fds[PORTS_NAMES] = open_names();
 	for (size_t i = 0; i < count; i++) {
