@@ -20,6 +20,26 @@
 #include "base/words.h"
 #include "providers/local/json_pick.h"
 
+/*
+ * What is above the kept folder is never shown: no agent has put a link there. The folder itself
+ * is: an agent that took its permissions away would keep the profile's next one from starting.
+ */
+static int open_kept(int top, const char *path)
+{
+	char name[64];
+	int fd = beneath_open(top, path, O_PATH | O_DIRECTORY);
+	if (fd < 0 && errno == ENOENT) {
+		fd = beneath_open_folder(top, path, true);
+	}
+	text_whole(name, sizeof(name), "/proc/self/fd/%d", fd);
+	if (fd >= 0 && chmod(name, 0700) != 0) {
+		int errnum = errno;
+		fd_close(&fd);
+		errno = errnum;
+	}
+	return fd;
+}
+
 bool agent_home_init(struct agent_home *agent, const struct settings *settings, const char *home,
 	const char *folder, struct error *err)
 {
@@ -33,9 +53,8 @@ bool agent_home_init(struct agent_home *agent, const struct settings *settings, 
 	if (!folder_make_state(folder, err)) {
 		return false;
 	}
-	/* What is above the kept folder is never shown: no agent has put a link there. */
 	ATTR_CLEANUP(fd_cleanup) int top = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ATTR_CLEANUP(fd_cleanup) int kept = beneath_open_folder(top, agent->files->kept, true);
+	ATTR_CLEANUP(fd_cleanup) int kept = open_kept(top, agent->files->kept);
 	if (kept < 0) {
 		int errnum = errno;
 		return error_set_errno(err, errnum, "making %s", agent->kept);

@@ -23,6 +23,8 @@
 
 #define LOOK_AFTER_S 0.3 // so that an agent that writes without end costs little
 
+enum { READS_MAX = 64 }; // of one look: an agent can make events faster than we read them
+
 /* What a worker may touch. */
 struct agent_login {
 	struct pool_job job;
@@ -168,21 +170,23 @@ static void on_done(struct pool_job *job)
 	}
 }
 
+/* What has changed until here is looked at, however much of it there is: the rest is let go. */
 static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	submit(CONTAINER_OF(timer, struct agent_login, look));
+	struct agent_login *login = CONTAINER_OF(timer, struct agent_login, look);
+	char names[16384];
+	for (int i = 0; i < READS_MAX && read(login->changed.fd, names, sizeof(names)) > 0; i++) {
+	}
+	ev_io_start(loop, &login->changed);
+	submit(login);
 }
 
 static void on_changed(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct agent_login *login = CONTAINER_OF(io, struct agent_login, changed);
-	char names[4096];
-	while (read(io->fd, names, sizeof(names)) > 0) {
-	}
-	if (!ev_is_active(&login->look)) {
-		ev_timer_set(&login->look, LOOK_AFTER_S, 0.);
-		ev_timer_start(loop, &login->look);
-	}
+	ev_io_stop(loop, io);
+	ev_timer_set(&login->look, LOOK_AFTER_S, 0.);
+	ev_timer_start(loop, &login->look);
 }
 
 /* By a descriptor, since a name could lead through a link of the agent's by now. */

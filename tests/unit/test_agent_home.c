@@ -106,6 +106,20 @@ static void assert_warned(const char *facts)
 	assert_names(sandbox.warnings[0], facts);
 }
 
+static void test_an_agent_cannot_close_the_folder_to_the_next_one(void **state)
+{
+	struct stat status;
+	char top[PATH_MAX];
+	const char *kept = "state/homes/1/.claude/projects";
+	draw("claude");
+	assert_int_equal(chmod(path_of(kept), 0), 0);
+	agent_home_finish(&agent);
+	text_whole(top, sizeof(top), "%s", path_of("state/homes/1"));
+	assert_true(agent_home_init(&agent, &settings, drawing->home_name, top, &err));
+	assert_int_equal(stat(path_of(kept), &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0700);
+}
+
 static void test_the_sessions_have_a_folder_of_the_profile(void **state)
 {
 	struct stat status;
@@ -256,6 +270,7 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		CASE(test_an_agent_cannot_close_the_folder_to_the_next_one),
 		CASE(test_the_sessions_have_a_folder_of_the_profile),
 		CASE(test_login_and_settings_go_in_by_their_keys),
 		CASE(test_of_no_known_agent_nothing_goes_in),
