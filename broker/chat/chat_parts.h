@@ -120,4 +120,9 @@ void chat_take_load(struct chat *chat, const struct message *message);
 void chat_choose(struct chat *chat, const char *what, struct span rest);
 void chat_take_choice(struct chat *chat, const struct message *message);
 
+/* ---- chat_files.c ---- */
+
+/* Tab: completes the name of a file after "@", while the line is shown. */
+void chat_complete(struct chat *chat);
+
 #endif

@@ -67,8 +67,10 @@ static void take_key(struct chat *chat, const struct key *key)
 		chat_print_line(chat, SHOW_DIM, "-", "ending the session");
 		chat_close(chat);
 		break;
-	case LINE_MORE:
 	case LINE_COMPLETE:
+		chat_complete(chat);
+		break;
+	case LINE_MORE:
 		break;
 	}
 }

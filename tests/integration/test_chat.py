@@ -113,6 +113,19 @@ class Terminal(Chat):
         self.assertNotIn('\x1b', self.screen('-e'))
         self.end()
 
+    def test_the_name_of_a_file_is_completed(self):
+        (self.work / 'folder').mkdir()
+        for name in ('one.txt', 'only.txt', 'two\x1b[2J.txt'):
+            (self.work / 'folder' / name).write_text('')
+        self.begin()
+        self.type('say @fo', 'Tab')
+        self.wait_for('> say @folder/')
+        self.type('o', 'Tab', 'Tab')
+        self.wait_for('one.txt', 'only.txt', '> say @folder/on')
+        self.type('e', 'Tab', 'Enter')
+        self.wait_for('\n@folder/one.txt')
+        self.end()
+
     def test_a_second_interrupt_ends_it(self):
         self.begin()
         self.type('not sent')
