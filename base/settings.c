@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/nearest.h"
 #include "base/text.h"
 
 enum { QUOTED_MAX = 96, RANGE_TEXT_MAX = 24 };
@@ -199,9 +200,16 @@ static bool check_choice(const struct setting_key *key, const char *value, struc
 	}
 	char choices[256];
 	char quoted[QUOTED_MAX];
-	return error_set(err, ERROR_CONFIG, "expected %s, got %s",
+	struct nearest nearest;
+	nearest_init(&nearest, value);
+	for (const char *const *choice = key->choices; *choice; choice++) {
+		nearest_offer(&nearest, *choice);
+	}
+	return error_set(err, ERROR_CONFIG, "expected %s, got %s%s%s%s",
 		setting_choices_text(choices, sizeof(choices), key->choices),
-		setting_quote(quoted, sizeof(quoted), value));
+		setting_quote(quoted, sizeof(quoted), value),
+		nearest.best ? ": did you mean \"" : "", nearest.best ? nearest.best : "",
+		nearest.best ? "\"?" : "");
 }
 
 static bool check_text(const struct setting_key *key, const char *value, struct error *err)

@@ -95,6 +95,8 @@ static const struct {
 	{"[profile \"p\"]\nsecret-env = A=b\n",
 		"FILE: profile.p.secret-env | name | letters, digits and _ | environment"},
 	{"[policy \"local\"]\nmode = ask\n", "FILE: policy.local.mode | pass | ask-all | \"ask\""},
+	{"[policy \"local\"]\nmode = aprove-all\n",
+		"FILE: policy.local.mode | did you mean \"approve-all\"?"},
 	{"[broker]\nlog-format = xml\n", "FILE: broker.log-format | text | json | \"xml\""},
 	{"[broker]\nlog-level = loud\n",
 		"FILE: broker.log-level | error | warning | info | debug | \"loud\""},
