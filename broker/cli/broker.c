@@ -540,6 +540,35 @@ static bool check_stdout(struct error *err)
 		       "a stdout, /dev/null where nobody reads it");
 }
 
+/* What a command has printed is out, or it has failed. --watch ends well without a reader. */
+static int flush_stdout(const struct options *options, int status)
+{
+	if (status != EXIT_SUCCESS || (options->flags & OPTION_WATCH)) {
+		return status;
+	}
+	struct error err;
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout)) {
+		return status;
+	}
+	error_set_errno(&err, errno ? errno : EIO, "writing to stdout");
+	return complain(&err);
+}
+
+static int run_any(struct broker *broker)
+{
+	const struct options *options = broker->options;
+	if (options->command == COMMAND_EXEC || options->command == COMMAND_CHAT) {
+		return run_exec(broker);
+	}
+	if (options_is_for_records(options)) {
+		return run_on_records(broker);
+	}
+	bool is_straight =
+		options_is_for_store(options) || options->command == COMMAND_POLICY_EXPLAIN;
+	return is_straight ? run_command(broker) : run(broker);
+}
+
 int broker_main(int argc, char **argv, const char *const *environment,
 	const struct broker_providers *providers)
 {
@@ -564,11 +593,11 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	}
 	if (options.command == COMMAND_HELP) {
 		options_print_help(options.topic);
-		return EXIT_SUCCESS;
+		return flush_stdout(&options, EXIT_SUCCESS);
 	}
 	if (options.command == COMMAND_VERSION) {
 		options_print_version();
-		return EXIT_SUCCESS;
+		return flush_stdout(&options, EXIT_SUCCESS);
 	}
 	if (!check_stdout(&err) || !fd_fill_standard(&err)) {
 		return complain(&err);
@@ -584,13 +613,5 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		.is_trial = is_trial,
 		.login_token = environment_get(environment, LOGIN_MARK),
 	};
-	if (options.command == COMMAND_EXEC || options.command == COMMAND_CHAT) {
-		return run_exec(&broker);
-	}
-	if (options_is_for_records(&options)) {
-		return run_on_records(&broker);
-	}
-	bool is_straight =
-		options_is_for_store(&options) || options.command == COMMAND_POLICY_EXPLAIN;
-	return is_straight ? run_command(&broker) : run(&broker);
+	return flush_stdout(&options, run_any(&broker));
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/cli/disk.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -134,9 +133,5 @@ bool disk_act(const struct sessions_means *means, struct error *err)
 		return error_set(err, ERROR_CONFIG, "neither XDG_STATE_HOME nor HOME is set");
 	}
 	bool ok = means->options->command == COMMAND_DU ? du(means, err) : disk_prune(means, err);
-	errno = 0;
-	if (ok && (fflush(stdout) != 0 || ferror(stdout))) {
-		return error_set_errno(err, errno ? errno : EIO, "writing to stdout");
-	}
 	return ok;
 }

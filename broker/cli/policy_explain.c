@@ -149,9 +149,6 @@ static bool explain(
 		print_explanation(explanation);
 	}
 	subject_finish(&explanation->subject);
-	if (ok && fflush(stdout) != 0) {
-		return error_set_errno(err, errno, "writing to stdout");
-	}
 	return ok;
 }
 

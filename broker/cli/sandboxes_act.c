@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,9 +343,5 @@ bool sandboxes_act(const struct sessions_means *means, struct error *err)
 	config_set_log(&acting.config);
 	bool ok = act_on_all(&acting, err);
 	config_finish(&acting.config);
-	errno = 0;
-	if (ok && (fflush(stdout) != 0 || ferror(stdout))) {
-		return error_set_errno(err, errno ? errno : EIO, "writing to stdout");
-	}
 	return ok;
 }

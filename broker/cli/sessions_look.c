@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,9 +306,5 @@ bool sessions_look(const struct options *options, const char *state_folder, stru
 		}
 	}
 	sessions_finish(&entries);
-	errno = 0;
-	if (ok && (fflush(stdout) != 0 || ferror(stdout))) {
-		return error_set_errno(err, errno ? errno : EIO, "writing to stdout");
-	}
 	return ok;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/cli/status.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,10 +223,6 @@ static bool look(int folder_fd, bool is_json, struct error *err)
 		print_all(&status);
 	}
 	sessions_finish(&entries);
-	errno = 0;
-	if (ok && (fflush(stdout) != 0 || ferror(stdout))) {
-		return error_set_errno(err, errno ? errno : EIO, "writing to stdout");
-	}
 	return ok;
 }
 

@@ -40,6 +40,18 @@ class Agents(case.Case):
                               cwd=self.work, env=env, text=True, stdin=subprocess.DEVNULL,
                               capture_output=True, check=False, timeout=PATIENCE)
 
+    def test_a_full_disk_is_said_by_every_command(self):
+        for words in (['agents'], ['agents', '--json'], ['check', '--', 'true'],
+                      ['status', '--json'], ['test-provider', '--json'],
+                      ['policy', 'explain', 'read', 'a'], ['prune', '--dry-run'],
+                      ['help'], ['version']):
+            with self.subTest(words), open('/dev/full', 'wb') as full:
+                done = subprocess.run([case.BROKER, *words], cwd=self.work, stdout=full,
+                                      stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                      env=self.environment(), check=False, timeout=PATIENCE)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (1, b'acp-broker: writing to stdout: No space left on device\n'))
+
     def listed(self):
         done = self.run_it('--json')
         self.assertEqual((done.returncode, done.stderr), (0, ''))
