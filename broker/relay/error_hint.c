@@ -126,8 +126,7 @@ static bool add_refusal(const struct call *call, size_t at, struct span refusal,
 	json_write_begin(&writer, &text);
 	char whole[HINT_SIZE];
 	text_format(whole, sizeof(whole),
-		" (acp-broker: the agent said: %s. Start the broker as a user who is not root)",
-		line);
+		" (acp-broker: the agent said: %s. It has to run as a user who is not root)", line);
 	json_write_text(&writer, whole);
 	struct span quoted = buf_span(&text);
 	bool ok = json_write_end(&writer, err) &&
