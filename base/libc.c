@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/libc.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -83,4 +85,13 @@ void libc_trim(void)
 #ifdef __GLIBC__
 	malloc_trim(0);
 #endif
+}
+
+/* The kernel's struct statx has 256 bytes; its second eight are stx_attributes. */
+bool libc_is_mount_root(int fd)
+{
+	enum { ATTRIBUTES = 1, MOUNT_ROOT = 0x2000, TYPE = 1 };
+	uint64_t status[32] = {0};
+	return syscall(SYS_statx, fd, "", AT_EMPTY_PATH, TYPE, status) == 0 &&
+	       (status[ATTRIBUTES] & MOUNT_ROOT) != 0;
 }

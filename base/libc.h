@@ -2,6 +2,7 @@
 #ifndef BASE_LIBC_H
 #define BASE_LIBC_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /*
@@ -29,6 +30,9 @@ int libc_rename(int from, const char *old_name, int to, const char *new_name, un
 
 /* pidfd_send_signal(2), without any more information. */
 int libc_pidfd_signal(int pid_fd, int signal);
+
+/* statx(2): whether what is open is the root of a mount; false where that cannot be said. */
+bool libc_is_mount_root(int fd);
 
 /* Gives the system back what malloc keeps of freed memory; with musl nothing, it keeps little. */
 void libc_trim(void);

@@ -62,7 +62,8 @@ static void test_what_the_agent_makes_of_an_undelivered_file_comes(void **state)
 	sync_once(fixture);
 	run(fixture, "chmod 555 $R/ro; sed -i s/^1$/one/ ro/n; echo mine > ro/x; rm ro/y");
 	sync_obeying(fixture);
-	run(fixture, "sed -i s/^20$/twenty/ $R/ro/n; echo its > $R/ro/x; echo its > $R/ro/y");
+	run(fixture, "t=$(sed s/^20$/twenty/ $R/ro/n); echo \"$t\" > $R/ro/n; echo its > $R/ro/x; "
+		     "echo its > $R/ro/y");
 	sync_obeying(fixture);
 	expect(fixture, "head -1 ro/n; tail -1 ro/n; cat ro/x", "one\ntwenty\nmine\n");
 	expect(fixture, "cat $P/x $P/y; test ! -e ro/y", "its\nits\n");

@@ -184,11 +184,11 @@ static bool send_with(int control, struct span bytes, const int *fds, size_t cou
 	struct msghdr message = {.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &space,
-		.msg_controllen = CMSG_SPACE(sizeof(int) * count)};
+		.msg_controllen = (unsigned)CMSG_SPACE(sizeof(int) * count)};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 	head->cmsg_level = SOL_SOCKET;
 	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof(int) * count);
+	head->cmsg_len = (unsigned)CMSG_LEN(sizeof(int) * count);
 	memcpy(CMSG_DATA(head), fds, sizeof(int) * count);
 	return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes.len;
 }

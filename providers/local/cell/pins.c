@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/libc.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/text.h"
@@ -251,13 +252,6 @@ static int open_inside(const struct pin *pin)
 	return kernel_open_in(pin->top_fd, pin->path + pin->top_len, O_PATH | O_NOFOLLOW, false);
 }
 
-static bool is_mount(int fd)
-{
-	struct statx status;
-	return statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) == 0 &&
-	       (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-}
-
 static void tell_made(const struct pin *pin, void (*tell)(const char *text))
 {
 	char text[ERROR_TEXT_MAX];
@@ -305,7 +299,7 @@ static void renew_pin(struct pin *pin, void (*tell)(const char *text))
 		pin->is_missing = true;
 		return;
 	}
-	if (is_mount(place)) {
+	if (libc_is_mount_root(place)) {
 		return;
 	}
 	ATTR_CLEANUP(fd_cleanup) int fd = copy_pinned(pin, &err);
