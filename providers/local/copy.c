@@ -119,7 +119,9 @@ static bool fill_copy(struct copy_job *job, const char *real, struct error *err)
 		.own = own,
 		.home = job->user_home,
 		.is_cancelled = &job->is_cancelled};
-	return copy_put_path(own, err, "%s/.rules", job->place.folder) &&
+	/* Not beside the copy: a confined agent of another session can write there. */
+	const char *name = strrchr(job->place.folder, '/') + 1;
+	return copy_put_path(own, err, "%s/.%s.rules", job->home, name) &&
 	       copy_ignored(&copy, err) && copy_mark_made(&job->place, real, err);
 }
 

@@ -34,7 +34,7 @@ bool copy_put_path(char path[PATH_MAX], struct error *err, const char *format, .
 /* Whether something of the broker's has this name beside the root. */
 static bool is_own_name(const char *name)
 {
-	static const char *const own[] = {"", ".acp-broker", ".made", ".place", ".rules"};
+	static const char *const own[] = {"", ".acp-broker", ".made", ".place"};
 	for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
 		if (strcmp(name, own[i]) == 0) {
 			return true;

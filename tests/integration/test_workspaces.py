@@ -207,7 +207,7 @@ class Workspaces(TurnCase):
         self.assertTrue((self.work / 'inner' / '.git').is_file())
 
     def test_a_name_that_is_also_one_of_the_brokers_own(self):
-        for name in '.rules', '.made', '.acp-broker':
+        for name in '.place', '.made', '.acp-broker':
             where = self.dir / name
             where.mkdir()
             (where / 'a').write_text('1\n')
@@ -216,6 +216,22 @@ class Workspaces(TurnCase):
             client, session = self.works(where)
             self.assertEqual((self.runtime(client, session) / 'kept').read_text(), 'ignored\n')
             self.ended(client)
+
+    def test_a_copy_is_filled_without_the_folders_that_an_agent_can_write(self):
+        (self.work / '.gitignore').write_text('kept\n')
+        (self.work / 'kept').write_text('ignored\n')
+        client, session = self.opened()
+        folder = self.runtime(client, session).parent
+        self.ended(client)
+        (folder / '.made').unlink()
+        (folder / '.rules').mkdir()
+        (folder / '.rules' / 'a').write_text('1\n')
+        client, session = self.opened()
+        self.assertEqual((folder / '.rules' / 'a').read_text(), '1\n')
+        self.assertEqual((self.runtime(client, session) / 'kept').read_text(), 'ignored\n')
+        self.ended(client)
+        self.assertEqual([path for path in folder.parent.iterdir() if path != folder
+                          and path.name.endswith('.rules')], [])
 
     def part_of_a_repository(self):
         """A workspace inside a larger repository, whose rules are at its top."""
