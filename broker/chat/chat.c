@@ -289,6 +289,7 @@ static void take_answer(struct chat *chat, const struct message *message)
 	}
 	if (chat->session_id) {
 		chat->stage = STAGE_IDLE;
+		chat->interrupts = 0; // the one that has cancelled the turn is no half of an end
 	}
 	if (message->is_error) {
 		take_error(chat, message_place(message, PLACE_ERROR));

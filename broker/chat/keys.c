@@ -68,11 +68,12 @@ static size_t sequence_length(struct span text)
 	if (text.data[1] == 'O') {
 		return text.len < 3 ? 0 : 3;
 	}
+	struct span rest = {text.data + 1, text.len - 1};
+	if (utf8_whole_length(rest) == 0) {
+		return 0; // Alt and the first bytes of a character
+	}
 	if (text.data[1] != '[') {
-		size_t whole =
-			text.data[1] == '\033'
-				? 0
-				: utf8_char_length((struct span){text.data + 1, text.len - 1});
+		size_t whole = text.data[1] == '\033' ? 0 : utf8_char_length(rest);
 		return text.data[1] == '\033' ? 1 : 1 + (whole > 0 ? whole : 1);
 	}
 	for (size_t i = 2; i < text.len; i++) {

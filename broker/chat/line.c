@@ -23,6 +23,7 @@ enum { HISTORY_MAX = 500, QUEUE_MAX = 8 };
 
 /* A key that nobody can type (keys are chosen below): what was changed is shown. */
 static const wchar_t refresh_key = 0x1d;
+static const wchar_t end_key = L'\5';
 
 struct edit_functions {
 	EditLine *(*init)(const char *, FILE *, FILE *, FILE *);
@@ -266,6 +267,9 @@ void line_hide(struct line *line)
 	}
 	keep_text(line);
 	bool has_one_row = columns_of(line) < tty_columns(line->config.fd);
+	if (!has_one_row) {
+		press(line, &end_key, 1); // what is printed next comes below all of it
+	}
 	stop(line);
 	fputs(has_one_row ? clear : "\n", line->out);
 	fflush(line->out);
@@ -295,8 +299,7 @@ static bool is_known(struct span key)
 
 static enum line_event enter(struct line *line)
 {
-	static const wchar_t end = L'\5';
-	press(line, &end, 1); // the cursor goes behind the text, however many rows it has
+	press(line, &end_key, 1); // the cursor goes behind the text, however many rows it has
 	keep_text(line);
 	stop(line);
 	fputs("\n", line->out);

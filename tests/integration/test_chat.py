@@ -75,6 +75,8 @@ class Terminal(Chat):
         self.assertTrue(processes.wait_until(lambda: len(self.sent('session/prompt')) == 3))
         self.tmux('send-keys', 'C-c')
         self.wait_for('cancelling', 'ended: cancelled')
+        self.tmux('send-keys', 'C-c')  # the first of its own
+        self.wait_for('Ctrl-C again')
         self.tmux('set-buffer', 'say first\nsay second\n')
         self.tmux('paste-buffer', '-p')
         self.wait_for('say second')

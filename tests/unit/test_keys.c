@@ -53,6 +53,7 @@ static void test_characters_and_sequences_are_whole(void **state)
 	assert_keys(
 		"\033[A\033OH\033[3~\033[1;5Cx", "s:\033[A s:\033OH s:\033[3~ s:\033[1;5C c:x ");
 	assert_keys("\033bx", "s:\033b c:x ");
+	assert_keys("\033\xc3\xa4x", "s:\033\xc3\xa4 c:x ");
 	assert_keys("\003\004\r", "c:\003 c:\004 c:\r ");
 	assert_keys("\xff"
 		    "a",
