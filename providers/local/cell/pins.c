@@ -15,6 +15,7 @@
 #include "base/libc.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/path_quote.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "base/real_path.h"
@@ -255,40 +256,47 @@ static int open_inside(const struct pin *pin)
 static void tell_made(const struct pin *pin, void (*tell)(const char *text))
 {
 	char text[ERROR_TEXT_MAX];
+	char *path = path_quote(span_of(pin->path));
 	text_format(text, sizeof(text),
 		"%s was gone and is there again. The agent may have made it: look at it before a "
 		"tool uses it. The agent cannot change it from now on",
-		pin->path);
+		path);
 	tell(text);
+	free(path);
 }
 
 static void tell_renewed(const struct pin *pin, bool is_same, void (*tell)(const char *text))
 {
 	char text[ERROR_TEXT_MAX];
+	char *path = path_quote(span_of(pin->path));
 	struct stat status;
 	bool is_folder = lstat(pin->path, &status) == 0 && S_ISDIR(status.st_mode);
 	if (pin->is_missing) {
+		free(path);
 		tell_made(pin, tell);
 		return;
 	}
 	text_format(text, sizeof(text),
 		"%s was replaced outside of the confinement. For a moment the agent could open it, "
 		"and write it from then on; else it is read-only again. Now %s",
-		pin->path,
+		path,
 		is_same     ? "its content is what it was before"
 		: is_folder ? "look at what is in it before a tool uses it"
 			    : "its content is not what it was before: look at it before a tool "
 			      "uses it");
 	tell(text);
+	free(path);
 }
 
 static void tell_lost(const struct pin *pin, const struct error *err, void (*tell)(const char *))
 {
 	char text[ERROR_TEXT_MAX];
+	char *path = path_quote(span_of(pin->path));
 	text_format(text, sizeof(text),
 		"%s was replaced outside of the confinement, and the agent can write it: %s",
-		pin->path, err->text);
+		path, err->text);
 	tell(text);
+	free(path);
 }
 
 static void renew_pin(struct pin *pin, void (*tell)(const char *text))
