@@ -4,11 +4,14 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/environment.h"
 #include "base/log.h"
+#include "base/real_path.h"
 #include "base/secrets.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "broker/agent/provision.h"
+#include "broker/config/config_shown.h"
 #include "broker/config/known_agents.h"
 
 /* ---- the process ---- */
@@ -33,10 +36,53 @@ static void on_started(void *data)
 	agent_arm_wall(agent);
 }
 
+/* The longest folder that both paths lie in; owned by the caller. */
+static char *common_folder(const char *path, const char *other)
+{
+	size_t len = 0;
+	for (size_t i = 0; path[i] && path[i] == other[i]; i++) {
+		len = path[i] == '/' ? i : len;
+	}
+	return mem_strndup((struct span){path, len});
+}
+
+/*
+ * The folder that shows the agent's program in a cell: where it is and where its link leads, but
+ * never the home. NULL: this is no cell, or the program is not on this machine. The caller's.
+ */
+static char *find_hidden_folder(const struct agent *agent)
+{
+	const struct sandbox_capabilities *can = sandbox_capabilities(agent->sandbox);
+	const char *const *environment = sandbox_agent_environment(agent->sandbox);
+	char *program = can->confined && can->is_near
+	                        ? config_find_program(agent->config.profile, environment)
+	                        : NULL;
+	char *real = program && program[0] == '/' ? real_path_find(program) : NULL;
+	char *folder = real ? common_folder(program, real) : NULL;
+	const char *home = environment_get(environment, "HOME");
+	if (folder && (!folder[0] || (home && path_is_at_or_below(home, folder)))) {
+		free(folder);
+		folder = common_folder(real, real);
+	}
+	free(program);
+	free(real);
+	return folder;
+}
+
 /* A program that is missing, and what to do about that. */
 static void fail_missing(struct agent *agent, const struct error *err)
 {
 	struct error copy;
+	char *hidden = find_hidden_folder(agent);
+	if (hidden) {
+		error_set(&copy, err->code,
+			"%s: it is installed, and the confinement hides it: allow-read = %s in the "
+			"profile shows it",
+			err->text, hidden);
+		free(hidden);
+		agent_fail_with_error(agent, "AGENT_NOT_FOUND", "start", &copy);
+		return;
+	}
 	const struct known_agent *known =
 		known_agent_of_argv((const char *const *)agent->config.profile->agent_argv);
 	bool is_elsewhere = sandbox_capabilities(agent->sandbox)->maps_paths;

@@ -352,6 +352,25 @@ class Confined(SyncCase):
             self.assertNotEqual(refusal.data['code'], 'CELL_UNAVAILABLE')
             self.assertNames(str(refusal), 'confining')
 
+    def test_an_agent_that_the_cell_hides_is_told_with_what_shows_it(self):
+        installed = self.dir / 'home/.tools'
+        (installed / 'bin').mkdir(parents=True)
+        shutil.copy(case.AGENT, installed / 'agent')
+        (installed / 'bin/agent').symlink_to('../agent')
+        self.extra = {'PATH': f'{installed}/bin:/usr/bin:/bin'}
+        for agent in 'agent', f'{installed}/bin/agent':
+            client = self.broker(options=self.config(confine=CONFINE), agent=[agent])
+            with self.assertRaises(RpcError) as caught:
+                client.initialize()
+            self.assertEqual(caught.exception.data['code'], 'AGENT_NOT_FOUND')
+            self.assertNames(caught.exception.message, f'allow-read = {installed} in')
+            client.close_stdin()
+            client.wait()
+        client = self.broker(options=self.config(confine=CONFINE, allow_read=str(installed)),
+                             agent=['agent'])
+        client.initialize()
+        self.ends(client)
+
     def test_the_option_is_required(self):
         options = [*self.config(allow_read=str(PROGRAMS)), '--confine']
         client = self.broker(options=options, agent=[AGENT])
