@@ -131,7 +131,8 @@ static void look_at_all(struct doctor *doctor)
 	}
 	for (size_t i = 0; i < DOCTOR_STEP_COUNT; i++) {
 		if (!doctor->report.is_told[i]) {
-			doctor_report_skip(&doctor->report, i, "a step before it has failed");
+			doctor_report_skip(&doctor->report, (enum doctor_step)i,
+				"a step before it has failed");
 		}
 	}
 }
