@@ -42,7 +42,8 @@ const struct failure_code failure_codes[] = {
 	{"SETUP_FAILED", RPC_INTERNAL_ERROR, false,
 		"correct the line of setup, or the file of copy, that the message names"},
 	{"AGENT_NOT_FOUND", RPC_INTERNAL_ERROR, false,
-		"do as the message says: install it, show it to the confinement, or name its full path"},
+		"do as the message says: install it, show it to the confinement, or name its full "
+		"path"},
 	{"AGENT_NOT_EXECUTABLE", RPC_INTERNAL_ERROR, false,
 		"check the file's mode and its first line"},
 	{"AGENT_START_FAILED", RPC_INTERNAL_ERROR, true,

@@ -12,6 +12,7 @@
 #include "base/attr.h"
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/chat/chat_parts.h"
 #include "broker/chat/diff.h"
@@ -204,10 +205,14 @@ static const struct command {
 	{"/sessions", NULL, "sessions list", "", false, "list sessions and their states"},
 };
 
+enum { HELP_NAME_SIZE = 16 };
+
 static void run_help(struct chat *chat, struct span rest)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(commands); i++) {
-		chat_print_line(chat, SHOW_PLAIN, commands[i].name, commands[i].help);
+		char name[HELP_NAME_SIZE];
+		text_format(name, sizeof(name), "%-10s", commands[i].name);
+		chat_print_line(chat, SHOW_PLAIN, name, commands[i].help);
 	}
 	chat_print_line(chat, SHOW_DIM, "-", "any other line that begins with / goes to the agent");
 	chat_print_line(

@@ -293,8 +293,8 @@ static void tell_lost(const struct pin *pin, const struct error *err, void (*tel
 	char text[ERROR_TEXT_MAX];
 	char *path = path_quote(span_of(pin->path));
 	text_format(text, sizeof(text),
-		"%s was replaced outside of the confinement, and the agent can write it: %s",
-		path, err->text);
+		"%s was replaced outside of the confinement, and the agent can write it: %s", path,
+		err->text);
 	tell(text);
 	free(path);
 }
