@@ -295,8 +295,7 @@ void frame_reader_take(struct frame_reader *reader, struct buf *to)
 	size_t rest = reader->len - reader->next_line;
 	/* What is smaller than the bytes around it is cheaper to copy. */
 	if (reader->is_dropping || bytes.len < reader->head + rest) {
-		bool ok = buf_append(to, bytes, NULL);
-		assert(ok);
+		buf_add(to, bytes);
 		return;
 	}
 	struct buf from = {

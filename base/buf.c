@@ -170,6 +170,13 @@ bool buf_append(struct buf *buf, struct span bytes, struct error *err)
 	return true;
 }
 
+void buf_add(struct buf *buf, struct span bytes)
+{
+	bool fits = buf_append(buf, bytes, NULL);
+	assert(fits);
+	(void)fits;
+}
+
 bool buf_append_format(struct buf *buf, struct error *err, const char *format, ...)
 {
 	va_list args;

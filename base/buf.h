@@ -35,6 +35,9 @@ bool buf_append(struct buf *buf, struct span bytes, struct error *err) ATTR_NODI
 bool buf_append_format(struct buf *buf, struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4) ATTR_NODISCARD;
 
+/* buf_append for bytes that the caller knows to fit; that is asserted. */
+void buf_add(struct buf *buf, struct span bytes);
+
 /*
  * Makes room for `more` bytes after the live ones and returns where they go, or
  * NULL (ERROR_LIMIT). buf_commit then says how many were written.

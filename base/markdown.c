@@ -8,12 +8,6 @@
 
 enum { FENCE_MIN = 3 };
 
-static void append(struct buf *out, struct span text)
-{
-	bool ok = buf_append(out, text, NULL);
-	assert(ok);
-}
-
 static size_t longest_run_of_ticks(struct span text)
 {
 	size_t longest = 0;
@@ -28,7 +22,7 @@ static size_t longest_run_of_ticks(struct span text)
 static void append_ticks(struct buf *out, size_t count)
 {
 	for (; count > 0; count--) {
-		append(out, SPAN_LITERAL("`"));
+		buf_add(out, SPAN_LITERAL("`"));
 	}
 }
 
@@ -40,14 +34,14 @@ static void append_visible(struct buf *out, struct span character, bool is_line)
 	if (utf8_char_length(character) == 0) {
 		ok = buf_append_format(out, NULL, "<0x%02X>", (unsigned int)(unsigned char)byte);
 	} else if (byte == '\n' || byte == '\t') {
-		append(out, !is_line       ? character
-			    : byte == '\n' ? SPAN_LITERAL("\\n")
-					   : SPAN_LITERAL("\\t"));
+		buf_add(out, !is_line       ? character
+			     : byte == '\n' ? SPAN_LITERAL("\\n")
+					    : SPAN_LITERAL("\\t"));
 	} else if (utf8_is_hidden(character)) {
 		ok = buf_append_format(
 			out, NULL, "<U+%04X>", (unsigned int)utf8_code_point(character));
 	} else {
-		append(out, character);
+		buf_add(out, character);
 	}
 	assert(ok);
 }
@@ -76,9 +70,9 @@ void markdown_code(struct buf *out, struct span text, size_t most)
 	bool is_padded = cut.len == 0 || is_at_an_end(cut, '`') || is_at_an_end(cut, ' ');
 	struct span pad = is_padded ? SPAN_LITERAL(" ") : SPAN_LITERAL("");
 	append_ticks(out, ticks);
-	append(out, pad);
+	buf_add(out, pad);
 	append_all_visible(out, cut, true);
-	append(out, pad);
+	buf_add(out, pad);
 	append_ticks(out, ticks);
 	if (cut.len < text.len) {
 		bool ok = buf_append_format(out, NULL, " … and %zu bytes more", text.len - cut.len);
@@ -91,8 +85,8 @@ void markdown_block(struct buf *out, struct span text)
 	size_t run = longest_run_of_ticks(text);
 	size_t ticks = run < FENCE_MIN ? FENCE_MIN : run + 1;
 	append_ticks(out, ticks);
-	append(out, SPAN_LITERAL("\n"));
+	buf_add(out, SPAN_LITERAL("\n"));
 	append_all_visible(out, text, false);
-	append(out, SPAN_LITERAL("\n"));
+	buf_add(out, SPAN_LITERAL("\n"));
 	append_ticks(out, ticks);
 }

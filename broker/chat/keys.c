@@ -39,9 +39,8 @@ static bool take_paste(struct keys *keys)
 	}
 	size_t room = keys->paste.max - keys->paste.len;
 	keys->is_cut = keys->is_cut || len > room;
-	bool ok = buf_append(&keys->paste, (struct span){held.data, len < room ? len : room}, NULL);
-	assert(ok); // it was cut to fit
-	(void)ok;
+	buf_add(&keys->paste,
+		(struct span){held.data, len < room ? len : room}); // it was cut to fit
 	buf_consume(&keys->held, len + (end ? end_len : 0));
 	keys->is_pasting = !end;
 	return end != NULL;
@@ -54,9 +53,7 @@ bool keys_has_room(const struct keys *keys)
 
 void keys_add(struct keys *keys, struct span bytes)
 {
-	bool ok = buf_append(&keys->held, bytes, NULL);
-	assert(ok);
-	(void)ok;
+	buf_add(&keys->held, bytes);
 }
 
 /* The length of the sequence that text begins with: 0 where it is not whole yet. */
@@ -88,9 +85,7 @@ static size_t sequence_length(struct span text)
 static bool give(struct keys *keys, enum key_kind kind, size_t len, struct key *out_key)
 {
 	buf_clear(&keys->out);
-	bool ok = buf_append(&keys->out, (struct span){buf_span(&keys->held).data, len}, NULL);
-	assert(ok);
-	(void)ok;
+	buf_add(&keys->out, (struct span){buf_span(&keys->held).data, len});
 	buf_consume(&keys->held, len);
 	*out_key = (struct key){.kind = kind, .text = buf_span(&keys->out)};
 	return true;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/chat/show.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,19 +32,12 @@ void show_finish(struct show *show)
 
 /* ---- lines ---- */
 
-static void append(struct buf *out, struct span text)
-{
-	bool ok = buf_append(out, text, NULL);
-	assert(ok); // the buffer has no maximum
-	(void)ok;
-}
-
 static void color(struct show *show, const char *numbers, struct buf *out)
 {
 	if (show->is_colored && numbers[0]) {
-		append(out, SPAN_LITERAL("\033["));
-		append(out, span_of(numbers));
-		append(out, SPAN_LITERAL("m"));
+		buf_add(out, SPAN_LITERAL("\033["));
+		buf_add(out, span_of(numbers));
+		buf_add(out, SPAN_LITERAL("m"));
 	}
 }
 
@@ -53,7 +45,7 @@ void show_end_text(struct show *show, struct buf *out)
 {
 	style_end(&show->style, out);
 	if (show->is_inside) {
-		append(out, SPAN_LITERAL("\n"));
+		buf_add(out, SPAN_LITERAL("\n"));
 	}
 	show->is_inside = false;
 	show->block = "";
@@ -65,15 +57,15 @@ void show_line(struct show *show, enum show_color shade, const char *mark, struc
 	size_t indent = 2;
 	show_end_text(show, out);
 	color(show, colors[shade], out);
-	append(out, span_of(mark));
-	append(out, SPAN_LITERAL(" "));
+	buf_add(out, span_of(mark));
+	buf_add(out, SPAN_LITERAL(" "));
 	if (is_cut) {
 		style_cut(text, show->columns > indent ? show->columns - indent : 1, out);
 	} else {
 		style_plain(text, true, out);
 	}
 	color(show, shade == SHOW_PLAIN ? "" : "0", out);
-	append(out, SPAN_LITERAL("\n"));
+	buf_add(out, SPAN_LITERAL("\n"));
 }
 
 /* ---- text ---- */

@@ -22,13 +22,6 @@ void style_init(struct style *style, bool is_colored, const char *base)
 	*style = (struct style){.is_colored = is_colored, .base = base, .shown = ""};
 }
 
-static void append(struct buf *out, struct span text)
-{
-	bool ok = buf_append(out, text, NULL);
-	assert(ok); // the buffer has no maximum
-	(void)ok;
-}
-
 /* ---- characters ---- */
 
 /* Not seen as themselves, but wanted in a text: blanks, joiners and variants of emoji. */
@@ -59,7 +52,7 @@ void style_plain(struct span text, bool is_line, struct buf *out)
 	while (text.len > 0) {
 		struct span shown = style_mark(&text, room);
 		bool is_blank = shown.data[0] == '\n' || shown.data[0] == '\t';
-		append(out, is_line && is_blank ? SPAN_LITERAL(" ") : shown);
+		buf_add(out, is_line && is_blank ? SPAN_LITERAL(" ") : shown);
 	}
 }
 
@@ -85,10 +78,10 @@ void style_cut(struct span text, size_t columns, struct buf *out)
 		used += style_columns(shown);
 		if (used > columns) {
 			out->len = fits;
-			append(out, columns > 0 ? SPAN_LITERAL(TEXT_CUT) : (struct span){0});
+			buf_add(out, columns > 0 ? SPAN_LITERAL(TEXT_CUT) : (struct span){0});
 			return;
 		}
-		append(out, shown);
+		buf_add(out, shown);
 		fits = used < columns ? out->len : fits;
 	}
 }
@@ -119,7 +112,7 @@ static void emit(struct style *style, struct span text, struct buf *out)
 	char room[STYLE_MARK_SIZE];
 	show(style, wanted(style), out);
 	while (text.len > 0) {
-		append(out, style_mark(&text, room));
+		buf_add(out, style_mark(&text, room));
 	}
 }
 
@@ -235,7 +228,7 @@ static size_t take(struct style *style, struct span text, bool is_end, struct bu
 	if (first == '\n') {
 		end_line(style);
 		show(style, "", out);
-		append(out, SPAN_LITERAL("\n"));
+		buf_add(out, SPAN_LITERAL("\n"));
 		return 1;
 	}
 	if (!style->is_inside && !begin_line(style, text, is_end)) {
@@ -275,8 +268,8 @@ void style_text(struct style *style, struct span text, struct buf *out)
 {
 	struct buf joined;
 	buf_init(&joined, SIZE_MAX / 2);
-	append(&joined, (struct span){style->held, style->held_len});
-	append(&joined, text);
+	buf_add(&joined, (struct span){style->held, style->held_len});
+	buf_add(&joined, text);
 	struct span rest = take_all(style, buf_span(&joined), false, out);
 	assert(rest.len <= STYLE_HELD_MAX); // an indentation and a run, or a piece of a character
 	memcpy(style->held, rest.data, rest.len);

@@ -30,9 +30,7 @@ struct parcel *parcel_create(
 		frame_reader_take(from, &parcel->bytes);
 		return parcel;
 	}
-	bool ok = buf_append(&parcel->bytes, frame->bytes, NULL);
-	assert(ok);
-	(void)ok;
+	buf_add(&parcel->bytes, frame->bytes);
 	return parcel;
 }
 

@@ -47,8 +47,7 @@ void question_begin(struct request *request, struct json_writer *writer)
 
 static void append(struct buf *out, const char *text)
 {
-	bool ok = buf_append(out, span_of(text), NULL);
-	assert(ok);
+	buf_add(out, span_of(text));
 }
 
 static void say_reason(struct buf *out, const struct question_reason *reason)
@@ -69,8 +68,7 @@ void question_write_head(struct json_writer *writer, struct request *request,
 	buf_init(&title, SIZE_MAX / 2);
 	say_reason(&title, reason);
 	append(&title, ": ");
-	bool ok = buf_append(&title, what, NULL);
-	assert(ok);
+	buf_add(&title, what);
 	question->tool_call_id = mem_strdup(id);
 	question->title = mem_strndup(buf_span(&title));
 	buf_finish(&title);

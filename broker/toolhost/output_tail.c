@@ -96,21 +96,14 @@ static struct span without_rest(struct span bytes)
 	return bytes;
 }
 
-static void append(struct buf *out, struct span bytes)
-{
-	bool fits = buf_append(out, bytes, NULL);
-	assert(fits);
-	(void)fits;
-}
-
 static void append_text(struct buf *out, struct span bytes)
 {
 	while (bytes.len > 0) {
 		size_t valid = utf8_valid_length(bytes.data, bytes.len);
-		append(out, (struct span){bytes.data, valid});
+		buf_add(out, (struct span){bytes.data, valid});
 		bytes = (struct span){bytes.data + valid, bytes.len - valid};
 		if (bytes.len > 0) {
-			append(out, REPLACEMENT);
+			buf_add(out, REPLACEMENT);
 			bytes = (struct span){bytes.data + 1, bytes.len - 1};
 		}
 	}

@@ -208,10 +208,8 @@ static void write_cwd(struct json_writer *writer, const struct edit *edit)
 		return;
 	}
 	buf_init(&path, SIZE_MAX / 2);
-	bool fits = buf_append(&path, replacement, NULL) &&
-	            buf_append(&path, span_of(cwd + prefix), NULL);
-	assert(fits);
-	(void)fits;
+	buf_add(&path, replacement);
+	buf_add(&path, span_of(cwd + prefix));
 	json_write_string(writer, buf_span(&path));
 	buf_finish(&path);
 }

@@ -21,16 +21,9 @@ bool display_is_final(const struct tool_terminal *terminal)
 
 /* ---- as text ---- */
 
-static void put(struct buf *out, struct span bytes)
-{
-	bool fits = buf_append(out, bytes, NULL);
-	assert(fits);
-	(void)fits;
-}
-
 static void put_text(struct buf *out, const char *text)
 {
-	put(out, span_of(text));
+	buf_add(out, span_of(text));
 }
 
 /* A fence that no line of the output can end. */
@@ -43,7 +36,7 @@ static void put_fence(struct buf *out, struct span output)
 		longest = run > longest ? run : longest;
 	}
 	for (size_t i = 0; i <= longest; i++) {
-		put(out, SPAN_LITERAL("`"));
+		buf_add(out, SPAN_LITERAL("`"));
 	}
 }
 
@@ -54,7 +47,7 @@ static void put_output(struct buf *out, struct span output, bool is_cut)
 	}
 	put_fence(out, output);
 	put_text(out, "\n");
-	put(out, output);
+	buf_add(out, output);
 	if (output.data[output.len - 1] != '\n') {
 		put_text(out, "\n");
 	}
@@ -148,7 +141,7 @@ static void news_read(struct news *news, struct tool_terminal *terminal, bool is
 		assert(fits);
 		(void)fits;
 	}
-	put(&news->data, buf_span(&text));
+	buf_add(&news->data, buf_span(&text));
 	buf_finish(&text);
 	news->has_end = (has_exited || is_last) && !terminal->end_was_told;
 }

@@ -24,8 +24,7 @@ enum {
 static void put_number(struct buf *buf, uint32_t number)
 {
 	uint32_t wire = htonl(number);
-	bool fits = buf_append(buf, (struct span){(const char *)&wire, sizeof(wire)}, NULL);
-	assert(fits);
+	buf_add(buf, (struct span){(const char *)&wire, sizeof(wire)});
 }
 
 static bool put_text(struct buf *buf, const char *text, struct error *err)
