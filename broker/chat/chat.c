@@ -22,6 +22,7 @@
 #include "base/utf8.h"
 #include "broker/chat/chat_parts.h"
 #include "broker/chat/tty.h"
+#include "broker/client/methods.h"
 
 enum { LOG_LINE_MAX = 64 * 1024, NAME_COLUMNS = 40 };
 
@@ -134,13 +135,7 @@ static void request_initialize(struct chat *chat)
 	struct buf out;
 	struct json_writer writer;
 	chat_request_begin(&writer, &out);
-	json_write_member_int(&writer, "protocolVersion", 1);
-	json_write_key(&writer, "clientInfo");
-	json_write_object(&writer);
-	json_write_member(&writer, "name", "acp-broker-chat");
-	json_write_member(&writer, "version", ACP_BROKER_VERSION);
-	json_write_object_end(&writer);
-	json_write_member_raw(&writer, "clientCapabilities", SPAN_LITERAL("{}"));
+	client_write_initialize(&writer, "acp-broker-chat");
 	chat_request(chat, ASK_INITIALIZE, "initialize", &writer);
 }
 
@@ -149,8 +144,7 @@ static void request_new(struct chat *chat)
 	struct buf out;
 	struct json_writer writer;
 	chat_request_begin(&writer, &out);
-	json_write_member(&writer, "cwd", chat->means.cwd);
-	json_write_member_raw(&writer, "mcpServers", SPAN_LITERAL("[]"));
+	client_write_new(&writer, chat->means.cwd);
 	chat_request(chat, ASK_NEW, "session/new", &writer);
 }
 
@@ -159,14 +153,7 @@ void chat_send_prompt(struct chat *chat, struct span text)
 	struct buf out;
 	struct json_writer writer;
 	chat_request_begin(&writer, &out);
-	json_write_member_raw(&writer, "sessionId", span_of(chat->session_id));
-	json_write_key(&writer, "prompt");
-	json_write_array(&writer);
-	json_write_object(&writer);
-	json_write_member(&writer, "type", "text");
-	json_write_member_string(&writer, "text", text);
-	json_write_object_end(&writer);
-	json_write_array_end(&writer);
+	client_write_prompt(&writer, chat->session_id, text);
 	chat->stage = STAGE_TURN;
 	chat->interrupts = 0;
 	chat_request(chat, ASK_PROMPT, "session/prompt", &writer);
@@ -210,15 +197,14 @@ void chat_begin_session(struct chat *chat, char *session_id, const struct messag
 
 static void keep_session(struct chat *chat, const struct message *message)
 {
-	struct span id = message_place(message, PLACE_RESULT_SESSION_ID);
 	struct error err;
-	if (id.len == 0 || id.data[0] != '"') {
-		error_set(&err, ERROR_PROTOCOL,
-			"chat: the agent's answer to session/new has no sessionId");
+	char *session_id = client_take_session_id(message, &err);
+	if (!session_id) {
+		error_prefix(&err, "chat");
 		chat_fail(chat, &err);
 		return;
 	}
-	chat_begin_session(chat, mem_strndup(id), message);
+	chat_begin_session(chat, session_id, message);
 }
 
 /* How the turn ended, where that is not as it should. */

@@ -18,6 +18,7 @@
 #include "broker/cli/exec_plan.h"
 #include "broker/cli/scratch.h"
 #include "broker/client/client.h"
+#include "broker/client/methods.h"
 
 enum { ASK_INITIALIZE = 1, ASK_NEW, ASK_HEALTH }; // ids of our requests
 
@@ -227,19 +228,12 @@ static void ask(struct visit *visit, long id, const char *method,
 
 static void write_initialize(struct json_writer *writer, const struct visit *visit)
 {
-	json_write_member_int(writer, "protocolVersion", 1);
-	json_write_key(writer, "clientInfo");
-	json_write_object(writer);
-	json_write_member(writer, "name", "acp-broker-doctor");
-	json_write_member(writer, "version", ACP_BROKER_VERSION);
-	json_write_object_end(writer);
-	json_write_member_raw(writer, "clientCapabilities", SPAN_LITERAL("{}"));
+	client_write_initialize(writer, "acp-broker-doctor");
 }
 
 static void write_new(struct json_writer *writer, const struct visit *visit)
 {
-	json_write_member(writer, "cwd", visit->scratch.workspace);
-	json_write_member_raw(writer, "mcpServers", SPAN_LITERAL("[]"));
+	client_write_new(writer, visit->scratch.workspace);
 }
 
 static void write_nothing(struct json_writer *writer, const struct visit *visit)

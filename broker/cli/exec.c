@@ -18,6 +18,7 @@
 #include "broker/cli/exec_plan.h"
 #include "broker/cli/exec_show.h"
 #include "broker/client/client.h"
+#include "broker/client/methods.h"
 
 enum {
 	ASK_INITIALIZE = 1, // ids of our requests
@@ -180,44 +181,28 @@ static void ask(struct exec *exec, long id, const char *method,
 
 static void write_initialize(struct json_writer *writer, const struct exec *exec)
 {
-	json_write_member_int(writer, "protocolVersion", 1);
-	json_write_key(writer, "clientInfo");
-	json_write_object(writer);
-	json_write_member(writer, "name", "acp-broker-exec");
-	json_write_member(writer, "version", ACP_BROKER_VERSION);
-	json_write_object_end(writer);
-	json_write_member_raw(writer, "clientCapabilities", SPAN_LITERAL("{}"));
+	client_write_initialize(writer, "acp-broker-exec");
 }
 
 static void write_new(struct json_writer *writer, const struct exec *exec)
 {
-	json_write_member(writer, "cwd", exec->plan.cwd);
-	json_write_member_raw(writer, "mcpServers", SPAN_LITERAL("[]"));
+	client_write_new(writer, exec->plan.cwd);
 }
 
 static void write_prompt(struct json_writer *writer, const struct exec *exec)
 {
-	json_write_member_raw(writer, "sessionId", span_of(exec->session_id));
-	json_write_key(writer, "prompt");
-	json_write_array(writer);
-	json_write_object(writer);
-	json_write_member(writer, "type", "text");
-	json_write_member_string(writer, "text", buf_span(&exec->plan.prompt));
-	json_write_object_end(writer);
-	json_write_array_end(writer);
+	client_write_prompt(writer, exec->session_id, buf_span(&exec->plan.prompt));
 }
 
 static bool keep_session(struct exec *exec, const struct message *message)
 {
-	struct span id = message_place(message, PLACE_RESULT_SESSION_ID);
-	if (id.len > 0 && id.data[0] == '"') {
-		exec->session_id = mem_strndup(id);
-		return true;
-	}
 	struct error err;
-	error_set(&err, ERROR_PROTOCOL, "exec: the agent's answer to session/new has no sessionId");
-	fail(exec, &err);
-	return false;
+	exec->session_id = client_take_session_id(message, &err);
+	if (!exec->session_id) {
+		error_prefix(&err, "exec");
+		fail(exec, &err);
+	}
+	return exec->session_id != NULL;
 }
 
 static void take_stop(struct exec *exec, struct span result)

@@ -4,9 +4,9 @@
 
 /*
  * This folder is the other side of the relay: an ACP client for a person's terminal, which starts
- * a broker as its agent. It knows pipes, a process and JSON-RPC's envelope. It does not know
- * what a method means, what is shown, nor any part of the relay, which does not know of it either.
- * broker/cli uses it.
+ * a broker as its agent. It knows pipes, a process, JSON-RPC's envelope, and how to write the few
+ * requests that every client makes (methods.h). It does not know what is shown, nor any part of the
+ * relay, which does not know of it either. broker/cli and broker/chat use it.
  */
 
 #include <ev.h>

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/client/methods.h"
+
+void client_write_initialize(struct json_writer *writer, const char *client_name)
+{
+	json_write_member_int(writer, "protocolVersion", 1);
+	json_write_key(writer, "clientInfo");
+	json_write_object(writer);
+	json_write_member(writer, "name", client_name);
+	json_write_member(writer, "version", ACP_BROKER_VERSION);
+	json_write_object_end(writer);
+	json_write_member_raw(writer, "clientCapabilities", SPAN_LITERAL("{}"));
+}
+
+void client_write_new(struct json_writer *writer, const char *cwd)
+{
+	json_write_member(writer, "cwd", cwd);
+	json_write_member_raw(writer, "mcpServers", SPAN_LITERAL("[]"));
+}
+
+void client_write_prompt(struct json_writer *writer, const char *session_id, struct span text)
+{
+	json_write_member_raw(writer, "sessionId", span_of(session_id));
+	json_write_key(writer, "prompt");
+	json_write_array(writer);
+	json_write_object(writer);
+	json_write_member(writer, "type", "text");
+	json_write_member_string(writer, "text", text);
+	json_write_object_end(writer);
+	json_write_array_end(writer);
+}
+
+char *client_take_session_id(const struct message *message, struct error *err)
+{
+	struct span id = message_place(message, PLACE_RESULT_SESSION_ID);
+	if (id.len > 0 && id.data[0] == '"') {
+		return mem_strndup(id);
+	}
+	error_set(err, ERROR_PROTOCOL, "the agent's answer to session/new has no sessionId");
+	return NULL;
+}
