@@ -260,6 +260,16 @@ void json_write_member_bool(struct json_writer *writer, const char *key, bool va
 	json_write_bool(writer, value);
 }
 
+void json_write_member_words(struct json_writer *writer, const char *key, const char *const *words)
+{
+	json_write_key(writer, key);
+	json_write_array(writer);
+	for (; words && *words; words++) {
+		json_write_text(writer, *words);
+	}
+	json_write_array_end(writer);
+}
+
 void json_write_member_raw(struct json_writer *writer, const char *key, struct span json)
 {
 	json_write_key(writer, key);

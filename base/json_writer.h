@@ -47,6 +47,8 @@ void json_write_member(struct json_writer *writer, const char *key, const char *
 void json_write_member_string(struct json_writer *writer, const char *key, struct span text);
 void json_write_member_int(struct json_writer *writer, const char *key, long long number);
 void json_write_member_bool(struct json_writer *writer, const char *key, bool value);
+/* `words` ends with NULL; NULL is an empty array. */
+void json_write_member_words(struct json_writer *writer, const char *key, const char *const *words);
 void json_write_member_raw(struct json_writer *writer, const char *key, struct span json);
 
 #endif

@@ -71,23 +71,13 @@ static void sweep(const char *folder)
 	}
 }
 
-static void write_words(struct json_writer *writer, const char *key, char *const *words)
-{
-	json_write_key(writer, key);
-	json_write_array(writer);
-	for (; words && *words; words++) {
-		json_write_text(writer, *words);
-	}
-	json_write_array_end(writer);
-}
-
 static bool write_text(struct buf *text, char *const *args, char *const *env, struct error *err)
 {
 	struct json_writer writer;
 	json_write_begin(&writer, text);
 	json_write_object(&writer);
-	write_words(&writer, "args", args);
-	write_words(&writer, "env", env);
+	json_write_member_words(&writer, "args", (const char *const *)args);
+	json_write_member_words(&writer, "env", (const char *const *)env);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);
 }

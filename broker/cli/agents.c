@@ -178,16 +178,6 @@ static void print_row(const struct row *row)
 
 /* ---- for programs ---- */
 
-static void write_words(struct json_writer *writer, const char *key, const char *const *words)
-{
-	json_write_key(writer, key);
-	json_write_array(writer);
-	for (; words && *words; words++) {
-		json_write_text(writer, *words);
-	}
-	json_write_array_end(writer);
-}
-
 static void write_row(struct json_writer *writer, const struct row *row)
 {
 	const struct known_agent *known = row->known;
@@ -196,12 +186,12 @@ static void write_row(struct json_writer *writer, const struct row *row)
 	json_write_member(writer, "title", known ? known->title : NULL);
 	json_write_key(writer, "isConfigured");
 	json_write_bool(writer, row->is_section);
-	write_words(writer, "argv", (const char *const *)row->profile.agent_argv);
+	json_write_member_words(writer, "argv", (const char *const *)row->profile.agent_argv);
 	json_write_member(writer, "program", row->program);
 	json_write_member(writer, "version", row->version);
 	json_write_member(writer, "install", known ? known->install : NULL);
 	json_write_member(writer, "login", known ? known->login : NULL);
-	write_words(writer, "keys", known ? known->key_names : NULL);
+	json_write_member_words(writer, "keys", known ? known->key_names : NULL);
 	json_write_object_end(writer);
 }
 

@@ -60,12 +60,7 @@ static void write_check(struct json_writer *writer, const void *data)
 	const struct check *check = data;
 	const struct check_means *means = check->means;
 	*check->out_found = config_write(means->config, means->environment, writer);
-	json_write_key(writer, "warnings");
-	json_write_array(writer);
-	for (char **warning = check->warnings; warning && *warning; warning++) {
-		json_write_text(writer, *warning);
-	}
-	json_write_array_end(writer);
+	json_write_member_words(writer, "warnings", (const char *const *)check->warnings);
 	write_facts(writer, check);
 }
 

@@ -42,12 +42,7 @@ static void write_entry(struct json_writer *writer, const struct sandbox_entry *
 	write_known_int(writer, "cpu", entry->cpu);
 	write_known_int(writer, "memoryGib", entry->memory_gib);
 	write_known_int(writer, "diskGib", entry->disk_gib);
-	json_write_key(writer, "uncollected");
-	json_write_array(writer);
-	for (char **session = entry->sessions; session && *session; session++) {
-		json_write_text(writer, *session);
-	}
-	json_write_array_end(writer);
+	json_write_member_words(writer, "uncollected", (const char *const *)entry->sessions);
 	json_write_object_end(writer);
 }
 

@@ -8,16 +8,6 @@
 #include "broker/config/config_shown.h"
 #include "broker/config/mcp_url.h"
 
-static void write_words(struct json_writer *writer, const char *key, char *const *words)
-{
-	json_write_key(writer, key);
-	json_write_array(writer);
-	for (; words && *words; words++) {
-		json_write_text(writer, *words);
-	}
-	json_write_array_end(writer);
-}
-
 /* NAME=value; null is the value of a secret. */
 static void write_variables(
 	struct json_writer *writer, const char *key, char *const *entries, size_t count)
@@ -52,7 +42,7 @@ static void write_mcp_server(struct json_writer *writer, const struct mcp_server
 	json_write_member(writer, "type", mcp_type_name(server->type));
 	if (server->type == MCP_STDIO) {
 		json_write_member(writer, "command", server->command);
-		write_words(writer, "args", server->args);
+		json_write_member_words(writer, "args", (const char *const *)server->args);
 	} else {
 		size_t size = strlen(server->url) + 1;
 		char *shown = mem_alloc(size);
@@ -60,7 +50,7 @@ static void write_mcp_server(struct json_writer *writer, const struct mcp_server
 		free(shown);
 	}
 	write_variables(writer, "env", server->env, words_count(server->env) - secrets);
-	write_words(writer, "secretEnv", server->secret_names);
+	json_write_member_words(writer, "secretEnv", (const char *const *)server->secret_names);
 	write_header_names(writer, server->headers);
 	json_write_object_end(writer);
 }
@@ -87,7 +77,7 @@ static void write_settings(struct json_writer *writer, const struct profile *pro
 		bool is_shown = config_is_shown(setting->key) || (key && config_is_number(key));
 		if (is_shown && is_first(settings, setting)) {
 			char **values = words_of_settings(settings, setting->key);
-			write_words(writer, setting->key, values);
+			json_write_member_words(writer, setting->key, (const char *const *)values);
 			words_free(values);
 		}
 	}
@@ -109,7 +99,7 @@ static void write_agent(struct json_writer *writer, const struct profile *profil
 	json_write_key(writer, "agent");
 	json_write_object(writer);
 	json_write_member(writer, "name", profile->agent_name);
-	write_words(writer, "argv", profile->agent_argv);
+	json_write_member_words(writer, "argv", (const char *const *)profile->agent_argv);
 	json_write_member(writer, "program", found);
 	json_write_object_end(writer);
 	*out_found = found || !profile->runs_here;
@@ -131,7 +121,7 @@ bool config_write(
 	json_write_member(writer, "workspace", config->workspace);
 	write_agent(writer, profile, environment, &is_found);
 	write_variables(writer, "env", profile->agent_env, words_count(profile->agent_env));
-	write_words(writer, "secretEnv", profile->secret_env);
+	json_write_member_words(writer, "secretEnv", (const char *const *)profile->secret_env);
 	json_write_member(writer, "toolhost", config_toolhost_text(profile));
 	json_write_key(writer, "mcp");
 	json_write_array(writer);

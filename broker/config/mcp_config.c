@@ -244,12 +244,7 @@ void mcp_server_write(const struct mcp_server *server, struct json_writer *write
 	}
 	json_write_member(writer, "name", server->name);
 	json_write_member(writer, "command", server->command);
-	json_write_key(writer, "args");
-	json_write_array(writer);
-	for (char **arg = server->args; *arg; arg++) {
-		json_write_text(writer, *arg);
-	}
-	json_write_array_end(writer);
+	json_write_member_words(writer, "args", (const char *const *)server->args);
 	write_pairs(writer, "env", server->env, '=');
 	json_write_object_end(writer);
 }

@@ -160,12 +160,8 @@ static void write_command(struct json_writer *writer, const struct subject *subj
 {
 	json_write_member(writer, "command", subject->command[0]);
 	if (!subject->shell_line) {
-		json_write_key(writer, "args");
-		json_write_array(writer);
-		for (char **word = subject->command + 1; *word; word++) {
-			json_write_text(writer, *word);
-		}
-		json_write_array_end(writer);
+		json_write_member_words(
+			writer, "args", (const char *const *)(subject->command + 1));
 	}
 	if (subject->cwd) {
 		json_write_member(writer, "cwd", subject->cwd);

@@ -146,13 +146,7 @@ static bool check_version(const struct call *call, struct error *err)
 /* What the profile asks for and does not get: an array of sentences. */
 static void write_warnings(struct json_writer *writer, const struct sandbox *sandbox)
 {
-	json_write_key(writer, "warnings");
-	json_write_array(writer);
-	for (const char *const *warning = sandbox ? sandbox_warnings(sandbox) : NULL;
-		warning && *warning; warning++) {
-		json_write_text(writer, *warning);
-	}
-	json_write_array_end(writer);
+	json_write_member_words(writer, "warnings", sandbox ? sandbox_warnings(sandbox) : NULL);
 }
 
 /* What is between the agent and this machine: a copy has files of its own and confines nobody. */
