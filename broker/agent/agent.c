@@ -54,9 +54,10 @@ static char *find_hidden_folder(const struct agent *agent)
 {
 	const struct sandbox_capabilities *can = sandbox_capabilities(agent->sandbox);
 	const char *const *environment = sandbox_agent_environment(agent->sandbox);
-	char *program = can->confined && can->is_near
-	                        ? config_find_program(agent->config.profile, environment)
-	                        : NULL;
+	const struct profile *profile = agent->config.profile;
+	char *program = can->confined && can->is_near ? config_find_program(profile->agent_argv[0],
+								profile->agent_env, environment)
+	                                              : NULL;
 	char *real = program && program[0] == '/' ? real_path_find(program) : NULL;
 	char *folder = real ? common_folder(program, real) : NULL;
 	const char *home = environment_get(environment, "HOME");

@@ -21,7 +21,8 @@ struct row {
 	const char *name;                // borrowed
 	const struct known_agent *known; // what is known of its program; may be NULL
 	bool is_section;
-	struct profile profile;  // agent_argv and agent_env alone; owned
+	char **argv;             // owned
+	char **env;              // its own variables; owned
 	char *program;           // owned; NULL: not on this machine
 	char *version;           // owned; one line; NULL: not known
 	struct capture *capture; // NULL: none runs
@@ -87,18 +88,18 @@ static void add_section(struct agents *agents, const struct config_section *sect
 	struct row *row = add_row(agents, section->name);
 	const char *command = settings_get(&section->settings, "command");
 	row->is_section = true;
-	words_append(&row->profile.agent_argv, command ? command : "");
-	words_append_settings(&row->profile.agent_argv, &section->settings, "arg");
-	row->profile.agent_env = words_copy((const char *const[]){NULL});
-	words_append_settings(&row->profile.agent_env, &section->settings, "env");
-	row->known = known_agent_of_argv((const char *const *)row->profile.agent_argv);
+	words_append(&row->argv, command ? command : "");
+	words_append_settings(&row->argv, &section->settings, "arg");
+	row->env = words_copy((const char *const[]){NULL});
+	words_append_settings(&row->env, &section->settings, "env");
+	row->known = known_agent_of_argv((const char *const *)row->argv);
 }
 
 static void add_known(struct agents *agents, const struct known_agent *known)
 {
 	struct row *row = add_row(agents, known->name);
-	words_append_all(&row->profile.agent_argv, known->argv);
-	row->profile.agent_env = words_copy((const char *const[]){NULL});
+	words_append_all(&row->argv, known->argv);
+	row->env = words_copy((const char *const[]){NULL});
 	row->known = known;
 }
 
@@ -116,7 +117,8 @@ static void fill(struct agents *agents, const struct config_file *file)
 		}
 	}
 	LIST_FOR_EACH(row, &agents->rows, struct row, link) {
-		row->program = config_find_program(&row->profile, agents->means->environment);
+		row->program =
+			config_find_program(row->argv[0], row->env, agents->means->environment);
 		ask_version(row);
 	}
 }
@@ -126,8 +128,8 @@ static void finish(struct agents *agents)
 	LIST_FOR_EACH(row, &agents->rows, struct row, link) {
 		capture_cancel(row->capture);
 		list_remove(&row->link);
-		words_free(row->profile.agent_argv);
-		words_free(row->profile.agent_env);
+		words_free(row->argv);
+		words_free(row->env);
 		free(row->program);
 		free(row->version);
 		free(row);
@@ -186,7 +188,7 @@ static void write_row(struct json_writer *writer, const struct row *row)
 	json_write_member(writer, "title", known ? known->title : NULL);
 	json_write_key(writer, "isConfigured");
 	json_write_bool(writer, row->is_section);
-	json_write_member_words(writer, "argv", (const char *const *)row->profile.agent_argv);
+	json_write_member_words(writer, "argv", (const char *const *)row->argv);
 	json_write_member(writer, "program", row->program);
 	json_write_member(writer, "version", row->version);
 	json_write_member(writer, "install", known ? known->install : NULL);

@@ -95,7 +95,9 @@ static void write_settings(struct json_writer *writer, const struct profile *pro
 static void write_agent(struct json_writer *writer, const struct profile *profile,
 	const char *const *environment, bool *out_found)
 {
-	char *found = profile->runs_here ? config_find_program(profile, environment) : NULL;
+	char *found = profile->runs_here ? config_find_program(profile->agent_argv[0],
+						   profile->agent_env, environment)
+	                                 : NULL;
 	json_write_key(writer, "agent");
 	json_write_object(writer);
 	json_write_member(writer, "name", profile->agent_name);

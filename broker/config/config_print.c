@@ -72,10 +72,10 @@ static char *find_on_path(const char *name, const char *path)
 }
 
 /* The PATH that the agent will have; the last one that is set. */
-static const char *agent_path(const struct profile *profile, const char *const *environment)
+static const char *agent_path(char *const *agent_env, const char *const *environment)
 {
 	const char *path = environment_get(environment, "PATH");
-	for (char **entry = profile->agent_env; *entry; entry++) {
+	for (char *const *entry = agent_env; *entry; entry++) {
 		if (strncmp(*entry, "PATH=", 5) == 0) {
 			path = *entry + 5;
 		}
@@ -83,13 +83,12 @@ static const char *agent_path(const struct profile *profile, const char *const *
 	return path;
 }
 
-char *config_find_program(const struct profile *profile, const char *const *environment)
+char *config_find_program(const char *name, char *const *agent_env, const char *const *environment)
 {
-	const char *name = profile->agent_argv[0];
 	if (strchr(name, '/')) {
 		return is_program(name) ? mem_strdup(name) : NULL;
 	}
-	const char *path = agent_path(profile, environment);
+	const char *path = agent_path(agent_env, environment);
 	return path ? find_on_path(name, path) : NULL;
 }
 
@@ -100,8 +99,8 @@ static bool print_program(const struct profile *profile, const char *const *envi
 		print_line("program", "looked for in the sandbox when it starts");
 		return true;
 	}
-	const char *path = agent_path(profile, environment);
-	char *found = config_find_program(profile, environment);
+	const char *path = agent_path(profile->agent_env, environment);
+	char *found = config_find_program(name, profile->agent_env, environment);
 	const struct known_agent *known =
 		known_agent_of_argv((const char *const *)profile->agent_argv);
 	print_label("program");

@@ -6,8 +6,11 @@
 
 /* What `acp-broker check` shows, for people (config_print.c) and for programs (config_json.c). */
 
-/* The agent's program on this machine, owned by the caller; NULL: there is none. */
-char *config_find_program(const struct profile *profile, const char *const *environment);
+/*
+ * The program `name` on this machine, or NULL; the caller owns it. A PATH in `agent_env`, an
+ * agent's own variables, comes before that of `environment`.
+ */
+char *config_find_program(const char *name, char *const *agent_env, const char *const *environment);
 
 /* Limits and deadlines: these are shown also where their defaults hold. */
 bool config_is_number(const struct setting_key *key);
