@@ -78,7 +78,10 @@ static enum linked_homes look(void)
 	struct error err;
 	const struct cell_plan plan = {
 		.user = "u", .home = "/home/u", .uid = geteuid(), .gid = getegid()};
-	ATTR_CLEANUP(fd_cleanup) int root = mounts_build(&plan, (struct span){NULL, 0}, &err);
+	static struct mounts_taken taken; // too large for a stack
+	bool is_built = mounts_take(&taken, &plan, (struct span){NULL, 0}, false, &err) &&
+	                mounts_build(&taken, &plan, &err);
+	ATTR_CLEANUP(fd_cleanup) int root = is_built ? taken.root_fd : -1;
 	if (root < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return LINKED_HOMES_FAILED;

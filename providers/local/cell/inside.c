@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
@@ -169,22 +170,15 @@ static int seal_program(struct error *err)
 	return fd;
 }
 
-/* Only root is somebody else than the plan's user. */
-static bool become_user(const struct cell_plan *plan, struct error *err)
+/* Only root can be somebody else than the plan's user, who is never root. */
+static bool check_user(const struct cell_plan *plan, struct error *err)
 {
 	if (plan->uid == 0 || plan->gid == 0) {
 		return error_set(err, ERROR_DENIED,
 			"confining an agent: nothing that runs as root is confined; run the "
 			"broker as the user who owns the workspace");
 	}
-	if (geteuid() == 0 &&
-		(setgroups(1, &plan->gid) != 0 || setresgid(plan->gid, plan->gid, plan->gid) != 0 ||
-			setresuid(plan->uid, plan->uid, plan->uid) != 0)) {
-		int errnum = errno;
-		return error_set_errno(
-			err, errnum, "confining an agent: becoming user %u", (unsigned)plan->uid);
-	}
-	return (getuid() == plan->uid && geteuid() == plan->uid && getegid() == plan->gid) ||
+	return geteuid() == 0 || (geteuid() == plan->uid && getegid() == plan->gid) ||
 	       error_set(err, ERROR_DENIED,
 		       "confining an agent: the broker is user %u and cannot become user %u",
 		       (unsigned)geteuid(), (unsigned)plan->uid);
@@ -203,10 +197,9 @@ static void run_sealing(void)
 		_exit(1); // the broker is gone
 	}
 	int fd = cell_plan_unpack(&read, AT_PLAN, &err) ? seal_program(&err) : -1;
-	if (fd < 0 || !become_user(&read.plan, &err)) {
+	if (fd < 0 || !check_user(&read.plan, &err)) {
 		end_with(&err);
 	}
-	/* It is lost with another user. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != guard) {
 		_exit(1);
@@ -217,6 +210,17 @@ static void run_sealing(void)
 	end_with(&err);
 }
 
+/* The cell's first process. */
+struct first {
+	const struct cell_plan *plan;
+	bool is_root; // outside, and for files; in the cell it has no name
+	struct mounts_taken taken;
+	struct pins *pins;
+	int signal_fd;
+	pid_t spawner;
+	int stops;
+};
+
 /* ---- namespaces ---- */
 
 static bool write_text(const char *path, const char *text)
@@ -225,29 +229,109 @@ static bool write_text(const char *path, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-static bool name_user(const struct cell_plan *plan)
+/* Of the calling process, or of its parent: who has made a user namespace. */
+static bool name_user(const struct cell_plan *plan, pid_t pid)
 {
+	char path[64];
 	char users[64];
 	char groups[64];
 	text_whole(users, sizeof(users), "%u %u 1", (unsigned)plan->uid, (unsigned)plan->uid);
 	text_whole(groups, sizeof(groups), "%u %u 1", (unsigned)plan->gid, (unsigned)plan->gid);
-	return write_text("/proc/self/setgroups", "deny") &&
-	       write_text("/proc/self/uid_map", users) && write_text("/proc/self/gid_map", groups);
+	text_whole(path, sizeof(path), "/proc/%d/setgroups", (int)pid);
+	bool is_named = write_text(path, "deny");
+	text_whole(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	is_named = is_named && write_text(path, users);
+	text_whole(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
+	return is_named && write_text(path, groups);
 }
 
-static void make_namespaces(const struct cell_plan *plan)
+/*
+ * As root: a child that stays outside names another user there. Root itself gets no name, so that
+ * nobody in the cell can become it.
+ */
+static void make_users_as_root(const struct cell_plan *plan)
+{
+	struct error err;
+	int go[2], said[2];
+	int errnum = 0;
+	if (setgroups(0, NULL) != 0) {
+		explain(PROBE_IDENTITY, errno);
+	}
+	if (!fd_pipe(go, &err) || !fd_pipe(said, &err)) {
+		end_with(&err);
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		char byte;
+		fd_close(&go[1]); // the end of who asks is seen
+		if (read(go[0], &byte, 1) == 1) {
+			errnum = name_user(plan, getppid()) ? 0 : errno;
+			(void)!write(said[1], &errnum, sizeof(errnum));
+		}
+		_exit(0);
+	}
+	fd_close(&said[1]);
+	if (pid < 0 || unshare(CLONE_NEWUSER) != 0) {
+		explain(PROBE_NAMESPACES, errno);
+	}
+	if (write(go[1], "", 1) != 1 || read(said[0], &errnum, sizeof(errnum)) != sizeof(errnum)) {
+		errnum = EPIPE;
+	}
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+	if (errnum != 0) {
+		explain(PROBE_IDENTITY, errnum);
+	}
+	fd_close(&go[0]);
+	fd_close(&go[1]);
+	fd_close(&said[0]);
+}
+
+static void make_namespaces(const struct cell_plan *plan, bool is_root)
 {
 	int others = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
 	others |= plan->has_network ? 0 : CLONE_NEWNET;
-	if (unshare(CLONE_NEWUSER) != 0) {
+	if (is_root) {
+		make_users_as_root(plan);
+	} else if (unshare(CLONE_NEWUSER) != 0) {
 		explain(PROBE_NAMESPACES, errno);
-	}
-	if (!name_user(plan)) {
+	} else if (!name_user(plan, getpid())) {
 		explain(PROBE_IDENTITY, errno);
 	}
 	if (unshare(others) != 0) {
 		explain(PROBE_NAMESPACES, errno);
 	}
+}
+
+/* Keeps the capabilities of the user namespace, which does not know the user that it was. */
+static bool become_user(const struct cell_plan *plan, bool is_root, struct error *err)
+{
+	if (is_root && (setresgid(plan->gid, plan->gid, plan->gid) != 0 ||
+			       setresuid(plan->uid, plan->uid, plan->uid) != 0)) {
+		int errnum = errno;
+		return error_set_errno(
+			err, errnum, "confining an agent: becoming user %u", (unsigned)plan->uid);
+	}
+	return true;
+}
+
+/*
+ * The same for files alone: nobody who is the user may signal or trace it then. It cannot become
+ * root for files again.
+ */
+static bool use_users_files(const struct first *first, struct error *err)
+{
+	const struct cell_plan *plan = first->plan;
+	if (first->is_root) {
+		setfsgid(plan->gid);
+		setfsuid(plan->uid);
+	}
+	/* They answer what it was before, also where they fail. */
+	return !first->is_root ||
+	       ((gid_t)setfsgid((gid_t)-1) == plan->gid &&
+		       (uid_t)setfsuid((uid_t)-1) == plan->uid) ||
+	       error_set(err, ERROR_SYSTEM, "confining an agent: using files as user %u",
+		       (unsigned)plan->uid);
 }
 
 /* What a machine may forbid is tried before anything depends on it. */
@@ -267,11 +351,12 @@ static void probe_mounts(void)
 
 /* ---- the spawner ---- */
 
-static void run_spawner(int root_fd, const struct cell_plan *plan, int status_fd) ATTR_NORETURN;
-static void run_spawner(int root_fd, const struct cell_plan *plan, int status_fd)
+static void run_spawner(const struct first *first, int status_fd) ATTR_NORETURN;
+static void run_spawner(const struct first *first, int status_fd)
 {
 	struct error err = {.code = ERROR_NONE};
-	if (!mounts_enter(root_fd, plan, &err) || !limits_apply(&err)) {
+	if (!mounts_enter(first->taken.root_fd, first->plan, &err) ||
+		!become_user(first->plan, first->is_root, &err) || !limits_apply(&err)) {
 		(void)!write(status_fd, &err, sizeof(err));
 		_exit(1);
 	}
@@ -281,7 +366,7 @@ static void run_spawner(int root_fd, const struct cell_plan *plan, int status_fd
 }
 
 /* Returns its number. */
-static pid_t start_spawner(int root_fd, const struct cell_plan *plan)
+static pid_t start_spawner(const struct first *first)
 {
 	struct error err;
 	int status[2];
@@ -290,7 +375,7 @@ static pid_t start_spawner(int root_fd, const struct cell_plan *plan)
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
-		run_spawner(root_fd, plan, status[1]);
+		run_spawner(first, status[1]);
 	}
 	int errnum = errno;
 	fd_close(&status[1]);
@@ -307,14 +392,6 @@ static pid_t start_spawner(int root_fd, const struct cell_plan *plan)
 }
 
 /* ---- the first process ---- */
-
-struct first {
-	int root_fd;
-	struct pins *pins;
-	int signal_fd;
-	pid_t spawner;
-	int stops;
-};
 
 /* The end of the spawner is the end of the cell. Whoever stops it is as wrong here as outside. */
 static void reap(struct first *first)
@@ -335,23 +412,92 @@ static void reap(struct first *first)
 	}
 }
 
-static bool show_listed(const struct first *first, int list_fd, struct error *err)
+/* As root in a child, which becomes the plan's user for files. Whether it got to its end. */
+static bool is_child_done(pid_t pid)
 {
-	struct cell_read_plan list;
-	bool is_shown =
-		cell_plan_unpack(&list, list_fd, err) && pins_show(first->pins, &list.plan, err);
-	cell_plan_finish(&list);
-	return is_shown;
+	int status = 1;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void obey(const struct first *first)
+static void build(const struct first *first)
+{
+	struct error err;
+	if (!use_users_files(first, &err)) {
+		end_with(&err);
+	}
+	probe_mounts();
+	if (!mounts_build(&first->taken, first->plan, &err)) {
+		error_prefix(&err, "confining an agent");
+		end_with(&err);
+	}
+}
+
+static void build_apart(const struct first *first)
+{
+	pid_t pid = first->is_root ? fork() : 0;
+	if (pid < 0) {
+		explain(PROBE_MOUNTS, errno);
+	}
+	if (pid == 0) {
+		build(first);
+	}
+	if (pid == 0 && first->is_root) {
+		_exit(0);
+	}
+	if (pid > 0 && !is_child_done(pid)) {
+		_exit(1); // it has said why
+	}
+}
+
+static void show(const struct first *first, const char *path)
+{
+	struct error err;
+	int taken = first->is_root ? mounts_take_folder(path) : -1;
+	bool is_shown = use_users_files(first, &err) &&
+	                mounts_show(first->taken.root_fd, taken, path, &err);
+	answer(is_shown ? NULL : &err);
+}
+
+static void show_apart(const struct first *first, const char *path)
+{
+	struct error err;
+	pid_t pid = first->is_root ? fork() : 0;
+	if (pid == 0) {
+		show(first, path);
+	}
+	if (pid == 0 && first->is_root) {
+		_exit(0);
+	}
+	if (pid < 0 || (pid > 0 && !is_child_done(pid))) {
+		error_set(&err, ERROR_SYSTEM, "showing %s in the cell: no process for it", path);
+		answer(&err);
+	}
+}
+
+/*
+ * A workspace with pins is the plan's user's, who has to reach it. From now on nothing of root's
+ * is shown.
+ */
+static void show_listed(struct first *first, int list_fd)
+{
+	struct cell_read_plan list;
+	struct error err;
+	bool is_shown = use_users_files(first, &err) && cell_plan_unpack(&list, list_fd, &err);
+	first->is_root = false;
+	is_shown = is_shown && pins_show(first->pins, &list.plan, &err);
+	cell_plan_finish(&list);
+	answer(is_shown ? NULL : &err);
+}
+
+static void obey(struct first *first)
 {
 	union {
 		struct cmsghdr header;
 		char space[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct cell_order order;
-	struct error err;
 	struct iovec part = {.iov_base = &order, .iov_len = sizeof(order)};
 	struct msghdr message = {.msg_iov = &part,
 		.msg_iovlen = 1,
@@ -369,17 +515,22 @@ static void obey(const struct first *first)
 	if (head && head->cmsg_type == SCM_RIGHTS) {
 		memcpy(&list_fd, CMSG_DATA(head), sizeof(list_fd));
 	}
-	bool is_done = list_fd >= 0 ? show_listed(first, list_fd, &err)
-	                            : mounts_show(first->root_fd, order.path, &err);
-	answer(is_done ? NULL : &err);
+	if (list_fd >= 0) {
+		show_listed(first, list_fd);
+	} else {
+		show_apart(first, order.path);
+	}
 }
 
-static void run_first(const struct cell_plan *plan, struct span sockets) ATTR_NORETURN;
-static void run_first(const struct cell_plan *plan, struct span sockets)
+static void run_first(
+	const struct cell_plan *plan, struct span sockets, bool is_root) ATTR_NORETURN;
+static void run_first(const struct cell_plan *plan, struct span sockets, bool is_root)
 {
 	struct error err;
-	struct first first = {.root_fd = -1};
+	static struct first first; // too large for a stack
 	sigset_t children;
+	first.plan = plan;
+	first.is_root = is_root;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 0);
 	sigemptyset(&children);
@@ -388,16 +539,15 @@ static void run_first(const struct cell_plan *plan, struct span sockets)
 	if (!plan->has_network && !limits_open_loopback(&err)) {
 		end_with(&err);
 	}
-	probe_mounts();
-	first.root_fd = mounts_build(plan, sockets, &err);
-	if (first.root_fd < 0) {
+	if (!mounts_take(&first.taken, plan, sockets, is_root, &err)) {
 		error_prefix(&err, "confining an agent");
 		end_with(&err);
 	}
-	first.pins = pins_create(first.root_fd);
-	first.spawner = start_spawner(first.root_fd, plan);
+	build_apart(&first);
+	first.pins = pins_create(first.taken.root_fd);
+	first.spawner = start_spawner(&first);
 	libc_close_range(AT_SPAWNER, AT_SPAWNER, 0);
-	int home = kernel_open_in(first.root_fd, plan->home, O_RDONLY | O_DIRECTORY, false);
+	int home = kernel_open_in(first.taken.root_fd, plan->home, O_RDONLY | O_DIRECTORY, false);
 	if (home < 0 || !answer_ready(home)) {
 		error_set(&err, ERROR_SYSTEM, "confining an agent: opening its home");
 		end_with(&err);
@@ -458,12 +608,13 @@ static void run_keeper(void)
 	}
 	libc_close_range(AT_PLAN, AT_PLAN, 0);
 	libc_close_range(AT_REST, INT_MAX, 0);
-	make_namespaces(&read.plan);
+	bool is_root = geteuid() == 0;
+	make_namespaces(&read.plan, is_root);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
-		run_first(&read.plan, buf_span(&sockets));
+		run_first(&read.plan, buf_span(&sockets), is_root);
 	}
 	if (pid < 0) {
 		explain(PROBE_NAMESPACES, errno);

@@ -141,13 +141,19 @@ static bool is_there(int root_fd, const char *path)
 
 /* ---- what every cell has for itself ---- */
 
+static bool is_same(int root_fd, const char *path, const struct stat *outside)
+{
+	struct stat inside;
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_open_in(root_fd, path, O_PATH, true);
+	return fd >= 0 && fstat(fd, &inside) == 0 && inside.st_dev == outside->st_dev &&
+	       inside.st_ino == outside->st_ino;
+}
+
 /* Whether this machine's is there, and nothing of the cell's. */
 static bool is_machines(int root_fd, const char *path)
 {
-	struct stat inside, outside;
-	ATTR_CLEANUP(fd_cleanup) int fd = kernel_open_in(root_fd, path, O_PATH, true);
-	return fd >= 0 && fstat(fd, &inside) == 0 && stat(path, &outside) == 0 &&
-	       inside.st_dev == outside.st_dev && inside.st_ino == outside.st_ino;
+	struct stat outside;
+	return stat(path, &outside) == 0 && is_same(root_fd, path, &outside);
 }
 
 /* A link is followed: on some machines /home is one. What it leads to may be the cell's already. */
@@ -362,10 +368,15 @@ static const struct kernel_change *change_of(enum cell_rule rule)
 	return rule == CELL_WRITE ? &writable : rule == CELL_KEEP ? &kept : &read_only;
 }
 
-static bool put_binding(int root_fd, const struct cell_entry *entry, struct error *err)
+static int copy_source(const struct cell_entry *entry, struct error *err)
 {
-	ATTR_CLEANUP(fd_cleanup)
-	int fd = kernel_copy_mounts(AT_FDCWD, entry->source ? entry->source : entry->path, err);
+	return kernel_copy_mounts(AT_FDCWD, entry->source ? entry->source : entry->path, err);
+}
+
+/* `taken` is mounts_take's, or -1. */
+static bool put_binding(int root_fd, int taken, const struct cell_entry *entry, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup) int fd = taken >= 0 ? taken : copy_source(entry, err);
 	if (fd < 0) {
 		return entry->rule == CELL_READ && (errno == ENOENT || errno == EACCES);
 	}
@@ -373,8 +384,10 @@ static bool put_binding(int root_fd, const struct cell_entry *entry, struct erro
 	       attach_at(root_fd, fd, entry->path, false, err);
 }
 
-static bool put_entries(int root_fd, int dev_fd, const struct cell_plan *plan, struct error *err)
+static bool put_entries(const struct mounts_taken *taken, int dev_fd, const struct cell_plan *plan,
+	struct error *err)
 {
+	int root_fd = taken->root_fd;
 	if (!check_places(plan, err)) {
 		return false;
 	}
@@ -382,8 +395,9 @@ static bool put_entries(int root_fd, int dev_fd, const struct cell_plan *plan, s
 		const struct cell_entry *entry = &plan->entries[i];
 		bool is_put = entry->rule == CELL_HIDE
 		                      ? put_hidden(root_fd, dev_fd, entry->path, err)
-		              : entry->rule == CELL_PUT ? put_own_file(root_fd, entry, err)
-		                                        : put_binding(root_fd, entry, err);
+		              : entry->rule == CELL_PUT
+		                      ? put_own_file(root_fd, entry, err)
+		                      : put_binding(root_fd, taken->sources[i], entry, err);
 		if (!is_put) {
 			return false;
 		}
@@ -508,30 +522,47 @@ static bool hide_in_folder(
 	return is_done;
 }
 
+static bool hide_sockets(const struct hiding *hiding, const struct mounts_taken *taken)
+{
+	bool is_done = true;
+	for (size_t i = 0; i < taken->folder_count && is_done; i++) {
+		const struct mounts_folder *folder = &taken->folders[i];
+		if (!is_same(hiding->root_fd, folder->real, &folder->status)) {
+			continue;
+		}
+		bool is_kept = strcmp(folder->real, "/") == 0 ||
+		               is_needed(hiding->plan, folder->real) ||
+		               is_needed(hiding->plan, folder->said);
+		is_done = hide_in_folder(hiding, folder->real, folder->name, is_kept);
+	}
+	return is_done;
+}
+
 /* Each folder of the paths once, by its name without links. */
-static bool hide_sockets(struct hiding *hiding, struct span paths)
+static void take_folders(struct mounts_taken *taken, struct span paths)
 {
 	char **seen = NULL;
-	char folder[PATH_MAX], real[PATH_MAX];
-	bool is_done = true;
-	while (paths.len > 0 && is_done) {
+	char said[PATH_MAX], real[PATH_MAX];
+	struct stat status;
+	while (paths.len > 0) {
 		const char *path = paths.data;
 		size_t size = strlen(path) + 1;
 		const char *name = strrchr(path, '/') + 1;
 		paths = (struct span){paths.data + size, paths.len - size};
-		text_whole(folder, sizeof(folder), "%.*s", (int)(name - 1 - path), path);
-		if (!realpath(folder[0] ? folder : "/", real) ||
-			words_contain((const char *const *)seen, real) ||
-			!is_machines(hiding->root_fd, real)) {
+		text_whole(said, sizeof(said), "%.*s", (int)(name - 1 - path), path);
+		if (!realpath(said[0] ? said : "/", real) || stat(real, &status) != 0 ||
+			words_contain((const char *const *)seen, real)) {
 			continue;
 		}
 		words_append(&seen, real);
-		bool is_kept = strcmp(real, "/") == 0 || is_needed(hiding->plan, real) ||
-		               is_needed(hiding->plan, folder);
-		is_done = hide_in_folder(hiding, real, name, is_kept);
+		size_t count = taken->folder_count++;
+		taken->folders = mem_realloc(taken->folders, (count + 1) * sizeof(*taken->folders));
+		taken->folders[count] = (struct mounts_folder){.said = mem_strdup(said),
+			.real = mem_strdup(real),
+			.name = name,
+			.status = status};
 	}
 	words_free(seen);
-	return is_done;
 }
 
 /* ---- the two namespaces ---- */
@@ -551,30 +582,40 @@ static int copy_machine(struct error *err)
 	return root;
 }
 
-int mounts_build(const struct cell_plan *plan, struct span sockets, struct error *err)
+bool mounts_take(struct mounts_taken *taken, const struct cell_plan *plan, struct span sockets,
+	bool takes_sources, struct error *err)
+{
+	struct error ignored;
+	*taken = (struct mounts_taken){.root_fd = copy_machine(err)};
+	for (size_t i = 0; i < ARRAY_LENGTH(taken->sources); i++) {
+		bool is_wanted = takes_sources && i < plan->entry_count &&
+		                 plan->entries[i].rule != CELL_HIDE &&
+		                 plan->entries[i].rule != CELL_PUT;
+		taken->sources[i] = is_wanted ? copy_source(&plan->entries[i], &ignored) : -1;
+	}
+	take_folders(taken, sockets);
+	return taken->root_fd >= 0;
+}
+
+bool mounts_build(const struct mounts_taken *taken, const struct cell_plan *plan, struct error *err)
 {
 	const struct kernel_change shared = {.propagation = MS_SHARED, .is_deep = true};
 	ATTR_CLEANUP(fd_cleanup) int dev = -1;
+	int root = taken->root_fd;
 	if (is_system(plan->home)) {
-		error_set(err, ERROR_CONFIG,
+		return error_set(err, ERROR_CONFIG,
 			"the home folder %s is the system's: nothing of it could be hidden",
 			plan->home);
-		return -1;
 	}
 	mode_t before = umask(0);
-	int root = copy_machine(err);
-	struct hiding hiding = {.root_fd = root, .plan = plan, .err = err};
-	bool is_built = root >= 0 && put_own_folders(root, err) && put_proc(root, err) &&
+	bool is_built = put_own_folders(root, err) && put_proc(root, err) &&
 	                put_dev(root, &dev, err) && put_home(root, plan, err) &&
-	                put_entries(root, dev, plan, err) && put_users(root, dev, plan, err) &&
+	                put_entries(taken, dev, plan, err) && put_users(root, dev, plan, err) &&
 	                put_resolver(root, dev, err);
-	hiding.dev_fd = dev;
-	is_built = is_built && hide_sockets(&hiding, sockets) && kernel_change(root, &shared, err);
-	if (!is_built) {
-		fd_close(&root);
-	}
+	const struct hiding hiding = {.root_fd = root, .dev_fd = dev, .plan = plan, .err = err};
+	is_built = is_built && hide_sockets(&hiding, taken) && kernel_change(root, &shared, err);
 	umask(before);
-	return root;
+	return is_built;
 }
 
 /* A second mount of it would make renames fail between the two. */
@@ -599,10 +640,17 @@ bool mounts_has(int root_fd, const char *path)
 	return place >= 0 && stat(path, &status) == 0 && is_shown(place, &status);
 }
 
-bool mounts_show(int root_fd, const char *path, struct error *err)
+int mounts_take_folder(const char *path)
+{
+	struct error ignored;
+	return kernel_copy_mounts(AT_FDCWD, path, &ignored);
+}
+
+bool mounts_show(int root_fd, int taken, const char *path, struct error *err)
 {
 	struct stat status;
-	ATTR_CLEANUP(fd_cleanup) int fd = kernel_copy_mounts(AT_FDCWD, path, err);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = taken >= 0 ? taken : kernel_copy_mounts(AT_FDCWD, path, err);
 	if (fd < 0 || !kernel_change(fd, &writable, err)) {
 		return false;
 	}

@@ -34,7 +34,7 @@ struct cell_plan {
 	const char *user; // the name of who works there
 	const char *home; // the folder in which it has a home of its own, which ends with the cell
 	const char *home_name; // another name of it, which may lead through links; NULL: none
-	uid_t uid;             // whom to become, where we are root; otherwise ours
+	uid_t uid;             // whom to become, where we are root: never root; otherwise ours
 	gid_t gid;             // the same
 	bool has_network;      // this machine's; otherwise a loopback of its own, alone
 	const struct cell_entry *entries;
