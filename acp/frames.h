@@ -12,11 +12,10 @@
 #include "base/span.h"
 
 /*
- * The incoming half of a link: bytes become lines, a line is one message (ACP,
- * "Transports": UTF-8 JSON, ended by a newline, none embedded). Each line is
- * checked while it arrives. A line longer than the maximum is checked to its
- * newline without being held, so that its id is known even where it comes last.
- * CRLF is accepted; blank lines are skipped.
+ * The incoming half of a link: splits bytes into lines; each line is one message (ACP,
+ * "Transports": UTF-8 JSON, ended by a newline, with no newline inside). Each line is checked while
+ * it arrives. A line longer than the maximum is checked up to its newline but not stored, so that
+ * its id is known even if it comes last. CRLF is accepted; blank lines are skipped.
  */
 enum {
 	FRAME_READ_SIZE = 64 * 1024, // room offered for a read between large messages
@@ -25,8 +24,8 @@ enum {
 
 enum frame_kind {
 	FRAME_MESSAGE,  // bytes is one valid JSON document
-	FRAME_INVALID,  // not JSON, or a place came twice; bytes is the line's beginning
-	FRAME_TOO_LONG, // valid or not, over the maximum; bytes is the line's beginning
+	FRAME_INVALID,  // not JSON, or a ONCE place came twice; bytes is the line's beginning
+	FRAME_TOO_LONG, // over the maximum, valid or not; bytes is the line's beginning
 };
 
 enum { FRAME_BEGINNING_MAX = 256 }; // bytes of INVALID and TOO_LONG lines
@@ -45,9 +44,9 @@ struct frame_reader *frame_reader_create(const struct json_places *places, size_
 void frame_reader_destroy(struct frame_reader *reader);
 
 /*
- * Where the next bytes go, and how many fit (never 0). The room grows with the
- * message in hand. Call frame_reader_fed with what was read, then
- * frame_reader_next until it is false, before the next space.
+ * Returns where to put the next bytes, and how many fit (never 0). The room grows with the current
+ * message. After each read call frame_reader_fed with the number of bytes, then frame_reader_next
+ * until it returns false, and only then frame_reader_space again.
  */
 char *frame_reader_space(struct frame_reader *reader, size_t *out_size);
 void frame_reader_fed(struct frame_reader *reader, size_t count);
@@ -56,16 +55,16 @@ void frame_reader_fed(struct frame_reader *reader, size_t count);
 bool frame_reader_next(struct frame_reader *reader, struct frame *out_frame);
 
 /*
- * The input has ended: what is left without a newline is one more line. True
- * when there was one.
+ * The input has ended: returns the rest without a newline as one more line. False if there is no
+ * rest.
  */
 bool frame_reader_end(struct frame_reader *reader, struct frame *out_frame);
 
 /*
- * Moves the memory of the message just returned by next to *to (empty, with a
- * maximum that allows it), without copying the message - unless it is smaller
- * than what else lies in that memory: then it is copied. Later lines stay with
- * the reader. The frame's bytes then lie in *to; its check stays as it is.
+ * Moves the memory of the message that frame_reader_next has just returned to *to, without copying
+ * the message. *to must be empty, with a maximum that allows the message. If the message is smaller
+ * than the other data in that memory, it is copied instead. Later lines stay with the reader. The
+ * frame's bytes then lie in *to; its check is unchanged.
  */
 void frame_reader_take(struct frame_reader *reader, struct buf *to);
 

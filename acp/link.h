@@ -15,35 +15,39 @@
 #include "base/span.h"
 
 /*
- * One hop: a peer's messages in, messages to it out. Loop thread only; nothing
- * blocks. What is sent leaves at the end of the loop's turn, so that many small
- * messages share a write.
+ * One hop: receives a peer's messages and sends messages to it. Loop thread only; nothing blocks.
+ * Messages are written at the end of the loop's turn, so that many small messages share a write.
  *
- * Backpressure: sending never fails and never drops. Whoever sends looks at
- * link_is_over first; the listener that cannot pass a message on returns false
- * from on_frame, and gets the same frame again after link_resume. So a link
- * holds max_queue bytes and one message of each who sends to it.
+ * Backpressure: sending never fails and never drops. The sender checks link_is_over first. A
+ * listener that cannot pass a message on returns false from on_frame, and gets the same frame again
+ * after link_resume. So a link holds at most max_queue bytes and one message of each sender.
  */
 struct link;
 
 enum {
-	LINK_MOVE_MIN = 32 * 1024, // bytes; a message as long as this is forwarded without a copy
-	LINK_READS_A_TURN = 4,     // reads before other watchers get their turn
+	LINK_MOVE_MIN =
+		32 * 1024, // bytes; messages of at least this length are forwarded without a copy
+	LINK_READS_A_TURN = 4, // reads in a row before other watchers get their turn
 };
 
 struct link_listener {
 	/*
-	 * A line has come in. True: done with it. False: not now; the link stops
-	 * reading until link_resume. May close the link.
+	 * A line has arrived. Return true if it was handled. Return false to stop reading until
+	 * link_resume. May close the link.
 	 */
 	bool (*on_frame)(void *data, const struct frame *frame);
-	/* Nothing more will come in; err is NULL where the peer has ended it. Once. */
+	/* No more input will arrive; err is NULL if the peer closed its end. Called once. */
 	void (*on_end)(void *data, const struct error *err);
-	/* The peer takes nothing more (as of outbox_write); what was queued is gone. Once. */
+	/*
+	 * The peer accepts no more output (see outbox_write); the queue was dropped. Called once.
+	 */
 	void (*on_broken)(void *data, const struct error *err);
-	/* The queue was over its limit and is below half of it now. */
+	/* The queue was over its limit and has fallen below half of it. */
 	void (*on_drained)(void *data);
-	/* Everything was written and the outgoing side closed, after link_finish_output. Once. */
+	/*
+	 * After link_finish_output, everything was written and the outgoing side was closed. Called
+	 * once.
+	 */
 	void (*on_flushed)(void *data);
 };
 
@@ -61,35 +65,35 @@ struct link {
 	int in;
 	int out;
 	struct ev_io reader;
-	struct ev_io writer;         // of low priority: what a turn sends leaves when it ends
+	struct ev_io writer;         // low priority, so that it runs when a turn ends
 	struct frame_reader *frames; // owned
-	struct frame frame;          // the one in hand
-	struct outbox ahead;         // leaves before the queue, also while that is held
+	struct frame frame;          // the current one
+	struct outbox ahead;         // is sent before the queue, also while the queue is held
 	struct outbox queue;
 	uint64_t read_bytes;  // since the start
-	bool has_frame;       // frame was not taken yet
+	bool has_frame;       // the listener has not accepted `frame` yet
 	bool is_paused;       // until link_resume
 	bool is_held;         // the queue waits for link_release
 	bool has_ended;       // end of file or an error was read
-	int read_errno;       // 0 where the peer has ended it
-	struct error failure; // the first of either descriptor; ERROR_NONE: there was none
+	int read_errno;       // 0 if the peer closed its end
+	struct error failure; // the first error of either file descriptor; ERROR_NONE: none so far
 	bool end_was_told;
-	bool was_over;     // on_drained is owed
+	bool was_over;     // on_drained must still be called
 	bool is_finishing; // the output closes when it is empty
 	bool is_broken;
 	bool is_closed;
 };
 
-/* A link without descriptors: it queues what is sent until link_connect. */
+/* Initialises a link without file descriptors. It queues messages until link_connect. */
 void link_init(struct link *link, const struct link_config *config);
 
-/* Takes over both descriptors (non-blocking; may be -1) and begins to read and write. */
+/* Takes over both file descriptors (non-blocking; may be -1) and begins to read and write. */
 void link_connect(struct link *link, int in, int out);
 
-/* Closes the descriptors, forgets what is queued, raises nothing more. Idempotent. */
+/* Closes the file descriptors, drops the queue and calls no more callbacks. Idempotent. */
 void link_close(struct link *link);
 
-/* Frees; after link_close, and not inside one of the link's own events. */
+/* Frees the link's memory. Call it after link_close, and not from one of the link's callbacks. */
 void link_finish(struct link *link);
 
 void link_resume(struct link *link);
@@ -97,39 +101,38 @@ void link_resume(struct link *link);
 /* Sends one message; the bytes are copied, a newline is added. */
 void link_send(struct link *link, struct span message);
 
-/* As link_send, but takes the memory of a large message; the buffer is as new afterwards. */
+/* Like link_send, but takes the memory of a large message; the buffer is as new afterwards. */
 void link_send_taken(struct link *link, struct buf *message);
 
-/* As link_send, before everything that waits in a held queue. */
+/* Like link_send, but the message overtakes everything in a held queue. */
 void link_send_ahead(struct link *link, struct span message);
 
 /*
- * Sends the frame that the reader `from` has just returned, with the given
- * edits (sealed by this; NULL for none). ERROR_PROTOCOL or ERROR_LIMIT where
- * the edits do not fit the message; nothing is sent then. The frame's bytes may
- * be gone afterwards.
+ * Sends the frame that the reader `from` has just returned, with the given edits (NULL for none).
+ * Seals the edits. Fails with ERROR_PROTOCOL or ERROR_LIMIT if the edits do not fit the message;
+ * then nothing is sent. The frame's bytes may be gone afterwards.
  */
 bool link_forward(struct link *link, struct frame_reader *from, const struct frame *frame,
 	struct splice *splice, struct error *err) ATTR_NODISCARD;
 
-/* Holds back what is sent (but not what is sent ahead) until link_release. */
+/* Holds back messages (except those of link_send_ahead) until link_release. */
 void link_hold(struct link *link);
 void link_release(struct link *link);
 
-/* Closes the outgoing descriptor once everything was written. */
+/* Closes the outgoing file descriptor once everything is written. */
 void link_finish_output(struct link *link);
 
-/* The first error of either descriptor, NULL where there was none; a peer that has gone is none. */
+/* The first error of either file descriptor, or NULL. That the peer has gone is no error. */
 const struct error *link_failure(const struct link *link);
 
-/* A frame was refused and waits for link_resume. */
+/* The listener refused a frame, which waits for link_resume. */
 bool link_is_paused(const struct link *link);
 
 /* More than max_queue bytes wait for the peer. */
 bool link_is_over(const struct link *link);
 size_t link_queued(const struct link *link);
 
-/* Bytes that were written since the start. */
+/* Bytes written since the start. */
 uint64_t link_written(const struct link *link);
 
 #endif

@@ -11,18 +11,19 @@
 #include "base/span.h"
 
 /*
- * The requests one peer has not answered yet, and the ids the broker minted for
- * them: 0, 1, 2, … of this hop alone. An id is never used twice, so a late or
- * second answer meets nothing.
+ * The requests that one peer has not answered yet, and the ids that the broker made for them: 0, 1,
+ * 2, … for this hop alone. An id is never used twice, so that a late or second answer matches
+ * nothing.
  */
 enum { PENDING_BUCKETS = 64 };
 
-/* One unanswered request; embedded in what its owner wants to remember. */
+/* One unanswered request; embedded in the struct that its owner keeps for it. */
 struct pending {
 	struct list bucket_link; // pending_table.buckets
 	struct list order_link;  // pending_table.order
-	uint64_t id;             // minted
-	char *origin_id; // owned; raw bytes of the id the asker used; NULL: the broker's own
+	uint64_t id;             // made by pending_add
+	char *origin_id; // owned; raw bytes of the requester's id; NULL for the broker's own
+	                 // requests
 	size_t origin_id_len;
 };
 
@@ -37,20 +38,23 @@ struct pending_table {
 void pending_table_init(struct pending_table *table, int max);
 void pending_table_finish(struct pending_table *table); // asserts that it is empty
 
-/* Mints an id; origin_id is copied (empty for the broker's own). ERROR_LIMIT when full. */
+/*
+ * Makes an id. Copies origin_id (empty for the broker's own requests). ERROR_LIMIT if the table is
+ * full.
+ */
 bool pending_add(struct pending_table *table, struct pending *pending, struct span origin_id,
 	struct error *err) ATTR_NODISCARD;
 
-/* The request a response's raw id belongs to, or NULL. */
+/* The request that a response with this raw id answers, or NULL. */
 struct pending *pending_find(struct pending_table *table, struct span raw_id);
 
-/* The request its asker gave this id, or NULL. */
+/* The request to which its requester gave this id, or NULL. */
 struct pending *pending_find_origin(struct pending_table *table, struct span origin_id);
 
-/* Takes a request out of its table; the id is forgotten, the origin id is not. */
+/* Removes a request from its table. The id is forgotten, the origin id is not. */
 void pending_remove(struct pending_table *table, struct pending *pending);
 
-/* Frees what pending_add copied; after pending_remove. */
+/* Frees the copy that pending_add made; call it after pending_remove. */
 void pending_finish(struct pending *pending);
 
 struct pending *pending_oldest(struct pending_table *table);

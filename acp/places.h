@@ -6,8 +6,8 @@
 
 /*
  * The places of an ACP message that the broker reads or edits (protocol v1,
- * agentclientprotocol.com). One table serves every method and both directions:
- * a place counts only where the method of the message gives it a meaning.
+ * agentclientprotocol.com). One table serves every method and both directions: a place counts only
+ * if the message's method gives it a meaning.
  */
 enum place {
 	/* The JSON-RPC 2.0 envelope. */
@@ -18,7 +18,7 @@ enum place {
 	PLACE_RESULT,
 	PLACE_ERROR,
 
-	PLACE_SESSION_ID,           // of nearly every method
+	PLACE_SESSION_ID,           // nearly every method
 	PLACE_REQUEST_ID,           // $/cancel_request, elicitation/create
 	PLACE_PROTOCOL_VERSION,     // initialize
 	PLACE_CLIENT_CAPABILITIES,  // initialize
@@ -38,7 +38,7 @@ enum place {
 	PLACE_CONTENT,              // fs/write_text_file
 	PLACE_TOOL_CALL,            // session/request_permission
 	PLACE_TOOL_CALL_KIND,       // session/request_permission
-	PLACE_TOOL_CALL_COMMAND,    // session/request_permission; rawInput is of any form
+	PLACE_TOOL_CALL_COMMAND,    // session/request_permission; rawInput may have any form
 	PLACE_TOOL_CALL_CWD,        // the same
 	PLACE_TOOL_CALL_ENV,        // the same
 	PLACE_OPTIONS,              // session/request_permission
@@ -57,14 +57,20 @@ enum place {
 	PLACE_RESULT_CLOSE,            // initialize
 	PLACE_RESULT_RESUME,           // initialize
 	PLACE_RESULT_META,             // initialize
-	PLACE_RESULT_META_BROKER,      // initialize, of a broker behind this one
+	PLACE_RESULT_META_BROKER,      // initialize, from a broker behind this one
 
-	/* Ids of tool calls, in any case: none may be one of the broker's own. */
-	PLACE_ANY_TOOL_CALL_ID,    // elicitation/create, and whatever names one
+	/*
+	 * Ids of tool calls, with names in any case: an agent may not use an id of the broker's
+	 * own.
+	 */
+	PLACE_ANY_TOOL_CALL_ID,    // elicitation/create, and other methods that name a tool call
 	PLACE_UPDATE_TOOL_CALL_ID, // session/update
 	PLACE_TOOL_CALL_ID,        // session/request_permission
 
-	/* Paths and URIs, for agents whose roots are elsewhere (acp/rewrite.h). Several each. */
+	/*
+	 * Paths and URIs, for agents whose roots are elsewhere (acp/rewrite.h). Each may occur
+	 * several times.
+	 */
 	PLACE_PROMPT,
 	PLACE_PROMPT_URI,
 	PLACE_PROMPT_RESOURCE_URI,
@@ -86,7 +92,7 @@ enum place {
 	PLACE_COUNT,
 };
 
-/* The compiled table; the caller's to destroy. */
+/* The compiled table; the caller destroys it. */
 struct json_places *places_create(void);
 
 #endif

@@ -10,14 +10,14 @@
 #include "base/span.h"
 
 /*
- * Growing bytes with a maximum from birth. Bytes are appended at the end and
- * consumed at the front. Running out of the maximum is ERROR_LIMIT and leaves
- * the buffer as it was; running out of memory aborts. Pointers into a buffer
- * hold until the next append, reserve, consume or finish. The memory is at most
- * the maximum; a quarter more where bytes are consumed while others follow.
+ * A growing byte buffer with a maximum from birth. Bytes are appended at the end and consumed at
+ * the front. A call that would exceed the maximum fails with ERROR_LIMIT and leaves the buffer
+ * unchanged; running out of memory aborts. Pointers into a buffer are valid until the next append,
+ * reserve, consume or finish. The buffer allocates at most the maximum, or a quarter more if bytes
+ * are consumed while others follow them.
  */
 struct buf {
-	char *data;      // owned; NULL while empty-born
+	char *data;      // owned; NULL until the first allocation
 	size_t head;     // consumed bytes before the live ones
 	size_t len;      // live bytes, from data + head
 	size_t capacity; // allocated bytes
@@ -26,11 +26,11 @@ struct buf {
 
 void buf_init(struct buf *buf, size_t max);
 void buf_finish(struct buf *buf); // frees; the buffer can be used again as if new
-void buf_wipe(struct buf *buf);   // the same, and overwrites what it held
+void buf_wipe(struct buf *buf);   // the same, and overwrites the bytes first
 
 struct span buf_span(const struct buf *buf); // the live bytes, borrowed
 
-/* The appended bytes lie outside the buffer. A format's arguments may lie in it. */
+/* The appended bytes must lie outside the buffer. The arguments of a format may lie in it. */
 bool buf_append(struct buf *buf, struct span bytes, struct error *err) ATTR_NODISCARD;
 bool buf_append_format(struct buf *buf, struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4) ATTR_NODISCARD;
@@ -48,27 +48,27 @@ void buf_commit(struct buf *buf, size_t written);
 void buf_consume(struct buf *buf, size_t count); // from the front; count <= len
 void buf_clear(struct buf *buf);                 // keeps the memory
 
-/* Gives memory back to the system when more than `keep` bytes are allocated and none is live. */
+/* Frees the memory if more than `keep` bytes are allocated and the buffer is empty. */
 void buf_trim(struct buf *buf, size_t keep);
 
 /*
- * Moves the bytes and their memory to *to (initialised, empty); from is empty
- * after it. Each keeps its maximum; they must fit that of to.
+ * Moves the bytes and their memory to *to, which must be initialised and empty; *from is empty
+ * afterwards. Each buffer keeps its own maximum. The bytes must fit into the maximum of *to.
  */
 void buf_move(struct buf *to, struct buf *from);
 
-/* Gives back what is allocated beyond the live bytes, where that is more than `slack`. */
+/* Frees the memory beyond the live bytes if it is more than `slack`. */
 void buf_fit(struct buf *buf, size_t slack);
 
-/* malloc, calloc, realloc and strdup that abort when there is no memory. */
+/* malloc, calloc, realloc and strdup that abort if there is no memory. */
 void *mem_alloc(size_t size);
 void *mem_alloc_zero(size_t size);
 void *mem_realloc(void *memory, size_t size);
 char *mem_strdup(const char *text);
-char *mem_strdup_or_null(const char *text);        // NULL of NULL
+char *mem_strdup_or_null(const char *text);        // returns NULL for NULL
 char *mem_strndup(struct span text);               // terminated copy
 void mem_set_text(char **text, const char *value); // frees the old one, keeps a copy
 
-void mem_wipe_free(char *secret); // a text, of which nothing is left; NULL is fine
+void mem_wipe_free(char *secret); // overwrites the text, then frees it; NULL is fine
 
 #endif

@@ -12,8 +12,8 @@
 #include "base/span.h"
 
 /*
- * A short program that is run for what it prints. Its stdin is /dev/null. Loop thread; does
- * not block.
+ * Runs a short program and collects its output. Its stdin is /dev/null. Loop thread; does not
+ * block.
  */
 struct capture;
 
@@ -21,10 +21,10 @@ struct capture_spec {
 	const char *const *argv; // as in struct process_spec
 	const char *const *env;
 	const char *cwd;
-	size_t out_max; // bytes of stdout; more is ERROR_LIMIT, or dropped where that is_cut
+	size_t out_max; // bytes of stdout; more fails with ERROR_LIMIT, or is dropped if out_is_cut
 	bool out_is_cut;
-	bool is_secret; // what it prints: nothing of it is left in memory after done
-	size_t err_max; // of stderr; what comes after them is dropped
+	bool is_secret; // the output is a secret: it is wiped from memory after `done`
+	size_t err_max; // of stderr; the rest is dropped
 	long long timeout_ms;
 };
 
@@ -36,10 +36,10 @@ struct capture_result {
 };
 
 /*
- * Raised once, not before capture_start returns, when the program has ended: what it printed
- * until then, whatever it may have left running is killed. Otherwise `result` is NULL and `err`
- * says why: what process.h says of a start that failed; ERROR_LIMIT; ERROR_TIMEOUT, after
- * which the program was killed. The capture is gone by then.
+ * Called once, never before capture_start returns. `result` holds the output up to the end of the
+ * program; processes that it left running are killed. If the program could not start or was killed,
+ * `result` is NULL and `err` says why: a failed start as process.h describes it, ERROR_LIMIT, or
+ * ERROR_TIMEOUT. The capture is already freed by then.
  */
 typedef void capture_done(void *data, const struct capture_result *result, const struct error *err);
 
@@ -48,7 +48,10 @@ struct capture *capture_start(struct ev_loop *loop, struct spawner *spawner,
 	const struct capture_spec *spec, capture_done *done, void *data,
 	struct error *err) ATTR_NODISCARD;
 
-/* Before done: kills the program and raises nothing. NULL is fine. */
+/*
+ * Cancels a capture whose `done` was not called: kills the program; `done` is not called. NULL is
+ * fine.
+ */
 void capture_cancel(struct capture *capture);
 
 #endif

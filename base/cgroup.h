@@ -9,40 +9,46 @@
 #include "base/attr.h"
 
 /*
- * Files of cgroup v2 (the kernel's admin-guide/cgroup-v2): where the hierarchy is, and what stands
- * in them. For base/freeze_group.c and base/limit_group.c.
+ * Finds the hierarchy of cgroup v2, and reads and writes the files in it (the kernel's
+ * admin-guide/cgroup-v2). For base/freeze_group.c and base/limit_group.c.
  */
 enum { CGROUP_PATH_MAX = 1024 };
 
-/* Where the hierarchy is, alone or beside those of v1; "" where it is not to be found. */
+/* Where cgroup v2 is mounted, alone or beside cgroup v1; "" if it is not mounted. */
 const char *cgroup_mount(void);
 
-/* The cgroup of a process, as in the hierarchy; false where it has ended, or there is no v2. */
+/*
+ * The path of a process's cgroup in the hierarchy. False if the process has ended, or there is no
+ * cgroup v2.
+ */
 bool cgroup_path_of(pid_t pid, char out[CGROUP_PATH_MAX]) ATTR_NODISCARD;
 
-/* The cgroup of that path, where we are: its descriptor, or -1. */
+/*
+ * Opens the cgroup of this path, which must be the cgroup of this process. Returns its file
+ * descriptor, or -1.
+ */
 int cgroup_open_own(const char *path) ATTR_NODISCARD;
 
-/* The path of a cgroup that we have open, as in the hierarchy. */
+/* The path of an open cgroup in the hierarchy. */
 bool cgroup_path(int group_fd, char out[CGROUP_PATH_MAX]) ATTR_NODISCARD;
 
 /* False with errno. */
 bool cgroup_write(int group_fd, const char *file, const char *text) ATTR_NODISCARD;
 
-/* A file of one number; "max" is UINT64_MAX. */
+/* Reads a file that holds one number; "max" is UINT64_MAX. */
 bool cgroup_read(int group_fd, const char *file, uint64_t *out_number) ATTR_NODISCARD;
 
-/* The number of a file whose lines are KEY NUMBER; 0 where it has none. */
+/* Reads the number of a key from a file with lines "KEY NUMBER"; 0 if the key is missing. */
 uint64_t cgroup_read_key(int group_fd, const char *file, const char *key);
 
 /*
- * Takes in the change that poll(2) told of an event file (POLLPRI), so that the next one is told.
- * Once the cgroup was removed there is none: the kernel would tell of it for ever, so *fd is
- * closed and -1. Nothing where it is -1.
+ * Reads an event file after poll(2) reported a change (POLLPRI), so that poll reports the next
+ * change. After the cgroup was removed, poll would report a change forever: then this closes *fd
+ * and sets it to -1. Does nothing if *fd is -1.
  */
 void cgroup_take_event(int *fd);
 
-/* Kills all that is in it. */
+/* Kills all processes in the cgroup. */
 void cgroup_kill(int group_fd);
 
 #endif

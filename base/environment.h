@@ -2,16 +2,16 @@
 #ifndef BASE_ENVIRONMENT_H
 #define BASE_ENVIRONMENT_H
 
-/* The value of a variable in a list of "NAME=value"; NULL where it is not set. */
+/* The value of a variable in a list of "NAME=value"; NULL if it is not set. */
 const char *environment_get(const char *const *environment, const char *name);
 
 /*
- * An environment with additions: NULL-terminated "NAME=value" lists. A name
- * that is added replaces the one that was there, in its place; the rest keeps its order.
+ * Merges two NULL-terminated lists of "NAME=value". A variable in `additions` replaces the one of
+ * the same name, at the same position. All others keep their order.
  */
 char **environment_merge(const char *const *base, const char *const *additions);
 
-/* Takes a variable out of a list whose texts are owned. */
+/* Removes a variable from a list that owns its texts. */
 void environment_drop(char **environment, const char *name);
 
 #endif

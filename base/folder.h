@@ -7,10 +7,10 @@
 #include "base/attr.h"
 #include "base/error.h"
 
-/* Makes what is missing of an absolute path (mkdir -p -m 700). Blocks. */
+/* Creates the missing folders of an absolute path (mkdir -p -m 700). Blocks. */
 bool folder_make(const char *path, struct error *err) ATTR_NODISCARD;
 
-/* The same of a folder of the broker's state: its error says what names another place. */
+/* The same for a folder of the broker's state. Its error names the setting for another place. */
 bool folder_make_state(const char *path, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -11,12 +11,12 @@
 #include "base/error.h"
 
 /*
- * libgit2, loaded when it is first needed (base/library.h): loading and initialising it
- * costs some milliseconds and MiB that most starts can do without. It opens no connection
- * here, reads no configuration file but those it is told to, and keeps its caches small.
+ * libgit2, loaded when it is first needed (base/library.h): loading and initialising it costs some
+ * milliseconds and MiB, and most starts do not need it. Here it opens no connection, reads no
+ * configuration file except those it is told to, and keeps its caches small.
  *
- * GIT_FUNCTIONS is the one list of what is used, without the "git_"; a name
- * added to it can be called as git->name, typed by libgit2's own declaration.
+ * GIT_FUNCTIONS is the one list of the functions in use, without the "git_". A name added to it can
+ * be called as git->name, with the type from libgit2's own declaration.
  */
 #define GIT_FUNCTIONS(X)                                                                           \
 	X(attr_cache_flush)                                                                        \
@@ -139,31 +139,30 @@ struct git {
 #undef GIT_MEMBER
 
 /*
- * The library, loaded and initialised. Every git_open is balanced by a
- * git_close; the last one shuts libgit2 down and unloads it, so nothing of
- * libgit2's may be used after it, on any thread. ERROR_UNAVAILABLE, naming the
- * package to install, where the library or a function of it is missing. Any
- * thread; may block for some milliseconds.
+ * Returns the library, loaded and initialised. Every git_open is balanced by a git_close; the last
+ * one shuts libgit2 down and unloads it. After that nothing of libgit2 may be used, on any thread.
+ * ERROR_UNAVAILABLE if the library or one of its functions is missing; the text names the package
+ * to install. Any thread; may block for some milliseconds.
  */
 const struct git *git_open(struct error *err) ATTR_NODISCARD;
 void git_close(void);
 
 /*
- * From now on the last git_close leaves the library loaded. For whoever uses it on
- * threads that outlive that call: what libgit2 keeps for a thread is freed when the
- * thread ends, and only by the library. To be called between open and close.
+ * From now on the last git_close leaves the library loaded. For callers that use it on threads that
+ * outlive that git_close: libgit2's data of a thread is freed when the thread ends, and only
+ * libgit2 can free it. Call it between open and close.
  */
 void git_keep_loaded(void);
 
 /*
- * For a call that writes, right before it: forgets this thread's errno and libgit2's message.
- * What went well before leaves messages behind, and a write that fails adds none.
+ * Forgets this thread's errno and libgit2's message. Call it right before a call that writes:
+ * earlier successful calls leave messages behind, and a write that fails adds none.
  */
 void git_forget_error(const struct git *git);
 
 /*
- * Sets ERROR_SYSTEM with libgit2's last message of this thread after the text, or errno's
- * where there is none. Call it right after the call that failed.
+ * Sets ERROR_SYSTEM; appends libgit2's last message of this thread to the text, or errno's if there
+ * is none. Call it right after the call that failed.
  */
 bool error_set_git(const struct git *git, struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4);

@@ -11,33 +11,35 @@
 #include "base/process_limit.h"
 
 /*
- * The guard: parent, subreaper and undertaker of one process, as
- * base/process.h explains; and what broker, spawner and guard say to each
- * other, each over a SOCK_SEQPACKET pair, a packet a message. All of them are
- * forks of one program, so that structs are the format.
+ * The guard is the parent and subreaper of one process and ends whatever that process leaves
+ * behind; base/process.h explains it. This header also has the messages between broker, spawner and
+ * guard. Each pair talks over a SOCK_SEQPACKET pair, one packet per message. All three are forks of
+ * one program, so the messages are plain structs.
  */
 
-#define GUARD_NAME "acp-guard" // what ps and pkill see, of the spawner too
+#define GUARD_NAME "acp-guard" // the name in ps and pkill, of the spawner too
 
-/* Broker to spawner: starts a process. Comes with GUARD_FDS_MIN to _MAX descriptors. */
+/* Broker to spawner: starts a process. Carries GUARD_FDS_MIN to GUARD_FDS_MAX file descriptors. */
 struct guard_request {
 	uint64_t id;
 	bool foreground;
-	bool is_grouped; // has a cgroup of its own, where one can be had
+	bool is_grouped; // gets its own cgroup if possible
 	bool is_limited;
-	struct process_limits limits; // where it is
-	/* Which of stdin, stdout, stderr and the limit group follow the first two descriptors. */
+	struct process_limits limits; // if is_limited
+	/*
+	 * Which of stdin, stdout, stderr and the limit group follow the first two file descriptors.
+	 */
 	bool has_fds[4];
 };
 enum {
 	GUARD_FD_CONTROL, // the guard's end of its socket to the broker
-	GUARD_FD_LAUNCH,  // the memory file of launch_pack
+	GUARD_FD_LAUNCH,  // the memory file from launch_pack
 	GUARD_FDS_MIN,
 	GUARD_FD_GROUP = GUARD_FDS_MIN + 3,
 	GUARD_FDS_MAX,
 };
 
-/* Spawner to broker: the guard of this request was killed, and nothing of its tree is left. */
+/* Spawner to broker: the guard of this request was killed, and no process of its tree is left. */
 struct guard_loss {
 	uint64_t id;
 };
@@ -55,32 +57,35 @@ enum guard_event {
 	GUARD_FAILED,
 	GUARD_EXITED,
 	GUARD_EMPTIED,
-	GUARD_FROZEN, // or not, with an error
+	GUARD_FROZEN, // the answer to GUARD_FREEZE; on failure it has an error
 	GUARD_THAWED,
-	GUARD_LIMIT, // is reached, and nobody has ended: LIMIT_PROCESSES, once
+	GUARD_LIMIT, // LIMIT_PROCESSES is reached, and no process has ended; sent once
 };
 struct guard_report {
 	enum guard_event event;
 	pid_t pid;             // GUARD_STARTED
-	pid_t guard;           // GUARD_STARTED: who sends it
+	pid_t guard;           // GUARD_STARTED: the guard's own pid
 	int code;              // GUARD_EXITED
 	int signal;            // GUARD_EXITED
 	enum limit_kind limit; // GUARD_EXITED, GUARD_LIMIT
 	struct process_usage usage;
 	enum error_code error; // GUARD_FAILED, GUARD_FROZEN
-	bool lacks_folder;     // GUARD_FAILED: by the reason DIRECTORY_NOT_FOUND
-	/* Of the error; of GUARD_FROZEN without one, why it was done by signals, "" where not. */
+	bool lacks_folder;     // GUARD_FAILED: the reason is DIRECTORY_NOT_FOUND
+	/*
+	 * The error's text. For GUARD_FROZEN without an error: why signals were used instead of a
+	 * cgroup, or "".
+	 */
 	char text[ERROR_TEXT_MAX];
 };
 
-/* Sends a report, its text only where there is one. A broker that is gone is no error. */
+/* Sends a report, with its text if it has one. It is no error if the broker is gone. */
 void guard_send(int control_fd, const struct guard_report *report);
 void guard_send_failure(int control_fd, const struct error *err);
 
 /*
- * The life of a guard, in a child freshly forked by the spawner, all signals
- * blocked. Takes the request's descriptors over, `fds` being control, launch,
- * stdin, stdout, stderr, limit group (-1: none). Never returns.
+ * Runs a guard, in a child freshly forked by the spawner, with all signals blocked. Takes over the
+ * request's file descriptors: `fds` are control, launch, stdin, stdout, stderr, limit group (-1:
+ * none). Never returns.
  */
 void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX],
 	pid_t spawner_pid) ATTR_NORETURN;

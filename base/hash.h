@@ -7,14 +7,14 @@
 #include "base/span.h"
 
 /*
- * FNV-1a, 64 bits (draft-eastlake-fnv): for names, and to see that something has changed. Who can
- * choose what is hashed can make two alike. Begin with HASH_START; what is hashed goes after
- * others.
+ * FNV-1a, 64 bits (draft-eastlake-fnv), for names and for detecting changes. It is not
+ * cryptographic: whoever chooses the input can make two inputs collide. Begin with HASH_START; each
+ * further call continues the hash of the previous one.
  */
 #define HASH_START UINT64_C(14695981039346656037)
 uint64_t hash_bytes(uint64_t hash, struct span bytes);
 
-/* A text and its terminating NUL, so that "ab" "c" is not "a" "bc". */
+/* Hashes a text and its terminating NUL, so that "ab" "c" and "a" "bc" differ. */
 uint64_t hash_text(uint64_t hash, const char *text);
 
 #endif

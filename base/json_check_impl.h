@@ -9,9 +9,9 @@
 #include "base/json_check.h"
 
 /*
- * The inside of the checker, for its own files only: json_places.c compiles the
- * known places to a tree, json_check.c drives and records, json_steps.c knows
- * the grammar between strings, json_text.c what is inside them.
+ * The internals of the checker, for its own files only: json_places.c compiles the known places to
+ * a tree, json_check.c drives and records, json_steps.c knows the grammar between strings,
+ * json_text.c the inside of strings.
  */
 enum {
 	JSON_NAME_MAX = 63,   // bytes of one step's name
@@ -24,8 +24,8 @@ struct json_place_node {
 	struct json_place_node *next;    // the next one of the parent's members
 	struct json_place_node *element; // the step "[]"; may be NULL
 	uint64_t name_lengths;           // bit n: a known member's name has n bytes
-	int place;                       // json_place.id, or -1: only on the way to one
-	unsigned int flags;              // enum json_place_flag
+	int place;          // json_place.id, or -1 for a step that only leads to a place
+	unsigned int flags; // enum json_place_flag
 	size_t name_len;
 	char name[JSON_NAME_MAX];
 };
@@ -49,7 +49,7 @@ enum json_state {
 	STATE_STRING,
 	STATE_ESCAPE, // after a backslash
 	STATE_HEX,    // in the digits of \uXXXX
-	STATE_UTF8,   // in a sequence that the last piece cut
+	STATE_UTF8,   // in a UTF-8 sequence that the last piece cut
 	STATE_NUMBER,
 	STATE_LITERAL,
 	STATE_DONE, // after the document
@@ -66,7 +66,7 @@ enum number_state {
 	NUMBER_SIGN,
 	NUMBER_EXPONENT,
 	NUMBER_STATES,
-	NUMBER_END = NUMBER_STATES, // the byte is behind the number
+	NUMBER_END = NUMBER_STATES, // the number ended before this byte
 	NUMBER_BAD,
 };
 
@@ -88,14 +88,14 @@ struct json_check {
 	enum json_state state;
 	enum number_state number;
 	bool failed;
-	bool in_object;                          // the innermost open container is one
-	bool in_name;                            // the running string is a member's name
-	bool captures;                           // ... that may be known, and is collected in name
-	unsigned int depth;                      // open containers
-	const struct json_place_node *value;     // of the next or running value; may be NULL
+	bool in_object;                      // the innermost open container is an object
+	bool in_name;                        // the running string is a member's name
+	bool captures;                       // ... that may be known, and is collected in `name`
+	unsigned int depth;                  // open containers
+	const struct json_place_node *value; // of the next or running value; may be NULL
 	const struct json_place_node *container; // of the innermost open one; may be NULL
 	size_t value_start;
-	const char *literal; // what is left to come of true, false or null
+	const char *literal; // the rest of true, false or null
 
 	const unsigned char *piece; // bytes being fed
 	size_t piece_start;         // where they begin in the document
@@ -103,7 +103,7 @@ struct json_check {
 	struct json_level levels[JSON_PLACE_DEPTH + 1];
 	uint64_t objects[JSON_DEPTH_MAX / 64]; // bit n: the container at depth n is an object
 
-	uint8_t left;     // bytes or digits to come of a sequence or \uXXXX
+	uint8_t left;     // bytes or digits still missing of a UTF-8 sequence or \uXXXX
 	uint8_t utf8_low; // bounds of the next byte of a sequence
 	uint8_t utf8_high;
 	bool name_fits;
@@ -128,8 +128,8 @@ struct json_check {
 };
 
 /*
- * Steps consume what they can of [at, end) and return where they stopped, with
- * the state set for what comes then; NULL after json_fail.
+ * The steps consume as much as they can of [at, end) and return where they stopped, with the state
+ * set for the next byte; NULL after json_fail.
  */
 const unsigned char *json_step_string(
 	struct json_check *check, const unsigned char *at, const unsigned char *end);
@@ -144,10 +144,10 @@ const unsigned char *json_step_utf8(
 const unsigned char *json_run(
 	struct json_check *check, const unsigned char *at, const unsigned char *end);
 
-/* What a backslash and one of "\/bfnrt stand for, indexed by the latter. */
+/* The character that each of "\/bfnrt means after a backslash, indexed by it. */
 extern const char json_escape_values[256];
 
-/* Whether the bytes are one string with its quotes, and nothing else. */
+/* Whether the bytes are exactly one string with its quotes. */
 bool json_is_string(struct span raw);
 
 /* Notes what is wrong with the byte at `at`. Returns NULL. */

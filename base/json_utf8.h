@@ -7,24 +7,24 @@
 #include <stdint.h>
 
 /*
- * Well-formed UTF-8 as RFC 3629 section 4 defines it: what a first byte asks of
- * the second one, which is where overlong forms, surrogates and code points over
- * U+10FFFF show. The bytes after the second are 0x80 to 0xbf.
+ * Well-formed UTF-8 as in RFC 3629 section 4: which second bytes a first byte allows. That rules
+ * out overlong forms, surrogates and code points over U+10FFFF. The bytes after the second are 0x80
+ * to 0xbf.
  */
 struct utf8_lead {
-	uint8_t len;  // of the whole sequence; 0 where the byte begins none
+	uint8_t len;  // of the whole sequence; 0 if no sequence begins with this byte
 	uint8_t low;  // smallest second byte
 	uint8_t high; // largest second byte
 };
 
-/* Of bytes from 0x80 on: indexed by byte - 0x80. */
+/* For bytes from 0x80 on: indexed by byte - 0x80. */
 extern const struct utf8_lead utf8_leads[128];
 
 enum { UTF8_MAX = 4, UTF8_REPLACEMENT = 0xfffd };
 
 /*
- * The length of the well-formed sequence at the beginning of the bytes (the
- * first one is 0x80 or more), or 0 where it is malformed or cut short.
+ * The length of the well-formed sequence at the beginning of the bytes, or 0 if it is malformed or
+ * cut short. The first byte must be 0x80 or more.
  */
 static inline size_t utf8_sequence(const unsigned char *bytes, size_t available)
 {
@@ -40,7 +40,7 @@ static inline size_t utf8_sequence(const unsigned char *bytes, size_t available)
 	return lead.len;
 }
 
-/* The length of the longest beginning of the bytes that is well-formed. */
+/* The length of the longest well-formed prefix of the bytes. */
 size_t utf8_valid_length(const char *bytes, size_t len);
 
 /* Writes a code point (no surrogate, at most U+10FFFF); returns its length. */

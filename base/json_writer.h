@@ -10,18 +10,17 @@
 #include "base/span.h"
 
 /*
- * Writes the broker's own JSON into a bounded buffer. Commas are placed by the
- * writer; members are written as key, then value. The first failure (the
- * buffer's maximum) sticks and is told by json_write_end. Strings are escaped as
- * RFC 8259 asks; each byte that is not UTF-8 becomes U+FFFD. What was written
- * before a failure stays in the buffer.
+ * Writes the broker's own JSON into a bounded buffer. The writer places the commas; the caller
+ * writes a member as key, then value. After the first failure (the buffer's maximum) the writer
+ * ignores all calls, and json_write_end reports it. Strings are escaped according to RFC 8259; each
+ * byte that is not UTF-8 becomes U+FFFD. Bytes written before a failure stay in the buffer.
  */
 enum { JSON_WRITER_DEPTH_MAX = 32 };
 
 struct json_writer {
 	struct buf *out; // borrowed
 	struct error error;
-	uint32_t has_items; // a bit a level: something was written there
+	uint32_t has_items; // one bit per level: something was written there
 	int depth;
 	bool after_key;
 	bool failed;

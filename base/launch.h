@@ -10,9 +10,9 @@
 #include "base/process.h"
 
 /*
- * What is to be executed, and the steps from a forked child to that program.
- * It travels from the broker to the guard as one block of memory, for argv and
- * environment have no useful limit and may hold any byte but NUL.
+ * A program to execute, and the steps from a forked child to that program. The broker sends it to
+ * the guard as one block of memory, because argv and the environment have no practical limit and
+ * may contain any byte except NUL.
  */
 struct launch {
 	char *block; // owned; the texts below point into it
@@ -27,20 +27,20 @@ struct launch {
 	bool foreground; // stays in the parent's session and process group
 };
 
-/* The block in a new memory file; its descriptor, or -1. */
+/* Packs the spec into a new memory file. Returns its file descriptor, or -1. */
 int launch_pack(const struct process_spec *spec, struct error *err) ATTR_NODISCARD;
 
-/* Reads what launch_pack wrote; the descriptors and foreground are left alone. */
+/* Reads what launch_pack wrote; leaves the file descriptors and `foreground` unchanged. */
 bool launch_unpack(struct launch *launch, int memory_fd, struct error *err) ATTR_NODISCARD;
 void launch_finish(struct launch *launch);
 
 /* The step that failed in the child, written to the guard through a pipe. */
 enum launch_step {
-	LAUNCH_PREPARE, // descriptors, session
+	LAUNCH_PREPARE, // file descriptors, session
 	LAUNCH_LIMIT,
 	LAUNCH_CHDIR,
 	LAUNCH_FIND,    // no such command
-	LAUNCH_EXECUTE, // found, but not to be executed
+	LAUNCH_EXECUTE, // found, but cannot be executed
 };
 enum { LAUNCH_PATH_MAX = 512 }; // of the file's name in messages
 
@@ -51,21 +51,21 @@ struct launch_failure {
 };
 
 /*
- * In a freshly forked child with one thread, after launch_reset_signals: becomes
- * the program. No signal is ignored or blocked, every other descriptor is closed,
- * argv[0] is looked up in the PATH of its own environment as execvp(3) does. A
- * failure is written to status_fd, which closes by itself when all went well.
+ * Becomes the program, in a freshly forked child with one thread, after launch_reset_signals. No
+ * signal stays ignored or blocked, and every other file descriptor is closed. argv[0] is looked up
+ * in the PATH of its own environment, as execvp(3) does. On failure it writes a struct
+ * launch_failure to status_fd. On success status_fd closes by itself.
  */
 void launch_run(const struct launch *launch, int status_fd) ATTR_NORETURN;
 
-/* The failure in words, with the code that base/process.h promises. */
+/* Sets the error's text for the failure, and the code that base/process.h promises. */
 void launch_describe(
 	const struct launch *launch, const struct launch_failure *failure, struct error *err);
 
 /*
- * All signals to their defaults; what is blocked stays so. An agent or terminal is
- * in the foreground of a user, even where the broker was started by a shell's `&`,
- * by nohup(1), or by an editor that ignores SIGPIPE.
+ * Resets all signals to their default actions; blocked signals stay blocked. An agent or terminal
+ * is in the foreground of a user, even if the broker was started by a shell's `&`, by nohup(1), or
+ * by an editor that ignores SIGPIPE.
  */
 void launch_reset_signals(void);
 

@@ -6,35 +6,35 @@
 #include <stdio.h>
 
 /*
- * Functions that glibc has and musl has not: system calls, names of signals, texts of errors. Our
- * code calls these and not glibc's, so that it compiles with both libraries.
+ * Functions that glibc has and musl lacks: system calls, names of signals, texts of errors. Our
+ * code calls these instead of glibc's, so that it compiles with both libraries.
  */
 
-/* Of renameat2(2). glibc has them in stdio.h, the kernel in linux/fs.h. */
+/* Flags of renameat2(2). glibc has them in stdio.h, the kernel in linux/fs.h. */
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE (1 << 0)
 #define RENAME_EXCHANGE (1 << 1)
 #endif
 
-/* What the error number means, in English; NULL where glibc does not know it. Constant. */
+/* The meaning of the error number, in English; NULL if glibc does not know it. Static storage. */
 const char *libc_error_text(int errnum);
 
-/* "TERM" for SIGTERM; NULL for what has no name. Constant. */
+/* "TERM" for SIGTERM; NULL if the signal has no name. Static storage. */
 const char *libc_signal_name(int signal);
 
-/* close_range(2), since Linux 5.9; its flags are in linux/close_range.h. For a forked child too. */
+/* close_range(2), since Linux 5.9; its flags are in linux/close_range.h. Safe in a forked child. */
 int libc_close_range(unsigned first, unsigned last, unsigned flags);
 
 /* renameat2(2) */
 int libc_rename(int from, const char *old_name, int to, const char *new_name, unsigned flags);
 
-/* pidfd_send_signal(2), without any more information. */
+/* pidfd_send_signal(2) without a siginfo_t. */
 int libc_pidfd_signal(int pid_fd, int signal);
 
-/* statx(2): whether what is open is the root of a mount; false where that cannot be said. */
+/* statx(2): whether the open file is the root of a mount; false if the kernel cannot say. */
 bool libc_is_mount_root(int fd);
 
-/* Gives the system back what malloc keeps of freed memory; with musl nothing, it keeps little. */
+/* Returns freed memory from malloc to the system. Does nothing with musl, which keeps little. */
 void libc_trim(void);
 
 #endif

@@ -10,10 +10,10 @@
 #include "base/error.h"
 
 /*
- * The libraries that the program opens when it first needs them. It is compiled against
- * their headers and never linked with them: loading them costs more than everything else
- * at the start together. The table in library.c is the one list; docs/packaging.md
- * says the same to those who make a package of this program.
+ * The libraries that the program opens when it first needs them. It is compiled against their
+ * headers but not linked with them: loading them costs more than the rest of the start. The table
+ * in library.c is the one list; docs/packaging.md says the same for people who package this
+ * program.
  */
 enum library_id {
 	LIBRARY_GIT2,
@@ -28,20 +28,20 @@ enum library_id {
 enum { LIBRARY_SONAMES_MAX = 2 };
 
 struct library {
-	const char *sonames[LIBRARY_SONAMES_MAX]; // the first that is there is taken
-	const char *package;                      // Debian's name
-	int mode;                                 // dlopen's
+	const char *sonames[LIBRARY_SONAMES_MAX]; // the first one found is used
+	const char *package;                      // name in Debian
+	int mode;                                 // flags of dlopen(3)
 };
 extern const struct library libraries[LIBRARY_COUNT];
 
 /*
- * One a library and process, in static storage: the row, the names of the functions that
- * are used, and where pointers to them go, in the same order.
+ * One per library and process, in static storage: the table row, the names of the functions in use,
+ * and a struct for the pointers to them, in the same order.
  */
 struct library_use {
 	const struct library *library;
-	const char *reason;      // of the error where the library is missing; may be NULL
-	const char *alternative; // what does without the library, for the text; NULL: nothing
+	const char *reason;      // of the error if the library is missing; may be NULL
+	const char *alternative; // for the text: a way to do without the library; NULL: none
 	const char *const *names;
 	size_t count;
 	void *functions;                  // a struct of `count` pointers to functions
@@ -55,25 +55,25 @@ struct library_use {
 };
 
 /*
- * Opens the library, finds its functions and starts it, where that has not been done. Fails
- * with ERROR_UNAVAILABLE, naming the package to install, where the library or a function of
- * it is missing, and as `start` does; the next call tries again. Any thread; may block for
- * some milliseconds.
+ * Opens the library, finds its functions and starts it, unless that was done before. Fails with
+ * ERROR_UNAVAILABLE if the library or one of its functions is missing; the text names the package
+ * to install. Also fails if `start` does. The next call tries again. Any thread; may block for some
+ * milliseconds.
  */
 bool library_open(struct library_use *use, struct error *err) ATTR_NODISCARD;
 
 /*
- * Balances one library_open, for a library with `stop`: after the last one the library is
- * stopped and unloaded, and nothing of it may be used any more, on any thread.
+ * Balances one library_open, for a library with `stop`. The last call stops and unloads the
+ * library; after it, nothing of the library may be used, on any thread.
  */
 void library_close(struct library_use *use);
 
-/* From now on the last library_close leaves the library loaded. Between open and close. */
+/* From now on the last library_close leaves the library loaded. Call it between open and close. */
 void library_keep(struct library_use *use);
 
 /*
- * Sets ERROR_UNAVAILABLE with the reason. The text ends with the question whether
- * its package is installed, and the alternative.
+ * Sets ERROR_UNAVAILABLE with the reason. To the text it appends the question whether the library's
+ * package is installed, and the alternative.
  */
 bool library_refuse(const struct library_use *use, struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4);

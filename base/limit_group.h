@@ -10,45 +10,45 @@
 #include "base/error.h"
 
 /*
- * A cgroup whose limits hold for all that one sandbox runs. It lies beside the cgroup in which we
- * are, below the nearest one where we may make it: a cgroup that has processes cannot have limited
- * ones below it. What the ones in between limit is taken over. The guards make their own groups in
- * it (base/freeze_group.h), one for each process that they start with all that it starts, so that
- * what each has used can be read, and the kernel ends one of them as a whole where memory runs out.
+ * A cgroup whose limits apply to everything that one sandbox runs. We create it beside the cgroup
+ * that we are in, below the nearest ancestor where we may: a cgroup that contains processes cannot
+ * have limited children. The limits of the cgroups in between are copied to it. In it, each guard
+ * creates its own group (base/freeze_group.h) for its process and all descendants. So the usage of
+ * each can be read, and the kernel kills one of them as a whole when memory runs out.
  *
- * It is locked (flock) for as long as it is open here. It is removed by who leaves it last: we, a
- * guard, or, after both were killed, freeze_group_end_left.
+ * It is locked (flock) while it is open here. Whoever leaves it last removes it: this process, a
+ * guard, or freeze_group_end_left after both were killed.
  */
 #define LIMIT_GROUP_PREFIX "acp-broker-limits-" // then our pid and a number
 
 struct group_limits {
 	uint64_t memory_bytes;
 	uint64_t processes;
-	uint64_t cpus; // whole ones
-};                     // 0: none of that kind
+	uint64_t cpus; // whole processors
+};                     // 0: no limit of that kind
 
 struct limit_group {
 	bool is_open;
 	int fd;
-	/* Of those that were wanted. */
+	/* Which of the requested limits are in force. */
 	bool limits_memory;
 	bool limits_processes;
 	bool limits_cpus;
 };
 
 /*
- * Fails where there is none to be had at all. Else the limits that could be set are said in
- * `group`: a controller may be missing. Blocks for some milliseconds.
+ * Fails if no limited cgroup can be made at all. Otherwise `group` says which limits could be set:
+ * a controller may be missing. Blocks for some milliseconds.
  */
 bool limit_group_open(struct limit_group *group, const struct group_limits *limits,
 	struct error *err) ATTR_NODISCARD;
 
-/* Ends who is left in it without a guard. Nothing where it is not open. */
+/* Kills the processes in it that have no guard. Does nothing if it is not open. */
 void limit_group_close(struct limit_group *group);
 
 struct group_usage {
 	uint64_t cpu_ms;
-	bool has_memory; // of the next two
+	bool has_memory; // the next two are known
 	uint64_t memory_bytes;
 	uint64_t peak_bytes;
 	bool has_processes;
@@ -56,10 +56,10 @@ struct group_usage {
 };
 void limit_group_usage(int group_fd, struct group_usage *out);
 
-/* A guard has left it: removes it where nobody is there any more, nor holds it. */
+/* A guard has left the group: removes it if no process is in it and nobody holds its lock. */
 void limit_group_leave(int group_fd);
 
-/* One that was left, of that name: removed where nobody is there. For freeze_group_end_left. */
+/* For freeze_group_end_left: removes an abandoned group of this name if it is empty. */
 bool limit_group_is_name(const char *name);
 void limit_group_end_left(int folder_fd, const char *name);
 

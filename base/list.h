@@ -8,9 +8,8 @@
 #include "base/attr.h"
 
 /*
- * A circular list whose links live in the elements. A head and a link are the
- * same struct; a link that is in no list points to itself once it was
- * initialised or removed.
+ * A circular list whose links lie in the elements. A head and a link are the same struct. A link
+ * that is in no list points to itself, once it was initialised or removed.
  */
 struct list {
 	struct list *prev;
@@ -54,7 +53,7 @@ static inline void list_remove(struct list *link)
 	list_init(link);
 }
 
-/* Appends all elements of *from to *to, in their order; from is empty after it. */
+/* Appends all elements of *from to *to, in their order; *from is empty afterwards. */
 static inline void list_move_all(struct list *to, struct list *from)
 {
 	if (!list_is_empty(from)) {
@@ -72,7 +71,7 @@ static inline void list_move_all(struct list *to, struct list *from)
 #define LIST_FIRST(head, type, member)                                                             \
 	(list_is_empty(head) ? NULL : LIST_ENTRY((head)->next, type, member))
 
-/* Visits every element; the visited one may be removed, no other may. */
+/* Visits every element. The body may remove the visited element, but no other. */
 // NOLINTBEGIN(bugprone-macro-parentheses): types and names take none
 #define LIST_FOR_EACH(item, head, type, member)                                                    \
 	for (type *item = LIST_ENTRY((head)->next, type, member),                                  \

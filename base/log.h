@@ -12,27 +12,25 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
-enum { LOG_LINE_MAX = 4096 }; // bytes of a line with its newline; a longer one is cut
+enum { LOG_LINE_MAX = 4096 }; // bytes of a line with its newline; a longer line is cut
 
 /*
- * One line to stderr, subject first: "session 3f2a: started on devbox". When
- * stderr is no terminal a line begins with "<3>" to "<7>" (sd-daemon(3)).
- * Never a payload, never a secret.
+ * Writes one line to stderr, subject first: "session 3f2a: started on devbox". If stderr is not a
+ * terminal, a line begins with "<3>" to "<7>" (sd-daemon(3)). Never log a payload or a secret.
  *
- * With LOG_FORMAT_JSON a line is an object instead, with the members time, level,
- * session, code and text (docs/schemas/log.json). The text is that of the other format,
- * without the prefix. The session is the argument of a format that begins with
- * "session %s"; the code is that of the error which log_failure tells of.
+ * With LOG_FORMAT_JSON a line is an object instead, with the members time, level, session, code and
+ * text (docs/schemas/log.json). The text is that of the other format, without the prefix. The
+ * session is the first argument of a format that begins with "session %s"; the code is that of the
+ * error given to log_failure.
  *
- * A log never blocks: where the reader of stderr has stopped reading, lines
- * are dropped and counted, and the count is logged when reading resumes.
- * Control bytes (but the tab) and bytes that are no UTF-8 are written as \xNN,
- * a line that is too long ends with "…". errno is kept. Any thread, takes no
- * lock: good after a fork too.
+ * Logging never blocks: if the reader of stderr has stopped reading, lines are dropped and counted,
+ * and the count is logged when reading resumes. Control bytes (except tab) and bytes that are not
+ * UTF-8 are written as \xNN; a line that is too long ends with "…". errno is kept. Any thread;
+ * takes no lock, so it may be used after a fork too.
  *
- * log_init opens a terminal or pipe anew for itself, without O_NONBLOCK on what
- * others share; call it before threads start, and again when descriptor 2 was
- * replaced. A process without log_init, and a forked child, writes to 2 itself.
+ * log_init opens a terminal or pipe again for itself, so that it does not set O_NONBLOCK for others
+ * who share it. Call it before threads start, and again after file descriptor 2 was replaced. A
+ * process without log_init, and a forked child, writes to 2 directly.
  */
 void log_init(enum log_level level);
 void log_set_level(enum log_level level);    // LOG_LEVEL_INFO from the start
@@ -45,17 +43,17 @@ void log_warning(const char *format, ...) ATTR_PRINTF(1, 2);
 void log_info(const char *format, ...) ATTR_PRINTF(1, 2);
 void log_debug(const char *format, ...) ATTR_PRINTF(1, 2);
 
-/* A line that tells of an error; err->text is among the arguments. */
+/* Logs an error, with its code; err->text is among the arguments. */
 void log_failure(enum log_level level, const struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4);
 
-/* Relays a line of someone else's, as "subject: line", without its line ending. */
+/* Relays a line of another program as "subject: line", without its line ending. */
 void log_line(enum log_level level, const char *subject, struct span line);
 
-/* "error", "warning", "info" or "debug" to its level; false for another word. */
+/* Parses "error", "warning", "info" or "debug"; false for another word. */
 bool log_level_parse(const char *word, enum log_level *out_level);
 
-/* "text" or "json" to its format. */
+/* Parses "text" or "json"; false for another word. */
 bool log_format_parse(const char *word, enum log_format *out_format);
 
 #endif

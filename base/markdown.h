@@ -6,17 +6,18 @@
 #include "base/span.h"
 
 /*
- * Text of somebody else's - a command, a path - inside of text of the broker's, which an editor
- * may show as Markdown (CommonMark 0.31: 6.1 "Code spans", 4.5 "Fenced code blocks"). Nothing in it
- * is taken for Markdown or HTML, ends the code, or stays unseen: a character that utf8_is_hidden
- * becomes <U+202E>. It reads well where Markdown is not known, too. The buffer's maximum is never
- * met: the caller has bounded the text.
+ * Puts foreign text (a command, a path) into text of the broker that an editor may show as Markdown
+ * (CommonMark 0.31: 6.1 "Code spans", 4.5 "Fenced code blocks"). No part of it can act as Markdown
+ * or HTML, end the code, or stay invisible: a character for which utf8_is_hidden is true becomes
+ * <U+202E>. The result is also readable where Markdown is not rendered. The caller has bounded the
+ * text, so that it never reaches the buffer's maximum.
  */
-
-/* On one line, `like this`; of a long text the first `most` bytes, and how many more there are. */
+/*
+ * On one line, `like this`. Of a long text only the first `most` bytes, and the number of the rest.
+ */
 void markdown_code(struct buf *out, struct span text, size_t most);
 
-/* On lines of its own, with its line ends and tabs; neither before nor after it. */
+/* On lines of its own, with its line ends and tabs. Adds no lines before or after the block. */
 void markdown_block(struct buf *out, struct span text);
 
 #endif

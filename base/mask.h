@@ -7,19 +7,19 @@
 #include "base/span.h"
 
 /*
- * Text that others wrote, on its way to a terminal: control characters but tabs and line ends, and
- * bytes that are no UTF-8, could drive it, and others could show it in another order. They are
- * spelled "^X", "<9b>" or "<U+202E>".
+ * Makes foreign text safe to print on a terminal. Control characters (except tabs and line ends)
+ * and bytes that are not UTF-8 could control the terminal, and some characters could change the
+ * order in which text appears. They are spelled "^X", "<9b>" or "<U+202E>".
  */
 enum { MASK_SIZE = 9 };
 
 /*
- * Takes the first character out of *text, which is not empty, and returns it, or its spelling in
+ * Removes the first character from *text, which is not empty. Returns it, or its spelling in
  * `room`.
  */
 struct span mask_next(struct span *text, char room[MASK_SIZE]);
 
-/* All of the text as one line, with a blank for a tab and a line end. The caller frees it. */
+/* All of the text as one line; a tab or a line end becomes a space. The caller frees it. */
 char *mask_line(struct span text);
 
 #endif

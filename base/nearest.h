@@ -7,9 +7,9 @@
 enum { NEAREST_WORD_MAX = 32 }; // longer words are never near
 
 /*
- * "Did you mean …?": keeps the candidate fewest typing mistakes away from a
- * word. Up to two mistakes count as near, one in words of up to four letters;
- * two neighbours that changed places are one.
+ * "Did you mean …?": finds the candidate with the fewest typing mistakes in a word. Up to two
+ * mistakes count as near, or one in words of up to four letters. Two swapped neighbours are one
+ * mistake.
  */
 struct nearest {
 	const char *word;

@@ -3,19 +3,20 @@
 #define BASE_OWN_ENVIRONMENT_H
 
 /*
- * The memory in which the kernel has put this process's environment. /proc/PID/environ shows it for
- * as long as the process lives, whatever setenv(3) and unsetenv(3) do, and so does a core.
+ * The memory in which the kernel put this process's environment. /proc/PID/environ shows it while
+ * the process lives, whatever setenv(3) and unsetenv(3) do; a core dump contains it too.
  */
 
 /*
- * A copy of all of it, NULL-terminated, the caller's: words_free; then
- * own_environment_forget_secrets. First thing in main.
+ * A copy of all of it, NULL-terminated; the caller frees it with words_free. Take it first in main,
+ * then call own_environment_forget_secrets.
  */
 char **own_environment_take(void);
 
 /*
- * Overwrites the values of variables by whose names they are secrets (environment_name_is_secret),
- * and of the variable of a name. The names stay, because users know processes by them.
+ * Overwrites the values of the variables whose names mark them as secrets
+ * (environment_name_is_secret), or of one variable. The names stay, because users identify
+ * processes by them.
  */
 void own_environment_forget_secrets(void);
 void own_environment_forget(const char *name);

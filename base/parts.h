@@ -5,14 +5,17 @@
 #include <stddef.h>
 
 /*
- * What features keep in a struct that is not theirs: each has a part of its own type, which nobody
- * else knows. It is made, zeroed, when it is first asked for, and freed with the struct. For a few
- * parts: they are searched one after the other.
+ * Lets features keep data in a struct that they do not own. Each has a part of its own type, which
+ * no other code knows. A part is created, zeroed, when it is first asked for, and freed with the
+ * struct. For few parts: the search is linear.
  */
 struct part_type {
 	size_t size;
-	void (*init)(void *part); // when it was made; may be NULL
-	/* Before it is freed: frees what it owns. `owner` is as in parts_finish. May be NULL. */
+	void (*init)(void *part); // called after creation; may be NULL
+	/*
+	 * Called before the part is freed: frees what it owns. `owner` is as in parts_finish. May
+	 * be NULL.
+	 */
 	void (*finish)(void *part, void *owner);
 };
 
@@ -22,14 +25,14 @@ struct parts {
 	struct part *first; // zeroed: none
 };
 
-/* The init of a part that is a struct list, which begins empty. */
+/* The init of a part that is a struct list: an empty list. */
 void part_init_list(void *part);
 
-/* The address of the type says which one it is. */
+/* The address of the type identifies the part. */
 void *parts_get(struct parts *parts, const struct part_type *type);
 void *parts_find(const struct parts *parts, const struct part_type *type); // NULL: there is none
 
-/* Frees one, if it is there; frees all, the youngest first. */
+/* The first frees one part, if it exists; the second frees all, the newest first. */
 void parts_remove(struct parts *parts, const struct part_type *type, void *owner);
 void parts_finish(struct parts *parts, void *owner);
 

@@ -5,12 +5,12 @@
 #include <stdbool.h>
 
 /*
- * A named place in the code at which a test can kill the program, stop it, or make what
- * follows fail. Only the files that a program for tests compiles with ACP_POINTS have
- * them (tests/support/points); everywhere else they are nothing.
+ * A named place in the code where a test can kill the program, stop it, or make the next call fail.
+ * Only files that a test program compiles with ACP_POINTS have them (tests/support/points);
+ * elsewhere they do nothing.
  *
- * True: what follows is to fail, and errno says of what; `point("x") || call() < 0`. Where
- * nothing can fail the value is not used. Names are "what.state", each one in one place.
+ * True means: the next call shall fail, and errno has the error; `point("x") || call() < 0`. Where
+ * nothing can fail, the result is ignored. Names are "what.state", each used in one place.
  */
 #ifdef ACP_POINTS
 bool point(const char *name);

@@ -11,16 +11,14 @@
 #include "base/list.h"
 
 /*
- * The worker pool: the one place with threads. Work that blocks (libgit2, file
- * operations, SSH authentication) runs on it; its end is told on the loop
- * thread. Name resolution has threads and a queue of its own, so that a dead
- * DNS server holds up nothing else. So has sync: its jobs last as long as what
- * they wait for elsewhere, which may be a connection that another job has to
- * make first. Threads start when there is work that no
- * idle one can take, and stay. All signals are blocked in them.
+ * The worker pool: the only place with threads. Work that blocks (libgit2, file operations, SSH
+ * authentication) runs on it; its end is reported on the loop thread. Name resolution has threads
+ * and a queue of its own, so that a dead DNS server delays nothing else. So has sync: its jobs may
+ * wait for a connection that another job has to make first. A thread starts when a job finds no
+ * idle thread, and then stays. All signals are blocked in the threads.
  *
- * All functions are for the loop thread. Jobs that are not done keep the loop
- * running, an idle pool does not.
+ * All functions are for the loop thread. Jobs that are not done keep the loop running; an idle pool
+ * does not.
  */
 enum pool_lane { POOL_LANE_WORK, POOL_LANE_SYNC, POOL_LANE_NAMES, POOL_LANE_COUNT };
 
@@ -28,8 +26,8 @@ enum {
 	POOL_WORK_THREADS = 4,
 	POOL_SYNC_THREADS = 4,
 	POOL_NAMES_THREADS = 2,
-	POOL_QUEUE_MAX = 1024, // waiting jobs a lane; one more is ERROR_LIMIT
-	POOL_LEFT_MAX = 16,    // threads of a lane that others have taken the place of (pool_leave)
+	POOL_QUEUE_MAX = 1024, // waiting jobs per lane; one more fails with ERROR_LIMIT
+	POOL_LEFT_MAX = 16,    // threads of a lane that pool_leave has replaced by others
 };
 
 struct pool;
@@ -42,30 +40,31 @@ struct pool;
  * (pool_leave), `drop` is called instead.
  */
 struct pool_job {
-	struct list link;                   // pool's; private
-	struct pool *pool;                  // that has it; NULL: none (pool_has); private
-	bool is_waiting;                    // pool's; private
-	bool is_left;                       // pool's; private
-	enum pool_lane lane;                // set before submit
+	struct list link;    // private
+	struct pool *pool;   // the pool that has the job; NULL: none (pool_has); private
+	bool is_waiting;     // private
+	bool is_left;        // private
+	enum pool_lane lane; // set before submit
 	void (*run)(struct pool_job *job);  // worker thread
 	void (*done)(struct pool_job *job); // loop thread; may free the job or submit it again
-	void (*drop)(struct pool_job *job); // frees the job and its data; NULL: it is never left
+	void (*drop)(struct pool_job *
+			job); // frees the job and its data; NULL: pool_leave is never called for it
 };
 
 struct pool *pool_create(struct ev_loop *loop);
 
 /*
- * Waits until the running jobs have ended. It does not wait for a name's job that was left.
- * Then calls done, or drop, for all that were submitted; those not begun never ran.
- * A done called from here may cancel others, but what it submits is refused
- * (ERROR_UNAVAILABLE). Not from inside done. NULL is fine.
+ * Waits until the running jobs have ended, except name jobs that were left. Then calls `done` or
+ * `drop` for every submitted job; jobs that had not begun never run. A `done` called from here may
+ * cancel other jobs, but a new submit fails with ERROR_UNAVAILABLE. Not from inside `done`. NULL is
+ * fine.
  */
 void pool_destroy(struct pool *pool);
 
 /*
- * Puts a job, which is in no pool, at the end of its lane. Fails with
- * ERROR_LIMIT when the lane is full and ERROR_SYSTEM when its first thread
- * cannot start; done does not come then. Raises nothing before it returns.
+ * Puts a job, which is in no pool, at the end of its lane. Fails with ERROR_LIMIT if the lane is
+ * full, and with ERROR_SYSTEM if its first thread cannot start; then `done` is not called. Calls no
+ * callback before it returns.
  */
 bool pool_submit(struct pool *pool, struct pool_job *job, struct error *err) ATTR_NODISCARD;
 
@@ -76,20 +75,20 @@ static inline bool pool_has(const struct pool_job *job)
 }
 
 /*
- * Takes back a submitted job that has not begun. True: done does not come, also for a job that no
- * pool has. False: the job has begun or ended, and done will come.
+ * Takes back a submitted job that has not begun. True: `done` will not be called; also for a job
+ * that is in no pool. False: the job has begun or ended, and `done` will be called.
  */
 bool pool_cancel(struct pool_job *job);
 
 /*
- * The owner goes and the job stays: done does not come, drop does. It is called before this returns
- * if no worker runs the job, also if the job was never submitted or is done. Otherwise it is called
- * on the loop's thread, once the job has ended.
+ * The owner goes away, but the job stays: `drop` is called instead of `done`. If no worker runs the
+ * job, `drop` is called before this returns, also if the job was never submitted or is done.
+ * Otherwise it is called on the loop thread, once the job has ended.
  *
- * A name's job (POOL_LANE_NAMES) may be stuck where nothing interrupts it, in getaddrinfo. Another
- * thread takes the place of the one that runs it, drop is called on that one, and not even the end
- * of the pool waits for it: the end of the process cuts it off. With more than POOL_LEFT_MAX such
- * threads, the further ones keep their places, and the jobs that wait there wait for them.
+ * A name job (POOL_LANE_NAMES) may be stuck in getaddrinfo, which nothing can interrupt. Another
+ * thread replaces the one that runs it; `drop` is then called on the stuck thread. Not even
+ * pool_destroy waits for it: the end of the process ends it. If more than POOL_LEFT_MAX threads are
+ * stuck, the further ones are not replaced, and the jobs that wait in the lane wait for them.
  */
 void pool_leave(struct pool_job *job);
 

@@ -8,17 +8,18 @@
 #include "base/attr.h"
 
 /*
- * What a process may use, by setrlimit(2): of each process by itself, the number of processes of
- * the whole user. The limits of a whole tree are those of a cgroup (base/cgroup.h).
+ * Limits of a process, by setrlimit(2). They apply to each process by itself; the number of
+ * processes applies to the whole user. The limits of a whole tree are those of a cgroup
+ * (base/cgroup.h).
  */
 struct process_limits {
 	uint64_t open_files;
 	uint64_t file_bytes;
 	uint64_t cpu_seconds;
-	uint64_t user_processes; // and threads, all that the user has; nothing for root
-};                               // 0: none of that kind
+	uint64_t user_processes; // processes and threads of the user; no limit for root
+};                               // 0: no limit of that kind
 
-/* What a process has met. */
+/* The kind of limit that a process reached. */
 enum limit_kind {
 	LIMIT_NONE,
 	LIMIT_MEMORY,
@@ -28,28 +29,28 @@ enum limit_kind {
 	LIMIT_KIND_COUNT,
 };
 
-/* Its key in a profile; static text. */
+/* The limit's key in a profile; static text. */
 const char *limit_key(enum limit_kind kind);
 
-/* What a process and the children that it has waited for used, or all of its cgroup. */
+/* The usage of a process and the children that it has waited for, or of its whole cgroup. */
 struct process_usage {
 	bool is_known;
 	uint64_t cpu_ms;
-	uint64_t peak_bytes; // of memory: all of the cgroup, or the largest process
+	uint64_t peak_bytes; // of memory: the whole cgroup, or the largest process
 };
 
 /*
- * In a child before its exec. A limit that is higher than the one in force stays what it is. False
- * with errno.
+ * Sets the limits, in a child before its exec. If the limit in force is lower than ours, it stays.
+ * False with errno.
  */
 bool limits_set(const struct process_limits *limits) ATTR_NODISCARD;
 
 bool limits_are_set(const struct process_limits *limits); // any of them
 
 /*
- * Which limit a wait status tells of. A shell says 128 + SIGNAL of the command that it ran last,
- * and so can any program: that counts where the processor time that was used bears it out.
- * `was_killed`: SIGKILL was of our sending.
+ * Which limit a wait status points to. A shell exits with 128 + SIGNAL of its last command, and so
+ * can any program: that counts only if the processor time used confirms it. `was_killed`: we sent
+ * the SIGKILL.
  */
 enum limit_kind limits_reached(
 	const struct process_limits *limits, int wait_status, uint64_t cpu_ms, bool was_killed);

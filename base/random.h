@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /*
- * Random bytes of the kernel's, fit for names that nobody may guess: getrandom(2), and where a
- * system does not have that, /dev/urandom. They do not fail: a program without them could only give
- * two things one name, so it is aborted, as one without memory is.
+ * Random bytes from the kernel, good enough for names that nobody may guess: getrandom(2), or
+ * /dev/urandom on systems without it. On failure the program aborts, as it does without memory:
+ * otherwise it could give two things the same name.
  */
 void random_fill(void *out, size_t size);
 

@@ -5,27 +5,28 @@
 #include <stdbool.h>
 
 /*
- * The absolute path with its links and dots resolved on this machine, as a
- * write to it would be: last parts that do not exist are kept, and a link to
- * something that does not exist is followed. Owned by the caller. A path that
- * cannot be resolved (relative, a loop, a directory that may not be read) is
- * returned as it is. Blocks: for a worker thread.
+ * The absolute path with its symbolic links and dots resolved on this machine, as a write to it
+ * would resolve them: last parts that do not exist are kept, and a link to a missing target is
+ * followed. Owned by the caller. A path that cannot be resolved (relative, a loop, a directory that
+ * may not be read) is returned unchanged. Blocks: for a worker thread.
  */
 char *real_path(const char *path);
 
-/* The same, but NULL where it cannot be resolved. */
+/* The same, but returns NULL if the path cannot be resolved. */
 char *real_path_find(const char *path);
 
-/* Whether a path is a folder or lies in it, by their names alone, which have no links and dots. */
+/*
+ * Whether a path is a folder or lies in it. Compares only the names; they have no links and dots.
+ */
 bool path_is_at_or_below(const char *path, const char *folder);
 
 /* "folder/name"; owned by the caller. */
 char *path_join(const char *folder, const char *name);
 
-/* What follows the last slash; the whole path where nothing does. */
+/* The part after the last slash; the whole path if that part is empty. */
 const char *path_last_part(const char *path);
 
-/* Whether a part of it is "..". */
+/* Whether one of its parts is "..". */
 bool path_goes_up(const char *path);
 
 #endif

@@ -10,14 +10,14 @@
 #include "base/list.h"
 
 /*
- * The keys of one configuration section in the order they were written, and
- * where each stood, so that every complaint can name it. Owned by the
- * configuration; borrowed by everyone else.
+ * The keys of one configuration section, in the order in which they were written, and where each
+ * one was written, so that every error can name the place. Owned by the configuration; borrowed by
+ * everyone else.
  */
 struct setting {
 	struct list link; // settings.list
 	char *key;        // kebab-case, as in the documentation
-	char *value;      // NULL until it was checked: the key stood without "="
+	char *value;      // NULL until it was checked, if the key was written without "="
 	char *origin;     // "FILE" or "command line"
 };
 
@@ -48,16 +48,16 @@ enum setting_type {
 	SETTING_SECRET_NAME, // the name of one that holds a secret: no trace shows its value
 };
 
-/* What a key takes; tables of these describe every section. */
+/* What values a key takes; tables of these describe every section. */
 struct setting_key {
 	const char *name;
 	enum setting_type type;
 	const char *const *choices; // SETTING_CHOICE: NULL-terminated
-	const char *fallback;       // the default, spelled as a user would; NULL: none
+	const char *fallback;       // the default, spelled as a user would write it; NULL: none
 	long long min;              // SETTING_COUNT, _BYTES, _DURATION (ms)
 	long long max;              // 0 for a SETTING_DURATION that may be "never"
-	bool is_age;                // such a one that may be years; others are below 25 days
-	const char *help;           // one line
+	bool is_age;      // a SETTING_DURATION that may be years; others are below 25 days
+	const char *help; // one line
 };
 
 /* The key of that name in a table, or NULL. */
@@ -67,21 +67,20 @@ const struct setting_key *setting_key_find(
 bool setting_is_list(const struct setting_key *key); // may be repeated, every value counts
 
 /*
- * Checks one value against its key. ERROR_CONFIG with "expected auto, editor or
- * broker, got "me""; the caller prefixes the file and the key. Values of
- * environment keys are never repeated in the text: they may be secrets.
+ * Checks one value against its key. Fails with ERROR_CONFIG and "expected auto, editor or broker,
+ * got "me""; the caller prefixes the file and the key. The text never repeats values of environment
+ * keys: they may be secrets.
  */
 bool setting_check(
 	const struct setting_key *key, const char *value, struct error *err) ATTR_NODISCARD;
 
-/* The values of checked settings; the fallback where the key is not set. */
+/* The values of checked settings, or the default if the key is not set. */
 long long settings_number(const struct settings *settings, const struct setting_key *key);
 bool settings_bool(const struct settings *settings, const struct setting_key *key);
 
 /*
- * The value in double quotes on one line, as git-config would read it back:
- * quotes, backslashes and control bytes escaped. What does not fit ends in "…".
- * Returns text.
+ * The value in double quotes on one line, as git-config would read it: quotes, backslashes and
+ * control bytes are escaped. A value that does not fit ends in "…". Returns text.
  */
 const char *setting_quote(char *text, size_t size, const char *value);
 
@@ -91,7 +90,7 @@ const char *setting_choices_text(char *text, size_t size, const char *const *cho
 /* A letter or _, then letters, digits or _ . */
 bool environment_name_is_valid(const char *name, size_t len);
 
-/* Whether it ends in KEY, TOKEN, SECRET, PASSWORD or PASSWD, in capitals or not. */
+/* Whether it ends in KEY, TOKEN, SECRET, PASSWORD or PASSWD; upper or lower case. */
 bool environment_name_is_secret(const char *name, size_t len);
 
 #endif

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 
 /*
- * A call that the loop makes in its next turn, from inside nothing: for an outcome that is known
- * at once and told later, and for a step that begins once its caller has returned. Embedded in
- * its owner, which stops it before it goes. All functions are for the loop thread.
+ * A call that the loop makes in its next turn, with no caller above it. For an outcome that is
+ * known now but must be reported later, and for a step that begins after its caller returned.
+ * Embedded in its owner, which must stop it before the owner is freed. All functions are for the
+ * loop thread.
  */
 struct soon {
 	ev_timer timer; // without a delay
@@ -18,13 +19,13 @@ struct soon {
 
 void soon_init(struct soon *soon, struct ev_loop *loop, void (*call)(struct soon *soon));
 
-/* Makes the call once, also where it was started before. In the call it may be started anew. */
+/* Schedules the call once, even if it was started before. The call itself may start it again. */
 void soon_start(struct soon *soon);
 
-/* No call comes any more. Fine on zeroed memory. */
+/* Cancels the call. Fine on zeroed memory. */
 void soon_stop(struct soon *soon);
 
-/* It was started and has not been called. */
+/* It was started, and the call has not been made. */
 bool soon_is_due(const struct soon *soon);
 
 #endif

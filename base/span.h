@@ -41,7 +41,7 @@ static inline bool span_starts_with(struct span a, struct span prefix)
 	       (prefix.len == 0 || memcmp(a.data, prefix.data, prefix.len) == 0);
 }
 
-/* By their bytes, as memcmp, then by their length. */
+/* Compares the bytes like memcmp, then the lengths. */
 static inline int span_compare(struct span a, struct span b)
 {
 	size_t len = a.len < b.len ? a.len : b.len;
@@ -49,7 +49,7 @@ static inline int span_compare(struct span a, struct span b)
 	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* Takes the next word out of *rest, and the blanks before it; an empty one at the end. */
+/* Takes the next word, and the blanks before it, from *rest; returns an empty span at the end. */
 static inline struct span span_take_word(struct span *rest, const char *blanks)
 {
 	size_t begin = 0;
@@ -65,7 +65,7 @@ static inline struct span span_take_word(struct span *rest, const char *blanks)
 	return word;
 }
 
-/* Takes the next text out of *rest, which ends in NUL; NULL where there is none. */
+/* Takes the next NUL-terminated text from *rest; NULL if there is none. */
 static inline const char *span_take_text(struct span *rest)
 {
 	size_t len = strnlen(rest->data, rest->len);

@@ -13,13 +13,12 @@
 #include "base/list.h"
 
 /*
- * The broker's side of the spawner, for process.c; everyone else uses
- * base/process.h.
+ * The broker's side of the spawner, for process.c; everyone else uses base/process.h.
  *
- * There are two of them, forked when they are first needed but for the first:
- * the one for the background left the broker's session, the one for the
- * foreground stays in it, because a process that uses a user's terminal has
- * to, and can only inherit it. Both give the same two lines of defence.
+ * There are two spawners. The background one is forked at the start and leaves the broker's
+ * session. The foreground one is forked when it is first needed and stays in the session: a process
+ * that uses the user's terminal must be in it, and can only inherit it. Both give the same two
+ * lines of defence.
  */
 enum nest_kind { NEST_BACKGROUND, NEST_FOREGROUND, NEST_COUNT };
 
@@ -27,9 +26,10 @@ enum nest_kind { NEST_BACKGROUND, NEST_FOREGROUND, NEST_COUNT };
 struct nest {
 	struct spawner *spawner;
 	enum nest_kind kind;
-	pid_t pid;  // 0: there is none now, or it is remote
-	int socket; // -1: there is none now
-	ev_io io;   // struct guard_loss, and its death: nobody else holds the other end
+	pid_t pid;  // 0: not running, or remote
+	int socket; // -1: not running
+	ev_io io; // receives struct guard_loss and the spawner's death: nobody else holds the other
+	          // end
 	int stops;
 };
 
@@ -39,33 +39,32 @@ struct spawner {
 	struct nest nests[NEST_COUNT];
 	struct list processes; // of struct process
 	uint64_t last_id;
-	unsigned long long start_ticks; // when the first was forked; strays are younger
-	ev_signal stopped;              // one of the two may have been
+	unsigned long long start_ticks; // when the first spawner was forked; strays are younger
+	ev_signal stopped;              // SIGCHLD: a spawner may have been stopped
 	ev_timer sweep;                 // runs while strays may be left
 	int sweep_tries;
 };
 
 /*
- * Hands a request to the right spawner and forks it where there is none.
- * Where hundreds of starts are queued it waits for them, for a second at most.
+ * Sends a request to the right spawner, and forks that spawner if it is not running. If hundreds of
+ * starts are queued, waits for at most a second.
  */
 bool spawner_send(struct spawner *spawner, const struct guard_request *request,
 	const int fds[GUARD_FDS_MAX], struct error *err) ATTR_NODISCARD;
 
-/* Before anything is asked of it: it may have been stopped. */
+/* Call it before each request: the spawner may have been stopped. */
 void spawner_wake(const struct spawner *spawner, enum nest_kind kind);
 
-/* process.c: this request's guard is gone and its tree with it. */
+/* process.c: the guard of this request is gone, and its tree too. */
 void process_guard_lost(struct spawner *spawner, uint64_t id);
 
-/* process.c: what this kind of spawner had started will be swept; then: it has been. */
+/* process.c: first, the processes of this kind of spawner will be swept; then, they have been. */
 void process_mark_orphans(struct spawner *spawner, enum nest_kind kind);
 void process_orphans_swept(struct spawner *spawner);
 
 /*
- * The spawner itself, in a freshly forked child of the broker, all signals
- * blocked. Ends when `socket` was closed at the broker's end and all trees are
- * gone.
+ * Runs the spawner, in a freshly forked child of the broker, with all signals blocked. Ends when
+ * the broker's end of `socket` is closed and all trees are gone.
  */
 void spawner_run(int socket, enum nest_kind kind) ATTR_NORETURN;
 

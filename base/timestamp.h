@@ -7,7 +7,7 @@
 
 enum { TIMESTAMP_SIZE = 40 }; // bytes of "2026-01-31T12:00:00.000Z", with room
 
-/* The time in UTC as RFC 3339 has it, with milliseconds. Returns text. Takes no lock. */
+/* The time in UTC in the format of RFC 3339, with milliseconds. Returns text. Takes no lock. */
 const char *timestamp_now(char text[TIMESTAMP_SIZE]);
 const char *timestamp_text(char text[TIMESTAMP_SIZE], const struct timespec *time); // of any time
 

@@ -8,35 +8,36 @@
 #include "base/attr.h"
 
 /*
- * Where the user's git repository around a directory has its files. Only ever read.
- * All paths are absolute and without a slash at the end.
+ * Where the user's git repository around a directory has its files. The broker only reads them. All
+ * paths are absolute and have no slash at the end.
  */
 struct user_repository {
-	char top[PATH_MAX];    // the work tree's root; the directory itself where there is none
-	char folder[PATH_MAX]; // HEAD and index; "" where there is no repository
-	char common[PATH_MAX]; // config and info/exclude: another one for a linked work tree
+	char top[PATH_MAX];    // the work tree's root; the directory itself if there is none
+	char folder[PATH_MAX]; // has HEAD and index; "" if there is no repository
+	char common[PATH_MAX]; // has config and info/exclude; differs from folder for a linked work
+	                       // tree
 };
 
 /*
- * The repository whose work tree root is `path`, or, where `path` itself has no
- * .git and `above` is set, the nearest above it that belongs to this user.
- * False where there is none; top is path then.
+ * Finds the repository whose work tree root is `path`. If `path` itself has no .git and `above` is
+ * set, finds the nearest one above it that belongs to this user. False if there is none; top is
+ * then `path`.
  */
 bool user_repository_find(struct user_repository *repository, const char *path, bool above);
 
 enum { REPOSITORY_PLACE_MAX = 1024 };
 
 /*
- * Where the folder `path`, a real path, shall lie in a place of its own for git to find its
- * repository above it: the name of that repository's folder and the way down from there, as
- * "proj/services/api". "" where it is itself the top, where no repository is around it, or where
- * user_repository_is_place says no. Blocks.
+ * Where to put the folder `path` (a real path) in a sandbox of its own, so that git finds its
+ * repository above it: the name of the repository's folder and the way down from there, such as
+ * "proj/services/api". "" if the folder is itself the top, if no repository is around it, or if
+ * user_repository_is_place refuses the result. Blocks.
  */
 void user_repository_place(const char *path, char place[REPOSITORY_PLACE_MAX]);
 
 /*
- * Whether a path is one of at least two names which no shell and no pattern of git's takes for
- * something else, and which do not begin with a dot.
+ * Whether a path has at least two names, none begins with a dot, and no shell and no git pattern
+ * gives their characters a special meaning.
  */
 bool user_repository_is_place(const char *place);
 
