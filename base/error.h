@@ -27,7 +27,7 @@ enum { ERROR_TEXT_MAX = 5 * 1024 }; // a path of 4 KiB and a message about it
  * An error is a value that the caller owns, usually on its stack. The text is for people: what was
  * being done, on what, then why it failed. A text longer than ERROR_TEXT_MAX is cut, and its end
  * shows that (base/text.h). The reason, if set, is the code in upper snake case that the editor
- * gets (docs/errors.md); it is a string literal.
+ * receives (docs/errors.md); it is a string literal.
  *
  * Stage and detail belong to an error that is sent to the editor or an agent (acp/failure.h). The
  * code that sends the error sets them: setting an error clears them.

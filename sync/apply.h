@@ -8,59 +8,59 @@
 #include "sync/store.h"
 
 /*
- * Makes a local directory, which is as the tree `from` says, what `to` says.
+ * Changes a local directory from the tree `from`, which it should match, to the tree `to`.
  *
- * Nothing outside the root is touched, through no link (openat2, RESOLVE_BENEATH
- * and RESOLVE_NO_SYMLINKS). A file is written beside its place, fsynced, and
- * exchanged with it after a last look, and what was taken from there is looked at once
- * more (sync/slot.h): where the place is not as `from` says - an editor saved at
- * that moment, or has it open for writing -, it is left as it is and reported; the
- * caller takes another snapshot and merges again, and so it becomes a conflict.
- * Of existing files permission bits other than the executable one, owner and group where we may
- * set them, access list and attributes stay (base/file_keep.h).
- * Directories that become empty by a deletion are removed; ignored files in
- * them keep them. A case-only rename works on file systems that ignore case.
- * `.git` is never touched, in no spelling.
+ * It touches nothing outside the root and follows no symbolic link (openat2, RESOLVE_BENEATH and
+ * RESOLVE_NO_SYMLINKS). It writes a file beside its place, fsyncs it, checks the place once more
+ * and exchanges the two; then it checks the file that it took out (sync/slot.h). If the place does
+ * not match `from`, because an editor saved at that moment or has the file open for writing, it
+ * leaves the place unchanged and reports it. The caller takes another snapshot and merges again,
+ * and so the path becomes a conflict.
  *
- * Killed at any point, the directory holds old and new files whole, each under its
- * own name, and temporary files named .acp-broker-*.tmp, which the next
- * apply removes; snapshots never see them. Which folders may hold such is noted in the
- * store until the apply has ended. Should one of them hold what a user saved in the very
- * moment of the kill, it is kept as recovered.ID.acp-conflict and reported as left.
+ * Existing files keep their permission bits except the executable one, their access control list,
+ * their attributes, and their owner and group if we may set them (base/file_keep.h). Directories
+ * that become empty by a deletion are removed, unless ignored files are in them. A case-only rename
+ * works on file systems that ignore case. `.git` is never touched, in any spelling.
+ *
+ * If the process is killed, the directory has whole old and new files, each under its own name, and
+ * temporary files named .acp-broker-*.tmp. Snapshots ignore these, and the next apply removes them.
+ * The store notes the folders that may have some until the apply has ended. If a temporary file
+ * holds what a user saved at the moment of the kill, it is kept as recovered.ID.acp-conflict and
+ * reported as left.
  */
 struct apply_request {
 	const char *root; // absolute
 	git_oid from, to; // trees
 	/*
-	 * Nothing is fsynced: for a directory that can be made anew. The caller sees to it that
-	 * nobody believes it before it is on the disk.
+	 * Fsyncs nothing: for a directory that can be made again. The caller must make sure that
+	 * nobody relies on the directory before it is on the disk.
 	 */
 	bool is_cache;
-	/* Reports a path that was left as it is, and why. May be NULL. */
+	/* Reports a path that was left unchanged, and why. May be NULL. */
 	void (*on_left)(void *data, const char *path, const char *why);
 	/*
-	 * Reports a temporary file of a killed one that cannot be removed, or a folder with such
-	 * that cannot be read: each apply tries again. May be NULL.
+	 * Reports a temporary file of a killed apply that cannot be removed, or a folder with such
+	 * files that cannot be read. Each apply tries again. May be NULL.
 	 */
 	void (*on_remains)(void *data, const char *path, const char *why);
 	void *data;
-	const atomic_bool *is_cancelled; // may be NULL; between two files
+	const atomic_bool *is_cancelled; // checked between two files; may be NULL
 };
 
 struct apply_result {
-	size_t written, deleted, left; // paths; what was as it should be is not counted
+	size_t written, deleted, left; // paths; those that already matched `to` are not counted
 };
 
 /*
- * Running it again finishes what a failed one began. ERROR_PROTOCOL where a tree holds
- * what no snapshot may hold; ERROR_SYSTEM where the disk is full or broken or the store
- * lacks something; ERROR_UNAVAILABLE when cancelled. `out` is true of what was done
- * also on failure. A path that only itself cannot be changed (no permission) is left.
+ * To continue after a failure, run it again. ERROR_PROTOCOL if a tree contains something that no
+ * snapshot may contain; ERROR_SYSTEM if the disk is full or broken, or an object is missing in the
+ * store; ERROR_UNAVAILABLE if cancelled. `out` counts what was done, also on failure. A path that
+ * cannot be changed for a reason of its own (no permission) is left.
  */
 bool apply_run(struct store *store, const struct apply_request *request, struct apply_result *out,
 	struct error *err) ATTR_NODISCARD;
 
-/* Whether a name is one of those that apply uses on its way: never a member of a snapshot. */
+/* Whether a name is one of apply's temporary files: never a member of a snapshot. */
 bool apply_is_temporary(struct span name);
 
 #endif

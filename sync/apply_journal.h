@@ -5,23 +5,24 @@
 #include "sync/store.h"
 
 /*
- * The folders in which an apply works, noted in the store before it works there,
- * so that the next one finds what a killed one left without reading the whole tree.
- * One file for each root.
+ * The folders in which an apply works. It notes each one in the store before it works there, so
+ * that the next apply finds the remains of a killed one without reading the whole tree. There is
+ * one file per root.
  */
 enum { JOURNAL_NAME_MAX = 64 };
 
 struct journal {
 	struct store *store;
-	int fd; // -1: nothing was noted yet
+	int fd; // -1: no folder was noted yet
 	char name[JOURNAL_NAME_MAX];
 };
 
 void journal_init(struct journal *journal, struct store *store, const char *root);
 
 /*
- * Visits each folder that a former one noted, once. What is noted afterwards is what `visit` wants
- * kept for the next one; it returns false with err to stop, and then all stays noted.
+ * Visits once each folder that an earlier apply noted. `visit` sets *out_keep to keep the folder
+ * noted for the next apply. If it returns false with err, the replay stops and all folders stay
+ * noted.
  */
 bool journal_replay(struct journal *journal,
 	bool (*visit)(void *data, const char *folder, bool *out_keep, struct error *err),
@@ -29,7 +30,10 @@ bool journal_replay(struct journal *journal,
 
 bool journal_note(struct journal *journal, const char *folder, struct error *err) ATTR_NODISCARD;
 
-/* Nothing is left anywhere: forgets all. Else what was noted stays for the next one. */
+/*
+ * Forgets all folders if no remains are left anywhere. Otherwise the noted ones stay for the next
+ * apply.
+ */
 void journal_forget(struct journal *journal);
 void journal_finish(struct journal *journal);
 

@@ -4,7 +4,7 @@
 
 #include "sync/checkpoint.h"
 
-/* Where the text of a diff goes. */
+/* Receives the text of a diff. */
 struct checkpoint_printing {
 	const struct checkpoint_reader *reader;
 	bool was_refused;
@@ -13,10 +13,10 @@ struct checkpoint_printing {
 /* False once the reader has refused. */
 bool checkpoint_print(struct checkpoint_printing *printing, const char *text, size_t len);
 
-/* Whether a big file is on one side of it: only that it differs is known. */
+/* Whether a big file is on one side: then we only know that the two differ. */
 bool checkpoint_delta_is_big(const git_diff_delta *delta);
 
-/* As `git diff --stat`, names quoted as path_quote does. */
+/* Like `git diff --stat`, with names quoted by path_quote. */
 bool checkpoint_print_stat(struct store *store, git_diff *diff,
 	struct checkpoint_printing *printing, struct error *err) ATTR_NODISCARD;
 

@@ -10,24 +10,27 @@
 enum { BATCH_NAME_MAX = 128, BATCH_INDEX_MAX = 16, BATCH_ID_MAX = 160 };
 
 /*
- * The tree that holds all conflicts of a merge that have something to park, and none in `known`,
- * which has as many.
+ * Writes the tree of all conflicts in a merge that have something to park, except those in `known`.
+ * `known` has one element per conflict.
  */
 bool batch_write(struct store *store, const struct merge *merge, struct parked *const *known,
 	git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
-/* The id of the one that batch_write puts there as the `number`th, from 1. */
+/* The id of the `number`th conflict (from 1) in a batch of batch_write. */
 void batch_id(char id[BATCH_ID_MAX], const char *name, size_t number);
 
 /* Visits the names below refs/acp-broker/conflicts/, in order. */
 bool batch_each(struct store *store, bool (*visit)(void *data, const char *name, struct error *err),
 	void *data, struct error *err) ATTR_NODISCARD;
 
-/* Loads one batch; appends a struct parked for each. */
+/* Loads one batch; appends a struct parked for each conflict. */
 bool batch_load(
 	struct store *store, const char *name, struct list *list, struct error *err) ATTR_NODISCARD;
 
-/* Takes one out; without any the ref goes. `id` is that of a struct parked. */
+/*
+ * Removes one conflict from its batch; removes the ref of an empty batch. `id` is from struct
+ * parked.
+ */
 bool batch_drop(struct store *store, const char *id, struct error *err) ATTR_NODISCARD;
 
 bool batch_keep(struct store *store, const char *name, const git_oid *tree,

@@ -6,47 +6,50 @@
 #include "sync/rename_match.h"
 #include "sync/store.h"
 
-/* What is there in one tree and gone in another, in numbers, by example, and as a whole. */
+/*
+ * The files that one tree has and another has not: their number, examples, and an id of the whole
+ * set.
+ */
 enum { DELETIONS_NAMED_MAX = 20 };
 
 struct deletions {
-	/* The caller's to fill in. */
-	bool is_users;    // they were made here, and not in the sandbox
-	bool is_replaced; // no path is known: the local directory is another one than before
+	/* The caller sets these two. */
+	bool is_users;    // deleted in the local directory, not in the sandbox
+	bool is_replaced; // no path is known: the local directory is a different folder than before
 	size_t count;
-	size_t total; // files there were; the caller's to fill in
+	size_t total; // files before the deletion; set by the caller
 	char **named; // owned, NULL-terminated: the first DELETIONS_NAMED_MAX paths; NULL: none
-	git_oid id;   // of all the paths: another set has another one
+	git_oid id;   // hash of all paths: identifies this set
 };
 
 /*
- * What has only another name: each file excuses one path alone, however many are gone that had its
- * content.
+ * Files that were only renamed. Each new file excuses one missing path, even if several missing
+ * files had its content.
  */
 struct deletions_moved {
 	struct rename_files files; // of renames_find_moved
-	struct id_set ids;         // what is new, of moved_find: a link, or a file over another one
-	struct id_set spent;       // those that have excused a path
+	struct id_set ids;   // new ids, from moved_find: a link, or a file that replaced another
+	struct id_set spent; // those that have excused a path already
 };
 void deletions_moved_finish(struct deletions_moved *moved);
 
 /*
- * What has only another name is not deleted; a NULL: nothing has. Spends it.
- * ERROR_PROTOCOL, as of tree_view_load. To be finished in any case.
+ * Finds the deletions. A file that was only renamed is not one; `moved` may be NULL: then none was.
+ * Uses up `moved`. ERROR_PROTOCOL as in tree_view_load. Finish it in any case.
  */
 bool deletions_find(struct deletions *deletions, struct store *store, const git_oid *from,
 	const git_oid *to, struct deletions_moved *moved, struct error *err) ATTR_NODISCARD;
 void deletions_finish(struct deletions *deletions);
 
 /*
- * What the user has deleted: it is in the base and in the runtime, and not in the merge of these
- * with the local directory.
+ * Identifies what the user has deleted: paths that the base and the runtime have, but not the merge
+ * of these with the local directory.
  */
 struct spared {
 	git_oid base, runtime, merged;
 };
 
-/* `tree` with the version that the base, or the runtime, has of each such path. */
+/* Adds to `tree` each such path, with the version of the base or of the runtime. */
 bool deletions_spare(struct store *store, const struct spared *spared, bool is_base,
 	const git_oid *tree, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 

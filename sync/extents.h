@@ -11,8 +11,9 @@
 #include "base/error.h"
 
 /*
- * Which parts of a file are data; all else of it reads as zeros and need not travel. Between here
- * and a sandbox they are counted in blocks of 64 KiB, of which the last one may be a part of one.
+ * Which parts of a file are data. The rest reads as zeros and need not be transferred. In the
+ * messages to and from a sandbox they are counted in blocks of 64 KiB; the last block may be
+ * partial.
  */
 enum { EXTENTS_MAX = 256, EXTENT_BLOCK = 64 << 10, EXTENTS_TEXT_SIZE = EXTENTS_MAX * 32 + 1 };
 
@@ -20,34 +21,34 @@ struct extent {
 	uint64_t offset, length; // bytes
 };
 
-/* In the order of the file; none is empty, none overlaps another or goes beyond the size. */
+/* In the order of the file; none is empty, overlaps another, or goes beyond the size. */
 struct extents {
 	uint64_t size; // of the file
 	size_t count;
 	struct extent items[EXTENTS_MAX];
 };
 
-/* All of a file is data. */
+/* Makes the whole file data. */
 void extents_of_all(struct extents *extents, uint64_t size);
 bool extents_are_all(const struct extents *extents);
-uint64_t extents_bytes(const struct extents *extents); // how many are data
+uint64_t extents_bytes(const struct extents *extents); // bytes of data
 
 /*
- * What lseek(2) says of a file's holes; its place changes. Where there are more than EXTENTS_MAX
- * parts, the smallest holes between them are data, too.
+ * Reads a file's holes with lseek(2), which moves the file offset. If there are more than
+ * EXTENTS_MAX parts, the smallest holes count as data.
  */
 void extents_of_file(struct extents *extents, int fd, uint64_t size);
 
-/* The next data of a file at or after `at`, and its end; both are `size` where there is none. */
+/* The next data of a file at or after `at`, and its end; both are `size` if there is none. */
 struct extent extent_next(int fd, uint64_t at, uint64_t size);
 
-/* "FIRST COUNT", in blocks, of each; blanks between them. */
+/* Writes "FIRST COUNT", in blocks, for each part, separated by spaces. */
 void extents_format(const struct extents *extents, char text[EXTENTS_TEXT_SIZE]);
 
 /*
- * Reads what a sandbox says of a file of `size` bytes: a line "FIRST COUNT" of each and an empty
- * line; not one byte more is read. ERROR_PROTOCOL where that can be no such file, or there are
- * more than EXTENTS_MAX, ERROR_UNAVAILABLE where it ends before. Blocks.
+ * Reads a sandbox's description of a file of `size` bytes: a line "FIRST COUNT" per part, then an
+ * empty line. Reads no byte beyond that. ERROR_PROTOCOL if no such file can exist, or there are
+ * more than EXTENTS_MAX parts; ERROR_UNAVAILABLE if the input ends too early. Blocks.
  */
 bool extents_read(struct extents *extents, int fd, uint64_t size, struct error *err) ATTR_NODISCARD;
 

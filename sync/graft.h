@@ -10,19 +10,19 @@ struct graft {
 	git_oid id;
 };
 
-/* What stands at `path`, "" being the tree itself. ERROR_NOT_FOUND where nothing does. */
+/* Reads the entry at `path`; "" is the tree itself. ERROR_NOT_FOUND if there is none. */
 bool graft_find(struct store *store, const git_oid *tree, const char *path, struct graft *out,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * The tree with `graft` at `path` in place of whatever stands there; folders on the way
- * are made, and a file that is in their way gives way. ERROR_CONFIG for a path that no snapshot
- * holds (snapshot_path_is_safe).
+ * The tree with `graft` at `path`, replacing the old entry. Missing folders on the way are made; a
+ * file in their way is replaced. ERROR_CONFIG for a path that no snapshot may contain
+ * (snapshot_path_is_safe).
  */
 bool graft_set(struct store *store, const git_oid *tree, const char *path,
 	const struct graft *graft, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
-/* The tree `into`, and at each place where it has nothing what `from` has there. */
+/* The tree `into`, with the entries of `from` at each path that `into` does not have. */
 bool graft_missing(struct store *store, const git_oid *from, const git_oid *into, git_oid *out_tree,
 	struct error *err) ATTR_NODISCARD;
 

@@ -6,9 +6,9 @@
 #include "sync/store.h"
 
 /*
- * The links of a tree by which a guarded file is found at another place of it: with
- * `.vscode -> conf`, conf/tasks.json is .vscode/tasks.json too. This knows the guarded names of
- * such a place. A link that leads out of the root has none.
+ * The links in a tree through which a guarded file has a second path: with `.vscode -> conf`,
+ * conf/tasks.json is also .vscode/tasks.json. This finds the guarded names of such a path. Links
+ * that lead out of the root do not count.
  */
 struct guard_links;
 
@@ -17,7 +17,7 @@ enum {
 };
 
 /*
- * Reads the whole tree. `root` is its directory, for targets that are absolute paths. `guard` is
+ * Reads the whole tree. `root` is its directory, to resolve absolute link targets. `guard` is
  * borrowed. ERROR_LIMIT, and the errors of tree_view_load.
  */
 struct guard_links *guard_links_find(const struct guard_paths *guard, struct store *store,
@@ -25,8 +25,8 @@ struct guard_links *guard_links_find(const struct guard_paths *guard, struct sto
 void guard_links_destroy(struct guard_links *links); // NULL is fine
 
 /*
- * The next guarded name by which a path is found through links; NULL after the last. `is_link`: the
- * path becomes a link. It is the caller's to free. Zero `at` before the first call.
+ * The next guarded name of a path that links lead to; NULL after the last. `is_link`: the path
+ * becomes a link. The caller frees the name. Set `at` to zero before the first call.
  */
 char *guard_links_next(const struct guard_links *links, const char *path, bool is_link, size_t *at);
 

@@ -7,7 +7,7 @@
 
 #include "base/git.h"
 
-/* Ids of objects without the library, which may not be loaded. */
+/* Object ids without libgit2, which may not be loaded. */
 enum { ID_TEXT_SIZE = 41 };
 
 static inline bool id_equal(const git_oid *a, const git_oid *b)
@@ -15,7 +15,7 @@ static inline bool id_equal(const git_oid *a, const git_oid *b)
 	return memcmp(a->id, b->id, sizeof(a->id)) == 0;
 }
 
-/* In hexadecimal digits. Returns text. */
+/* Writes hexadecimal digits. Returns text. */
 const char *id_text(char text[ID_TEXT_SIZE], const git_oid *id);
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/git.h"
 
 /*
- * Ids, known by their first eight bytes: 16 to 32 bytes of memory each. An id that was
- * never added is taken for one that was once in 2^64 divided by the number of ids.
+ * A set of ids, known by their first eight bytes. Needs 16 to 32 bytes of memory per id. The chance
+ * that an id counts as present without being added is the number of ids divided by 2^64.
  * Zero-initialise.
  */
 struct id_set {
@@ -19,7 +19,7 @@ struct id_set {
 };
 
 void id_set_finish(struct id_set *set);
-bool id_set_add(struct id_set *set, const git_oid *id); // false where it was there
+bool id_set_add(struct id_set *set, const git_oid *id); // false if it was present
 bool id_set_has(const struct id_set *set, const git_oid *id);
 
 #endif

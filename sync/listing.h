@@ -11,31 +11,30 @@
 #include "sync/store.h"
 
 /*
- * A directory and all that is a member below it. The children of a folder lie side by
- * side, in the order of git's trees, and after the folder. A snapshot fills a listing, and
- * the stat cache is one on the disk (same machine, same program: it is no exchange
- * format).
+ * A directory and all its members. The children of a folder lie side by side, in the order of git's
+ * trees, after the folder. A snapshot fills a listing. The stat cache is a listing on disk (for the
+ * same machine and program only: it is no exchange format).
  */
 enum { LISTED_FOLDER = 0040000, LISTED_NONE = UINT32_MAX };
 
 enum listed_flag {
 	LISTED_TRUSTED = 1, // the id holds as long as the stat fields do
 	LISTED_KNOWN = 2,   // the id is known; its content need not be read
-	LISTED_FIXED = 4,   // a folder that could not be read: the id is its base's
-	LISTED_BASED = 8,   // a folder that is in the base; while it is walked, id is the base's
+	LISTED_FIXED = 4,   // a folder that could not be read: the id is from the base
+	LISTED_BASED = 8,   // a folder that the base has; during the walk, id is from the base
 	LISTED_IGNORED = 16,
-	LISTED_NOT_IGNORED = 32, // neither of the two: nobody has asked yet
+	LISTED_NOT_IGNORED = 32, // if neither flag is set: not checked yet
 };
 
 struct listed {
 	uint64_t size, inode, device;
 	int64_t mtime_ns, ctime_ns;
-	git_oid id;     // a folder's: its tree
-	uint32_t name;  // offset in the names; terminated there
+	git_oid id;     // of a folder: its tree
+	uint32_t name;  // offset in `names`, NUL-terminated
 	uint32_t mode;  // enum entry_mode or LISTED_FOLDER
 	uint32_t first; // a folder's children: items[first] to items[first + children - 1]
 	uint32_t children;
-	uint32_t cached; // the same one's index in the listing of the cache, or LISTED_NONE
+	uint32_t cached; // index of the same entry in the cache's listing, or LISTED_NONE
 	uint16_t name_length;
 	uint16_t flags;
 	uint32_t parent;
@@ -51,7 +50,7 @@ struct listing {
 void listing_init(struct listing *listing); // with the root
 void listing_finish(struct listing *listing);
 
-/* Adds one at the end, as the last child of `parent`, and returns its index. */
+/* Appends an entry as the last child of `parent`, and returns its index. */
 uint32_t listing_add(struct listing *listing, uint32_t parent, struct span name, uint32_t mode);
 
 static inline const char *listing_name(const struct listing *listing, uint32_t index)
@@ -59,14 +58,14 @@ static inline const char *listing_name(const struct listing *listing, uint32_t i
 	return listing->names + listing->items[index].name;
 }
 
-/* The path below the root, into `path`; false where it is longer than that. */
+/* Writes the path below the root to `path`; false if it does not fit. */
 bool listing_path(const struct listing *listing, uint32_t index, char *path, size_t size);
 
-/* Whether the stat fields are those of the status. */
+/* Whether the stat fields match the status. */
 bool listed_matches(const struct listed *listed, const struct stat *status);
 void listed_set_status(struct listed *listed, const struct stat *status);
 
-/* How git's trees order names: a folder's as if it ended in a slash. */
+/* Compares names like git's trees: a folder's name as if it ended in a slash. */
 int listing_compare_names(const char *a, bool a_is_folder, const char *b, bool b_is_folder);
 
 #endif

@@ -16,32 +16,32 @@ struct merger {
 	struct trail trail;
 	size_t rows;
 	bool is_blocked;  // we are below a local file that stays
-	bool is_replaced; // or below a guarded one that the user has allowed
+	bool is_replaced; // we are below a guarded file that the user has allowed
 	struct merge_options options;
 	const git_oid *local;      // tree
-	struct guard_links *links; // of the local tree; NULL: nobody has asked yet
+	struct guard_links *links; // of the local tree; NULL until it is first needed
 };
 
 /* ---- merge_leaf.c ---- */
 
-/* What becomes of the file at the trail; what cannot be decided is a conflict. */
+/* Merges the file at the trail; if it cannot be decided, adds a conflict. */
 bool merge_leaf(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
 	struct store_entry *out, struct error *err) ATTR_NODISCARD;
 
-/* `why` is NULL where both sides have changed it. ERROR_LIMIT. */
+/* `why` is NULL if both sides changed it. ERROR_LIMIT. */
 bool merge_add_conflict(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
 	const char *why, struct error *err) ATTR_NODISCARD;
 
 /* ---- merge_guard.c ---- */
 
-/* Whether `made` stands at the trail, and is guarded there. */
+/* Whether `made` is at the trail, and guarded there. */
 bool merge_has_guarded(const struct merger *merger, const struct store_entry *made);
 
-/* Whether the file at the trail may not become `made` before the user has allowed that. */
+/* Whether the file at the trail needs the user's permission to become `made`. */
 bool merge_guards(struct merger *merger, const struct store_entry *local,
 	const struct store_entry *made, bool *out_guards, struct error *err) ATTR_NODISCARD;
 
-/* The change at the trail is held; `is_moved`: without a question. ERROR_LIMIT. */
+/* Holds the change at the trail; `is_moved`: without a question. ERROR_LIMIT. */
 bool merge_hold(struct merger *merger, const struct held_change *change, bool is_moved,
 	struct error *err) ATTR_NODISCARD;
 

@@ -5,8 +5,8 @@
 #include "sync/store.h"
 
 /*
- * What is merged as text: three blobs of up to this many bytes and lines without a NUL.
- * The lines bound the memory of the comparison, which is some 500 bytes a line.
+ * Limits for merging as text: each of three blobs may have this many bytes and lines, and no NUL.
+ * The lines limit the memory of the comparison, which needs some 500 bytes per line.
  */
 enum { MERGE_TEXT_BYTES_MAX = 4 << 20, MERGE_TEXT_LINES_MAX = 60000 };
 
@@ -15,20 +15,20 @@ struct merge_texts {
 };
 
 /*
- * Merges line by line; bytes, also of line ends, stay as the side has them that
- * a line comes from. Sets *out_merged to false, and nothing else, where the texts do not
- * merge cleanly or are none.
+ * Merges line by line. Each line keeps the bytes, including the line end, of the side that it comes
+ * from. If the texts do not merge cleanly or are not text, sets *out_merged to false and nothing
+ * else.
  */
 bool merge_text(struct store *store, const struct merge_texts *texts, git_oid *out_id,
 	bool *out_merged, struct error *err) ATTR_NODISCARD;
 
-/* How the lines begin with which merge_text_marked marks a conflict. */
+/* How the marker lines of merge_text_marked begin. */
 #define MERGE_TEXT_BEGIN "<<<<<<< yours"
 #define MERGE_TEXT_END ">>>>>>> the agent's"
 
 /*
- * Merges line by line, and marks what both have changed as git does (diff3). Sets *out_is_text to
- * false, and nothing else, where one of them is no text.
+ * Merges line by line, and marks lines that both changed like git does (diff3). If one of them is
+ * not text, sets *out_is_text to false and nothing else.
  */
 bool merge_text_marked(struct store *store, const struct merge_texts *texts, git_oid *out_id,
 	bool *out_is_text, struct error *err) ATTR_NODISCARD;

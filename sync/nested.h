@@ -5,16 +5,16 @@
 #include "sync/store.h"
 
 /*
- * The repositories below the workspace's root that have files in its snapshots, submodules among
- * them: lines of their paths, as the last snapshot of all the workspace has found them. It leaves
- * them in the store for the transports. One whose path is no line, or does not fit, is left out.
+ * The repositories below the workspace's root, including submodules, that have files in its
+ * snapshots. They are kept in the store for the transports, as lines of paths, as the last snapshot
+ * of the whole workspace found them. A path that contains a newline, or does not fit, is left out.
  */
 enum { NESTED_MAX = 64 << 10 };
 
 void nested_add(struct buf *lines, struct span path);
-/* Writes only where they are others than before. */
+/* Writes the lines only if they have changed. */
 bool nested_write(struct store *store, const struct buf *lines, struct error *err) ATTR_NODISCARD;
-/* What cannot be read is none. `out` is initialised by the caller, for NESTED_MAX bytes. */
+/* If they cannot be read, there are none. The caller initialises `out` for NESTED_MAX bytes. */
 void nested_read(const struct store *store, struct buf *out);
 
 #endif

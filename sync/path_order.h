@@ -2,7 +2,7 @@
 #ifndef SYNC_PATH_ORDER_H
 #define SYNC_PATH_ORDER_H
 
-/* As strcmp, with '/' before all others: what is below a path follows it at once. */
+/* Like strcmp, but '/' sorts before all other characters: a folder is followed by its content. */
 static inline int path_compare(const char *a, const char *b)
 {
 	while (*a && *a == *b) {

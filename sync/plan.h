@@ -6,30 +6,32 @@
 #include "sync/settled.h"
 
 /*
- * What an apply is about to do, kept in the store as merges/NAME from before it begins until the
- * base is what comes of it. After a kill, sync/settled.h tells by it what was done; and the base,
- * and what was delivered, are these, whatever bases/NAME and deliveries/NAME say by then: the
- * runtime is not touched before the plan is forgotten.
+ * What an apply is about to do. The store keeps it as merges/NAME from before the apply begins
+ * until the resulting base is stored. After a kill, sync/settled.h uses it to find what was done.
+ * Then the plan's base and delivered trees count, whatever bases/NAME and deliveries/NAME say by
+ * then: the runtime is not touched before the plan is forgotten.
  *
- * What followed is what the merge really went by, after all that dropped some of it. It is never
- * found anew: another list would take a file of the user's for one that has moved. A plan without a
- * list is one in which nothing followed.
+ * `renames` are those that the merge really used, after some were dropped. They are never searched
+ * for again: another search could take a file of the user's for a moved one. A plan without a list
+ * had no renames.
  */
 struct plan {
 	git_oid base, delivered;
 	bool has_delivered;
-	struct settled_trees trees; // but `now`
-	struct renames renames;     // owned where it was read
+	struct settled_trees trees; // without `now`
+	struct renames renames;     // owned if the plan was read
 };
 
 bool plan_keep(struct store *store, const char *sandbox, const struct plan *plan,
 	struct error *err) ATTR_NODISCARD;
 
-/* *out_found is false where there is none; the plan is as it was then, and where this fails. */
+/*
+ * Sets *out_found to false if there is none. In that case, and on failure, the plan is unchanged.
+ */
 bool plan_read(struct store *store, const char *sandbox, struct plan *out_plan, bool *out_found,
 	struct error *err) ATTR_NODISCARD;
 
-void plan_finish(struct plan *plan); // nothing follows then
+void plan_finish(struct plan *plan); // empties `renames`
 
 bool plan_forget(struct store *store, const char *sandbox, struct error *err) ATTR_NODISCARD;
 
