@@ -6,9 +6,9 @@
 #include "sync/id.h"
 #include "sync/round.h"
 
-/* What round.c, round_base.c and round_undelivered.c share; nobody else includes this. */
+/* Shared by round.c, round_base.c and round_undelivered.c; nobody else includes this. */
 
-/* Whether there is something that stays as it is on both sides, without a conflict. */
+/* Whether some paths stay different on the two sides without a conflict. */
 static inline bool round_holds(const struct round *round)
 {
 	return round->spares ||
@@ -16,55 +16,59 @@ static inline bool round_holds(const struct round *round)
 	       !id_equal(&round->taken, &round->found);
 }
 
-/* What is noted already - this is another try - is not noted again; too much is cut. */
+/*
+ * Adds to the note. A repeated text, from another attempt, is not added twice; a long note is cut.
+ */
 void round_add_note(struct round *round, const char *format, ...) ATTR_PRINTF(2, 3);
 
 /*
- * With a merge: many deletions of the agent's, or of the user's, that the user has not said yes
- * to. ERROR_DENIED, and round->asks, where somebody is to be asked. Otherwise the agent's are to be
- * given back (*out_keeps), and the user's are not made in the runtime (round->spares).
+ * Call it with a merge: checks for many deletions, of the agent or of the user, that the user has
+ * not agreed to. Fails with ERROR_DENIED, and sets round->asks, if somebody should be asked.
+ * Otherwise the agent's deletions are undone (*out_keeps), and the user's are not delivered
+ * (round->spares).
  */
 bool round_guard_local(struct round *round, struct store *store, bool *out_keeps,
 	struct error *err) ATTR_NODISCARD;
 bool round_guard_runtime(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
 
-/* The folder that the local directory is now is the one for the next syncs. */
+/* Notes the current folder of the local directory for the next syncs. */
 bool round_keep_root(const struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
 
-/* The tree with this version of all that. */
+/* The tree with this version of all held, moved and undelivered changes. */
 bool round_graft(const struct round *round, struct store *store, enum held_version version,
 	const git_oid *tree, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
 /*
- * With round->target: what of it is not delivered, and round->sent, which is the rest. `stuck` is
- * what the local directory could not take.
+ * With round->target set: finds the paths that are not delivered, and sets round->sent to the rest.
+ * `stuck` has the paths that could not be changed in the local directory.
  */
 bool round_take_undelivered(struct round *round, struct store *store, struct stuck *stuck,
 	struct error *err) ATTR_NODISCARD;
 void round_drop_undelivered(struct round *round);
 
-/* From here on the runtime may be in part what it is to become. */
+/* Notes that from here on the runtime may partly match the target. */
 bool round_set_delivery(const struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err) ATTR_NODISCARD;
 
 /*
- * The merge is in the local directory, and goes to the runtime next. What was delivered is of the
- * base before, and goes first; the plan of the apply, which stands for both, goes last.
+ * Notes that the merge is in the local directory and goes to the runtime next. deliveries/NAME
+ * belongs to the base before, and is removed first. The plan of the apply, which stands for both,
+ * is removed last.
  */
 bool round_note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *base,
 	struct error *err) ATTR_NODISCARD;
 
-/* known/NAME becomes `tree`, or goes where that is the base. */
+/* Sets known/NAME to `tree`, or removes it if `tree` is the base. */
 bool round_set_known(struct round *round, struct store *store,
 	const struct workspace_request *request, const git_oid *base, const git_oid *tree,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * bases/NAME becomes what the checkpoint of this name keeps, but of what is held it stays what it
- * was; and known/NAME what the runtime is.
+ * Sets bases/NAME to the tree of the checkpoint with this name, but keeps the old base of held
+ * paths. Sets known/NAME to the runtime's tree.
  */
 bool round_keep_as_base(struct round *round, struct store *store,
 	const struct workspace_request *request, const char *checkpoint,

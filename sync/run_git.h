@@ -9,11 +9,10 @@
 enum { RUN_GIT_TIMEOUT_MS = 60000 };
 
 /*
- * Runs the local program git with an environment that makes it leave everything as it is
- * (no optional locks, no prompts, no fetching, no configuration of the user's or the
- * system's), and collects what it prints. It waits for at most RUN_GIT_TIMEOUT_MS, then
- * kills it: ERROR_TIMEOUT. ERROR_NOT_FOUND without git, ERROR_SYSTEM where it failed,
- * ERROR_LIMIT where it prints more than the buffer takes. Worker thread.
+ * Runs the local program git and collects its output. Its environment makes git leave everything
+ * unchanged: no optional locks, no prompts, no fetching, no configuration of the user or the
+ * system. Waits at most RUN_GIT_TIMEOUT_MS, then kills it: ERROR_TIMEOUT. ERROR_NOT_FOUND without
+ * git, ERROR_SYSTEM if git failed, ERROR_LIMIT if the buffer cannot take the output. Worker thread.
  */
 bool run_git(const char *const *argv, struct buf *output, struct error *err) ATTR_NODISCARD;
 
@@ -21,15 +20,15 @@ enum { RUN_GIT_WORDS_MAX = 512 };
 
 struct run_git_call {
 	const char *const *argv;
-	const char *const *environment; // all of it
-	struct span input;              // what it reads from stdin
-	struct buf *output;             // initialised by the caller; what it prints is added
-	char *words;                    // RUN_GIT_WORDS_MAX bytes: its stderr, as far as it fits
+	const char *const *environment; // the whole environment
+	struct span input;              // written to its stdin
+	struct buf *output;             // initialised by the caller; the output is appended
+	char *words;                    // RUN_GIT_WORDS_MAX bytes: its stderr, as much as fits
 };
 
 /*
- * The same with an environment of the caller's. That git fails is for the caller to judge, by its
- * exit status. ERROR_SYSTEM where it was killed.
+ * The same with the caller's environment. If git fails, the caller judges its exit status.
+ * ERROR_SYSTEM if it was killed.
  */
 bool run_git_call(
 	const struct run_git_call *call, int *out_status, struct error *err) ATTR_NODISCARD;

@@ -6,20 +6,20 @@
 #include "sync/stuck.h"
 
 /*
- * What an apply has done, path by path. Where the merge is in the local directory, all that the
- * runtime had there is part of it: the base of that path is the runtime's version from then on.
- * Merged with the base before, the same change comes a second time: a merge of texts is not
+ * Finds what an apply has done, path by path. If the local directory has the merge of a path, the
+ * runtime's changes are part of it. So the path's base must become the runtime's version: merged
+ * with the old base, the same change would be applied twice, because merging texts is not
  * idempotent.
  */
 struct settled_trees {
-	git_oid local, merged, runtime; // of the merge that was applied
-	git_oid now; // the local directory after it; not looked at where `left` says it
+	git_oid local, merged, runtime; // in the merge that was applied
+	git_oid now; // the local directory afterwards; not used for paths in `left`
 };
 
 /*
- * Makes of the tree *base what it is after that. `left` is what the apply has left as it is; NULL
- * where that is not known: then only what is as it was merged has been applied. As merge_run
- * fails.
+ * Changes the tree *base accordingly. `left` has the paths that the apply left unchanged; if it is
+ * NULL, they are unknown, and only paths that match the merge count as applied. Fails like
+ * merge_run.
  */
 bool settled_base(struct store *store, const struct settled_trees *trees, struct stuck *left,
 	git_oid *base, struct error *err) ATTR_NODISCARD;

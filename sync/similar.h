@@ -5,13 +5,14 @@
 #include "sync/store.h"
 
 /*
- * How much of a file is in another one, as git estimates it (gitdiffcore(7)): both are cut into
- * lines, or pieces of 64 bytes, and the bytes of the pieces that both have count, wherever they
- * stand.
+ * How much of one file is contained in another, estimated like git (gitdiffcore(7)): both are cut
+ * into lines, or pieces of 64 bytes. The bytes of the pieces that both files have count, wherever
+ * the pieces are.
  */
 enum {
-	SIMILAR_LEAST = 50, // percent, from which on a file is another one moved; git's default
-	/* Of a file; one that has more is like no other. */
+	SIMILAR_LEAST =
+		50, // percent; from here on a file counts as the other one, moved; git's default
+	/* Limits for one file; a larger one resembles no other. */
 	SIMILAR_BYTES_MAX = 1 << 20,
 	SIMILAR_PIECES_MAX = 1 << 16,
 };
@@ -23,11 +24,11 @@ struct similar_piece {
 
 struct similar_print {
 	uint64_t size;
-	struct similar_piece *pieces; // owned; by hash; NULL: it is like no other
+	struct similar_piece *pieces; // owned; sorted by hash; NULL: it resembles no other
 	size_t count;
 };
 
-/* Reads a file. Anything else, an empty one, and one that cannot be read have no pieces. */
+/* Reads a file. Anything else, an empty file, or an unreadable one has no pieces. */
 void similar_print(
 	struct similar_print *print, struct store *store, const struct store_entry *entry);
 void similar_print_finish(struct similar_print *print);

@@ -9,23 +9,23 @@
 /*
  * Takes a snapshot of a local directory into the store.
  *
- * Members are: what is in `base` whatever the ignore rules say now, what the
- * user's index tracks, what git would call untracked (.gitignore files,
- * .git/info/exclude, the user's global excludes), and what a pathspec of
- * `include` matches; without what a pathspec of `exclude` matches, without
- * every .git in any spelling that some file system takes for it, and without
- * the names that parked versions have (sync/parked.h). Directories that are
- * repositories of their own are read as any other. Bytes go in raw.
+ * Its members are: every path in `base`, whatever the ignore rules say now; every path that the
+ * user's index tracks; files that git would call untracked (.gitignore files, .git/info/exclude,
+ * the user's global excludes); and paths that a pathspec of `include` matches. Left out are paths
+ * that a pathspec of `exclude` matches, every .git in any spelling that some file system treats as
+ * equal, and names of parked versions (sync/parked.h). Directories that are repositories themselves
+ * are read like any other. Contents are stored raw.
  *
- * The user's repository is read, never written, and no filter or hook of it runs.
- * Where its index cannot be read by libgit2, `git ls-files` is asked, and where
- * there is no git the tree is walked as if nothing were tracked; `note` says so.
+ * The user's repository is read, never written, and none of its filters or hooks runs. If libgit2
+ * cannot read its index, `git ls-files` is asked. Without git, the tree is walked as if nothing
+ * were tracked; `note` says so.
  *
- * What cannot be read, and a link named .gitmodules, which git refuses in any tree, keeps its
- * place from `base`; `note` says so. So does a file that is written to while it is read, three
- * times: on_busy says so. FIFOs, sockets and devices are left out. A stat cache in the store makes
- * the next snapshot of an unchanged tree cost one walk; a file that changed too short a time before
- * it was read to be told apart later is read again the next time.
+ * A path that cannot be read keeps its entry from `base`, and so does a link named .gitmodules,
+ * which git refuses in any tree; `note` says so. A file that is written to during three attempts to
+ * read it also keeps its entry from `base`; on_busy says so. FIFOs, sockets and devices are left
+ * out. A stat cache in the store makes the next snapshot of an unchanged tree cost one walk. A file
+ * that changed so shortly before it was read that a later change could have the same time is read
+ * again the next time.
  */
 struct snapshot_limits {
 	size_t files_warn, files_max;   // 50,000 and 150,000
@@ -37,30 +37,30 @@ extern const struct snapshot_limits snapshot_default_limits;
 struct snapshot_request {
 	const char *root; // absolute
 	/*
-	 * NULL, or a directory that has the user's repository where the root is a copy of it
-	 * without one: its further excludes count, not its index.
+	 * NULL, or a directory with the user's repository, if the root is a copy without one: its
+	 * excludes are used too, but not its index.
 	 */
 	const char *rules_of;
 	const git_oid *base; // a tree; NULL: none
 	/*
-	 * NULL, or paths of folders, sorted, "" the root, each with those that lead to it: all
-	 * others are known to be as in the base, and are not looked into.
+	 * NULL, or the sorted paths of folders ("" is the root), including all folders above each.
+	 * All other folders are known to match the base and are not read.
 	 */
 	const char *const *folders;
 	size_t folder_count;
 	const char *const *include, *const *exclude; // NULL-terminated pathspecs; may be NULL
 	struct snapshot_limits limits;
-	const char *home;  // where the user's global excludes are looked for; may be NULL
-	const char *cache; // a name for the stat cache, one a root; NULL: none is kept
-	                   // (of some folders alone, it is read, and stays as it is)
-	const atomic_bool *is_cancelled; // may be NULL; set: ERROR_UNAVAILABLE soon
-	int64_t clock_offset_s;          // added to the time of day; 0 but in tests
-	/* May be NULL. Told of each file that somebody writes to whenever it is read. */
+	const char *home;  // where to look for the user's global excludes; may be NULL
+	const char *cache; // name of the stat cache, one per root; NULL: no cache is kept (with
+	                   // `folders` it is read but not changed)
+	const atomic_bool *is_cancelled; // may be NULL; once set, fails with ERROR_UNAVAILABLE soon
+	int64_t clock_offset_s;          // added to the time of day; 0 except in tests
+	/* May be NULL. Called for each file that was written to at every attempt to read it. */
 	void (*on_busy)(void *data, const char *path);
 	void *data;
 };
 
-/* What is over a limit that only warns; to be added up. */
+/* Which warning limits are exceeded; flags. */
 enum snapshot_excess { SNAPSHOT_MANY_FILES = 1, SNAPSHOT_MANY_BYTES = 2 };
 
 enum { SNAPSHOT_WARNING_MAX = 160 };
@@ -69,33 +69,33 @@ struct snapshot {
 	git_oid tree;
 	size_t files;
 	uint64_t bytes;
-	size_t read_files; // whose content was read, the others being known
+	size_t read_files; // files whose content was read; the others were known
 	unsigned excess;   // of enum snapshot_excess; snapshot_warning
-	char note[256];    // what the user should be told once; "" for nothing
-	size_t refused;    // links that git refuses, which are as in the base
+	char note[256];    // a message for the user, once; "" for none
+	size_t refused;    // links that git refuses; their entries are from the base
 	char first_refused[128];
 };
 
 /*
- * Says how much there is of what is in excess. The number is another one each time, so that the
- * same is not to be told again because the text is not the same. "" where `kinds` is 0.
+ * A text that says how far the limits in `kinds` are exceeded. Its numbers change each time, so do
+ * not compare texts to decide whether to repeat the warning. "" if `kinds` is 0.
  */
 void snapshot_warning(
 	const struct snapshot *snapshot, unsigned kinds, char text[SNAPSHOT_WARNING_MAX]);
 
 /*
- * ERROR_LIMIT over the limits, ERROR_DENIED for a root that may not be synced
- * (/, the home directory itself, system directories: snapshot_root_check),
- * ERROR_SYSTEM. Nothing in the store that anybody refers to has changed then.
+ * ERROR_LIMIT over the limits; ERROR_DENIED for a root that may not be synced (/, the home
+ * directory itself, system directories: snapshot_root_check); ERROR_SYSTEM. After a failure,
+ * nothing that a ref leads to has changed in the store.
  */
 bool snapshot_take(struct store *store, const struct snapshot_request *request,
 	struct snapshot *out, struct error *err) ATTR_NODISCARD;
 
 /*
- * The same in two steps. The first walks and reads, and puts contents into the store, but no tree,
- * and no cache: it may be done while others write to the store through a handle of their own,
- * also while they take trees back that they have put there. The second needs the store quiet. What
- * the request borrows is borrowed until then. The view is gone after either finish or drop.
+ * The same in two steps. The first walks and reads, and puts contents into the store, but no tree
+ * and no cache. Meanwhile others may write to the store through their own handle, and even remove
+ * trees that they have put there. The second step needs the store for itself. The request's
+ * borrowed data must live until then. Both finish and drop free the view.
  */
 struct snapshot_view;
 struct snapshot_view *snapshot_begin(struct store *store, const struct snapshot_request *request,
@@ -105,17 +105,19 @@ bool snapshot_finish(struct snapshot_view *view, struct store *store, struct sna
 void snapshot_drop(struct snapshot_view *view); // NULL is fine
 
 /*
- * How many files and bytes the root has that are members; no content is read. The store is any,
- * and nothing of this stays in it. Fails as snapshot_take does. Of `out` the rest is not set.
+ * Counts the files and bytes of the root's members without reading contents; sets only these in
+ * `out`. Any store will do, and it is not changed. Fails like snapshot_take.
  */
 bool snapshot_measure(struct store *store, const struct snapshot_request *request,
 	struct snapshot *out, struct error *err) ATTR_NODISCARD;
 
 bool snapshot_root_check(const char *root, const char *home, struct error *err) ATTR_NODISCARD;
 
-/* Whether a path is one that no snapshot holds and no side may bring: "", ".", "..",
- * .git in any spelling (.GIT, git~1, with ignorable characters), absolute, empty
- * components, NUL. */
+/*
+ * Whether a path may be in a snapshot, or come from the other side. Refused are "", ".", "..", .git
+ * in any spelling (.GIT, git~1, with ignorable characters), absolute paths, empty components, and
+ * NUL.
+ */
 bool snapshot_path_is_safe(struct span path);
 
 #endif

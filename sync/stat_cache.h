@@ -5,18 +5,18 @@
 #include "sync/listing.h"
 
 /*
- * The last listing of a root, kept in the store's folder "cache", mapped, not
- * read. The tree of its root is in the store, and store_prune keeps it
- * there, so every id in it is known. It holds until the machine is started again: objects
- * that were not named by store_keep may be lost with its power.
+ * The last listing of a root, in the store's folder "cache". It is memory-mapped. The tree of its
+ * root is in the store, and store_prune keeps it, so that every id in the cache exists. The cache
+ * is valid until the machine restarts: a power failure may lose objects that store_keep has not
+ * named.
  */
 struct stat_cache {
-	struct listing listing; // borrowed from the map; empty: there is none
+	struct listing listing; // borrowed from the map; empty: no cache
 	void *map;
 	size_t map_size;
 };
 
-/* No cache, a damaged one, or one that is not for this store leaves it empty. */
+/* The cache is empty if there is none, it is damaged, or it belongs to another store. */
 void stat_cache_open(struct stat_cache *cache, struct store *store, const char *name);
 void stat_cache_close(struct stat_cache *cache);
 
@@ -28,7 +28,7 @@ static inline bool stat_cache_is_empty(const struct stat_cache *cache)
 	return cache->listing.count == 0;
 }
 
-/* The tree that a cache file of the store keeps; false where the file is none. */
+/* The tree that a cache file refers to; false if the file is no cache. */
 bool stat_cache_tree(struct store *store, const char *name, git_oid *out_tree);
 
 #endif

@@ -8,29 +8,29 @@
 #include "sync/store.h"
 
 /*
- * A store as a folder among others: whose it is, and whether nothing in it is needed any more.
- * Nothing here opens it, or needs libgit2. All of it blocks.
+ * A store as a folder: which workspace it belongs to, and whether anything in it is still needed.
+ * Nothing here opens the store or needs libgit2. All functions block.
  */
 
-/* Writes down of which workspace it is. What cannot be written is not known, no more. */
+/* Notes the workspace of a store. If the note cannot be written, the workspace stays unknown. */
 void store_note_root(struct store *store, const char *root);
-/* Reads that; false where it is not known. */
+/* Reads that note; false if the workspace is unknown. */
 bool store_read_root(const char *folder, char root[PATH_MAX]);
 
-/* When something was last put into it. */
+/* When something was last added to it. */
 time_t store_used(const char *folder);
 
 enum { STORE_NEED_MAX = 96 };
 /*
- * Whether it has nothing but checkpoints and what the user has allowed; else *out_need says what:
- * a conflict that nobody has ended, an agent's commits, what a sync of a sandbox goes on from. Of
- * the sandboxes named in `ended` (NULL-terminated, or NULL) nothing is needed.
+ * Whether it has only checkpoints and the user's permissions. Otherwise *out_need says what is
+ * needed: an open conflict, an agent's commits, or the state of a sandbox's syncs. The sandboxes in
+ * `ended` (NULL-terminated, or NULL) need nothing.
  */
 bool store_is_over(const char *folder, const char *const *ended, char out_need[STORE_NEED_MAX]);
 
-/* Removes it with all that is in it. The caller holds its lock, and nobody has a use for it. */
+/* Removes it with its content. The caller holds its lock, and nobody needs the store. */
 bool store_remove(const char *folder, struct error *err) ATTR_NODISCARD;
-/* Removes what killed removals have left, in the folder of the stores. */
+/* Removes the remains of killed removals from the folder of the stores. */
 void store_sweep_removed(const char *stores);
 
 #endif

@@ -4,16 +4,15 @@
 
 #include "sync/store.h"
 
-/* What the files of the store share; everyone else uses sync/store.h. */
+/* Shared by the files of the store; everyone else uses sync/store.h. */
 
 enum { STORE_CHUNK = 256 << 10 }; // bytes of a file in memory at a time
 
-/* ---- store_folder.c: the folder, and files that appear whole ---- */
+/* ---- store_folder.c: the folder, and files that appear as a whole ---- */
 
 /*
- * Makes what is missing of the repository at store->path and opens its
- * descriptors. Every file in it appears whole, so that one that was killed half-way,
- * and two at a time, do no harm.
+ * Creates the missing parts of the repository at store->path and opens its file descriptors. Every
+ * file in it appears as a whole, so that a kill, or two processes at a time, do no harm.
  */
 bool folder_open(struct store *store, struct error *err) ATTR_NODISCARD;
 
@@ -24,29 +23,29 @@ struct temp {
 	char name[TEMP_NAME_SIZE];
 };
 bool temp_create(struct store *store, struct temp *temp, struct error *err) ATTR_NODISCARD;
-void temp_discard(struct store *store, struct temp *temp); // closes and removes it, if any
+void temp_discard(struct store *store, struct temp *temp); // closes and removes it, if open
 
-/* Gives the file its name in the store: synced before, its folder after it. */
+/* Renames the file to its name in the store; syncs the file before, its folder afterwards. */
 bool temp_publish(
 	struct store *store, struct temp *temp, const char *path, struct error *err) ATTR_NODISCARD;
 
-/* As temp_publish, but it is on the disk only once store_keep has named something. */
+/* Like temp_publish, but the file is on the disk only after the next store_keep. */
 bool temp_rename(
 	struct store *store, struct temp *temp, const char *path, struct error *err) ATTR_NODISCARD;
 
-/* Removes what killed writers left behind: temporary files untouched for an hour. */
+/* Removes the remains of killed writers: temporary files untouched for an hour. */
 void folder_sweep(struct store *store);
 
-/* A temporary folder below "tmp", and the files and empty folders in it. */
+/* Removes a temporary folder below "tmp", with its files and empty folders. */
 void folder_remove(struct store *store, const char *path);
 
-/* The directories that lead to path, below the store's folder. */
+/* Creates the directories that lead to path, below the store's folder. */
 bool folder_make_parents(struct store *store, const char *path, struct error *err) ATTR_NODISCARD;
 
 /* ---- store_object.c ---- */
 
 enum { OBJECT_PATH_SIZE = 56 };
-/* "FOLDER/xx/…", as git names its loose objects. */
+/* "FOLDER/xx/…", like git's names of loose objects. */
 void object_path(const char *folder, const git_oid *id, char path[OBJECT_PATH_SIZE]);
 
 bool object_put(struct store *store, git_object_t type, struct span content, git_oid *out_id,
@@ -54,21 +53,23 @@ bool object_put(struct store *store, git_object_t type, struct span content, git
 
 /* ---- store_refs.c ---- */
 
-/* Everything written so far is on the disk before something may refer to it. */
+/* Syncs everything written so far to the disk, before something refers to it. */
 bool store_sync_objects(struct store *store, struct error *err) ATTR_NODISCARD;
 
-/* Makes a ref, below refs/acp-broker/, lead to a commit that is on the disk (store_sync_objects).
- */
+/* Sets a ref below refs/acp-broker/ to a commit that is on the disk (store_sync_objects). */
 bool store_keep_commit(struct store *store, const char *name, const git_oid *commit,
 	struct error *err) ATTR_NODISCARD;
 
-/* The commit a ref names, by its path below the store's folder. ERROR_NOT_FOUND without one. */
+/*
+ * The commit of a ref, given by its path below the store's folder. ERROR_NOT_FOUND if it is
+ * missing.
+ */
 bool ref_read(struct store *store, const char *path, git_oid *out_commit,
 	struct error *err) ATTR_NODISCARD;
 
 /* ---- hash.c: the id of a stream ---- */
 
-/* The id that a blob of exactly `size` bytes has, computed from pieces. */
+/* Computes the id of a blob of exactly `size` bytes from pieces. */
 struct hash {
 	const struct git *git;
 	git_odb_stream *stream;
@@ -79,12 +80,12 @@ bool hash_add(struct hash *hash, struct span bytes, struct error *err) ATTR_NODI
 bool hash_end(struct hash *hash, git_oid *out_id, struct error *err) ATTR_NODISCARD;
 void hash_finish(struct hash *hash);
 
-/* An odb that computes ids and keeps nothing. */
+/* An odb that computes ids and stores nothing. */
 bool hash_odb_create(const struct git *git, git_odb **out_odb, struct error *err) ATTR_NODISCARD;
 
 /* ---- store_blob.c ---- */
 
-/* Asked before what was read of a file becomes an object. ERROR_UNAVAILABLE, SYNC_BUSY. */
+/* Call it before the bytes read from a file become an object. ERROR_UNAVAILABLE, SYNC_BUSY. */
 bool blob_is_unchanged(int fd, const struct stat *status, struct error *err) ATTR_NODISCARD;
 
 /* ---- big.c ---- */
@@ -92,14 +93,17 @@ bool blob_is_unchanged(int fd, const struct stat *status, struct error *err) ATT
 /* "big/xx/…", relative to the store's folder. */
 void big_path(const git_oid *content, char path[OBJECT_PATH_SIZE]);
 
-/* Whether it is there, whole or as a delta; with `refresh` what it needs is young again then. */
+/*
+ * Whether it exists, whole or as a delta. With `refresh`, also renews the age of everything it
+ * needs.
+ */
 bool big_has(struct store *store, const git_oid *content, bool refresh);
 
-/* As store_put_version; the file has `status->st_size` bytes. */
+/* Like store_put_version; the file has `status->st_size` bytes. */
 bool big_put_file(struct store *store, int fd, const struct stat *status,
 	const struct store_before *before, git_oid *out_content, struct error *err) ATTR_NODISCARD;
 
-/* Stores what some parts of a file, in their order, make as a big object of its own. */
+/* Stores parts of a file, joined in order, as a separate big object. */
 bool big_put_parts(struct store *store, int fd, const struct extent *parts, size_t count,
 	git_oid *out_content, struct error *err) ATTR_NODISCARD;
 
@@ -109,18 +113,18 @@ bool big_size(struct store *store, const git_oid *content, uint64_t *out_bytes,
 bool big_copy_out(
 	struct store *store, const git_oid *content, int fd, struct error *err) ATTR_NODISCARD;
 
-/* ---- delta.c: a big object as pieces of others, which are whole ---- */
+/* ---- delta.c: a big object as pieces of other, whole ones ---- */
 
 /*
- * A delta is a file "delta/xx/…" under the id of the content that it makes. It leads only to whole
- * big objects, never to another delta, so it is read in one step whatever the number of versions,
- * and what another delta or nobody needs can go.
+ * A delta is a file "delta/xx/…" under the id of its content. It refers only to whole big objects,
+ * never to another delta. So it is read in one step, however many versions there are, and other
+ * deltas can be removed.
  */
 enum { DELTA_PARTS_MAX = 64, DELTA_PIECES_MAX = 16384, DELTA_HOLE = UINT32_MAX };
 
 struct delta_piece {
-	uint64_t offset, length; // in the content; none is empty, each begins at the last one's end
-	uint64_t at;             // in its part
+	uint64_t offset, length; // in the content; never empty, without gaps between pieces
+	uint64_t at;             // offset in its part
 	uint32_t part;           // index, or DELTA_HOLE
 	uint32_t unused;
 };
@@ -135,7 +139,7 @@ struct delta {
 void delta_path(const git_oid *content, char path[OBJECT_PATH_SIZE]);
 void delta_finish(struct delta *delta);
 
-/* ERROR_NOT_FOUND where there is none, ERROR_SYSTEM where it cannot be read. */
+/* ERROR_NOT_FOUND if it does not exist, ERROR_SYSTEM if it cannot be read. */
 bool delta_read(struct store *store, const git_oid *content, struct delta *out_delta,
 	struct error *err) ATTR_NODISCARD;
 bool delta_write(struct store *store, const git_oid *content, const struct delta *delta,
@@ -144,20 +148,20 @@ bool delta_write(struct store *store, const git_oid *content, const struct delta
 /* The piece that an offset in the content lies in. */
 const struct delta_piece *delta_piece_at(const struct delta *delta, uint64_t offset);
 
-/* Reads what a delta makes. Each part is opened when it is needed, once. */
+/* Reads the content of a delta. Opens each part once, when it is needed. */
 struct delta_reader {
 	struct store *store;
 	const struct delta *delta; // borrowed
 	int parts[DELTA_PARTS_MAX];
-	uint64_t reads; // of parts and holes, so far
+	uint64_t reads; // number of reads so far, of parts and holes
 };
 void delta_reader_init(struct delta_reader *reader, struct store *store, const struct delta *delta);
 void delta_reader_finish(struct delta_reader *reader);
-int delta_reader_part(struct delta_reader *reader, uint32_t part, struct error *err); // -1: fails
-/* False where not all of it can be read. */
+int delta_reader_part(struct delta_reader *reader, uint32_t part, struct error *err); // -1: failed
+/* False if not all of it can be read. */
 bool delta_reader_read(struct delta_reader *reader, char *to, size_t len, uint64_t at);
 
-/* Adds a piece at the end. False where there are too many. */
+/* Appends a piece. False if there are too many. */
 bool delta_add(struct delta *delta, struct delta_piece piece);
 
 /* ---- delta_make.c ---- */
@@ -169,15 +173,15 @@ struct delta_request {
 	uint64_t size;
 	const git_oid *content, *before;
 	const atomic_bool *is_cancelled; // may be NULL
-	uint64_t work_max;               // 0: what the sizes of both allow
+	uint64_t work_max;               // 0: a limit derived from both sizes
 };
 
 /*
- * Stores a file of the store as a delta of an older version. *out_made says whether; it is not
- * where less than half of the file is shared, the older one is gone, one of them is too large,
- * it is cancelled, or it takes more work than is allowed. Takes time in proportion to the sizes of
- * both, whatever is in them, and less than 8 MiB of memory. *out_work: bytes read and looked at,
- * places asked for.
+ * Stores a file of the store as a delta of an older version. *out_made says whether it did. It does
+ * not if less than half of the file is shared, the older one is gone, one of them is too large, it
+ * is cancelled, or it takes too much work. The time is proportional to the sizes of both, whatever
+ * they contain; it needs less than 8 MiB of memory. *out_work: bytes read or compared, and places
+ * looked up.
  */
 bool delta_make(struct store *store, const struct delta_request *request, bool *out_made,
 	uint64_t *out_work, struct error *err) ATTR_NODISCARD;

@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 /*
- * The paths that an apply has left as they are, and why. What two applies in a row have
- * left will not go away by itself: it is stuck, and becomes a conflict.
+ * The paths that an apply left unchanged, and why. A path that two applies in a row have left will
+ * not resolve itself: it is stuck, and becomes a conflict.
  */
-enum { STUCK_MAX = 100000 }; // paths that are remembered
+enum { STUCK_MAX = 100000 }; // remembered paths
 
 struct stuck_path {
 	char *path;      // owned
@@ -22,14 +22,14 @@ struct stuck {
 	bool is_sorted;
 };
 
-/* Those beyond STUCK_MAX are not taken. `why` stays where it is. */
+/* Adds a path, unless there are STUCK_MAX. `why` is borrowed. */
 void stuck_add(struct stuck *stuck, const char *path, const char *why);
 void stuck_finish(struct stuck *stuck);
 
-/* Why a path is stuck; NULL: it is not. The paths are put in order by the first call. */
+/* Why a path is stuck; NULL if it is not. The first call sorts the paths. */
 const char *stuck_find(struct stuck *stuck, const char *path);
 
-/* What is in both; `out` is to be finished. */
+/* The paths in both; finish `out`. */
 void stuck_intersect(struct stuck *out, struct stuck *a, const struct stuck *b);
 
 #endif

@@ -11,9 +11,9 @@
 #include "base/user_repository.h"
 
 /*
- * What a repository of the user's tracks, by paths from its work tree's root. Its
- * index is read when it is first asked about; where libgit2 cannot read it, the
- * program git is asked, and where that fails too nothing is tracked.
+ * What a repository of the user tracks, by paths from its work tree's root. Its index is read at
+ * the first question. If libgit2 cannot read it, the program git is asked; if that fails too,
+ * nothing counts as tracked.
  */
 enum tracked_source {
 	TRACKED_UNREAD,
@@ -30,7 +30,7 @@ struct tracked {
 	enum tracked_source source;
 	git_index *index;   // TRACKED_INDEX
 	struct buf listed;  // TRACKED_PROGRAM: terminated paths
-	const char **paths; // TRACKED_PROGRAM: of them, sorted
+	const char **paths; // TRACKED_PROGRAM: the paths in `listed`, sorted
 	size_t count;
 };
 
@@ -43,9 +43,9 @@ bool tracked_has(struct tracked *tracked, const char *path);
 bool tracked_has_below(struct tracked *tracked, const char *folder);
 
 /*
- * tracked_program.c: fills `listed` by asking the program git. It is given copies of the
- * index files in a folder of the store's, for it would touch the times of a split or
- * sparse index even where it only reads; nothing of the user's configuration applies there.
+ * tracked_program.c: fills `listed` by asking the program git. Git gets copies of the index files
+ * in a folder of the store, because it would change the times of a split or sparse index even when
+ * it only reads. The user's configuration does not apply there.
  */
 bool tracked_ask_program(struct tracked *tracked, bool is_sha256, struct error *err) ATTR_NODISCARD;
 

@@ -7,14 +7,14 @@
 #include "sync/store.h"
 
 /*
- * What one tree object of the store lists, by name. A view is only had of a
- * tree whose form is right and whose names are safe, whoever made it; so nobody who
- * works on views meets "..", .git, or one name twice.
+ * The entries of one tree object in the store, sorted by name. A view exists only if the tree is
+ * well-formed and its names are safe, whoever made it. So code that works on views never meets
+ * "..", .git, or one name twice.
  */
 enum {
-	TREE_VIEW_FOLDER = 040000,      // the mode of a folder; the others are enum entry_mode's
+	TREE_VIEW_FOLDER = 040000, // the mode of a folder; other modes are those of enum entry_mode
 	TREE_VIEW_BYTES_MAX = 64 << 20, // of one tree object
-	TREE_VIEW_DEPTH_MAX = 1000,     // folders in folders
+	TREE_VIEW_DEPTH_MAX = 1000,     // nested folders
 	TREE_VIEW_SIDES_MAX = 5,
 };
 
@@ -26,39 +26,39 @@ struct tree_view_entry {
 
 struct tree_view {
 	const struct git *git;
-	git_odb_object *object;          // owned; the names lie in it; may be NULL
-	struct tree_view_entry *entries; // owned; by name, bytewise
+	git_odb_object *object;          // owned; contains the names; may be NULL
+	struct tree_view_entry *entries; // owned; sorted by name, bytewise
 	size_t count;
 };
 
-/* Where a walk is: a path below the root, "" for the root itself. */
+/* The current place of a walk: a path below the root, "" for the root itself. */
 struct trail {
 	char path[PATH_MAX];
 	size_t len;
 	size_t depth;
 };
 
-/* ERROR_PROTOCOL, naming the path, where it gets too long or too deep. */
+/* ERROR_PROTOCOL, naming the path, if it gets too long or too deep. */
 bool trail_push(
 	struct trail *trail, struct span name, size_t *out_mark, struct error *err) ATTR_NODISCARD;
 void trail_pop(struct trail *trail, size_t mark);
 
 /*
- * Loads the tree `id`, NULL for one without anything, which stands at `trail`.
- * ERROR_PROTOCOL where it holds what no snapshot may hold, naming the path;
- * ERROR_LIMIT over TREE_VIEW_BYTES_MAX. To be finished in any case.
+ * Loads the tree `id`, which is at `trail`; NULL is an empty tree. ERROR_PROTOCOL, naming the path,
+ * if it has something that no snapshot may contain; ERROR_LIMIT over TREE_VIEW_BYTES_MAX. Finish
+ * the view in any case.
  */
 bool tree_view_load(struct tree_view *view, struct store *store, const git_oid *id,
 	const struct trail *trail, struct error *err) ATTR_NODISCARD;
 void tree_view_finish(struct tree_view *view);
 
-/* One name on all sides; NULL where a side has it not. */
+/* One name on all sides; NULL for a side without it. */
 struct tree_view_row {
 	struct span name;
 	const struct tree_view_entry *sides[TREE_VIEW_SIDES_MAX];
 };
 
-/* Several views side by side, name by name. Zero `at` before the first call. */
+/* Walks several views side by side, name by name. Set `at` to zero before the first call. */
 struct tree_view_walk {
 	const struct tree_view *views;
 	size_t count; // up to TREE_VIEW_SIDES_MAX
@@ -66,19 +66,19 @@ struct tree_view_walk {
 };
 bool tree_view_next(struct tree_view_walk *walk, struct tree_view_row *out_row);
 
-/* What stands at an entry: a file or a link, a mode of 0 for a folder or NULL. */
+/* The file or link of an entry; a mode of 0 for a folder or NULL. */
 struct store_entry tree_view_leaf(const struct tree_view_entry *entry);
-/* The tree of a folder; NULL for what is none. */
+/* The tree of a folder; NULL for any other entry. */
 const git_oid *tree_view_folder(const struct tree_view_entry *entry);
 
-/* Whether two entries, or their absence (NULL), are the same but for their names. */
+/* Whether two entries are equal except for their names; NULL is an absent entry. */
 bool tree_view_is_same(const struct tree_view_entry *a, const struct tree_view_entry *b);
 
-/* Writes a tree object of these entries, in whatever order; they are sorted in slot. */
+/* Writes a tree object with these entries, in any order; sorts the array. */
 bool tree_view_write(struct store *store, struct tree_view_entry *entries, size_t count,
 	git_oid *out_id, struct error *err) ATTR_NODISCARD;
 
-/* Sets ERROR_PROTOCOL: what is wrong with `name` at the trail, in printable characters. */
+/* Sets ERROR_PROTOCOL: says what is wrong with `name` at the trail, in printable characters. */
 bool tree_view_refuse(
 	const struct trail *trail, struct span name, const char *what, struct error *err);
 

@@ -13,39 +13,44 @@
 #include "sync/transport.h"
 
 /*
- * One workspace kept in step with a sandbox: a store, the local directory, the
- * runtime root, and the one way to sync them:
+ * Keeps one workspace in step with a sandbox. It has a store, the local directory and the runtime
+ * root. A sync has these steps:
  *
- *     lock, collect the runtime, snapshot the local directory, merge the two
- *     against what both were last, park what is in conflict, apply to the local
- *     directory, deliver to the runtime, note what both are now.
+ *     lock, collect the runtime, take a snapshot of the local directory, merge the two against
+ *     their last common tree, park conflicts, apply to the local directory, deliver to the runtime,
+ *     note the new common tree.
  *
- * What is noted makes every step safe to be cut off: once the local directory has
- * the merge, the runtime's snapshot becomes the base - everything of it is here -,
- * and once the runtime has it too, the merge itself does. What a delivery that was cut off has
- * brought there already is not taken for the agent's work.
+ * The notes make it safe to interrupt any step. Once the local directory has the merge, the
+ * runtime's snapshot becomes the base, because everything in it is here. Once the runtime has the
+ * merge too, the merge becomes the base. What an interrupted delivery has already brought there is
+ * not taken for the agent's work.
  *
- * A file that changes between snapshot and apply, on either side, is taken up by
- * another round, of which there are SYNC_ROUNDS_MAX; then the sync fails and can be
- * tried again, with nothing lost. A path that two rounds could not change here - an ignored
- * file is in its way, permission is missing - becomes a conflict, so that the others go on. One
- * that cannot be changed in the runtime stays as it is there, and a note names it.
+ * If a file changes on either side between snapshot and apply, another round takes up the change.
+ * After SYNC_ROUNDS_MAX rounds the sync fails; nothing is lost, and it can be tried again. If two
+ * rounds could not change a path here (an ignored file is in its way, or permission is missing), it
+ * becomes a conflict, so that the others go on. A path that cannot be changed in the runtime stays
+ * unchanged there, and a note names it.
  *
- * Loop thread; what blocks is done on the pool, and the store is locked against
- * other brokers meanwhile. A sync raises its end exactly once and not before
- * it returns, or not at all once the workspace was destroyed. One sync at a time: the keeper has
- * the queue of orders (broker/ledger/keeper.h).
+ * Loop thread. Blocking work is done on the pool; the store is locked against other brokers
+ * meanwhile. A sync calls `done` exactly once, never before it returns, or not at all if the
+ * workspace is destroyed first. One sync at a time: the keeper queues the orders
+ * (broker/ledger/keeper.h).
  */
 enum {
 	SYNC_ROUNDS_MAX = 3,
 	SYNC_NAME_MAX = 128,
-	/* As many deletions of the runtime's, or of half of the files, are not followed unasked. */
+	/*
+	 * From this many deletions in the runtime on, or half of the files, the user is asked
+	 * first.
+	 */
 	SYNC_DELETIONS_MAX = 200,
-	/* Fewer are always followed, but by the first sync: a root may have been made anew. */
+	/*
+	 * Fewer are always followed, except by the first sync: the root may have been made again.
+	 */
 	SYNC_DELETIONS_MIN = 10,
 };
 
-/* In the store's folder: locked (flock) by who syncs. */
+/* In the store's folder; whoever syncs locks it (flock). */
 #define WORKSPACE_LOCK_NAME "acp-broker.lock"
 
 enum sync_reason { SYNC_REASON_START, SYNC_REASON_TURN, SYNC_REASON_STOP, SYNC_REASON_CRASH };
@@ -53,71 +58,70 @@ enum sync_reason { SYNC_REASON_START, SYNC_REASON_TURN, SYNC_REASON_STOP, SYNC_R
 const char *sync_reason_name(enum sync_reason reason); // "start", "turn", "stop", "crash"
 
 /*
- * Keeps others from working in the directory while it is brought back to a checkpoint: from begin,
- * behind the store's lock, until end.
+ * Keeps others from working in the directory while it goes back to a checkpoint: from `begin`,
+ * after the store's lock was taken, until `end`.
  */
 struct rollback_guard {
-	/* On the pool: blocks, and gives up soon once *is_cancelled. False: not now. */
+	/* On the pool: blocks, and gives up soon after *is_cancelled is set. False: not now. */
 	bool (*begin)(
 		struct rollback_guard *guard, const atomic_bool *is_cancelled, struct error *err);
-	void (*end)(struct rollback_guard *guard); // after a begin that went well
+	void (*end)(struct rollback_guard *guard); // after a successful begin
 	void (*destroy)(struct rollback_guard *guard);
 };
 
 /*
- * Loop, pool and sandbox are borrowed until the workspace is destroyed, the pool until
- * what runs on it has ended; the texts are copied.
+ * Loop, pool and sandbox are borrowed until the workspace is destroyed, the pool until its jobs
+ * have ended; the texts are copied.
  */
 struct workspace_request {
 	struct ev_loop *loop;
 	struct pool *pool;
 	struct sandbox *sandbox;
-	const char *store_folder; // made where it is missing
-	const char *name;         // of the sandbox among those of this workspace: [a-z0-9-]
+	const char *store_folder; // created if missing
+	const char *name;         // identifies the sandbox among those of this workspace: [a-z0-9-]
 	const char *local_root;
 	const char *runtime_root;
 	const char *home;                            // the user's; may be NULL
 	const char *const *include, *const *exclude; // NULL-terminated pathspecs; may be NULL
-	const struct guard_paths *guard_paths;       // copied; NULL: none is guarded
+	const struct guard_paths *guard_paths;       // copied; NULL: no path is guarded
 	struct snapshot_limits limits;
 	uint64_t big_file_bytes;
 	transport_create *create_transport;
 	const struct transport_tools
 		*tools;            // borrowed until the workspace is destroyed; may be NULL
-	long long timeout_ms;      // a transfer without any progress
-	long long lock_timeout_ms; // another broker's sync of the same workspace
+	long long timeout_ms;      // of a transfer without any progress
+	long long lock_timeout_ms; // of waiting for another broker's sync of the same workspace
 	size_t max_checkpoints;
-	long long checkpoint_age_ms;  // 0: any
-	struct rollback_guard *guard; // becomes the workspace's; may be NULL
+	long long checkpoint_age_ms;  // 0: no limit
+	struct rollback_guard *guard; // owned by the workspace from now on; may be NULL
 };
 
-/* What a sync has done; valid until done returns. */
+/* What a sync did; valid until done returns. */
 struct sync_result {
 	enum sync_reason reason;
-	git_oid tree;         // what both sides are now
-	git_oid runtime_tree; // what was collected and is in `tree`: the receipt
+	git_oid tree;         // the tree of both sides now
+	git_oid runtime_tree; // the collected tree, which is in `tree`: the receipt
 	size_t files;         // in the local snapshot
 	struct merge_counts to_local, to_runtime;
 	size_t text_merges;
 	const struct list *conflicts; // of struct conflict
 	size_t conflict_count;
-	const struct list *held; // of struct held_change: what waits for the user
+	const struct list *held; // of struct held_change: changes that wait for the user
 	size_t held_count;
-	git_oid held_tree;     // which of these the user is to be asked about (held_choose)
-	bool is_held_news;     // it was not told yet
-	bool is_held_answered; // by the user: refused, or the next sync brings it
+	git_oid held_tree;     // identifies those that the user should be asked about (held_choose)
+	bool is_held_news;     // the user was not told about them yet
+	bool is_held_answered; // the user has answered: refused, or the next sync brings it
 	size_t kept;           // deletions in the runtime that were too many to follow
-	size_t followed;       // the same, that were followed as the order said
-	size_t gone; // of what was deleted here, so much has no other name here either; fewer than
-	             // SYNC_DELETIONS_MIN are not looked at
-	size_t left; // what could not be taken from the runtime, or was withheld
-	             // (sync/withheld.h), and is there alone
-	const char *first_left; // of these, for people; "" for none
-	bool commits_left;      // commits of the agent's that could not be taken are there alone
+	size_t followed;       // such deletions that were followed, as ordered
+	size_t gone; // local deletions that were no renames; not looked at below SYNC_DELETIONS_MIN
+	size_t left; // paths that exist only in the runtime: unreadable, or withheld
+	             // (sync/withheld.h)
+	const char *first_left; // the first of these, for people; "" for none
+	bool commits_left; // commits of the agent that could not be taken exist only in the runtime
 	uint64_t sent_bytes, received_bytes;
 	long long duration_ms;
-	unsigned checkpoint; // the number of the one that has this tree
-	const char *note;    // what the user should be told once; "" for nothing
+	unsigned checkpoint; // the number of the checkpoint with this tree
+	const char *note;    // a message for the user, once; "" for none
 };
 
 struct workspace;
@@ -127,70 +131,75 @@ typedef void workspace_sync_done(
 
 struct workspace *workspace_create(const struct workspace_request *request);
 
-/* NULL is fine. Waits for nothing: what runs on the pool ends by itself, unheard. */
+/* NULL is fine. Does not wait: jobs on the pool end by themselves, without a callback. */
 void workspace_destroy(struct workspace *workspace);
 
-/* What becomes of more deletions in the runtime than are followed unasked. */
+/* What to do about more deletions in the runtime than are followed without a question. */
 enum sync_deletions {
-	SYNC_DELETIONS_KEEP,   // what was deleted is given back
-	SYNC_DELETIONS_ASK,    // the sync ends before they change anything: workspace_question
-	SYNC_DELETIONS_FOLLOW, // those that were asked about are done here; others are asked about
+	SYNC_DELETIONS_KEEP,   // the deleted files are restored
+	SYNC_DELETIONS_ASK,    // the sync ends before anything changes: workspace_question
+	SYNC_DELETIONS_FOLLOW, // the deletions that were asked about are followed; others lead to a
+	                       // new question
 };
 
-/* What a sync is to a turn of its session: the checkpoint is named after that. */
+/* How a sync relates to a turn of its session; names the checkpoint. */
 enum sync_turn { SYNC_NO_TURN, SYNC_BEFORE_TURN, SYNC_AFTER_TURN };
 
-/* What is wanted of a sync; the texts are copied. */
+/* What a sync shall do; the texts are copied. */
 struct sync_order {
 	enum sync_reason reason;
 	const char *session; // noted with the checkpoint; may be NULL
-	const char *name;    // of the checkpoint; NULL: the reason's; of a turn: its first words
-	enum sync_turn turn; // with a session
-	unsigned turn_least; // its number, or a lower one (struct checkpoint_turn)
+	const char
+		*name; // of the checkpoint; NULL: the reason's name; with a turn: its first words
+	enum sync_turn turn; // needs a session
+	unsigned turn_least; // its number is at least this (struct checkpoint_turn)
 	/*
-	 * The checkpoint to go back to (checkpoint_find says how it is named), as it is
-	 * before anything is done: the sync comes first, so that there is a checkpoint
-	 * of what is now. NULL: none.
+	 * The checkpoint to go back to (named as for checkpoint_find), looked up before anything is
+	 * done. The sync comes first, so that the current state has a checkpoint. NULL: no
+	 * rollback.
 	 */
 	const char *rollback;
 	enum sync_deletions deletions;
-	git_oid asked; // SYNC_DELETIONS_FOLLOW: the id of what the yes was about
+	git_oid asked; // SYNC_DELETIONS_FOLLOW: the id of the question that got a yes
 };
 
-/* A copy whose texts are its own, until sync_order_finish. */
+/* Copies an order with its texts; free it with sync_order_finish. */
 struct sync_order sync_order_copy(const struct sync_order *order);
 void sync_order_finish(struct sync_order *order);
 
-/* Syncs, and keeps what both sides are then as a checkpoint. The sync before has raised its end. */
+/*
+ * Syncs, and keeps the resulting tree as a checkpoint. The previous sync must have called its
+ * `done`.
+ */
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data);
 
 enum held_answer {
-	HELD_NO,     // it stays held, and is not asked about as long as it is the same
-	HELD_ONCE,   // the next sync brings it, where it is still that
-	HELD_ALWAYS, // and whatever these paths become, in this workspace
+	HELD_NO,     // it stays held, and is not asked about again while it is the same
+	HELD_ONCE,   // the next sync brings it, if it is still the same
+	HELD_ALWAYS, // also every later change of these paths, in this workspace
 };
 
 /*
- * The user's answer about what was held (sync_result.held_tree): the paths of that,
- * NULL-terminated, are copied. A sync has to follow.
+ * Records the user's answer about held changes (sync_result.held_tree). Copies their paths, which
+ * are NULL-terminated. A sync must follow.
  */
 void workspace_answer_held(struct workspace *workspace, const git_oid *tree, char *const *paths,
 	enum held_answer answer);
 
-/* From now on no sync waits for another broker's: one that would fails, and says so. */
+/* From now on no sync waits for another broker's sync: it fails instead, and says so. */
 void workspace_hurry(struct workspace *workspace);
 
 /*
- * Inside done, with an error: what the sync ends with to ask about; the answer is another order.
- * NULL where it is a failure. Borrowed.
+ * Call it inside done, with an error: returns the question with which the sync ended, or NULL for a
+ * failure. The answer is another order. Borrowed.
  */
 const struct deletions *workspace_question(const struct workspace *workspace);
 
-/* What the files travel by (transport_name); NULL before the first sync. */
+/* How the files are transferred (transport_name); NULL before the first sync. */
 const char *workspace_transport(const struct workspace *workspace);
 
-/* What both sides were after the last sync of this broker's; NULL before the first. */
+/* The tree of both sides after this broker's last sync; NULL before the first. */
 const git_oid *workspace_tree(const struct workspace *workspace);
 
 #endif

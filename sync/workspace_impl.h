@@ -10,7 +10,8 @@
 #include "sync/round.h"
 #include "sync/transport.h"
 
-/* What workspace.c (orders and their ends) and workspace_steps.c share; nobody else includes this.
+/*
+ * Shared by workspace.c (orders and their ends) and workspace_steps.c; nobody else includes this.
  */
 
 enum { TOLD_LEFT_MAX = 64 };
@@ -20,74 +21,77 @@ struct work;
 typedef bool blocking_step(struct work *work, struct error *err);
 
 /*
- * The data of the steps. A step has it to itself while it runs and sees nothing else of the
- * workspace; the loop's thread has it before and after (workspace_work). A step that outlives the
- * workspace keeps it, with the lock and the guard, until the step ends.
+ * The data of the steps. While a step runs, only the step uses it, and it uses nothing else of the
+ * workspace; at other times it belongs to the loop thread (workspace_work). A step that outlives
+ * the workspace keeps it, with the lock and the guard, until the step ends.
  */
 struct work {
 	struct pool_job job;
 	struct workspace *workspace;      // the loop's
-	struct workspace_request request; // owned copies; nobody changes them
-	blocking_step *step;              // what the job does
+	struct workspace_request request; // owned copies; immutable
+	blocking_step *step;              // the job's function
 	bool is_ok;
 	struct error err;
-	atomic_bool is_cancelled; // the loop's thread sets it at any time
+	atomic_bool is_cancelled; // set by the loop thread at any time
 	struct store store;
 	bool is_open;
-	int lock_fd;             // the store's; -1 while it is not locked
+	int lock_fd;             // the store's lock; -1 while not locked
 	bool is_guarded;         // request.guard has begun
-	struct sync_order order; // in hand; the texts are owned
-	int tries;               // rounds of the order in hand that have failed
+	struct sync_order order; // the current one; the texts are owned
+	int tries;               // failed rounds of the current order
 	struct round round;
-	struct error look_err;     // ERROR_NONE: the look has not failed
-	bool has_target;           // back_to is known
-	bool has_gone_back;        // the rollback in hand has been applied here
-	struct checkpoint back_to; // of the rollback in hand, as it was when that was asked for
+	struct error look_err; // the error of the local look; ERROR_NONE: none
+	bool has_target;       // back_to is set
+	bool has_gone_back;    // the current rollback was applied here
+	struct checkpoint
+		back_to; // the checkpoint of the current rollback, as it was when it was requested
 	unsigned checkpoint;
 };
 
 struct workspace {
-	const struct workspace_request *request; // the work's
+	const struct workspace_request *request; // the work's request
 	struct work *work;                       // owned; workspace_work
 	struct transport *transport;             // NULL before the first sync
 	bool is_prepared;
-	workspace_sync_done *done; // of the order in hand; NULL: there is none
+	workspace_sync_done *done; // of the current order; NULL: there is none
 	void *data;
 	void (*next)(struct workspace *workspace);
-	bool is_collecting; // the transport is, or is preparing, while a step looks at the local
+	bool is_collecting; // the transport collects or prepares, while a step reads the local
 	                    // directory
-	bool is_hurried;    // another broker's lock is not waited for
+	bool is_hurried;    // do not wait for another broker's lock
 	git_oid known;      // round.known, while the transport is collecting
-	git_oid collected;  // what it has found
-	struct error collect_err; // ERROR_NONE: it has not failed
-	struct soon start;        // begins the order, once the caller has returned
-	ev_timer lock_retry;      // whether another broker has let go of the lock
+	git_oid collected;  // the result of the collect
+	struct error collect_err; // ERROR_NONE: no failure
+	struct soon start;        // begins the order after the caller has returned
+	ev_timer lock_retry;      // retries the lock that another broker has
 	long long lock_deadline_ms;
 	long long started_ms;
 	uint64_t sent_bytes, received_bytes;
-	char note[TRANSPORT_NOTE_MAX];      // of the transport's, for the user
-	char told_note[TRANSPORT_NOTE_MAX]; // that of the last sync
-	char told[ROUND_NOTE_MAX];  // what the last sync has noted: the same is not told again
-	struct transport_left left; // in the runtime, by the last collect
-	uint64_t told_left[TOLD_LEFT_MAX]; // left.print of what was told, the oldest goes
+	char note[TRANSPORT_NOTE_MAX];      // from the transport, for the user
+	char told_note[TRANSPORT_NOTE_MAX]; // the transport's note of the last sync
+	char told[ROUND_NOTE_MAX];  // the round's note of the last sync, so that it is not repeated
+	struct transport_left left; // in the runtime, after the last collect
+	uint64_t told_left[TOLD_LEFT_MAX]; // left.print of the notes already shown; the oldest is
+	                                   // dropped
 	size_t told_left_count;
-	struct stuck told_busy;        // of round.busy
-	struct stuck told_withheld;    // of round.withheld
-	struct stuck told_moved;       // and of round.merge.moved
-	struct stuck told_undelivered; // of round.undelivered, as long as it is so
-	git_oid told_held;             // of round.held
-	git_oid allowed_held;          // the same, that the user has allowed once
+	struct stuck told_busy;        // paths of round.busy that the user was told about
+	struct stuck told_withheld;    // the same of round.withheld
+	struct stuck told_moved;       // the same of round.merge.moved
+	struct stuck told_undelivered; // the same of round.undelivered, while they stay undelivered
+	git_oid told_held;             // the same of round.held
+	git_oid allowed_held;          // changes that the user has allowed once
 	bool has_allowed_held;
-	git_oid refused_held[ROUND_REFUSED]; // the same, that the user has refused: all; just now
-	char **always_held;                  // owned, NULL-terminated: paths; may be NULL
-	bool commits_left;                   // by the last collect
-	unsigned told_excess;                // round.told_excess of all before
-	git_oid refused_deletions; // of the user's: the id of those that stay in the runtime
+	git_oid refused_held[ROUND_REFUSED]; // changes that the user has refused: all of them; by
+	                                     // the last answer
+	char **always_held;                  // owned, NULL-terminated paths; may be NULL
+	bool commits_left;                   // after the last collect
+	unsigned told_excess;                // round.told_excess of all earlier rounds
+	git_oid refused_deletions;           // id of the user's deletions that stay in the runtime
 	bool has_tree;
 	git_oid tree;
 };
 
-/* While no step runs. */
+/* Only while no step runs. */
 static inline struct work *workspace_work(const struct workspace *workspace)
 {
 	assert(!pool_has(&workspace->work->job));
@@ -96,7 +100,7 @@ static inline struct work *workspace_work(const struct workspace *workspace)
 
 /* ---- workspace.c ---- */
 
-/* The order in hand has ended: the lock is let go, the listener is told. */
+/* The current order has ended: releases the lock and tells the listener. */
 void workspace_fail(struct workspace *workspace, const struct error *err);
 void workspace_succeed(struct workspace *workspace);
 
