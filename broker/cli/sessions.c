@@ -5,24 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
+#include "broker/ledger/plain_record.h"
+
 enum { NAME_MIN = 4 }; // digits of a name that say which is meant
 
 struct loading {
 	int folder_fd;
 	struct session_entries *entries;
+	bool is_plain;
+	size_t ended; // plain ones whose broker has ended
 };
 
 static void load(void *data, const char *id)
 {
 	struct loading *loading = data;
 	struct session_entries *entries = loading->entries;
-	struct session_entry entry = {.owner = {.pid_fd = -1}};
+	struct session_entry entry = {.owner = {.pid_fd = -1}, .is_plain = loading->is_plain};
 	memcpy(entry.id, id, RECORD_ID_SIZE);
 	entry.is_readable = record_load(loading->folder_fd, id, &entry.record, &entry.problem);
 	if (!entry.is_readable && entry.problem.code == ERROR_NOT_FOUND) {
 		return; // somebody has removed it
 	}
 	record_owner_find(loading->folder_fd, id, &entry.owner);
+	if (entry.is_plain && !entry.owner.is_held) {
+		loading->ended++;
+		record_finish(&entry.record);
+		record_owner_finish(&entry.owner);
+		return;
+	}
 	entries->entries =
 		mem_realloc(entries->entries, (entries->count + 1) * sizeof(*entries->entries));
 	entries->entries[entries->count++] = entry;
@@ -40,18 +51,38 @@ static int compare(const void *a, const void *b)
 	return order != 0 ? order : strcmp(x->id, y->id);
 }
 
+static void sort(struct session_entries *entries)
+{
+	if (entries->count > 1) {
+		qsort(entries->entries, entries->count, sizeof(*entries->entries), compare);
+	}
+}
+
 bool sessions_load(int folder_fd, struct session_entries *out, struct error *err)
 {
 	struct session_entries entries = {NULL, 0};
-	struct loading loading = {folder_fd, &entries};
+	struct loading loading = {.folder_fd = folder_fd, .entries = &entries};
 	if (!record_visit(folder_fd, load, &loading, err)) {
 		sessions_finish(&entries);
 		return false;
 	}
-	if (entries.count > 1) {
-		qsort(entries.entries, entries.count, sizeof(*entries.entries), compare);
-	}
+	sort(&entries);
 	*out = entries;
+	return true;
+}
+
+bool sessions_add_plain(
+	const char *state_folder, struct session_entries *entries, struct error *err)
+{
+	ATTR_CLEANUP(fd_cleanup) int folder_fd = plain_folder_open(state_folder, err);
+	struct loading loading = {.folder_fd = folder_fd, .entries = entries, .is_plain = true};
+	if (folder_fd < 0 || !record_visit(folder_fd, load, &loading, err)) {
+		return false;
+	}
+	sort(entries);
+	struct error ignored; // the next one who looks removes them
+	/* Only then, because a sweep writes, and `status --watch` looks again after each write. */
+	(void)!(loading.ended > 0 && plain_folder_sweep(folder_fd, &ignored));
 	return true;
 }
 
@@ -63,6 +94,11 @@ void sessions_finish(struct session_entries *entries)
 	}
 	free(entries->entries);
 	*entries = (struct session_entries){NULL, 0};
+}
+
+const char *sessions_state_text(const struct session_entry *entry)
+{
+	return entry->is_plain ? "plain" : record_state_name(entry->record.state);
 }
 
 bool sessions_is_collected(const struct record *record)

@@ -15,6 +15,7 @@
  */
 struct session_entry {
 	char id[RECORD_ID_SIZE];
+	bool is_plain; // works in the workspace itself (broker/ledger/plain_record.h)
 	bool is_readable;
 	struct error problem; // why it is not
 	struct record record; // where it is readable
@@ -28,6 +29,16 @@ struct session_entries {
 
 bool sessions_load(int folder_fd, struct session_entries *out, struct error *err) ATTR_NODISCARD;
 void sessions_finish(struct session_entries *entries);
+
+/*
+ * Adds the open sessions that work in the workspace itself, and removes the records of those whose
+ * broker has ended. The entries were loaded before.
+ */
+bool sessions_add_plain(const char *state_folder, struct session_entries *entries,
+	struct error *err) ATTR_NODISCARD;
+
+/* Its state as lists show it: that of the record, or "plain". Of a record that can be read. */
+const char *sessions_state_text(const struct session_entry *entry);
 
 /* Whether what was in the sandbox is all here. */
 bool sessions_is_collected(const struct record *record);

@@ -13,6 +13,7 @@
 #include "broker/cli/sessions_into.h"
 #include "broker/cli/stderr_line.h"
 #include "broker/ledger/collect.h"
+#include "broker/ledger/plain_record.h"
 
 enum { STOP_WAIT_MS = 120 * 1000, STOP_LOOK_MS = 50 };
 
@@ -20,6 +21,7 @@ enum { STOP_WAIT_MS = 120 * 1000, STOP_LOOK_MS = 50 };
 struct acting {
 	const struct sessions_means *means;
 	int folder_fd;
+	int plain_fd; // the same of sessions in the workspace itself
 	struct session_entries entries;
 	bool ends_all; // whatever their persistence
 	enum collect_outcome outcome;
@@ -90,6 +92,12 @@ static bool check(const struct session_entry *entry, struct error *err)
 		*err = entry->problem;
 		return error_prefix(err, "it cannot be read, and is left as it is");
 	}
+	if (entry->is_plain) {
+		return error_set(err, ERROR_CONFIG,
+			"it works in the workspace itself, so there is nothing to collect or to "
+			"discard: acp-broker sessions stop %s ends it",
+			entry->id);
+	}
 	if (!entry->owner.is_held) {
 		return true;
 	}
@@ -127,6 +135,9 @@ static bool collect_all(struct acting *acting, struct error *err)
 	for (size_t i = 0; i < acting->entries.count; i++) {
 		const struct session_entry *entry = &acting->entries.entries[i];
 		struct error failure;
+		if (entry->is_plain) {
+			continue;
+		}
 		bool is_wanted = !entry->is_readable ||
 		                 (!entry->owner.is_held && !sessions_is_collected(&entry->record));
 		if (is_wanted && !collect_one(acting, entry, &failure)) {
@@ -184,7 +195,8 @@ static bool wait_for_end(
 {
 	for (int waited_ms = 0; waited_ms < STOP_WAIT_MS; waited_ms += STOP_LOOK_MS) {
 		struct record_owner owner;
-		record_owner_find(acting->folder_fd, entry->id, &owner);
+		record_owner_find(
+			entry->is_plain ? acting->plain_fd : acting->folder_fd, entry->id, &owner);
 		bool is_held = owner.is_held;
 		record_owner_finish(&owner);
 		if (!is_held) {
@@ -232,11 +244,13 @@ static bool stop(struct acting *acting, struct error *err)
 	bool is_living = entry->owner.is_held;
 	bool ok = entry->is_readable || check(entry, err);
 	ok = ok && (!is_living || stop_living(acting, entry, err)) &&
-	     collect_rest(acting, entry, err);
+	     (entry->is_plain || collect_rest(acting, entry, err));
 	if (!ok) {
 		return error_prefix(err, "session %s", entry->id);
 	}
-	say(entry->id, &entry->record, "stopped and collected");
+	say(entry->id, &entry->record,
+		entry->is_plain ? "stopped; what the agent did is in the workspace"
+				: "stopped and collected");
 	return true;
 }
 
@@ -343,6 +357,12 @@ bool sessions_act(const struct sessions_means *means, struct error *err)
 	ATTR_CLEANUP(fd_cleanup) int folder_fd = record_folder_open(state_folder, err);
 	acting.folder_fd = folder_fd;
 	if (folder_fd < 0 || !sessions_load(folder_fd, &acting.entries, err)) {
+		return false;
+	}
+	ATTR_CLEANUP(fd_cleanup) int plain_fd = plain_folder_open(state_folder, err);
+	acting.plain_fd = plain_fd;
+	if (plain_fd < 0 || !sessions_add_plain(state_folder, &acting.entries, err)) {
+		sessions_finish(&acting.entries);
 		return false;
 	}
 	bool ok = false;

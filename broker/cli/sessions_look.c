@@ -19,7 +19,7 @@ struct saying {
 	const char *text; // NULL: nothing
 };
 
-enum { SAYINGS = 12, SAYING_REFERENCE = 7 };
+enum { SAYINGS = 13, SAYING_REFERENCE = 8 };
 
 static void read_sayings(const struct record *record, struct saying out[SAYINGS])
 {
@@ -27,6 +27,7 @@ static void read_sayings(const struct record *record, struct saying out[SAYINGS]
 		{"state", "state", record_state_name(record->state)},
 		{"profile", "profile", record->profile},
 		{"backend", "backend", record->backend},
+		{"agent", "agent", record->agent},
 		{"sync", "sync", record->sync},
 		{"persistence", "persistence", record->persistence},
 		{"localRoot", "workspace", record->local_root},
@@ -64,6 +65,7 @@ static void write_members(struct json_writer *writer, const void *data)
 	const struct session_entry *entry = data;
 	json_write_member(writer, "id", entry->id);
 	json_write_member_bool(writer, "isReadable", entry->is_readable);
+	json_write_member_bool(writer, "isPlain", entry->is_plain);
 	json_write_member_bool(writer, "isHeld", entry->owner.is_held);
 	json_write_key(writer, "process");
 	if (entry->owner.pid != 0) {
@@ -125,9 +127,11 @@ static void print_entry(struct command_context *context, const struct session_en
 		print_text(context, "; it is left as it is\n");
 		return;
 	}
-	printf("%s  %-10s  %-15s  %.19s  ", entry->id, record_state_name(record->state),
+	printf("%s  %-10s  %-15s  %.19s  ", entry->id, sessions_state_text(entry),
 		who_text(entry, who, sizeof(who)), record->updated);
 	print_text(context, record->profile);
+	print_text(context, "  ");
+	print_text(context, record->agent ? record->agent : "-");
 	print_text(context, "  ");
 	command_print_path(record->local_root);
 	putchar('\n');
@@ -141,7 +145,7 @@ static void print_entry(struct command_context *context, const struct session_en
 static void print_list(struct command_context *context, const struct session_entries *entries)
 {
 	printf("%-16s  %-10s  %-15s  %-19s  %s\n", "SESSION", "STATE", "BROKER", "UPDATED (UTC)",
-		"PROFILE  WORKSPACE");
+		"PROFILE  AGENT  WORKSPACE");
 	for (size_t i = 0; i < entries->count; i++) {
 		print_entry(context, &entries->entries[i]);
 	}
@@ -165,6 +169,9 @@ static void print_show(struct command_context *context, const struct session_ent
 	}
 	struct saying sayings[SAYINGS];
 	print_line(context, "broker", who_text(entry, text, sizeof(text)));
+	if (entry->is_plain) {
+		print_line(context, "works in", "the workspace itself: nothing to collect");
+	}
 	read_sayings(record, sayings);
 	for (size_t i = 0; i < SAYINGS; i++) {
 		const char *said = sayings[i].text;
@@ -180,6 +187,21 @@ static void print_show(struct command_context *context, const struct session_ent
 }
 
 /* ---- the commands ---- */
+
+/* What list and show see; prune keeps out of the plain ones, which their brokers remove. */
+static bool load_all(const struct options *options, const char *state_folder, int folder_fd,
+	struct session_entries *out, struct error *err)
+{
+	if (!sessions_load(folder_fd, out, err)) {
+		return false;
+	}
+	if (options->command != COMMAND_SESSIONS_PRUNE &&
+		!sessions_add_plain(state_folder, out, err)) {
+		sessions_finish(out);
+		return false;
+	}
+	return true;
+}
 
 static bool list(struct command_context *context, const struct session_entries *entries,
 	int folder_fd, struct error *err)
@@ -296,7 +318,7 @@ bool sessions_look(const struct options *options, const char *state_folder, stru
 		.options = options, .is_terminal = isatty(STDOUT_FILENO) == 1, .lock_fd = -1};
 	ATTR_CLEANUP(fd_cleanup)
 	int folder_fd = record_folder_open(state_folder ? state_folder : "", err);
-	if (folder_fd < 0 || !sessions_load(folder_fd, &entries, err)) {
+	if (folder_fd < 0 || !load_all(options, state_folder, folder_fd, &entries, err)) {
 		return false;
 	}
 	bool ok = false;

@@ -24,7 +24,9 @@ static const char *const turn_words[] = {
 struct status_view status_view_of(int folder_fd, const struct session_entry *entry)
 {
 	struct status_view view = {.entry = entry, .turn = TURN_IDLE};
-	if (entry->owner.is_held) {
+	if (entry->is_plain) {
+		view.turn = TURN_UNKNOWN; // nobody writes it down: nothing is brought back by hand
+	} else if (entry->owner.is_held) {
 		view.turn = turn_lock_look(folder_fd, entry->id, &entry->owner, view.in_flight);
 	}
 	return view;
@@ -77,6 +79,7 @@ void status_write(struct json_writer *writer, const struct status_view *view)
 	char since[TIMESTAMP_SIZE];
 	json_write_object(writer);
 	json_write_member(writer, "id", entry->id);
+	json_write_member_bool(writer, "isPlain", entry->is_plain);
 	write_pid(writer, entry);
 	json_write_member_bool(writer, "isHeld", entry->owner.is_held);
 	json_write_member_bool(
@@ -144,7 +147,7 @@ static const char *state_text(const struct session_entry *entry)
 		return "unreadable";
 	}
 	bool is_finishing = entry->owner.pid != 0 && !entry->owner.is_session;
-	return is_finishing ? "finishing" : record_state_name(entry->record.state);
+	return is_finishing ? "finishing" : sessions_state_text(entry);
 }
 
 /* Words of others: on one line, and nothing in them drives a terminal. */
@@ -203,16 +206,29 @@ static void print_all(const struct status *status)
 		putchar('\n');
 	}
 	if (count == 0) {
-		stderr_note("no broker that writes records runs");
+		stderr_note("no broker of this user has a session open");
 	}
 }
 
 /* ---- the command ---- */
 
-static bool look(int folder_fd, bool is_json, struct error *err)
+bool status_load(
+	int folder_fd, const char *state_folder, struct session_entries *out, struct error *err)
+{
+	if (!sessions_load(folder_fd, out, err)) {
+		return false;
+	}
+	if (!sessions_add_plain(state_folder, out, err)) {
+		sessions_finish(out);
+		return false;
+	}
+	return true;
+}
+
+static bool look(int folder_fd, const char *state_folder, bool is_json, struct error *err)
 {
 	struct session_entries entries;
-	if (!sessions_load(folder_fd, &entries, err)) {
+	if (!status_load(folder_fd, state_folder, &entries, err)) {
 		return false;
 	}
 	struct status status = {&entries, folder_fd};
@@ -234,6 +250,6 @@ bool status_run(const struct options *options, const char *state_folder, struct 
 	if (folder_fd < 0) {
 		return false;
 	}
-	return options->flags & OPTION_WATCH ? status_watch(folder_fd, is_json, err)
-	                                     : look(folder_fd, is_json, err);
+	return options->flags & OPTION_WATCH ? status_watch(folder_fd, state_folder, is_json, err)
+	                                     : look(folder_fd, state_folder, is_json, err);
 }

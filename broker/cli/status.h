@@ -29,7 +29,12 @@ void status_write(struct json_writer *writer, const struct status_view *view);
 /* One line for people, without its newline. */
 void status_print(const struct status_view *view);
 
+/* The sessions of all brokers, also those that work in the workspace itself. */
+bool status_load(int folder_fd, const char *state_folder, struct session_entries *out,
+	struct error *err) ATTR_NODISCARD;
+
 /* Prints what begins, changes and ends until nobody reads stdout any more. */
-bool status_watch(int folder_fd, bool is_json, struct error *err) ATTR_NODISCARD;
+bool status_watch(
+	int folder_fd, const char *state_folder, bool is_json, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 #include "broker/cli/status.h"
+#include "broker/ledger/plain_record.h"
 
 enum {
 	SETTLE_MS = 100,    // from a change in the folder to the look at it: changes come in groups
@@ -32,6 +33,7 @@ struct shown {
 
 struct watch {
 	int folder_fd;
+	const char *state_folder;
 	int inotify_fd; // -1: there is none
 	bool is_json;
 	bool is_first; // look
@@ -49,14 +51,21 @@ static void watch_finish(struct watch *watch)
 }
 
 /* Records are renamed to their places, locks and turns are written in theirs. */
-static void watch_folder(struct watch *watch)
+static bool watch_folder(const struct watch *watch, int folder_fd)
 {
 	char path[PATH_SIZE];
+	text_whole(path, sizeof(path), "/proc/self/fd/%d", folder_fd);
+	return inotify_add_watch(watch->inotify_fd, path,
+		       IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_DELETE | IN_ATTRIB) >= 0;
+}
+
+static void watch_folders(struct watch *watch)
+{
+	struct error ignored; // then it looks once a second
 	watch->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	text_whole(path, sizeof(path), "/proc/self/fd/%d", watch->folder_fd);
-	if (watch->inotify_fd >= 0 &&
-		inotify_add_watch(watch->inotify_fd, path,
-			IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_DELETE | IN_ATTRIB) < 0) {
+	ATTR_CLEANUP(fd_cleanup) int plain_fd = plain_folder_open(watch->state_folder, &ignored);
+	if (watch->inotify_fd >= 0 && (plain_fd < 0 || !watch_folder(watch, watch->folder_fd) ||
+					      !watch_folder(watch, plain_fd))) {
 		fd_close(&watch->inotify_fd);
 	}
 }
@@ -160,7 +169,7 @@ static void forget_ended(struct watch *watch, const struct session_entries *entr
 static bool look(struct watch *watch, struct error *err)
 {
 	struct session_entries entries;
-	if (!sessions_load(watch->folder_fd, &entries, err)) {
+	if (!status_load(watch->folder_fd, watch->state_folder, &entries, err)) {
 		return false;
 	}
 	for (size_t i = 0; i < watch->count; i++) {
@@ -205,12 +214,15 @@ static bool wait_change(const struct watch *watch)
 	return true;
 }
 
-bool status_watch(int folder_fd, bool is_json, struct error *err)
+bool status_watch(int folder_fd, const char *state_folder, bool is_json, struct error *err)
 {
-	struct watch watch = {.folder_fd = folder_fd, .is_json = is_json, .is_first = true};
+	struct watch watch = {.folder_fd = folder_fd,
+		.state_folder = state_folder,
+		.is_json = is_json,
+		.is_first = true};
 	bool ok = true;
 	signal(SIGPIPE, SIG_IGN); // a reader that has left is the end, and no failure
-	watch_folder(&watch);     // before the first look, so that nothing falls between
+	watch_folders(&watch);    // before the first look, so that nothing falls between
 	while ((ok = look(&watch, err))) {
 		errno = 0;
 		if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -119,7 +119,10 @@ int record_lock(int folder_fd, const char *id, struct error *err) ATTR_NODISCARD
 
 /* Replaces the file: temporary file, fsync, rename, fsync of the folder. */
 bool record_save(int folder_fd, const char *id, struct span json, struct error *err) ATTR_NODISCARD;
-/* The same, of a record whose lock is held. */
+/* The same without fsync, for a record that nobody needs after the machine's end. */
+bool record_write(
+	int folder_fd, const char *id, struct span json, struct error *err) ATTR_NODISCARD;
+/* record_save of a record whose lock is held. */
 bool record_put(int folder_fd, const struct record *record, struct error *err) ATTR_NODISCARD;
 bool record_load(
 	int folder_fd, const char *id, struct record *out_record, struct error *err) ATTR_NODISCARD;

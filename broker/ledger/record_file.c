@@ -13,7 +13,9 @@
 #include "base/lock_file.h"
 #include "base/point.h"
 #include "base/text.h"
+#include "broker/ledger/plain_record.h"
 #include "broker/ledger/record.h"
+#include "broker/ledger/record_limit.h"
 #include "broker/ledger/record_owner.h"
 #include "broker/ledger/turn_lock.h"
 
@@ -28,7 +30,8 @@ static void file_name(char name[NAME_SIZE], const char *id, const char *ending)
 	text_whole(name, NAME_SIZE, "%s%s", id, ending);
 }
 
-int record_folder_open(const char *state_folder, struct error *err)
+/* A folder in the state directory, made (0700) where it is missing. */
+static int open_folder(const char *state_folder, const char *name, struct error *err)
 {
 	if (!*state_folder) {
 		error_set(err, ERROR_CONFIG,
@@ -43,15 +46,25 @@ int record_folder_open(const char *state_folder, struct error *err)
 		error_set_errno(err, errno, "opening %s", state_folder);
 		return -1;
 	}
-	if (mkdirat(state_fd, "sessions", 0700) != 0 && errno != EEXIST) {
-		error_set_errno(err, errno, "making %s/sessions", state_folder);
+	if (mkdirat(state_fd, name, 0700) != 0 && errno != EEXIST) {
+		error_set_errno(err, errno, "making %s/%s", state_folder, name);
 		return -1;
 	}
-	int fd = openat(state_fd, "sessions", O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(state_fd, name, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
-		error_set_errno(err, errno, "opening %s/sessions", state_folder);
+		error_set_errno(err, errno, "opening %s/%s", state_folder, name);
 	}
 	return fd;
+}
+
+int record_folder_open(const char *state_folder, struct error *err)
+{
+	return open_folder(state_folder, "sessions", err);
+}
+
+int plain_folder_open(const char *state_folder, struct error *err)
+{
+	return open_folder(state_folder, "plain", err);
 }
 
 static void set_held(int folder_fd, const char *id, struct error *err)
@@ -90,7 +103,9 @@ int record_lock(int folder_fd, const char *id, struct error *err)
 	return -1;
 }
 
-static bool write_new(int folder_fd, const char *name, struct span json, struct error *err)
+/* Durable: what it says survives the machine's end. */
+static bool write_new(
+	int folder_fd, const char *name, struct span json, bool is_durable, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = openat(
@@ -99,7 +114,7 @@ static bool write_new(int folder_fd, const char *name, struct span json, struct 
 		return error_set_errno(err, errno, "opening %s", name);
 	}
 	return fd_write_all(fd, json, err) &&
-	       ((!point("record.writing") && fsync(fd) == 0) ||
+	       (!is_durable || (!point("record.writing") && fsync(fd) == 0) ||
 		       error_set_errno(err, errno, "writing %s", name));
 }
 
@@ -113,23 +128,35 @@ static const char *folder_text(int folder_fd, char *text, size_t size)
 	return text;
 }
 
-bool record_save(int folder_fd, const char *id, struct span json, struct error *err)
+static bool replace(
+	int folder_fd, const char *id, struct span json, bool is_durable, struct error *err)
 {
 	char name[NAME_SIZE];
 	char new_name[NAME_SIZE];
 	file_name(name, id, json_ending);
 	file_name(new_name, id, new_ending);
-	if (!write_new(folder_fd, new_name, json, err)) {
+	if (!write_new(folder_fd, new_name, json, is_durable, err)) {
 		char folder[512];
 		unlinkat(folder_fd, new_name, 0);
 		return error_prefix(err, "session record %s in %s", id,
 			folder_text(folder_fd, folder, sizeof(folder)));
 	}
-	if (point("record.written") || renameat(folder_fd, new_name, folder_fd, name) != 0 ||
-		point("record.renamed") || fsync(folder_fd) != 0) {
+	if ((is_durable && point("record.written")) ||
+		renameat(folder_fd, new_name, folder_fd, name) != 0 ||
+		(is_durable && (point("record.renamed") || fsync(folder_fd) != 0))) {
 		return error_set_errno(err, errno, "session record %s: renaming %s", id, new_name);
 	}
 	return true;
+}
+
+bool record_save(int folder_fd, const char *id, struct span json, struct error *err)
+{
+	return replace(folder_fd, id, json, true, err);
+}
+
+bool record_write(int folder_fd, const char *id, struct span json, struct error *err)
+{
+	return replace(folder_fd, id, json, false, err);
 }
 
 bool record_put(int folder_fd, const struct record *record, struct error *err)
@@ -268,6 +295,25 @@ static void sweep_draft(void *data, const char *id)
 bool record_sweep(int folder_fd, struct error *err)
 {
 	return visit_ids(folder_fd, new_ending, sweep_draft, &folder_fd, err);
+}
+
+/* A broker that lives has its lock; of another one all files go, the lock file last. */
+static void sweep_plain(void *data, const char *id)
+{
+	int folder_fd = *(const int *)data;
+	struct error ignored; // it is removed another time
+	ATTR_CLEANUP(fd_cleanup) int lock = record_lock(folder_fd, id, &ignored);
+	(void)!(lock >= 0 && record_remove(folder_fd, id, &ignored));
+}
+
+bool plain_folder_sweep(int folder_fd, struct error *err)
+{
+	if (!record_limit_lock(folder_fd, err)) {
+		return false;
+	}
+	bool ok = visit_ids(folder_fd, lock_ending, sweep_plain, &folder_fd, err);
+	record_limit_unlock(folder_fd);
+	return ok;
 }
 
 /* ---- too many ---- */

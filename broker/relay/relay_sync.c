@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "broker/gate/grant_deletions.h"
 #include "broker/gate/grant_held.h"
+#include "broker/ledger/plain_record.h"
 #include "broker/methods/inquiry.h"
 #include "broker/relay/relay_leftovers.h"
 #include "broker/relay/relay_state.h"
@@ -17,9 +18,10 @@
 
 /* Of a peer. */
 struct synced {
-	char *unsaid;       // owned; what a sync had to say before there was a session
-	char *last_session; // owned; as the editor knows it; opened or prompted last
-	bool is_collected;  // or never will be
+	char *unsaid;                // owned; what a sync had to say before there was a session
+	char *last_session;          // owned; as the editor knows it; opened or prompted last
+	bool is_collected;           // or never will be
+	struct plain_records *plain; // owned; of sessions in the workspace itself; or NULL
 };
 
 static void finish(void *part, void *peer)
@@ -27,6 +29,7 @@ static void finish(void *part, void *peer)
 	struct synced *synced = part;
 	free(synced->unsaid);
 	free(synced->last_session);
+	plain_records_destroy(synced->plain);
 }
 
 static const struct part_type type = {.size = sizeof(struct synced), .finish = finish};
@@ -120,6 +123,8 @@ void relay_sync_finish(struct peer *peer, const struct error *failure)
 	inquiry_drop_all(peer, failure);
 	keeper_destroy(peer->keeper);
 	peer->keeper = NULL;
+	plain_records_destroy(synced_of(peer)->plain);
+	synced_of(peer)->plain = NULL;
 }
 
 bool relay_needs_sync(const struct peer *peer)
@@ -185,9 +190,29 @@ bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *
 	return true;
 }
 
+/* Other programs see that the session is open, although nothing of it is synced. */
+static void add_plain(struct peer *peer, const struct session *session)
+{
+	const struct relay_config *config = &peer->relay->config;
+	struct synced *synced = synced_of(peer);
+	if (!agent_sandbox(peer->agent) || !config->pool || !config->state_folder ||
+		config->is_trial || peer->relay->is_ending) {
+		return;
+	}
+	if (!synced->plain) {
+		synced->plain = plain_records_create(&(struct plain_config){.pool = config->pool,
+			.state_folder = config->state_folder,
+			.profile = config->profile->name,
+			.backend = config->profile->backend,
+			.agent = config->profile->agent_name});
+	}
+	plain_records_add(synced->plain, session->roots, session->agent_id);
+}
+
 void relay_sync_add_session(struct peer *peer, const struct session *session)
 {
 	if (!peer->keeper) {
+		add_plain(peer, session);
 		return;
 	}
 	keeper_add_session(peer->keeper, session->roots, session->agent_id);
@@ -213,6 +238,8 @@ void relay_sync_remove_session(void *relay, const struct session *session)
 	struct peer *peer = relay_peer_of_number(relay, session->agent_number);
 	if (peer && peer->keeper) {
 		keeper_remove_session(peer->keeper, session->agent_id);
+	} else if (peer && synced_of(peer)->plain) {
+		plain_records_remove(synced_of(peer)->plain, session->agent_id);
 	}
 }
 

@@ -252,7 +252,7 @@ class OtherProfiles(SessionsCase):
         client.prompt(session, 'say hello', 'sleep 1500')
         client.close_stdin()
         self.assertEqual(client.wait(PATIENCE), 0)
-        self.assertFalse(self.state.exists())
+        self.assertEqual([path.name for path in self.state.rglob('*')], ['plain'])
 
 
 class Killed(unittest.TestCase):

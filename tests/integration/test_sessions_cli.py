@@ -222,6 +222,65 @@ class Acting(SessionsCase):
         self.assert_both()
 
 
+class Plain(SessionsCase):
+    """A session that works in the workspace itself: it is shown while its broker lives."""
+
+    def plain(self):
+        client = self.broker(options=self.config())
+        client.initialize()
+        session = client.new_session(self.work)
+        self.assertTrue(processes.wait_until(self.listed, PATIENCE))
+        return client, session
+
+    def files(self):
+        return [path.name for path in (self.state / 'plain').iterdir()]
+
+    def test_it_is_listed_and_its_verbs_say_what_they_can_do(self):
+        client, session = self.plain()
+        entry = self.the_one()
+        self.assertEqual(
+            (entry['isPlain'], entry['isHeld'], entry['process'], entry['state'], entry['sync'],
+             entry['localRoot'], entry['runtimeRoot'], entry['sessions'], entry['agent']),
+            (True, True, client.process.pid, 'active', 'none', str(self.work), None, [session],
+             'scripted-agent'))
+        name = entry['id']
+        self.assertNames(self.sessions('list'),
+                         f'{name} | plain | {client.process.pid} | scripted-agent | {self.work}')
+        self.assertNames(self.sessions('show', name), f'{name} | {session} | {self.work}')
+        for verb in ('collect', 'discard'):
+            self.assertNames(self.sessions(verb, name, status=2), f'{name} | sessions stop')
+        self.sessions('collect')
+        self.sessions('prune', '0s')
+        self.assertEqual(self.the_one(), entry)
+        self.assertNames(self.sessions('stop', name), f'{name} | {self.work}')
+        self.assertEqual(client.wait(PATIENCE), 0)
+        self.assertEqual((self.listed(), self.files()), ([], []))
+
+    def test_its_row_goes_with_the_session_and_with_the_broker(self):
+        client, session = self.plain()
+        other = client.new_session(self.dir)
+        self.assertTrue(processes.wait_until(lambda: len(self.listed()) == 2, PATIENCE))
+        client.call('session/close', {'sessionId': other}, seconds=PATIENCE)
+        self.assertTrue(processes.wait_until(lambda: len(self.listed()) == 1, PATIENCE))
+        self.assertEqual(self.the_one()['sessions'], [session])
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0)
+        self.assertEqual((self.listed(), self.files()), ([], []))
+
+    def test_a_killed_broker_leaves_no_row(self):
+        first, _ = self.plain()
+        self.kill(first)
+        self.assertTrue(self.files())
+        self.assertEqual((self.listed(), self.files()), ([], []))
+        second, _ = self.plain()
+        self.kill(second)
+        third, session = self.plain()  # sweeps before it writes
+        self.assertEqual(self.the_one()['sessions'], [session])
+        self.assertEqual({name.split('.')[0] for name in self.files()}, {self.the_one()['id']})
+        third.close_stdin()
+        self.assertEqual(third.wait(PATIENCE), 0)
+
+
 class Status(SessionsCase):
     """acp-broker status: a broker that lives, seen from another process."""
 
@@ -241,6 +300,18 @@ class Status(SessionsCase):
     def test_nothing_at_all(self):
         self.assertEqual(self.status(), '')
         self.assertEqual(self.valid('result', self.status('--json')), {'brokers': []})
+
+    def test_a_session_in_the_workspace_itself(self):
+        client = self.broker(options=self.config())
+        client.initialize()
+        session = client.new_session(self.work)
+        self.assertTrue(processes.wait_until(
+            lambda: self.valid('result', self.status('--json'))['brokers'], PATIENCE))
+        broker, = self.valid('result', self.status('--json'))['brokers']
+        entry, = broker['sessions']
+        self.assertEqual((broker['process'], entry['isPlain'], entry['sessions'], entry['turn']),
+                         (client.process.pid, True, [session], 'unknown'))
+        self.assertNames(self.status(), f'{client.process.pid} | plain | {self.work}')
 
     def test_a_broker_with_an_open_turn_and_what_changes(self):
         client, session = self.opened()
