@@ -10,20 +10,17 @@
 enum { CONFIG_FILE_MAX = 1 << 20 }; // bytes of a configuration file
 
 /*
- * One "section.subsection.key" of the file, section and key in lower case.
- * `value` is NULL where the key stands without "=". False ends the reading
- * with err.
+ * Called for one "section.subsection.key" of the file; section and key are in lower case. `value`
+ * is NULL if the key stands without "=". Returning false stops the reading with err.
  */
 typedef bool config_entry_handler(
 	void *data, const char *name, const char *value, struct error *err);
 
 /*
- * Reads one file in git-config syntax, and only this one: [include] is a
- * mistake. libgit2 does it in a short-lived child process, because a process
- * that once loaded it stays 3 MiB bigger. *out_found is false where there is no
- * such file, which is no failure. ERROR_CONFIG names the file, and the line
- * where it is known. Before any thread is started; blocks for some
- * milliseconds.
+ * Reads one file in git-config syntax. Only this file: [include] is a mistake. libgit2 runs in a
+ * short-lived child process, because a process that has loaded it stays 3 MiB bigger. If the file
+ * does not exist, *out_found is false and the call succeeds. ERROR_CONFIG names the file, and the
+ * line if it is known. Call it before any thread starts; it blocks for some milliseconds.
  */
 bool config_reader_read(const char *path, config_entry_handler *on_entry, void *data,
 	bool *out_found, struct error *err) ATTR_NODISCARD;

@@ -12,12 +12,12 @@
  */
 char *config_find_program(const char *name, char *const *agent_env, const char *const *environment);
 
-/* Limits and deadlines: these are shown also where their defaults hold. */
+/* Whether the key is a limit or a deadline. Those are shown even at their defaults. */
 bool config_is_number(const struct setting_key *key);
 
 /*
- * Whether the value that was written for a key of a profile is shown as it is. The others have a
- * place of their own, and env may hold secrets.
+ * Whether `check` shows a profile key's value as written. Other keys are shown in their own place,
+ * and env may hold secrets.
  */
 bool config_is_shown(const char *key);
 

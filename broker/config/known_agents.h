@@ -5,31 +5,31 @@
 #include <stddef.h>
 
 /*
- * The agents that this program knows by name: what starts them, and what a newcomer has to do
- * before that works. A fact about one agent stands here and nowhere else. Nothing here is looked
- * up: whether an agent is installed depends on the machine that it runs on.
+ * The agents that this program knows by name: the command that starts each, and what a newcomer
+ * must do first. A fact about one agent stands in this table and nowhere else. These functions do
+ * not check whether an agent is installed; that depends on the machine where it runs.
  */
 struct known_agent {
-	const char *name;              // short: `agent = claude`, --agent claude
-	const char *title;             // for people
-	const char *info_name;         // agentInfo.name in its answer to initialize
-	const char *const *argv;       // NULL-terminated: what starts it as an ACP agent
-	const char *const *version;    // NULL-terminated: prints its version and exits
-	const char *install;           // a shell line
-	int node_major;                // the oldest Node.js its package accepts; 0: it names none
-	const char *const *key_names;  // NULL-terminated: variables, one of which logs it in
-	const char *login;             // a shell line for a terminal, which logs it in
+	const char *name;           // short name, for `agent = claude` and --agent claude
+	const char *title;          // name shown to people
+	const char *info_name;      // agentInfo.name in its answer to initialize
+	const char *const *argv;    // NULL-terminated command that starts it as an ACP agent
+	const char *const *version; // NULL-terminated command that prints its version
+	const char *install;        // a shell command
+	int node_major; // oldest Node.js that its package accepts; 0: the package names none
+	const char *const *key_names;  // NULL-terminated variables; any one of them logs it in
+	const char *login;             // a shell command that logs it in, in a terminal
 	const char *login_step;        // what to choose or type there; NULL: it asks by itself
-	const char *base_url_variable; // leads its model's requests elsewhere; NULL: it has none
+	const char *base_url_variable; // redirects its model requests to another URL; NULL: none
 };
 
-/* The n-th one, in the order in which they are shown; NULL after the last. */
+/* Returns the agent at this index, in display order; NULL after the last. */
 const struct known_agent *known_agent_at(size_t index);
 
-/* The one of that name, or NULL. */
+/* Returns the agent with that name, or NULL. */
 const struct known_agent *known_agent_find(const char *name);
 
-/* The one whose program a command names, by its last part ("/opt/bin/qwen --acp"), or NULL. */
+/* Returns the agent whose program is the last part of argv[0] ("/opt/bin/qwen --acp"), or NULL. */
 const struct known_agent *known_agent_of_argv(const char *const *argv);
 
 #endif

@@ -9,9 +9,9 @@
 #include "base/error.h"
 
 /*
- * acp-broker [OPTION...] [COMMAND [WORD...]] [-- AGENT [ARG...]]; everything borrowed from
- * argv. A command of two words ("checkpoints list") works on the store of a workspace
- * and runs no agent.
+ * acp-broker [OPTION...] [COMMAND [WORD...]] [-- AGENT [ARG...]]. All strings are borrowed from
+ * argv. A command of two words ("checkpoints list") works on the store of a workspace and runs no
+ * agent.
  */
 enum command {
 	COMMAND_RUN,
@@ -53,7 +53,7 @@ enum command {
 
 enum { OPTIONS_WORDS_MAX = 1024 };
 
-/* Options that go with some commands alone. */
+/* Options that only some commands take. */
 enum option_flag {
 	OPTION_JSON = 1 << 0,
 	OPTION_STAT = 1 << 1,
@@ -79,56 +79,57 @@ enum option_flag {
 
 struct options {
 	enum command command;
-	const char *profile;                  // --profile NAME; NULL: the configuration's
-	const char *workspace;                // --workspace DIR; NULL: the editor's cwd
-	const char *config;                   // --config FILE
-	const char *trace;                    // --trace FILE
-	const char *log_level;                // --log-level LEVEL
-	const char *log_format;               // --log-format FORMAT
-	const char *toolhost;                 // --toolhost MODE
-	const char *agent;                    // --agent NAME; NULL: the configuration's
-	const char *approve;                  // --approve WHAT; NULL: the policy's own mode
-	const char *format;                   // --format FORMAT
-	const char *into;                     // --into DIR
-	const char *older;                    // --older AGE
-	const char *max_size;                 // --max-size SIZE
-	const char *const *agent_argv;        // NULL-terminated words after "--", or NULL
-	unsigned flags;                       // of enum option_flag
-	const char *topic;                    // of COMMAND_HELP: a command or a group; NULL: all
-	const char *words[OPTIONS_WORDS_MAX]; // after a command
-	size_t word_count;                    // as many as the command takes
+	const char *profile;           // --profile NAME; NULL: the configuration's
+	const char *workspace;         // --workspace DIR; NULL: the editor's cwd
+	const char *config;            // --config FILE
+	const char *trace;             // --trace FILE
+	const char *log_level;         // --log-level LEVEL
+	const char *log_format;        // --log-format FORMAT
+	const char *toolhost;          // --toolhost MODE
+	const char *agent;             // --agent NAME; NULL: the configuration's
+	const char *approve;           // --approve WHAT; NULL: the policy's own mode
+	const char *format;            // --format FORMAT
+	const char *into;              // --into DIR
+	const char *older;             // --older AGE
+	const char *max_size;          // --max-size SIZE
+	const char *const *agent_argv; // NULL-terminated words after "--", or NULL
+	unsigned flags;                // of enum option_flag
+	const char *topic;             // for COMMAND_HELP: a command or a group; NULL: everything
+	const char *words[OPTIONS_WORDS_MAX]; // the words after the command
+	size_t word_count;                    // the table bounds it for each command
 };
 
 /* Whether the command works on a workspace's store, without an agent. */
 bool options_is_for_store(const struct options *options);
 
-/* Whether it looks at the records of sessions; and whether it acts on what they are of. */
+/*
+ * Whether the command reads the records of sessions; and whether it acts on the sessions that they
+ * belong to.
+ */
 bool options_is_for_records(const struct options *options);
 bool options_is_for_sessions(const struct options *options);
 
-/* Whether it is about all that is kept on the disk. */
+/* Whether the command concerns everything that the broker keeps on disk. */
 bool options_is_for_disk(const struct options *options);
 
-/* Whether it is about what providers have made elsewhere. */
+/* Whether the command concerns sandboxes that providers have made. */
 bool options_is_for_sandboxes(const struct options *options);
 
-/* Whether an agent is run, or would be. */
+/* Whether the command runs an agent, or would run one. */
 bool options_has_agent(const struct options *options);
 
-/*
- * Reads argv. Mistakes are ERROR_CONFIG with one line that says what was
- * expected.
- */
+/* Reads argv. A mistake is ERROR_CONFIG with one line that says what was expected. */
 bool options_parse(
 	struct options *options, int argc, char *const *argv, struct error *err) ATTR_NODISCARD;
 
 /*
- * To stdout: what there is, or what a topic of struct options is and takes. At most 80 columns.
+ * Prints to stdout, in at most 80 columns: all commands and options, or those of one topic
+ * (options.topic).
  */
 void options_print_help(const char *topic);
 void options_print_version(void);
 
-/* The n-th option, and command ("checkpoints list"), of the tables; NULL after the last. */
+/* The option or command ("checkpoints list") at this index of the tables; NULL after the last. */
 const char *options_option_name(size_t index);
 const char *options_command_name(size_t index);
 

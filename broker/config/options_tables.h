@@ -4,30 +4,30 @@
 
 #include "broker/config/options.h"
 
-/* What there is on the command line; options.c reads it by these. */
+/* The options and commands of the command line. options.c reads argv by these tables. */
 enum { OPTION_TABLE_LENGTH = 25, COMMAND_TABLE_LENGTH = 33 };
 
 struct option {
 	const char *name;       // with its dashes
-	char letter;            // of its short form, "-h"; 0: it has none
-	const char *value_name; // NULL: takes none
-	size_t offset;          // of its field in struct options, with a value
-	enum command command;   // without one, where it stands for a command
-	unsigned flag;          // where it goes with some commands alone; 0: with all
+	char letter;            // of its short form "-h"; 0: it has none
+	const char *value_name; // NULL: takes no value
+	size_t offset;          // of its field in struct options, if it takes a value
+	enum command command;   // for an option without a value that stands for a command
+	unsigned flag;          // set for an option that only some commands take; 0: all take it
 	const char *help;
 };
 
 struct command_row {
-	const char *group; // the first word of a name of two; NULL: it has one
+	const char *group; // the first of two words; NULL: the name has one word
 	const char *name;
-	const char *words; // what follows it, for people
+	const char *words; // the words after the command, for the help text
 	size_t least, most;
 	enum command command;
-	unsigned flags; // that go with it
+	unsigned flags; // the options that it takes
 	const char *help;
 };
 
-/* What goes with a session, which is run without the word of a command. */
+/* The options of a session. A session runs without a command word. */
 enum {
 	SESSION_FLAGS = OPTION_PROFILE | OPTION_WORKSPACE | OPTION_TOOLHOST | OPTION_TRACE |
 	                OPTION_APPROVE | OPTION_CONFINE | OPTION_AGENT
@@ -37,8 +37,8 @@ extern const struct option option_table[OPTION_TABLE_LENGTH];
 extern const struct command_row command_table[COMMAND_TABLE_LENGTH]; // groups stand together
 
 /*
- * The word of a row that may come next: its second word after its group, its first one without a
- * group. NULL after the group of others.
+ * The word of this row that may come next on the command line: after its group the second word,
+ * without a group the first. NULL if the row belongs to another group.
  */
 const char *command_row_word(const struct command_row *row, const char *group);
 

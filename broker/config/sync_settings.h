@@ -19,24 +19,23 @@ bool persistence_parse(const char *name, enum persistence *out_persistence);
 
 const char *sync_mode_name(enum sync_mode mode); // "none", …
 
-/* What a profile says of its syncs. */
+/* A profile's settings for syncs. */
 struct sync_settings {
 	enum sync_mode mode;
 	enum persistence persistence;
-	enum sync_transport transport; // where the sandbox has a copy
-	bool keeps_plain;              // checkpoints where the agent works in the workspace itself
-	char **include, **exclude;     // NULL-terminated pathspecs; may be NULL
+	enum sync_transport transport; // how a copy in the sandbox is synced
+	bool keeps_plain; // also keep checkpoints if the agent works in the workspace itself
+	char **include, **exclude;       // NULL-terminated pathspecs; may be NULL
 	struct guard_paths *guard_paths; // owned by the profile; NULL: none
 	struct snapshot_limits limits;
 	uint64_t big_file_bytes;
-	int timeout_ms;      // a transfer without progress
-	int lock_timeout_ms; // another broker's sync
+	int timeout_ms;      // for a transfer without progress
+	int lock_timeout_ms; // for another broker's sync to end
 	int max_checkpoints;
-	long long checkpoint_age_ms; // 0: kept for any time
-	size_t store_max_bytes;      // 0: no limit
-	long long copy_max_age_ms;   // 0: a finished copy is kept for any time
-	transport_create
-		*create_transport; // NULL: as `transport` says; none where nothing is isolated
+	long long checkpoint_age_ms;        // 0: no limit
+	size_t store_max_bytes;             // 0: no limit
+	long long copy_max_age_ms;          // of a finished copy; 0: no limit
+	transport_create *create_transport; // NULL: `transport` decides; unused without a copy
 };
 
 #endif

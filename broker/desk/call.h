@@ -11,50 +11,56 @@ struct method;
 struct parcel;
 struct peer;
 
-/* What a message may wait for: the editor's and then the agents', in the order of their way. */
+/*
+ * The stages at which a message may wait: first the editor's, then the agents', each in the order
+ * in which a message passes them.
+ */
 enum desk_stage {
-	STAGE_NONE,    // it has just come in
-	STAGE_ORDER,   // other requests of its session
-	STAGE_CLAIM,   // whether another broker has its session
-	STAGE_LIST,    // the sessions that the records know
-	STAGE_RESTORE, // its session, whose agent has ended, to be restored
-	STAGE_READY,   // the agent's sandbox
-	STAGE_MODE,    // the agent to be in a mode in which it asks
-	STAGE_SYNC,    // the sync before a prompt
-	STAGE_ROOTS,   // its directories in the sandbox
-	STAGE_ANSWER,  // an agent's: the sync between a prompt and its answer
-	STAGE_BEHIND,  // an agent's: an answer of its session that waits for that
-	STAGE_LINKS,   // an agent's: the links in the paths that it names
-	STAGE_USER,    // an agent's: what the user says to it
+	STAGE_NONE,    // has just arrived
+	STAGE_ORDER,   // for earlier requests of its session
+	STAGE_CLAIM,   // for the check whether another broker has its session
+	STAGE_LIST,    // for the sessions that the records know
+	STAGE_RESTORE, // for its session to be restored after its agent has ended
+	STAGE_READY,   // for the agent's sandbox
+	STAGE_MODE,    // for the agent to switch to a mode in which it asks
+	STAGE_SYNC,    // for the sync before a prompt
+	STAGE_ROOTS,   // for its directories in the sandbox
+	STAGE_ANSWER,  // an agent's message: for the sync between a prompt and its answer
+	STAGE_BEHIND,  // an agent's message: for an answer of its session that waits for that sync
+	STAGE_LINKS,   // an agent's message: for the links in its paths to be resolved
+	STAGE_USER,    // an agent's message: for the user's answer to a question about it
 	STAGES,
 };
 
-/* One message in hand: where it lies, what it says, and what is changed of it on its way. */
+/* One message in hand: where its bytes are, what it says, and the edits for its way on. */
 struct call {
 	struct frame_reader *from;
 	const struct frame *frame;
 	struct message message;
-	const struct method *method; // static; its row (session/method.h); NULL: a response
-	struct peer *sender;         // the agent that says it; NULL: the editor
+	const struct method *method; // static row (session/method.h); NULL: a response
+	struct peer *sender;         // the agent that sent it; NULL: the editor
 	struct splice *edits;        // borrowed
-	enum desk_stage came_from;   // where it has waited last
-	char *const *resolved;       // borrowed, NULL-terminated; its paths without links, or NULL
-	bool is_unresolved;          // one of them may mean another file all the same
-	const struct mcp_commands *mcp; // borrowed; what was asked of its MCP servers; may be NULL
+	enum desk_stage came_from;   // the last stage at which it waited
+	char *const *resolved; // borrowed, NULL-terminated; its paths with links resolved, or NULL
+	bool is_unresolved;    // one of these paths may still lead to another file
+	const struct mcp_commands *mcp; // borrowed; the sandbox's MCP commands; may be NULL
 };
 
-/* Nobody has looked yet at what it is about: it waited for nothing, or only for its turn. */
+/* Whether nobody has looked at the content yet: it did not wait, or only for its turn. */
 static inline bool call_is_new(const struct call *call)
 {
 	return call->came_from <= STAGE_ORDER;
 }
 
-/* Sets the message aside, with its method: the bytes are kept. Owned by the caller. */
+/*
+ * Sets the message aside with its method; the parcel keeps the bytes. The caller owns the parcel.
+ */
 struct parcel *call_set_aside(const struct call *call, const struct json_places *places);
 
 /*
- * The message of a parcel, once; it borrows from that, with its edits and its method. The call's
- * own words are left as they are. False, which is logged: it cannot be read again.
+ * Opens the message of a parcel; possible once. The call borrows the frame, edits and method from
+ * the parcel; its other fields stay as they are. False if the message cannot be read again, which
+ * is logged.
  */
 bool call_open(struct call *call, struct parcel *parcel) ATTR_NODISCARD;
 

@@ -13,11 +13,11 @@
 #include "broker/desk/call.h"
 
 /*
- * The one place where messages wait, the editor's and the agents'. The desk knows each by its
- * sender, its id, its session and the stage it is at, and answers it where it need not wait any
- * longer: it was cancelled, its agent has ended, the broker ends. It does not know what a stage
- * does, nor what an agent is: each stage is a row of a table, and belongs to one file of the relay
- * or the gate. Loop thread only.
+ * All messages that wait, the editor's and the agents', wait here. The desk knows each by its
+ * sender, id, session and stage. It answers a message that no longer needs to wait: the sender
+ * cancelled it, its agent has ended, or the broker ends. It knows neither what a stage does nor
+ * what an agent is: each stage is a row of a table and belongs to one file of the relay or the
+ * gate. Loop thread only.
  */
 struct waiting;
 struct method;
@@ -26,36 +26,42 @@ struct peer;
 
 struct stage_row {
 	const char *name; // data.stage of its errors
-	const char *what; // "prompts", "requests"
-	const char *that; // what they wait for
-	size_t most;      // parcel_size of all together (desk_has_room); 0: its owner bounds them
-	bool is_turn;     // a prompt that is cancelled here is answered as a turn that was
-	bool outlasts;    // the end of the broker answers none: what they ask for is still done
+	const char *what; // for texts: "prompts", "requests"
+	const char *that; // for texts: what they wait for
+	size_t most;   // bytes of all that wait here (desk_has_room); 0: the owner sets the bound
+	bool is_turn;  // a prompt cancelled here is answered as a cancelled turn
+	bool outlasts; // the broker's end answers none of them: their work is still done
 	/*
-	 * For those in the owner's memory. on_left: it was cancelled (failure is NULL) or failed,
-	 * and its answer follows; the owner frees it now, or once nothing refers to it any more;
-	 * NULL: it always does that later. on_gone: the owner frees it now; NULL: none is left
-	 * then.
+	 * For messages in the owner's memory. on_left: the message was cancelled (failure is NULL)
+	 * or failed; the desk answers it after this call. The owner frees it now, or later once
+	 * nothing refers to it. NULL: the owner always frees it later. on_gone: the owner frees it
+	 * now; NULL: none is left by then.
 	 */
 	void (*on_left)(struct waiting *waiting, const struct error *failure);
 	void (*on_gone)(struct waiting *waiting);
-	/* $/cancel_request is the owner's: true where it has answered. NULL: the desk answers. */
+	/*
+	 * Handles $/cancel_request if the owner wants it; true if the owner has answered. NULL: the
+	 * desk answers.
+	 */
 	bool (*takes_cancel)(struct waiting *waiting);
-	/* One was cancelled and answered: those behind it of the same peer go on. May be NULL. */
+	/*
+	 * A message was cancelled and answered: the messages behind it of the same peer go on. May
+	 * be NULL.
+	 */
 	void (*on_cancelled)(struct peer *peer);
 };
 
-/* Who waits for an answer. */
+/* The side that waits for an answer. */
 struct asker {
-	struct peer *sender;         // the agent; NULL: the editor
-	const struct method *method; // of the request; static
-	struct span id;              // of the request; raw
+	struct peer *sender;         // the agent that asked; NULL: the editor
+	const struct method *method; // the request's; static
+	struct span id;              // the request's, raw
 };
 
-/* How the desk answers requests; and which messages are prompts. */
+/* How the desk answers requests, and how it knows prompts. */
 struct desk_ops {
 	void (*fail)(void *data, const struct asker *asker, const struct error *failure);
-	void (*answer)(void *data, struct span id, struct span result); // the editor's
+	void (*answer)(void *data, struct span id, struct span result); // to the editor
 	void (*answer_cancelled)(void *data, const struct asker *asker);
 	bool (*is_prompt)(const struct call *call);
 };
@@ -69,22 +75,22 @@ struct desk {
 	size_t bytes[STAGES];             // parcel_size of the messages that wait at each stage
 };
 
-/* A message that waits at a stage. The file that owns the stage may embed it in a larger struct. */
+/* A message that waits at a stage. The stage's owner may embed it in a larger struct. */
 struct waiting {
 	struct list link; // desk.stages
 	struct desk *desk;
 	enum desk_stage stage;
-	struct peer *sender;   // the agent that says it; NULL: the editor
-	struct peer *peer;     // whose stage it is at, of those that each agent has; may be NULL
+	struct peer *sender;   // the agent that sent it; NULL: the editor
+	struct peer *peer;     // whose stage it waits at, if each agent has its own; may be NULL
 	char *session_id;      // owned; params.sessionId, as the sender knows it; NULL: none
-	struct parcel *parcel; // owned; NULL: it was answered, and only its owner has it yet
-	size_t size;           // in desk.bytes, as long as it waits
-	char *id;              // owned; raw; NULL: it is no request, or was answered
+	struct parcel *parcel; // owned; NULL: already answered, and its owner has not freed it yet
+	size_t size;           // its part of desk.bytes while it waits
+	char *id;              // owned, raw; NULL: no request, or already answered
 	bool is_prompt;
-	bool is_kept; // the memory is the desk's
+	bool is_kept; // the desk owns this struct
 };
 
-/* Selects messages that wait. A member that is NULL, or STAGE_NONE, matches all of them. */
+/* Selects waiting messages. A NULL member matches all; so does STAGE_NONE. */
 struct desk_pick {
 	enum desk_stage stage;
 	const struct peer *peer;
@@ -95,27 +101,30 @@ void desk_init(struct desk *desk, const struct stage_row *rows, const struct jso
 	const struct desk_ops *ops, void *data);
 
 /*
- * Sets the message in hand aside. `waiting` is the caller's, zeroed; NULL: the desk has the memory.
- * desk_drop follows once it is not used any more.
+ * Sets the message in hand aside. `waiting` is the caller's, zeroed; with NULL the desk allocates
+ * it. The caller calls desk_drop when it no longer uses the message.
  */
 struct waiting *desk_hold(struct desk *desk, struct waiting *waiting, enum desk_stage stage,
 	struct peer *peer, const struct call *call);
 
-/* Whether the message in hand may wait there, too, within the bytes of the row. */
+/* Whether the message in hand still fits within the row's limit of bytes. */
 bool desk_has_room(const struct desk *desk, enum desk_stage stage, const struct call *call);
 
-/* Answers the message in hand with a failure, if it is a request: it does not wait. */
+/* Does not let the message in hand wait: answers it with the failure if it is a request. */
 void desk_refuse(struct desk *desk, const struct call *call, const struct error *failure);
 
-/* It waits at another stage from now on, in the desk's memory; one of the caller's is left without
- * anything. */
+/*
+ * Moves the message to another stage, in memory that the desk allocates. A struct of the caller's
+ * is emptied.
+ */
 void desk_move(struct waiting *waiting, enum desk_stage stage, struct peer *peer);
 
 /*
- * It goes on: it is off the desk, and the call says where it comes from. False: it cannot be read,
- * which was logged, and a request was answered (desk_unreadable). desk_drop follows in either
- * case, once the call is not used any more. The same in two steps: it is read, once, while it
- * waits; then it goes on.
+ * desk_open takes the message off the desk and opens it; out_call says where it waited. False if it
+ * cannot be read: that is logged, and a request is answered (desk_unreadable). In both cases the
+ * caller calls desk_drop when it no longer uses the call. desk_read and desk_release are the same
+ * in two steps: desk_read opens the message, once, while it still waits; desk_release takes it off
+ * the desk.
  */
 bool desk_open(struct waiting *waiting, struct call *out_call) ATTR_NODISCARD;
 bool desk_read(struct waiting *waiting, struct call *out_call) ATTR_NODISCARD;
@@ -124,15 +133,17 @@ extern const struct error desk_unreadable;
 
 void desk_drop(struct waiting *waiting);
 
-/* It goes on apart from its owner, who may be freed before it: off the desk, in its own memory. */
+/*
+ * Takes the message off the desk, into memory of its own, because its owner may be freed before it.
+ */
 struct waiting *desk_detach(struct waiting *waiting);
 
 /* ---- what waits ---- */
 
-struct waiting *desk_first(const struct desk *desk, struct desk_pick pick); // the oldest; or NULL
+struct waiting *desk_first(const struct desk *desk, struct desk_pick pick); // the oldest, or NULL
 struct waiting *desk_first_prompt(const struct desk *desk, struct desk_pick pick);
 
-/* How much waits: requests and notifications. */
+/* How much waits: the number of requests and notifications, and their bytes. */
 struct desk_load {
 	int count;
 	size_t bytes;
@@ -140,25 +151,33 @@ struct desk_load {
 
 struct desk_load desk_load(const struct desk *desk, struct desk_pick pick);
 
-/* Whether there is any, also one that was answered and that its owner still has. */
+/*
+ * Whether the desk has such a message. Answered messages that their owner has not freed count too.
+ */
 bool desk_has(const struct desk *desk, struct desk_pick pick);
 
-/* ---- what need not wait any longer ---- */
+/* ---- messages that no longer need to wait ---- */
 
-/* Answered, if it is a request, and off the desk; the rest is the owner's (stage_row.on_left). */
+/*
+ * Answers a request with the failure and takes the message off the desk; the owner does the rest
+ * (stage_row.on_left).
+ */
 void desk_fail(struct waiting *waiting, const struct error *failure);
 void desk_fail_all(struct desk *desk, struct desk_pick pick, const struct error *failure);
 
-/* $/cancel_request: whether a request of this sender's with this id waited, and was answered. */
+/* $/cancel_request. True if a request of this sender with this id waited; it is answered now. */
 bool desk_cancel_request(struct desk *desk, const struct peer *sender, struct span id);
 
-/* session/cancel: prompts are answered as turns that were cancelled. Whether there was one. */
+/* session/cancel: answers waiting prompts as cancelled turns. True if there was one. */
 bool desk_cancel_prompts(struct desk *desk, struct desk_pick pick);
 
-/* The broker ends: answers what does not outlast that. */
+/* The broker ends: answers all messages of stages that do not outlast it. */
 void desk_end(struct desk *desk, const struct error *failure);
 
-/* What it waits for is about to be gone, or the desk: frees these, without an answer. */
+/*
+ * Frees the messages without an answer, because what they wait for, or the desk, is about to go
+ * away.
+ */
 void desk_forget(struct desk *desk, struct desk_pick pick);
 
 #endif

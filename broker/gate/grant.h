@@ -3,18 +3,21 @@
 #define BROKER_GATE_GRANT_H
 
 /*
- * This folder decides on what an agent asks for, before it is served: it asks policy and what is
- * remembered, follows links, asks the user, and writes the audit log. Mass deletions and changes
- * of guarded files that a sync has held are asked about here, too. It knows sessions and requests.
- * It does not know who serves what it lets pass, nor how: the relay hands it each request, and gets
- * it back by struct relay_ops. broker/methods and the relay use it.
+ * This folder decides about an agent's requests before anybody serves them. It asks policy and the
+ * remembered answers, resolves links, asks the user, and writes the audit log. It also asks about
+ * mass deletions and about changes of guarded files that a sync has held. It knows sessions and
+ * requests. It does not know who serves a request that it lets pass, nor how: the relay hands it
+ * each request and gets it back through struct relay_ops. broker/methods and the relay use it.
  */
 
 #include "broker/session/hop.h"
 
-/* Policy on a request of an agent's, as each of them comes in. */
+/* Applies policy to each request of an agent as it arrives. */
 
-/* A method that means MEANS_TOOL. True where it was answered or set aside; false: it passes. */
+/*
+ * Takes a call whose method means MEANS_TOOL. True if the request was answered or set aside; false
+ * if it passes.
+ */
 bool grant_intercept(struct peer *peer, const struct call *call);
 
 #endif

@@ -8,16 +8,16 @@
 #include "broker/policy/policy.h"
 #include "broker/policy/subject.h"
 
-/* What decided on something an agent asked for. */
+/* What decided about an agent's request. */
 enum grant_source {
 	GRANT_BY_RULE,
 	GRANT_BY_MODE,     // no rule matched
-	GRANT_BY_MEMORY,   // the user has said "always" before
+	GRANT_BY_MEMORY,   // an earlier "always" of the user
 	GRANT_BY_QUESTION, // the user has just said yes to the agent's own question
 };
 
 struct grant_decision {
-	struct policy_verdict verdict; // its rule borrowed from the policy, or static
+	struct policy_verdict verdict; // its rule is static or borrowed from the policy
 	enum grant_source source;
 };
 
@@ -27,9 +27,9 @@ static inline bool grant_decision_allows(enum policy_decision decision)
 }
 
 /*
- * The one place where policy and what the user has said "always" to meet:
- * policy decides, and where it would ask, an earlier "always" answers. So a deny
- * rule wins over a remembered yes. Pure; memory and roots may be NULL.
+ * Combines policy and the remembered answers; nothing else does. Policy decides. Where it would
+ * ask, an earlier "always" answers. So a deny rule wins over a remembered yes. No side effects;
+ * memory and roots may be NULL.
  */
 struct grant_decision grant_decide(const struct policy *policy, const struct memory *memory,
 	const struct subject *subject, const char *const *roots);
@@ -38,23 +38,23 @@ const char *grant_source_name(enum grant_source source); // "rule", "mode", "rem
 
 /* ---- answers to session/request_permission ---- */
 
-enum { GRANT_REASON_MAX = 320 }; // bytes of why an answer is a no
+enum { GRANT_REASON_MAX = 320 }; // bytes of the reason for a no
 
 struct grant_answer {
-	enum policy_decision decision; // ALLOW_ONCE … REJECT_ALWAYS
-	bool is_cancelled;             // the editor's outcome: nobody has chosen
-	enum audit_by by;              // PERSON, or NOBODY where the answer could not be used
-	char reason[GRANT_REASON_MAX]; // of a no, for people
+	enum policy_decision decision; // POLICY_ALLOW_ONCE to POLICY_REJECT_ALWAYS
+	bool is_cancelled;             // the editor's outcome `cancelled`: nobody has chosen
+	enum audit_by by;              // PERSON; NOBODY if the answer could not be used
+	char reason[GRANT_REASON_MAX]; // for a no; read by people
 };
 
 /*
- * What the result of session/request_permission says, by the kind of the option
- * it names (ACP, RequestPermissionOutcome). `cancelled`, an option that was not
- * offered and what is no outcome at all are REJECT_ONCE.
+ * Reads the result of session/request_permission; the kind of the chosen option decides (ACP,
+ * RequestPermissionOutcome). `cancelled`, an option that was not offered, and anything that is no
+ * outcome count as REJECT_ONCE.
  */
 void grant_answer_read(struct grant_answer *answer, struct span result, struct span options);
 
-/* The same of an error response's `error`. */
+/* The same for the `error` of an error response. */
 void grant_answer_read_error(struct grant_answer *answer, struct span error);
 
 #endif

@@ -5,24 +5,24 @@
 #include "broker/gate/grant_answer.h"
 #include "broker/session/hop.h"
 
-/* Policy, or what it remembers, has decided: one line. */
+/* Writes one audit line: policy, or a remembered answer, has decided. */
 void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
 	const struct grant_decision *decision);
 
-/* A question of the broker's own is about to be asked: what its line will need. */
+/* The broker is about to ask its own question: notes what the audit line will need. */
 void grant_note_asked(struct request *request, const struct subject *subject, const char *rule);
 
-/* Nobody needs to be asked any more: the user has said yes to the agent's own question. */
+/* The user has said yes to the agent's own question, so nobody needs to be asked any more. */
 void grant_note_allowed(struct relay *relay, struct request *request);
 
 /*
- * What the answer to such a question says, or a no where there is a failure instead. It is
- * noted, in one line.
+ * Returns what the answer to such a question says; with a failure instead of an answer, a no.
+ * Writes one audit line.
  */
 struct grant_answer grant_settle(struct relay *relay, struct request *request,
 	const struct call *answer, const struct error *failure);
 
-/* For the audit log: an agent's own question was forwarded; and how that ended. */
+/* For the audit log: an agent's own question was forwarded; it was answered; it failed. */
 void grant_note_forwarded(struct request *request, const struct call *call);
 void grant_note_answered(struct relay *relay, struct request *request, const struct call *call);
 void grant_note_failed(struct relay *relay, struct request *request, const struct error *failure);

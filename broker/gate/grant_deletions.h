@@ -6,19 +6,19 @@
 #include "broker/session/hop.h"
 
 /*
- * What becomes of mass deletions (keeper_listener.on_question). Policy decides as on a
- * permission request of the kind "delete" for the workspace; where it asks, the user is
- * asked, in the session whose sync it is. Where nobody can be asked or answers, what was
- * deleted is given back. About what is gone here, and would be deleted in the sandbox, the user
- * is always asked. keeper_decide follows, maybe before this returns.
+ * Decides what happens to mass deletions (keeper_listener.on_question). Policy decides as for a
+ * permission request of the kind "delete" in the workspace. If it asks, the broker asks the user in
+ * the session of that sync. If nobody can be asked or nobody answers, the deleted files are
+ * restored. Deletions on this machine that the sync would repeat in the sandbox are always asked
+ * about. keeper_decide follows, maybe before this returns.
  */
 void grant_deletions_ask(
 	struct peer *peer, const struct keeper_event *event, const struct deletions *deletions);
 
-/* The session was cancelled: what is asked in it is answered with no, and withdrawn. */
+/* The session was cancelled: answers its open questions with no, and withdraws them. */
 void grant_deletions_cancel(struct relay *relay, const char *session_id);
 
-/* The agent is gone, and with it what was asked in its sessions: the answer is no. */
+/* The agent has ended: answers the open questions of its sessions with no. */
 void grant_deletions_drop(struct peer *peer);
 
 #endif

@@ -5,10 +5,16 @@
 #include "broker/gate/grant_answer.h"
 #include "broker/session/hop.h"
 
-/* Whether guard-paths concerns an operation: it changes the user's own files, and no sync asks. */
+/*
+ * Whether guard-paths applies to an operation: the operation changes the user's own files, and no
+ * sync will ask.
+ */
 bool grant_guards_write(const struct peer *peer, enum policy_operation operation);
 
-/* What is allowed is asked about, where it writes such a file; an "always" of the user holds. */
+/*
+ * Turns "allowed" into "ask" if the operation writes a guarded file. An earlier "always" of the
+ * user still holds.
+ */
 void grant_guard_decide(const struct peer *peer, const struct session *session,
 	const struct subject *subject, struct grant_decision *decision);
 

@@ -6,16 +6,16 @@
 #include "broker/session/hop.h"
 
 /*
- * Asks the user about changes of guarded files that a sync has held (sync/held.h): once a sync,
- * in the session whose sync it is. Nothing waits for the answer. A yes is followed by a sync, at
- * once or at the end of the turn that is under way. What was refused is asked about again when
- * it is another change; what nobody has answered, by the next sync. Policy can refuse for the
- * user, as on a permission request of the kind "edit", and cannot allow.
+ * Asks the user about changes of guarded files that a sync has held (sync/held.h): once per sync,
+ * in the session of that sync. Nothing waits for the answer. After a yes another sync runs, at once
+ * or at the end of the current turn. A refused change is asked about again only when it differs; an
+ * unanswered one at the next sync. Policy can refuse for the user, as for a permission request of
+ * the kind "edit", but cannot allow.
  */
 void grant_held_on_synced(
 	struct peer *peer, const struct keeper_event *event, const struct sync_result *result);
 
-/* The session is closed: what is asked in it is withdrawn. */
+/* The session is closed: withdraws the questions asked in it. */
 void grant_held_withdraw(struct relay *relay, const char *session_id);
 
 #endif

@@ -6,22 +6,23 @@
 #include "broker/session/hop.h"
 
 /*
- * What a yes to a session/request_permission allows once more: the writes and the command that it
- * shows. NULL-terminated; NULL: nothing, or it is not known what.
+ * Reads what a yes to a session/request_permission will allow once more: the writes and the command
+ * that the request shows. NULL-terminated; NULL if there are none or they cannot be known.
  */
 struct subject **grant_once_read(
 	const struct message *message, const struct subject *tool, const struct session *session);
 void grant_once_free(struct subject **list); // NULL is fine
 
-/* The yes has come; takes what the subjects hold. */
+/* The user has said yes; takes the content of the subjects. */
 void grant_once_add(struct session *session, struct subject *const *list);
 
-extern const char grant_once_rule[]; // what stands for the rule then
+extern const char grant_once_rule[]; // shown in place of a rule
 
 /*
- * Where the mode would ask about what was just allowed so, it is allowed; this uses it up. Where
- * the diff has shown what the file holds, it stays to be asked about, unless the file does hold
- * that (grant_ask): the old text is the caller's then, NULL else.
+ * Turns "the mode would ask" into "allowed" if a yes has just allowed this subject, and uses that
+ * yes up. If the question showed a diff with an old text, the decision stays "ask" and
+ * *out_old_text is that text, owned by the caller; grant_ask asks only if the file holds something
+ * else. Otherwise *out_old_text is NULL.
  */
 void grant_once_decide(struct session *session, const struct message *message,
 	const struct subject *subject, struct grant_decision *decision, char **out_old_text);

@@ -6,32 +6,32 @@
 #include "broker/gate/old_text.h"
 #include "broker/session/question.h"
 
-/* Of a question about a call of the agent's: a part of its request. */
+/* A question about a call of the agent; a part of its request. */
 struct asking {
 	struct waiting waiting;    // the call
-	struct request *request;   // whose part this is
-	struct old_text *old_text; // owned; the question is hidden until this is known; or NULL
-	size_t diff_at;            // where its diff begins; 0: it has none
-	char *shown_text;          // owned; what the agent has shown as the old text; or NULL
+	struct request *request;   // the request that this is a part of
+	struct old_text *old_text; // owned; the question is hidden until it is known; may be NULL
+	size_t diff_at;            // offset of its diff; 0: it has none
+	char *shown_text;          // owned; the old text that the agent has shown; may be NULL
 };
 
-struct asking *asking_of(struct request *request); // made where there is none
+struct asking *asking_of(struct request *request); // creates it if missing
 
-/* What a question offers, JSON: with "always" where that can be remembered. */
+/* The options of a question, JSON; "always" is among them if the answer can be remembered. */
 extern const char grant_options_once[];
 extern const char grant_options_always[];
 
-/* Why a decision asks; borrows from it. */
+/* Why a decision asks; borrows from the decision. */
 struct question_reason grant_question_reason(const struct grant_decision *decision);
 
-/* A command as a user is shown it: words as a shell would have to be told them. Owned. */
+/* The command as the user sees it, quoted as for a shell. The caller owns it. */
 char *grant_command_shown(const struct subject *subject);
 
-/* Writes the question into relay->scratch; its request has an id and a subject. */
+/* Writes the question into relay->scratch. The request has an id and a subject. */
 bool grant_question_write(struct request *request, const struct call *call,
 	const struct question_reason *reason, struct error *err) ATTR_NODISCARD;
 
-/* The question kept in request->message, with what the file holds; appended. */
+/* Appends the question kept in request->message, completed with the file's content. */
 bool grant_question_complete(struct buf *out, struct request *request,
 	const struct old_text_answer *answer) ATTR_NODISCARD;
 

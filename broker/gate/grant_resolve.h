@@ -5,41 +5,41 @@
 #include "broker/policy/subject.h"
 #include "broker/session/hop.h"
 
-/* STAGE_LINKS: calls whose paths are being resolved. */
+/* STAGE_LINKS: calls that wait for their paths to be resolved. */
 
-/* It goes on; its paths without links are in call->resolved. */
+/* The call goes on; call->resolved holds its paths without links. */
 typedef void grant_resume(struct peer *peer, const struct call *call);
 
 /*
- * True where the call was set aside until the links in the subject's paths are resolved, as the
- * agent's own calls have theirs resolved, one after the other. Then it is resumed, also from
- * inside; or it fails, where they cannot be known or the agent is gone before. False where policy
- * needs them not, or nobody here can see them.
+ * True if the call was set aside until the links in the subject's paths are resolved; an agent's
+ * calls are resolved one after the other. Then `resume` is called, maybe before this returns. The
+ * call fails instead if the links cannot be resolved or the agent ends first. False if policy does
+ * not need the paths, or if the broker cannot see the files.
  */
 bool grant_resolve(struct peer *peer, const struct call *call, const struct subject *subject,
 	const struct session *session, grant_resume *resume);
 
 /*
- * The same of a call that somebody has just said yes to, where the editor will serve it to an agent
- * that has other files: a sync may have brought a link here while the question was open. It fails
- * with SECURITY_VIOLATION where its path is not call->resolved any more.
+ * The same for a call that the user has just allowed, if the editor will serve it to an agent with
+ * other files: a sync may have brought a link here while the question was open. Fails with
+ * SECURITY_VIOLATION if the path no longer equals call->resolved.
  */
 bool grant_resolve_again(struct peer *peer, const struct call *call, const struct session *session,
 	grant_resume *resume);
 
-/* Fails those that wait; before the sandbox is closed. */
+/* Fails the waiting calls; call it before the sandbox is closed. */
 void grant_resolve_fail(struct peer *peer, const struct error *failure);
 
-/* How many calls of the editor's wait for that, and their bytes; added to both. */
+/* Adds the number and bytes of the editor's calls that wait here to *count and *bytes. */
 void grant_resolve_count(const struct relay *relay, int *count, size_t *bytes);
 
-/* The paths of a call that was resumed, where it was, become the subject's. */
+/* Gives the subject the resolved paths of a resumed call, if it has any. */
 void grant_take_paths(struct subject *subject, const struct call *call);
 
-/* The session was cancelled: calls of its agent that wait for that end with the failure. */
+/* The session was cancelled: fails those calls of its agent that wait here. */
 void grant_resolve_cancel(struct relay *relay, const char *session_id, const struct error *failure);
 
-/* Of STAGE_LINKS. */
+/* Callbacks of STAGE_LINKS. */
 void grant_resolve_on_left(struct waiting *waiting, const struct error *failure);
 void grant_resolve_next(struct peer *peer);
 

@@ -5,14 +5,14 @@
 #include "broker/session/hop.h"
 
 /*
- * The authMethods of an agent's answer to initialize, on their way to the editor (ACP,
- * "Authentication"). For a method of type terminal the editor runs its agent command - the broker -
- * with the args and env of that method, and for _meta.terminal-auth, which some editors know, any
- * command that stands there. So what the agent writes becomes a command line of the user's.
+ * The authMethods in an agent's answer to initialize, on their way to the editor (ACP,
+ * "Authentication"). For a method of type terminal the editor runs its agent command (the broker)
+ * with the args and env of that method. For _meta.terminal-auth, which some editors know, it runs
+ * any command that stands there. So text from the agent becomes a command line of the user.
  *
- * Where the agent runs on this machine, with the user's own rights, a terminal method gets empty
- * args and a token in its env (broker/agent/login_note.h). Where it does not, no terminal method
- * and no _meta.terminal-auth is passed on.
+ * If the agent runs on this machine with the user's own rights, a terminal method gets empty args
+ * and a token in its env (broker/agent/login_note.h). Otherwise no terminal method and no
+ * _meta.terminal-auth is passed on.
  */
 enum { AUTH_METHODS_TERMINAL_MAX = 8 }; // further ones are left out
 

@@ -6,30 +6,39 @@
 #include "broker/session/hop.h"
 
 /*
- * What the editor chooses in a session: a mode, a model, an option. One that policy does not
- * consent to is refused. The others are remembered (broker/session/choices.h), also in the record,
- * and told to an agent that was started anew, before the next prompt. Who waits meanwhile, and who
- * is asked when, is up to the mode guard (broker/relay/mode_guard.h).
+ * The editor's choices in a session: a mode, a model, an option. A choice that policy does not
+ * allow is refused. The others are remembered (broker/session/choices.h), in the record too, and
+ * sent to a restarted agent before the next prompt. The mode guard (broker/relay/mode_guard.h)
+ * decides which prompts wait meanwhile and which question is asked next.
  */
 
-/* session/set_mode and the like: false refuses what the editor chooses; it was acknowledged. */
+/*
+ * session/set_mode and the like. on_send returns false to refuse the choice; on_result: the agent
+ * has acknowledged it.
+ */
 bool choice_gate_on_send(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);
 bool choice_gate_on_result(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);
 
-/* The agent tells of its mode, or of its options: what is remembered follows. */
+/* The agent has reported its mode or its options: updates the remembered choices. */
 void choice_gate_follow(
 	struct relay *relay, struct session *session, bool is_mode, const struct call *call);
 
-/* Tells the agent the next one that it does not know: true where its answer is waited for. */
+/* Sends the agent the next choice that it does not know. True if an answer is awaited. */
 bool choice_gate_send(struct relay *relay, struct session *session);
 
-/* The editor shows what is so now: an agent need not tell of a change it was asked for. */
+/*
+ * Shows the editor the present value, because an agent need not report a change that it was asked
+ * for.
+ */
 void choice_gate_show(struct relay *relay, const struct session *session,
 	const struct choice *choice, const struct call *answer);
 
-/* A prompt: true where the agent has refused one, so that the prompt was answered with that. */
+/*
+ * Takes a prompt. True if the agent has refused a choice, so that the prompt was answered with that
+ * error.
+ */
 bool choice_gate_fails(struct relay *relay, struct session *session, const struct call *call);
 
 #endif

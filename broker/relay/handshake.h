@@ -7,8 +7,8 @@
 /* initialize, authenticate and logout: what their requests and answers mean to the relay. */
 
 /*
- * True where an initialize of the editor's has the form of ACP version 2, which is answered with an
- * error that names the versions spoken, so that the editor can fall back. No agent is started.
+ * True if the editor's initialize has the form of ACP version 2. It is answered with an error that
+ * names the supported versions, so that the editor can fall back. No agent is started.
  */
 bool handshake_refuses(struct relay *relay, const struct call *call);
 
@@ -24,10 +24,10 @@ bool handshake_on_authenticated(
 bool handshake_on_logged_out(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);
 
-/* A further agent: what the editor said to the first one is said to it again, ahead of the rest. */
+/* Sends another agent what the editor has said to the first one, ahead of everything else. */
 void handshake_repeat(struct peer *peer);
 
-/* What the agent has said that it takes (ACP, AgentCapabilities). */
+/* What the agent supports, as it has said (ACP, AgentCapabilities). */
 struct offers {
 	bool load;   // session/load
 	bool resume; // session/resume
@@ -36,7 +36,9 @@ struct offers {
 
 const struct offers *handshake_offers(struct relay *relay);
 
-/* Whether an initialize of the editor's was answered well: a further agent gets the same. */
+/*
+ * Whether an initialize of the editor was answered with a result. Another agent gets the same one.
+ */
 bool handshake_was_made(struct relay *relay);
 
 #endif

@@ -7,66 +7,71 @@
 #include "broker/session/hop.h"
 
 /*
- * Policy's consent to the modes in which an agent asks nobody (broker/policy/modes.h,
- * policy_decide_agent_modes). An agent that starts in one or changes to one is set back, and
- * prompts wait until that was answered. Where that cannot be done the session takes no prompt.
- * Nothing of this happens where policy consents. What the editor chooses is up to choice_gate.h.
+ * Guards the modes in which an agent asks nobody (broker/policy/modes.h,
+ * policy_decide_agent_modes). If policy does not allow such a mode, an agent that starts in it or
+ * changes to it is set back, and prompts wait until the agent has answered. If it cannot be set
+ * back, the session takes no prompt. If policy allows the modes, none of this happens.
+ * choice_gate.h handles the editor's choices.
  */
-struct mode_guard; // what is known of one session; session.guard
+struct mode_guard; // the state of one session; session.guard
 
 void mode_guard_destroy(struct mode_guard *guard); // NULL is fine
 
 /*
- * A session was opened: reads what it is in, by the answer, or where that does not say it by what
- * the agent has told before it; then, once the editor knows it, sets it back.
+ * A session was opened. mode_guard_read reads its mode from the answer, or, if that does not say
+ * it, from what the agent has reported before. Once the editor knows the session, mode_guard_opened
+ * sets the agent back if necessary.
  */
 void mode_guard_read(struct relay *relay, struct session *session, struct request *request,
 	const struct call *call);
 void mode_guard_opened(struct relay *relay, struct request *request);
 
-/* A session/update was passed to the editor; cheap where it is about no mode. */
+/* A session/update was passed to the editor. Cheap if it does not concern a mode. */
 void mode_guard_on_update(struct peer *peer, const struct call *call);
 
-/* True where a prompt was set aside until the agent was set back. */
+/* True if a prompt was set aside until the agent is set back. */
 bool mode_guard_holds(struct relay *relay, const struct call *call);
-bool mode_guard_has_prompt(const struct relay *relay, const struct session *session); // set aside
-bool mode_guard_is_busy(const struct session *session); // the agent is being set back
+bool mode_guard_has_prompt(
+	const struct relay *relay, const struct session *session); // one was set aside
+bool mode_guard_is_busy(const struct session *session);            // the agent is being set back
 
-/* The session is not being opened any more: a prompt that was set aside goes on where it may. */
+/* The session is no longer being opened: a prompt that was set aside goes on if it may. */
 void mode_guard_release(struct relay *relay, struct session *session);
 
-/* session/prompt: false where the session takes none. */
+/* session/prompt: false if the session takes no prompt. */
 bool mode_guard_admits(const struct session *session, struct error *err) ATTR_NODISCARD;
 
-/* session/cancel, or the session's end: a prompt that was set aside is answered. */
+/* session/cancel, or the session's end: answers a prompt that was set aside. */
 void mode_guard_cancel(struct relay *relay, const struct session *session);
 
 /* ---- for choice_gate.c ---- */
 
-enum { MODE_TEXT_MAX = 640 }; // bytes of a setting, for people
+enum { MODE_TEXT_MAX = 640 }; // bytes of a setting as text
 
-/* The line of the policy that refuses; NULL where it consents. */
+/* The policy's line that forbids the mode; NULL if policy allows it. */
 const char *mode_guard_rule(const struct relay *relay);
 
-/* "mode "yolo"" or "allow_all = "on"", for people. */
+/* Writes a setting for people: "mode "yolo"" or "allow_all = "on"". */
 void mode_guard_describe(char text[MODE_TEXT_MAX], const char *config_id, const char *value);
 
-/* One line in the audit log: refused. */
+/* Writes one line to the audit log: refused. */
 void mode_guard_audit(struct relay *relay, const struct session *session, const char *what);
 
-/* The name of the session's agent; of a session that is not known, of the one that runs. */
+/* The name of the session's agent. For an unknown session, the name of the running agent. */
 const char *mode_guard_agent(struct relay *relay, const struct session *session);
 
-/* The configOptions that the agent has told; the caller destroys them. NULL: none are known. */
+/*
+ * The configOptions that the agent has reported; the caller destroys them. NULL if none are known.
+ */
 struct json_doc *mode_guard_options(const struct session *session);
 
-/* The agent has acknowledged what the editor has just chosen. */
+/* The agent has acknowledged the editor's latest choice. */
 void mode_guard_note_choice(struct relay *relay, struct session *session,
 	const struct choice *choice, const struct call *answer);
 
 /*
- * Asks the agent for a change, within start-timeout; the answer's taker begins with
- * mode_guard_take_answer. NULL: it cannot be asked.
+ * Asks the agent for a change, with start-timeout as the deadline. on_answer must begin with
+ * mode_guard_take_answer. NULL if the agent cannot be asked.
  */
 typedef void mode_guard_answered(struct relay *relay, struct request *request,
 	const struct call *answer, const struct error *failure);
@@ -74,19 +79,19 @@ struct request *mode_guard_ask(struct relay *relay, struct session *session,
 	const struct choice *choice, mode_guard_answered *on_answer, struct error *err);
 
 /*
- * The session that was asked for; NULL: the answer is stale, or the agent has ended, and a prompt
- * that waited was told so.
+ * Returns the session that the request was for. NULL if the answer is stale, or if the agent has
+ * ended; then a waiting prompt was answered with that.
  */
 struct session *mode_guard_take_answer(
 	struct relay *relay, struct request *request, const struct error *failure);
 
-/* The agent has acknowledged it: what it was to be set back from does not count any more. */
+/* The agent has acknowledged the change, so the value that it should leave no longer counts. */
 void mode_guard_was_set(
 	struct session *session, const struct choice *choice, const struct call *answer);
 
 /*
- * Tells the agent what it does not know of the editor's choices, sets back what is to be set back,
- * one after the other, and then what was told meanwhile; then a prompt that waited goes on.
+ * Works off, one after the other: the editor's choices that the agent does not know, the settings
+ * to set back, and the changes reported meanwhile. Then a waiting prompt goes on.
  */
 void mode_guard_set_back(struct relay *relay, struct session *session);
 

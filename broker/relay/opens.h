@@ -4,18 +4,17 @@
 
 #include "broker/session/hop.h"
 
-/* Of a request that opens a session: a part of it. */
+/* A part of a request that opens a session. */
 struct opens {
-	char **roots;    // owned, NULL-terminated; cwd and the further ones; NULL: the session has
-	                 // them
-	char **notices;  // owned, NULL-terminated; for the user once it is there; or NULL
-	bool has_opened; // it is there
+	char **roots;    // owned, NULL-terminated; cwd first; NULL: the session has them now
+	char **notices;  // owned, NULL-terminated; for the user once the session exists; or NULL
+	bool has_opened; // the session exists
 };
 
-struct opens *opens_of(struct request *request);               // made where there is none
-const struct opens *opens_find(const struct request *request); // NULL: it opens none
+struct opens *opens_of(struct request *request);               // creates it if missing
+const struct opens *opens_find(const struct request *request); // NULL: the request opens no session
 
-/* The session that it has opened; NULL: none. */
+/* The session that the request has opened, or NULL. */
 struct session *opens_session(struct relay *relay, const struct request *request);
 
 #endif

@@ -4,19 +4,19 @@
 
 #include "broker/session/hop.h"
 
-/* A line of an agent's has come in. */
+/* Handles lines that arrive from an agent. */
 
 bool relay_on_agent_frame(void *data, const struct frame *frame);
-void relay_on_agent_drained(void *data); // it has read: what waited for that goes on
+void relay_on_agent_drained(void *data); // the agent has read: what waited for that goes on
 
-/* A request or notification of the agent's that was set aside: handles it as if it came now. */
+/* Handles an agent's request or notification that was set aside, as if it arrived now. */
 void relay_on_agent_call(struct peer *peer, const struct call *call);
 void relay_on_agent_request(struct peer *peer, const struct call *call);
 
-/* An agent's answer to what the editor asked. The request is freed. */
+/* Passes on an agent's answer to the editor's request. The request is freed. */
 void relay_pass_response(struct relay *relay, struct request *request, const struct call *call);
 
-/* A request of the agent's that policy has let pass (or has nothing to say on). */
+/* Passes on an agent's request that policy allows, or that it does not decide about. */
 void relay_pass_agent_request(struct peer *peer, const struct call *call);
 
 #endif

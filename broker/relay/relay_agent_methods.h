@@ -4,7 +4,7 @@
 
 #include "broker/session/hop.h"
 
-/* What the agent's methods mean. Never NULL: a method nobody told us about has a meaning too. */
+/* The row of an agent's method. Never NULL: unknown methods have a row too. */
 const struct method *relay_agent_method_of(const struct message *message);
 
 #endif

@@ -6,11 +6,11 @@
 #include "broker/relay/relay_claim.h"
 
 /*
- * What relay_claim.c (until the request goes on) and relay_claim_opened.c (what became of it)
- * share; nobody else includes this.
+ * Shared by relay_claim.c (until the request goes on) and relay_claim_opened.c (what became of it);
+ * nobody else includes this.
  */
 
-/* What is done on the pool; outlives the claim where that is destroyed. */
+/* A job on the pool. It outlives a claim that is destroyed. */
 struct claim_work {
 	struct pool_job job;
 	struct claim *claim;
@@ -18,15 +18,15 @@ struct claim_work {
 	const char *backend;                       // static
 	enum claim_outcome outcome;
 	struct record_claim records;
-	bool leaves_some; // in a sandbox that is still to be finished
+	bool leaves_some; // something is still in a sandbox and must be collected
 };
 
 struct claim {
 	struct list link; // claims_of
 	struct relay *relay;
-	struct peer *peer;       // whose record is to have it; NULL while the request goes on
-	char *id;                // owned; of the request; raw; NULL: it was answered
-	char *cwd;               // owned; may be NULL
+	struct peer *peer; // whose record will have the session; NULL: the request is under way
+	char *id;          // owned, raw; of the request; NULL: it was answered
+	char *cwd;         // owned; may be NULL
 	struct waiting waiting;  // the request, while it waits
 	struct claim_work *work; // owned
 	bool is_let_go;          // nobody waits for it: freed once its job has ended
@@ -35,19 +35,19 @@ struct claim {
 	bool has_said_waiting;
 };
 
-/* Of struct claim: a part of the relay. */
+/* The struct claim list; a part of the relay. */
 struct list *claims_of(struct relay *relay);
 
 /*
- * What was taken over is let go, as soon as no job has it in hand. The recovery has passed it over
- * meanwhile: where something is left in its sandbox, that looks once more.
+ * Releases what was taken over as soon as no job uses it. The recovery has skipped those records
+ * meanwhile; if something is left in their sandbox, it looks again.
  */
 void claim_let_go(struct claim *claim);
 
-/* What is still in a sandbox of those that were taken over. */
+/* Notes what is still in a sandbox of the records that were taken over. */
 void claim_note_left(struct claim_work *work);
 
-/* Of a request that was passed on, by its id; NULL: there is none. */
+/* The claim of a request that was passed on, by its id; or NULL. */
 struct claim *claim_find(struct relay *relay, struct span id);
 
 struct claim_request claim_request_of(const struct claim_work *work);
@@ -55,7 +55,7 @@ struct claim_request claim_request_of(const struct claim_work *work);
 bool claim_submit(struct claim *claim, void (*run)(struct pool_job *job),
 	void (*done)(struct pool_job *job), struct error *err) ATTR_NODISCARD;
 
-/* Whose job has ended; NULL where it was let go meanwhile, and is freed. */
+/* The claim of a job that has ended; NULL if it was released meanwhile, and is freed. */
 struct claim *claim_of(struct pool_job *job);
 
 #endif

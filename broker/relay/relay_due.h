@@ -7,22 +7,22 @@ struct peer;
 struct request;
 
 /*
- * A request that opens a session, or logs in, and its agent: where that is silent for
- * session-timeout or authenticate-timeout the editor is answered in its place (TIMEOUT_EXCEEDED).
+ * Deadlines for requests that open a session or log in. If the agent is silent for session-timeout
+ * or authenticate-timeout, the broker answers the editor (TIMEOUT_EXCEEDED).
  */
 
-extern const struct deadline relay_due_session, relay_due_authenticate; // of struct method
+extern const struct deadline relay_due_session, relay_due_authenticate; // for struct method
 
-/* A request went to its agent. */
+/* A request was sent to its agent: starts its deadline. */
 void relay_due_watch(struct request *request);
 
 /*
- * An answer to what was answered already, or was never asked: it is dropped. A session that it has
- * made, and nobody knows, is closed.
+ * Drops an answer to a request that was already answered, or was never made. If it has created a
+ * session, which nobody knows, that is closed.
  */
 void relay_due_take_late(struct peer *peer, const struct call *call);
 
-/* Another agent is in its place, whose requests have the same ids again. */
+/* Another agent takes the place of this one, and its requests have the same ids again. */
 void relay_due_forget(struct peer *peer);
 
 #endif

@@ -7,21 +7,21 @@
 
 /* The MCP servers of a session. */
 
-/* The result of initialize: which servers the agent takes. */
+/* Reads from the result of initialize which servers the agent supports. */
 void relay_mcp_learn(struct relay *relay, const struct call *call);
 
 /*
- * Asks the sandbox which commands the servers of a request have; done follows,
- * unless the lookup is destroyed before. NULL: there is nothing to ask.
+ * Asks the sandbox which commands of the request's servers exist there. done follows, unless the
+ * lookup is destroyed first. NULL if there is nothing to ask.
  */
 struct mcp_lookup *relay_mcp_ask(struct peer *peer, const struct call *call,
 	struct mcp_commands *commands, void (*done)(void *data), void *data);
 
-/* Edits the list on its way to the agent; keeps in the request what the user is to know. */
+/* Edits the list on its way to the agent, and keeps in the request what the user will be told. */
 bool relay_mcp_edit(struct peer *peer, struct request *request, const struct call *call,
 	struct error *err) ATTR_NODISCARD;
 
-/* The session was answered: tells the user. */
+/* The session's request was answered: tells the user. */
 void relay_mcp_tell(struct relay *relay, const struct request *request);
 
 #endif

@@ -4,12 +4,15 @@
 
 #include "broker/session/hop.h"
 
-/* What the editor's methods mean. */
+/* The rows of the editor's methods. */
 
-/* Never NULL: a method nobody told us about has a meaning too. */
+/* Never NULL: unknown methods have a row too. */
 const struct method *relay_method_of(const struct message *message);
 
-/* cwd, then additionalDirectories, of a message that opens a session; NULL-terminated, owned. */
+/*
+ * Reads cwd and additionalDirectories, in this order, from a message that opens a session.
+ * NULL-terminated; the caller owns the list.
+ */
 char **relay_directories_of(const struct message *message);
 
 #endif

@@ -5,34 +5,35 @@
 #include "broker/session/hop.h"
 
 /*
- * What the editor sends of a session behind a request that waits keeps its place: all that names
- * the session waits, too, and goes on in its order
- * - once a session/load or session/resume was answered: the session may be another agent's than it
- *   seemed to be - another broker's record may have it, or its own agent has ended and is started
- *   for this -, and in a mode that is not known before;
- * - once no prompt of the session waits any more, for its sync (relay_turn.h) or for the agent's
- *   mode (mode_guard.h). Prompts with nothing but prompts before them wait there as well, not here.
- * Only session/cancel, and the editor's answers, go ahead. session/close and session/delete wait
- * behind no prompt: those that are before them are answered.
+ * Keeps the editor's messages of a session in order. Behind a request that waits, all messages that
+ * name the session wait too. They go on in their order
+ * - after a session/load or session/resume was answered. Until then it is not known which agent
+ *   will have the session: another broker's record may have it, or a new agent is started because
+ *   its own has ended. The session's mode is not known either;
+ * - after no prompt of the session waits any more, for its sync (relay_turn.h) or for the agent's
+ *   mode (mode_guard.h). Prompts with only prompts before them wait there as well, not here.
+ *
+ * Only session/cancel and the editor's answers overtake. session/close and session/delete do not
+ * wait behind prompts: the waiting prompts are answered.
  */
 
-/* A session/load or session/resume has come. Nothing where another request is meant. */
+/* A session/load or session/resume has arrived. Does nothing for other requests. */
 void relay_order_begin(struct relay *relay, const struct call *call);
 
 /* A prompt of the session waits. */
 void relay_order_begin_prompt(struct relay *relay, const struct session *session);
 
-/* A request of the editor's, or a notification: true where it waits, or was answered. */
+/* Takes a request or notification of the editor. True if it waits or was answered. */
 bool relay_order_holds(struct relay *relay, const struct call *call);
 
-/* Whether a session/load or session/resume of the session is not answered yet. */
+/* Whether a session/load or session/resume of the session is still unanswered. */
 bool relay_order_is_opening(struct relay *relay, const struct session *session);
 
-/* A request of the editor's was answered: what waits goes on, soon. */
+/* A request of the editor was answered: waiting messages go on soon. */
 void relay_order_note(struct relay *relay, struct span id);
-void relay_order_look(struct relay *relay); // the same: a prompt that waited went to its agent
+void relay_order_look(struct relay *relay); // the same, because a waiting prompt went to its agent
 
-/* session/cancel: prompts that wait are answered. True where there were any. */
+/* session/cancel: answers waiting prompts. True if there were any. */
 bool relay_order_cancel(struct relay *relay, const struct call *call);
 
 void relay_order_finish(struct relay *relay); // frees all

@@ -4,7 +4,7 @@
 
 #include "broker/session/hop.h"
 
-/* The stages of the relay's desk (broker/desk/desk.h): what a message waits for. */
+/* The stages of the relay's desk (broker/desk/desk.h): what a message may wait for. */
 
 void relay_stages_init(struct relay *relay);
 

@@ -6,19 +6,20 @@
 #include "broker/session/hop.h"
 
 /*
- * _broker/session/state: tells the editor what becomes of session records. A notification that it
- * does not know may be an error to an editor, so only who asks for it gets it, with
- * clientCapabilities._meta.broker.state = true in initialize.
- * docs/schemas/session-state.json has its params.
+ * _broker/session/state: tells the editor about changes of session records. An editor may treat an
+ * unknown notification as an error, so only editors that ask for it get it, with
+ * clientCapabilities._meta.broker.state = true in initialize. docs/schemas/session-state.json
+ * describes its params.
  */
 
-/* The editor's initialize: whether it asks for them. */
+/* Reads from the editor's initialize whether it wants the notification. */
 void relay_state_greet(struct relay *relay, const struct call *call);
-void relay_state_want(struct relay *relay, bool is_wanted); // the same, as it was read
+void relay_state_want(
+	struct relay *relay, bool is_wanted); // the same, from a value that was read before
 
 /*
- * A record of this agent's has a new state. Its sessions are named as the editor knows them;
- * once the agent has ended, as the agent has (NULL: it is gone).
+ * A record of this agent has a new state. Its sessions are named by the editor's ids; if the agent
+ * has ended, by the agent's ids (peer is NULL once it is gone).
  */
 void relay_state_tell(struct relay *relay, struct peer *peer, const struct keeper_state *state);
 

@@ -6,45 +6,54 @@
 #include "broker/session/hop.h"
 
 /*
- * What waits for a sync: a prompt for the one before it, its answer for the one after it.
- * Where nothing is synced at the turns, nothing waits.
+ * Messages that wait for a sync: a prompt for the sync before it, its answer for the sync after it.
+ * If nothing is synced at turns, nothing waits.
  */
 
-/* True where the prompt was set aside: it goes on once the workspaces are synced. */
+/* True if the prompt was set aside; it goes on once the workspaces are synced. */
 bool relay_turn_holds_prompt(struct peer *peer, const struct call *call);
 
-/* The same of its answer; the request is taken then. */
+/* The same for the answer to a prompt; takes the request then. */
 bool relay_turn_holds_answer(struct request *request, const struct call *call);
 
 /*
- * The same of a request or a notification of the agent's, behind an answer in its session, and
- * of $/cancel_request for such a request: so all that it says of a session comes in its order.
+ * The same for requests and notifications of the agent behind such an answer of their session, and
+ * for $/cancel_request for such a request. So all messages of a session arrive in order.
  */
 bool relay_turn_holds_message(struct peer *peer, const struct call *call);
 
-/* More than max-queue bytes of the agent's wait: it is not read. link_resume follows. */
+/*
+ * True if more than max-queue bytes from the agent wait: the broker does not read from it until
+ * link_resume.
+ */
 bool relay_turn_is_full(const struct peer *peer);
 
 /* Whether a prompt of the session waits. */
 bool relay_turn_has_prompt(const struct peer *peer, const struct session *session);
 
 /*
- * session/cancel: the session's prompts that wait (NULL: all) are answered with "cancelled",
- * and their agent never hears of them. False: none waits.
+ * session/cancel: answers the waiting prompts of the session (NULL: all) with "cancelled"; their
+ * agent never receives them. False if none waits.
  */
 bool relay_turn_cancel(struct peer *peer, const struct session *session);
 
-/* Of STAGE_SYNC and STAGE_ANSWER. */
+/* Callbacks of STAGE_SYNC and STAGE_ANSWER. */
 void relay_turn_on_left(struct waiting *waiting, const struct error *failure);
 void relay_turn_on_gone(struct waiting *waiting);
 
-/* Another agent is in its place: what the one before has asked, or taken back, is dropped. */
+/*
+ * Another agent takes the place of this one: drops the earlier agent's waiting requests and
+ * cancellations.
+ */
 void relay_turn_forget_requests(struct peer *peer);
 
-/* What is shown of the turn's sync that was asked for with this data; NULL: it is no turn's. */
+/*
+ * The display of the turn's sync that was requested with this data; NULL if it is not a turn's
+ * sync.
+ */
 struct sync_show *relay_turn_show(struct peer *peer, const void *asker);
 
-/* Answers what waits with a failure; the keeper raises nothing more. */
+/* Answers waiting messages with a failure; the keeper calls nothing more. */
 void relay_turn_finish_all(struct peer *peer, const struct error *failure);
 
 #endif

@@ -7,24 +7,27 @@
 struct peer;
 struct relay;
 
-/* Who is waited for, and how long; and what is given back once nothing comes. */
+/* How long the broker waits for agents and the editor, and when it gives memory back. */
 
-/* A prompt went to the agent: idle-timeout counts, from its last line on. */
+/* A prompt was sent to the agent: starts idle-timeout, which counts from the agent's last line. */
 void relay_watch_prompt(struct peer *peer);
 
-/* The agent waits for an answer itself, the editor's or ours: then its silence is not its own. */
+/*
+ * Whether the agent itself waits for an answer, from the editor or from us; its silence does not
+ * count then.
+ */
 bool relay_watch_excuses(const struct peer *peer);
 
 /*
- * The editor is not read, because of a reader who is slow: that it leaves is
- * noticed all the same, and waited with for stop-eof-timeout.
+ * The broker does not read from the editor, because somebody reads too slowly. This notices
+ * nevertheless that the editor leaves, and then waits for stop-eof-timeout.
  */
 void relay_watch_editor(struct relay *relay);
 
-/* Nothing comes from the editor any more: says so, once. */
+/* No more messages will come from the editor: reports that, once. */
 void relay_editor_gone(struct relay *relay);
 
-/* A message came: what large ones needed is given back once there was none for a while. */
+/* A message has arrived. Frees the memory of large messages once none has come for a while. */
 void relay_watch_memory(struct relay *relay, const struct frame *frame);
 
 void relay_watch_init(struct relay *relay);

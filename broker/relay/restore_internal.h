@@ -4,8 +4,7 @@
 
 #include "broker/relay/restore.h"
 
-/* What restore.c (its beginning) and restore_answer.c (its end) share; nobody else includes this.
- */
+/* Shared by restore.c (the beginning) and restore_answer.c (the end); nobody else includes this. */
 
 /* A part of the relay. */
 struct restores {
@@ -20,22 +19,24 @@ struct restore {
 	struct relay *relay;
 	unsigned number;
 	char *session_id;   // owned; as the editor knows it
-	char *old_root;     // owned; where the session's directory was; may be NULL
-	char *old_instance; // owned; of the sandbox that was in; may be NULL
+	char *old_root;     // owned; the earlier root of its directory; may be NULL
+	char *old_instance; // owned; the instance of its earlier sandbox; may be NULL
 	bool is_load;
-	ev_timer quiet;   // once it was loaded: until the replay has ended
+	ev_timer quiet;   // after session/load: until the replay has ended
 	double loaded_at; // ev_now
 };
 
 void restore_on_quiet(struct ev_loop *loop, ev_timer *timer, int events);
 
-struct desk_pick restore_pick(const struct restore *restore); // what waits for it
-void restore_destroy(struct restore *restore);                // what waits is not answered
+struct desk_pick restore_pick(const struct restore *restore); // the messages that wait for it
+void restore_destroy(struct restore *restore); // does not answer the waiting messages
 
-/* Answers what waits, and frees. */
+/* Answers the waiting messages and frees the restore. */
 void restore_fail(struct restore *restore, const struct error *failure);
 
-/* Sets and returns err: the agent has no memory of the session (NULL: it is forgotten), and why. */
+/*
+ * Sets and returns err: the agent no longer knows the session (NULL: it has forgotten it), and why.
+ */
 const struct error *restore_describe_loss(
 	const struct session *session, const char *why, struct error *err);
 

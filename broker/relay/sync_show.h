@@ -6,21 +6,21 @@
 
 #include "broker/ledger/sync_text.h"
 
-/* How long a turn's sync may take before it is shown, in ms. */
+/* A turn's sync that takes longer than this, in ms, is shown. */
 enum { SYNC_SHOW_MOMENT_MS = 500, SYNC_SHOW_TEXT_MAX = 2 * SYNC_TEXT_MAX };
 
 struct relay;
 
 /*
- * What the user is shown of a turn's sync: a tool call of the broker's own,
- * "Syncing workspace", once it has taken longer than a moment, which ends with what the
- * sync did; and of a shorter one its news alone, where there are any.
+ * Shows the user a turn's sync. If it takes longer than SYNC_SHOW_MOMENT_MS: a tool call of the
+ * broker's own, "Syncing workspace", which ends with the result. A shorter one shows only its news,
+ * if there are any.
  */
 struct sync_show {
 	struct relay *relay;
-	const char *session_id; // borrowed; as the editor knows it
+	const char *session_id; // borrowed; the editor's id
 	struct ev_timer moment;
-	unsigned number; // of the tool call (notice.h); 0: none is shown
+	unsigned number; // of the tool call (notice.h); 0: not shown
 	bool has_news;
 	bool has_failed;
 	char text[SYNC_SHOW_TEXT_MAX];
@@ -29,13 +29,13 @@ struct sync_show {
 /* The sync has begun, or waits for its turn. */
 void sync_show_begin(struct sync_show *show, struct relay *relay, const char *session_id);
 
-/* One workspace of it is done (sync_text_write). News take the place of what is none. */
+/* One workspace is done; `text` is from sync_text_write. News replaces text that is not news. */
 void sync_show_add(struct sync_show *show, const char *text, bool is_news, bool is_failure);
 
-/* Nobody waits for it any more, for this reason: only its news are shown from here on. */
+/* Nobody waits for the sync any more, for this reason: from here on it shows only news. */
 void sync_show_leave(struct sync_show *show, const char *reason);
 
-/* All of it is done. */
+/* All workspaces are done. */
 void sync_show_end(struct sync_show *show);
 
 #endif

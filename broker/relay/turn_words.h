@@ -5,8 +5,8 @@
 #include "broker/session/hop.h"
 
 /*
- * Remembers in the session how the text of a prompt begins: the checkpoint of the turn is named
- * after that. Without any text it is nothing.
+ * Remembers in the session how the text of a prompt begins. The checkpoint of the turn is named
+ * after it. A prompt without text clears it.
  */
 enum { TURN_WORDS_SIZE = 48 };
 void turn_words_note(struct session *session, const struct call *call);

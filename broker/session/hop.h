@@ -19,9 +19,9 @@
 #include "broker/session/usage.h"
 
 /*
- * The two sides of the broker: the relay with the editor's link, a peer for each agent, and what is
- * between them: a message in hand (call), and the requests that are not answered yet. A message
- * leaves for either side by these functions alone.
+ * The two sides of the broker, and what lies between them: the relay with the editor's link, one
+ * peer for each agent, a message in hand (call), and the unanswered requests. Messages leave for
+ * either side only through these functions.
  */
 
 struct relay {
@@ -32,25 +32,25 @@ struct relay {
 	struct pending_table asked_editor; // of struct request
 	struct session_table sessions;
 	struct list peers;   // of struct peer, oldest first
-	struct splice edits; // of the message that comes in; its memory is used again
-	struct buf scratch;  // the broker's own message in the making
+	struct splice edits; // of the incoming message; its memory is reused
+	struct buf scratch;  // for a message that the broker itself is writing
 	int next_peer_number;
 	struct usage usage;
 	struct usage_memo usage_memo; // of the editor
 	struct desk desk;             // where messages wait
-	struct parts parts;           // what each feature keeps
+	struct parts parts;           // the state of each feature
 	unsigned agents_started;
 	bool is_ending;
-	bool was_refused;      // the editor's frame in hand was raised before
-	bool editor_has_ended; // nothing comes from it any more
+	bool was_refused;      // the editor's current frame was raised before
+	bool editor_has_ended; // no more messages come from it
 	bool was_told_gone;
 	bool is_finished;
 };
 
 /*
- * An agent, as the relay sees it. What a single feature knows of it is a part of that feature's
- * file. Three fields are of features and no parts, because they are read for every message:
- * heard_at, pause and usage_memo.
+ * An agent as the relay sees it. State that only one feature uses is kept in that feature's part.
+ * heard_at, pause and usage_memo also belong to features, but are read for every message; so they
+ * are fields.
  */
 struct peer {
 	struct list link; // relay.peers
@@ -61,87 +61,90 @@ struct peer {
 	char hop[24];               // "agent 1", for the trace and the log
 	char agent_name[64];        // agentInfo.name, for quirks
 	struct path_map map;        // of its sandbox's roots
-	struct toolhost *toolhost;  // owned; NULL where the editor serves its tools
-	struct keeper *keeper;      // owned; of its workspaces; NULL where none is synced
-	struct pause *pause;        // owned; NULL until it is first paused
+	struct toolhost *toolhost;  // owned; NULL if the editor serves its files and terminals
+	struct keeper *keeper;      // owned; of its workspaces; NULL if none is synced
+	struct pause *pause;        // owned; NULL until the first pause
 	struct usage_memo usage_memo;
-	double heard_at;  // ev_now when its last line came
+	double heard_at;  // ev_now when its last line arrived
 	bool is_ready;    // its sandbox can be used
 	bool is_greeting; // its initialize is in flight
-	bool was_greeted; // its initialize was answered well
-	bool is_down;     // answers nothing any more
+	bool was_greeted; // its initialize was answered with a result
+	bool is_down;     // it no longer responds
 	struct parts parts;
 };
 
-/* A request the broker waits for the answer of. */
+/* A request that was sent and has no answer yet. */
 struct request {
 	struct pending pending;
-	struct peer *peer;           // to an agent: who is asked; to the editor: who asks
-	const struct method *method; // NULL: the broker has no interest in it
+	struct peer *peer; // to an agent: the one that is asked; to the editor: the one that asks
+	const struct method *method; // NULL: a method that the broker only passes on
 	char *session_id;            // owned; params.sessionId, or NULL
-	struct buf message;          // the whole request, kept where it is needed later
-	struct ev_timer due;         // a deadline of who watches it
-	bool is_cancelled;           // its turn was (unanswered.c)
-	const char *unanswered;      // of the broker's own: why, once it is due; static
-	bool is_beside;              // of the broker's own: nothing waits for its answer
-	struct parts parts;          // what each feature keeps of it
+	struct buf message;          // the whole request, kept if needed later
+	struct ev_timer due;         // the deadline of the file that watches it
+	bool is_cancelled;           // its turn was cancelled (unanswered.c)
+	const char *unanswered; // the broker's own request: why it fails once `due` expires; static
+	bool is_beside;         // the broker's own request, and nothing waits for the answer
+	struct parts parts;     // the state of each feature
 	/*
-	 * The broker's own request: takes the answer, or why there is none (failure).
-	 * NULL: the answer goes back to who asked. The request is freed after it.
+	 * For the broker's own request: called with the answer, or with the failure if there is
+	 * none. The request is freed after it. NULL: the answer is passed to the side that asked.
 	 */
 	void (*on_answer)(struct relay *relay, struct request *request, const struct call *answer,
 		const struct error *failure);
 };
 
 /*
- * What the files below the relay need of it, all set. relay.c has the one table; nobody else calls
- * upwards.
+ * Functions of the relay that lower files call; all are set. relay.c has the only table. Nothing
+ * else calls upwards.
  */
 struct relay_ops {
-	/* A request of the agent's that was set aside: handles it as if it came now. */
+	/* Handles an agent's request that was set aside, as if it arrived now. */
 	void (*on_agent_request)(struct peer *peer, const struct call *call);
-	/* A request of the agent's that policy has let pass (or has nothing to say on). */
+	/* Passes on an agent's request that policy allows, or that it does not decide about. */
 	void (*pass_agent_request)(struct peer *peer, const struct call *call);
 	/*
-	 * A request with this id (raw) is about to be answered with a failure: true where that was
-	 * taken, as the request was the broker's own.
+	 * A request with this id (raw) is about to be answered with a failure. True if it was the
+	 * broker's own request, which has taken the failure.
 	 */
 	bool (*takes_failure)(struct relay *relay, struct span id, const struct error *failure);
-	/* A request of the editor's with this id (raw) is about to be answered otherwise. */
+	/* The broker answers the editor's request with this id (raw) in another way. */
 	void (*on_answered)(struct relay *relay, struct span id);
-	/* A question of an agent's, which the editor had, is answered by the broker. */
+	/* The broker itself answers an agent's question that the editor had. */
 	void (*on_unanswered)(
 		struct relay *relay, struct request *request, const struct error *failure);
 	/* Whether a prompt of the session waits for a sync. */
 	bool (*has_waiting_prompt)(const struct peer *peer, const struct session *session);
 
-	/* ---- what waited goes on ---- */
+	/* ---- messages that have waited ---- */
 
-	/* A message of the editor's: handles it as if it came now. False: not now. */
+	/* Handles a message of the editor as if it arrived now. False if it must wait on. */
 	bool (*on_editor_call)(struct relay *relay, const struct call *call);
-	/* The same of one that waited for this agent, whichever would be chosen now. */
+	/*
+	 * The same for a message that has waited for this agent, whichever agent would be chosen
+	 * now.
+	 */
 	void (*on_parked_call)(struct peer *peer, const struct call *call);
-	/* A request of the editor's whose agent is known and ready, and has its roots. */
+	/* Passes on a request of the editor. Its agent is known and ready, and has its roots. */
 	void (*pass_editor_request)(struct peer *peer, const struct call *call);
-	/* A request or notification of the agent's: handles it as if it came now. */
+	/* Handles an agent's request or notification as if it arrived now. */
 	void (*on_agent_call)(struct peer *peer, const struct call *call);
-	/* An agent's answer to what the editor asked. The request is freed. */
+	/* Passes on an agent's answer to the editor's request. The request is freed. */
 	void (*pass_response)(
 		struct relay *relay, struct request *request, const struct call *call);
-	/* The row of a request that the broker writes in the editor's name. */
+	/* Returns the row of a request that the broker writes for the editor. */
 	const struct method *(*method_of)(const struct message *message);
 
 	/* ---- the life of agents ---- */
 
-	/* The agent of relay_running_peer, started where none runs. NULL while ending. */
+	/* The agent of relay_running_peer; starts one if none runs. NULL while ending. */
 	struct peer *(*current_peer)(struct relay *relay);
-	/* One more, whatever runs already. NULL while ending, and over RELAY_PEERS_MAX. */
+	/* Starts one more agent. NULL while ending, and if RELAY_PEERS_MAX agents run. */
 	struct peer *(*further_peer)(struct relay *relay);
-	/* It answers nothing any more, and why (void * for the listener). */
+	/* The agent no longer responds; `failure` says why (void * for the listener). */
 	void (*peer_down)(void *peer, const struct error *failure);
-	/* Nothing of it runs any more: frees the peer (void * for the listener). */
+	/* Nothing of the agent runs any more: frees the peer (void * for the listener). */
 	void (*peer_gone)(void *peer);
-	/* While ending: once no agent is left, the last words come. */
+	/* While ending: sends the last messages once no agent is left. */
 	void (*finish_if_empty)(struct relay *relay);
 };
 
@@ -156,32 +159,32 @@ bool request_is_prompt(const struct request *request);
 /* Sends one of the broker's own messages, and traces it. */
 void relay_send_editor(struct relay *relay, struct span message);
 void peer_send(struct peer *peer, struct span message);
-void peer_send_taken(struct peer *peer, struct buf *message); // its memory, too
+void peer_send_taken(struct peer *peer, struct buf *message); // takes the buffer's memory
 void peer_send_ahead(struct peer *peer, struct span message);
 
-/* Passes the message in hand on, with its edits. */
+/* Sends the message in hand on, with its edits. */
 bool relay_forward_editor(
 	struct relay *relay, const struct call *call, struct error *err) ATTR_NODISCARD;
 bool peer_forward(struct peer *peer, const struct call *call, struct error *err) ATTR_NODISCARD;
 
-/* The agent does not read what it was answered: it may ask no more until it does. */
+/* The agent does not read its answers: it may make no more requests until it does. */
 bool relay_agent_is_flooded(const struct peer *peer);
 
 /*
- * The editor's notifications and answers cannot be refused. So that an agent that does not read
- * holds up nobody else they wait in its queue, beyond the limit for requests; beyond this one the
- * editor is not read, for nothing is dropped.
+ * Notifications and answers of the editor cannot be refused. They wait in the agent's queue, beyond
+ * the limit for requests, so that an agent that does not read holds up nobody else. Beyond this
+ * second limit the broker stops reading from the editor; nothing is dropped.
  */
 bool relay_agent_takes_nothing(const struct peer *peer);
 
 /* ---- edits ---- */
 
-/* Adds the edit that gives the message in hand another id (raw, or a minted one). */
+/* Gives the message in hand another id: raw, or one that the broker has minted. */
 bool relay_edit_id(const struct call *call, struct span id, struct error *err) ATTR_NODISCARD;
 bool relay_edit_minted(const struct call *call, const struct json_hit *hit, uint64_t id,
 	struct error *err) ATTR_NODISCARD;
 
-/* Gives the message in hand the id that the other side knows its session by. */
+/* Gives the message in hand the session id that the other side knows. */
 bool relay_edit_session(struct relay *relay, const struct call *call, const struct session *session,
 	const char *id, struct error *err) ATTR_NODISCARD;
 
@@ -191,21 +194,24 @@ bool relay_insert_member(struct relay *relay, const struct call *call, struct sp
 
 /* ---- who and what a message is about ---- */
 
-/* The directory it was started for, until it is asked for; NULL: it is for anybody. */
+/*
+ * The directory that the agent was started for, until a session asks for it; NULL: any session may
+ * use the agent.
+ */
 const char *peer_reserved_for(const struct peer *peer);
-void peer_reserve(struct peer *peer, const char *directory); // copied; NULL: for anybody
+void peer_reserve(struct peer *peer, const char *directory); // copied; NULL: any session
 
-/* The agent to use where the session does not say; NULL where none runs. */
+/* The agent to use if the session does not say; NULL if none runs. */
 struct peer *relay_running_peer(struct relay *relay);
 struct peer *relay_peer_of_number(struct relay *relay, int number); // or NULL
 
-/* The agent that runs and has the directory already in which a message opens a session, or NULL. */
+/* The running agent that already has the directory in which a message opens a session, or NULL. */
 struct peer *relay_peer_with_root(struct relay *relay, const struct call *call);
 
-/* The session of a message of the editor's, by params.sessionId; NULL where unknown. */
+/* The session of a message from the editor, by params.sessionId; NULL if unknown. */
 struct session *relay_session_of(struct relay *relay, const struct message *message);
 
-/* The session of a message of an agent's, which knows it by its own id. */
+/* The session of a message from an agent, which knows it by its own id. */
 struct session *relay_session_of_agent(struct peer *peer, const struct message *message);
 
 #endif

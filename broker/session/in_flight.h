@@ -10,39 +10,39 @@ enum { IN_FLIGHT_TEXT_MAX = 1024 };
 
 struct peer;
 
-/* What may be under way in an agent's sessions; to be added up. */
+/* The kinds of work that may be in progress in an agent's sessions; add them up. */
 enum in_flight_kind {
-	IN_FLIGHT_PROMPTS = 1,   // that the agent was given, and were not answered yet
-	IN_FLIGHT_TERMINALS = 2, // of the ToolHost's, whose command runs
-	IN_FLIGHT_ENDING = 4,    // such that were released, or whose command has ended: not all
-	                         // they started is known to be gone
-	IN_FLIGHT_CALLS = 8,     // requests of the agent's, or for it, but prompts; syncs of turns
+	IN_FLIGHT_PROMPTS = 1,   // sent to the agent and not answered yet
+	IN_FLIGHT_TERMINALS = 2, // of the ToolHost; their command runs
+	IN_FLIGHT_ENDING = 4,    // terminals that were released, or whose command has ended, while
+	                         // some of their processes may still run
+	IN_FLIGHT_CALLS = 8,     // other requests from or to the agent; syncs of turns
 	IN_FLIGHT_WAITING = 16,  // prompts that wait for the sync before them
 };
 
 /*
- * Lists what of these kinds is under way. False, and "": nothing is. A list that is too long is
- * cut and ends with "…".
+ * Lists the work of these kinds that is in progress. False, with "" as text, if there is none. A
+ * list that is too long is cut and ends with "…".
  */
 bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_TEXT_MAX]);
 
 /*
- * Prompts or terminals have come or gone: other programs see what is under way (keeper_note_turn).
- * ERROR_UNAVAILABLE, as there, where a workspace is being brought back by hand just now; where
- * fewer are under way than before, never.
+ * Call this when prompts or terminals have begun or ended: it tells other programs what is in
+ * progress (keeper_note_turn). ERROR_UNAVAILABLE, as there, if a user command is restoring a
+ * workspace at the moment; never if there is less work than before.
  */
 bool in_flight_note(struct peer *peer, struct error *err);
 
 /*
- * Waits until nothing of these kinds is under way, for pause-drain-timeout at most. done is
- * raised once, not before this returns; `left` is what still is, or NULL; borrowed. The
- * drain is over then.
+ * Waits until no work of these kinds is in progress, for at most pause-drain-timeout. Calls done
+ * once, not before this returns. `left` is the work still in progress, borrowed, or NULL. The drain
+ * is freed then.
  */
 struct drain;
 typedef void drain_done(void *data, const char *left);
 struct drain *drain_start(struct peer *peer, unsigned kinds, drain_done *done, void *data);
 
-/* Nobody waits any more. NULL is fine. */
+/* Cancels the wait. NULL is fine. */
 void drain_destroy(struct drain *drain);
 
 #endif

@@ -4,22 +4,27 @@
 
 #include "broker/session/hop.h"
 
-/* The names that the directories of a peer's sandbox have on either side. */
+/* The names of a peer's directories: in its sandbox, and as the editor knows them. */
 
 void root_names_init(struct peer *peer);
 void root_names_finish(struct peer *peer);
 
-/* The sandbox is ready: what its agent may remember; it has a further root. */
+/*
+ * The sandbox is ready: reads the names that its agent may remember. The sandbox has a further
+ * root: reads its names.
+ */
 void root_names_read_known(struct peer *peer);
 void root_names_read_roots(struct peer *peer);
 
-/* A path as the other side calls it; owned by the caller. */
+/* Returns the path as the other side names it; the caller owns it. */
 char *relay_map_path(const struct peer *peer, enum path_direction direction, const char *path);
 
-/* The editor has asked for the sessions of a directory by this name; what it is without links. */
+/*
+ * The editor has asked for the sessions of directory `name`; `real` is the same path without links.
+ */
 void relay_know_as(struct peer *peer, const char *name, const char *real);
 
-/* The names of the directories in a message of this method, or in its answer; NULL: any. */
+/* The path map for a message of this method, and for its answer; NULL: any method. */
 const struct path_map *relay_map_of(const struct peer *peer, const struct method *method);
 
 #endif

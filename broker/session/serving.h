@@ -6,16 +6,19 @@
 
 /* Who serves an agent's files and terminals. */
 
-/* Whether the agent works on the files that the editor has: no copy, and no other machine's. */
+/* Whether the agent works on the editor's own files: not on a copy, not on another machine. */
 bool relay_shares_files(const struct peer *peer);
 
-/* Whether the editor serves its own files to an agent that works on others (toolhost = editor). */
+/*
+ * Whether the editor serves its own files to an agent that works on other files (toolhost =
+ * editor).
+ */
 bool relay_editor_serves_elsewhere(const struct peer *peer);
 
-/* Whether the editor would run such an agent's commands, and the profile does not allow it. */
+/* Whether the editor would have to run such an agent's commands although the profile forbids it. */
 bool relay_refuses_terminals(const struct peer *peer);
 
-/* Whether the ToolHost serves this agent, and not the editor. */
+/* Whether the ToolHost, not the editor, serves this agent; and this method of it. */
 bool relay_uses_toolhost(const struct peer *peer);
 bool relay_toolhost_serves(const struct peer *peer, const char *method);
 

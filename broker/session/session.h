@@ -3,11 +3,11 @@
 #define BROKER_SESSION_SESSION_H
 
 /*
- * This folder is what the two sides of a session share: which agent has which session, a message in
- * hand and the requests under way (hop.h), and what sends, edits, answers, counts, traces and asks.
- * It knows ACP's envelope, agents and sandboxes. It does not know what a method means, nor what
- * policy says; what it needs of those it calls by struct relay_ops. All folders of the broker above
- * it use it.
+ * This folder has what the two sides of a session share: which agent has which session, the message
+ * in hand and the unanswered requests (hop.h), and the functions that send, edit, answer, count,
+ * trace and ask. It knows ACP's envelope, agents and sandboxes. It does not know what a method
+ * means, nor what policy says; for those it calls struct relay_ops. All higher folders of the
+ * broker use it.
  */
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@
 #include "broker/session/usage.h"
 
 /*
- * Which agent has which session. A session's id is the agent's own; a session
- * outlives its agent here, so that the editor is told what became of it.
+ * Which agent has which session. The agent chooses a session's id. The session stays in the table
+ * after its agent has ended, so that the broker can tell the editor what became of it.
  */
 enum { SESSION_BUCKETS = 64 };
 
@@ -30,34 +30,36 @@ struct peer;
 
 struct session {
 	struct list link;  // session_table.buckets
-	char *id;          // owned; decoded; as the editor knows it
-	char *agent_id;    // owned; as its agent knows it: the same, but where two agents minted it
+	char *id;          // owned, decoded; as the editor knows it
+	char *agent_id;    // owned; as its agent knows it: another id only if two agents minted the
+	                   // same
 	struct peer *peer; // NULL once its agent has ended
 	int prompts;       // in flight
 	char **roots;      // owned, NULL-terminated; cwd and additionalDirectories; may be NULL
-	char *instance;    // owned; sandbox_instance of where it is, or was; may be NULL
-	int agent_number;  // of the agent that has it, or had it last (peer.number)
-	char *words;       // owned; how its last prompt begins; may be NULL
-	bool knows_copy;   // its agent was told that a name in a prompt is that of a copy
-	bool hides_replay; // the broker has loaded it, and no prompt has begun since
-	char *opening;     // owned; params it was opened with (JSON), to open it again; may be NULL
-	double restarts_since;  // ev_now; the first restart of the minute that counts
-	int restarts;           // of an agent for it, since then
-	bool was_link_lost;     // that is how it lost its agent, which has not ended by itself
-	struct memory *memory;  // owned; what the user has said "always" to
-	struct choices choices; // what the editor has chosen, to tell it to the next agent
+	char *instance;    // owned; sandbox_instance of its present or last sandbox; may be NULL
+	int agent_number;  // peer.number of its present or last agent
+	char *words;       // owned; the beginning of its last prompt; may be NULL
+	bool knows_copy;   // its agent was told that a path in a prompt is the copy's
+	bool hides_replay; // the broker has loaded it again, and no prompt has begun since
+	char *opening; // owned; the params it was opened with (JSON), for opening it again; may be
+	               // NULL
+	double restarts_since;  // ev_now at the first restart that counts for restart-limit
+	int restarts;           // of its agent, since then
+	bool was_link_lost;     // it lost its agent because the link broke; the agent did not exit
+	struct memory *memory;  // owned; what the user has answered with "always"
+	struct choices choices; // what the editor has chosen, for the next agent
 	struct usage_counts usage;
-	struct mode_guard *guard; // owned; where policy gates the agent's modes; may be NULL
+	struct mode_guard *guard; // owned; only if policy guards the agent's modes; may be NULL
 };
 
 struct session_table {
 	struct list buckets[SESSION_BUCKETS]; // of struct session
 	int count;
 	int aliases;        // sessions whose two ids differ
-	unsigned forgotten; // sessions, since the start
+	unsigned forgotten; // sessions forgotten since the start
 	int max;
 	void (*destroy_guard)(struct mode_guard *guard); // NULL: no session has one
-	/* One is about to be forgotten. May be NULL. */
+	/* Called before a session is forgotten. May be NULL. */
 	void (*on_forget)(void *data, const struct session *session);
 	void *data;
 };
@@ -68,29 +70,27 @@ void session_table_finish(struct session_table *table); // frees the sessions
 struct session *session_find(struct session_table *table, const char *id); // or NULL
 
 /*
- * Whether one more session fits (max-sessions). In a full table those of agents that have
- * ended are forgotten: what became of them has been told to whoever asked.
+ * Whether one more session fits (max-sessions). If the table is full, this forgets the sessions of
+ * agents that have ended: whoever asked was told what became of them.
  */
 bool session_table_has_room(struct session_table *table);
 
 /*
- * The session of that id, made where there is none; it belongs to peer from now
- * on. ERROR_LIMIT (max-sessions); ERROR_DENIED with SESSION_CONFLICT where
- * another living agent has it.
+ * Returns the session with that id; creates it if missing. From now on it belongs to peer.
+ * ERROR_LIMIT (max-sessions); ERROR_DENIED with SESSION_CONFLICT if another running agent has it.
  */
 struct session *session_bind(struct session_table *table, const char *id, struct peer *peer,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * As session_bind for a session an agent has just made: where another living
- * agent has minted the same id, the editor gets to know this one by a name of its
- * own, "ID~NUMBER". One of that id whose agent has ended is forgotten, with all
- * that was remembered in it.
+ * Like session_bind, for a session that an agent has just created. If another running agent has
+ * minted the same id, the editor gets the alias "ID~NUMBER" for this one. If the id belongs to an
+ * agent that has ended, that session is forgotten, with all that was remembered in it.
  */
 struct session *session_bind_new(struct session_table *table, const char *agent_id,
 	struct peer *peer, int number, struct error *err) ATTR_NODISCARD;
 
-/* The session an agent knows by this id; NULL where it has none. */
+/* Returns the session that an agent knows by this id; NULL if it has none. */
 struct session *session_find_agent(
 	struct session_table *table, const struct peer *peer, const char *agent_id);
 
@@ -99,15 +99,15 @@ bool session_has_alias(const struct session *session);
 /* Takes the roots (NULL-terminated, malloc'ed). */
 void session_set_roots(struct session *session, char **roots);
 
-/* Copies; may be NULL. */
+/* Copies `instance`; may be NULL. */
 void session_set_instance(struct session *session, const char *instance);
 
 void session_forget(struct session_table *table, struct session *session);
 
-/* The agent has ended: its sessions are nobody's, and no prompt is in flight. */
+/* The agent has ended: its sessions have no agent, and no prompt is in flight. */
 void session_table_orphan(struct session_table *table, const struct peer *peer);
 
-/* Calls visit for each session of a peer (NULL: of all). It may not change the table. */
+/* Calls visit for each session of a peer (NULL: of all peers). visit must not change the table. */
 void session_table_visit(struct session_table *table, const struct peer *peer,
 	void (*visit)(void *data, struct session *session), void *data);
 

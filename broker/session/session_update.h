@@ -7,9 +7,9 @@
 struct relay;
 
 /*
- * A session/update of the broker's own (ACP): begun in relay->scratch, with the kind as the
- * first member of its `update`, whose further members the caller writes; then sent
- * to the editor.
+ * Sends a session/update of the broker's own (ACP). session_update_begin starts it in
+ * relay->scratch, with the kind as the first member of `update`. The caller writes the other
+ * members, then calls session_update_send.
  */
 void session_update_begin(
 	struct relay *relay, struct json_writer *writer, const char *session_id, const char *kind);

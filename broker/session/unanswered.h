@@ -4,20 +4,20 @@
 
 #include "broker/session/hop.h"
 
-/* How long the broker waits for an answer, and what becomes of a request that gets none. */
+/* How long the broker waits for an answer, and what happens to a request without one. */
 
-/* Takes a question back from the editor, under the id it knows. */
+/* Takes a question back from the editor, under the id that the editor knows. */
 void relay_withdraw_question(struct relay *relay, const struct request *request);
 
-/* A question went to the user: permission-timeout counts. */
+/* A question was sent to the user: starts permission-timeout. */
 void relay_watch_question(struct request *request);
 
-/* The editor has cancelled the session's turn: cancel-timeout counts for its questions. */
+/* The editor has cancelled the session's turn: starts cancel-timeout for its questions. */
 void relay_watch_cancelled(struct relay *relay, const struct session *session);
 
 /*
- * A request of the broker's own went to its agent: where no answer comes in time, on_answer hears
- * of that (TIMEOUT_EXCEEDED, with the static text `why`), and the request is freed.
+ * One of the broker's own requests was sent to its agent. If no answer arrives in time, on_answer
+ * gets TIMEOUT_EXCEEDED with the static text `why`, and the request is freed.
  */
 void relay_watch_own(struct request *request, int timeout_ms, const char *why);
 

@@ -8,11 +8,11 @@
 #include "broker/policy/audit.h"
 
 /*
- * What a broker has done since its start, and for each of its sessions: plain counters, for
+ * Counters of what a broker has done since its start, in all and for each session; for
  * _broker/usage (broker/methods/usage_report.h). Loop thread only.
  */
 
-/* What an agent asks for, by method. */
+/* An agent's requests, by method. */
 enum usage_tool {
 	USAGE_READ_FILE,
 	USAGE_WRITE_FILE,
@@ -27,14 +27,14 @@ enum usage_tool {
 	USAGE_TOOL_COUNT,
 };
 
-const char *usage_tool_name(enum usage_tool tool); // the method, or "other"
+const char *usage_tool_name(enum usage_tool tool); // the method's name, or "other"
 
 struct usage_counts {
-	uint32_t prompts; // that went to the agent
+	uint32_t prompts; // prompts sent to the agent
 	uint32_t tool_calls[USAGE_TOOL_COUNT];
 	uint32_t decisions[POLICY_REJECT_ALWAYS + 1][AUDIT_BY_NOBODY + 1];
-	uint64_t editor_bytes; // of the editor's messages that name the session, as they came
-	uint64_t agent_bytes;  // the same, of its agent's
+	uint64_t editor_bytes; // bytes of the editor's messages that name the session, as received
+	uint64_t agent_bytes;  // bytes of the agent's messages that name it, as received
 };
 
 struct usage_syncs {
@@ -42,22 +42,22 @@ struct usage_syncs {
 	uint64_t duration_ms;
 	uint64_t sent_bytes, received_bytes;
 	uint64_t conflicts;
-	uint64_t to_local, to_runtime; // paths that were added, changed or deleted
+	uint64_t to_local, to_runtime; // paths added, changed or deleted
 };
 
 struct usage {
 	char since[TIMESTAMP_SIZE];
 	struct usage_counts total;
 	struct usage_syncs syncs;
-	uint64_t read_bytes, written_bytes; // from and to agents that are gone
+	uint64_t read_bytes, written_bytes; // from and to agents that have ended
 };
 
-/* The session that a side has named last: the same name again is found without looking it up. */
+/* The session that one side has named last. The same name again needs no look-up. */
 struct usage_memo {
 	char raw[80];
 	uint32_t len; // 0: none
 	unsigned forgotten;
-	struct session *session; // as long as the table's `forgotten` is what it was
+	struct session *session; // valid while the table's `forgotten` equals this one
 };
 
 struct call;
@@ -68,19 +68,19 @@ struct request;
 struct session;
 struct sync_result;
 
-/* A message has come in, once. */
+/* Called once for each incoming message. */
 void usage_note_editor(struct relay *relay, const struct call *call);
 void usage_note_agent(struct peer *peer, const struct call *call);
 
 void usage_note_prompt(struct relay *relay, struct session *session); // may be NULL
 void usage_note_decision(struct relay *relay, const struct session *session,
-	enum policy_decision decision, enum audit_by by); // the same
+	enum policy_decision decision, enum audit_by by); // the session may be NULL
 
-/* A sync has ended: the result, or the error. */
+/* A sync has ended with a result or an error. */
 void usage_note_sync(
 	struct relay *relay, const struct sync_result *result, const struct error *err);
 
-/* The agent is about to be forgotten, or to be started anew. */
+/* The agent is about to be forgotten or restarted. */
 void usage_note_gone(struct peer *peer);
 
 #endif
