@@ -6,22 +6,22 @@
 #include "sync/id_set.h"
 
 /*
- * What the user is told of the commits that a collect has found: of each branch where it is, how
- * many there are and what the newest say, up to a limit, and what prints all of them.
- * Zero-initialise.
+ * The text that tells the user about the commits that a collect found. For each branch it says
+ * where it is, how many commits there are, and the subjects of the newest, up to a limit; and which
+ * command prints all of them. Zero-initialise.
  */
 enum { COMMITS_NOTE_MAX = 1024 };
 
 struct commits_note {
 	char text[COMMITS_NOTE_MAX]; // "": there were none
-	size_t branches;             // that have something new
-	size_t untold;               // of those, the ones the text has no room for
+	size_t branches;             // with new commits
+	size_t untold;               // those that the text has no room for
 };
 
-/* A branch, and its commits as far as they are among the new ones. Blocks. */
+/* Adds a branch, and those of its commits that are in `made`. Blocks. */
 void commits_note_add(struct commits_note *note, struct store *store, const struct id_set *made,
 	const struct agent_branch *branch);
-/* `is_below`: they are of a repository below the root. */
+/* `is_below`: the commits belong to a repository below the root. */
 void commits_note_end(struct commits_note *note, bool is_below);
 
 #endif

@@ -6,15 +6,15 @@
 #include "base/user_config.h"
 
 /*
- * What the user's git does to a file's content when it commits it, as far as that does not stand in
- * a file of the workspace: filters, conversions of line ends, attributes. The runtime's git has to
- * do the same, or nothing. No command, key or password is read into it: of a filter its name alone.
+ * What the user's git does to a file's content at a commit, as far as no file of the workspace says
+ * it: filters, line end conversions, attributes. The runtime's git must do the same, or nothing.
+ * This reads no command, key or password; of a filter only its name.
  */
 struct filters {
 	/*
-	 * Lines, as sync/git/remote/repo_update.sh reads them: "whole NAME" of a filter that
-	 * changes files both ways, "clean NAME" of one that does so only on the way to a commit,
-	 * "lfs" of git-lfs(1), which has no secret; "set KEY VALUE".
+	 * Lines for sync/git/remote/repo_update.sh: "whole NAME" for a filter that changes files in
+	 * both directions; "clean NAME" for one that only changes them at a commit; "lfs" for
+	 * git-lfs(1), which has no secret; "set KEY VALUE".
 	 */
 	struct buf rules;
 	struct buf attributes; // .git/info/attributes
@@ -25,9 +25,9 @@ void filters_init(struct filters *filters);
 void filters_finish(struct filters *filters);
 
 /*
- * Reads anew. ERROR_LIMIT where a part of it would be left out: what is not known there would be
- * committed as it is. ERROR_DENIED where the repository's own configuration names a file outside of
- * it as attributes: it may be any file of the user's. `home` may be NULL. Blocks.
+ * Reads them again. ERROR_LIMIT if a part would be left out: the runtime would commit such files
+ * without their filters. ERROR_DENIED if the repository's own configuration names a file outside of
+ * it as attributes: it may be any file of the user. `home` may be NULL. Blocks.
  */
 bool filters_read(struct filters *filters, const struct user_config *config,
 	const struct user_repository *repository, const char *home,

@@ -12,9 +12,9 @@
 #include "sync/transport.h"
 
 /*
- * What the files of the transport share. One operation at a time is a chain of steps, each a
- * script in the sandbox with work at its other end, or such work alone. The work has
- * the transport to itself while it runs.
+ * Shared by the files of the transport. One operation at a time is a chain of steps. Each step is a
+ * script in the sandbox with local work at its other end, or local work alone. While the work runs,
+ * only it uses the transport.
  */
 enum git_script {
 	SCRIPT_OPEN,
@@ -28,7 +28,7 @@ enum git_script {
 	SCRIPT_NONE,
 };
 
-/* The text of a script with what they all share before it. */
+/* The text of a script, after the part that all scripts share. */
 const char *git_script_text(enum git_script script);
 
 enum { SCRIPT_ARGS_MAX = 15 };
@@ -39,43 +39,44 @@ struct arrival; // agent_commits.c
 struct git_step {
 	enum git_script script;
 	const char *args[SCRIPT_ARGS_MAX]; // borrowed; up to the first NULL
-	bool (*work)(struct git_transport *git, struct remote_ends *ends, struct error *err);
-	void (*then)(struct git_transport *git); // the work has done well
+	bool (*work)(struct git_transport *git, struct remote_ends *ends,
+		struct error *err);              // may be NULL
+	void (*then)(struct git_transport *git); // called after the work has succeeded
 };
 
-/* What is going on in a collect. */
+/* The state of a collect. */
 struct collecting {
 	git_oid base, side_base, side_tree;
-	bool has_commits;       // the answer has come to the agent's commits: the tree is checked
-	struct list base_files; // of struct big_file: those of base
-	struct list files;      // of struct big_file: those that are there
-	struct big_file *next;  // to be fetched; NULL: none
-	uint64_t fetched_bytes; // of big files, with their holes
+	bool has_commits;       // the answer has reached the agent's commits: the tree is checked
+	struct list base_files; // of struct big_file: those in base
+	struct list files;      // of struct big_file: those in the runtime
+	struct big_file *next;  // the next to fetch; NULL: none
+	uint64_t fetched_bytes; // of big files, including their holes
 	struct transport_collected result;
 };
 
-/* What is going on in a deliver. */
+/* The state of a deliver. */
 struct delivering {
 	git_oid from, to, side_from, side_to;
 	struct list swaps;      // of struct swap
-	struct swap *next;      // to be uploaded; NULL: none
-	struct extents extents; // of that one
-	bool is_few;            // all that differs is in `few`
+	struct swap *next;      // the next to upload; NULL: none
+	struct extents extents; // of the next swap
+	bool is_few;            // `few` has all differences
 	size_t few_count;
-	struct buf few;     // as sync/git/remote/deliver.sh reads it
-	git_oid seed;       // a whole tree that is sent, since the runtime has lost it
-	struct stuck stuck; // paths that stood in the way
+	struct buf few;     // input of sync/git/remote/deliver.sh
+	git_oid seed;       // a whole tree that is sent because the runtime has lost it
+	struct stuck stuck; // paths that were in the way
 	struct transport_delivered result;
 };
 
-/* A path that is a big file before or after. */
+/* A path that is a big file before or after the delivery. */
 struct swap {
 	struct list link; // delivering.swaps
 	char *path;       // owned
 	struct store_entry from, to;
 };
 
-/* The files that the runtime's git shows as unchanged, for their filters do not run there. */
+/* Files that the runtime's git shows as unchanged, because their filters do not run there. */
 struct filtered {
 	uint64_t count;
 	char paths[1024]; // the first of them, for people
@@ -84,12 +85,12 @@ struct filtered {
 struct git_transport {
 	struct transport transport;
 	struct transport_request request; // strings are owned copies
-	char *side;                       // the side repository in the runtime
-	bool wants_bases; // what the agent's commits build upon is not all in the user's repository
-	char *pathspecs, *includes; // a line each
+	char *side;                       // path of the side repository in the runtime
+	bool wants_bases; // the user's repository lacks commits that the agent's commits build upon
+	char *pathspecs, *includes; // one per line
 	bool is_busy;
 
-	struct remote *remote; // what runs; NULL: nothing
+	struct remote *remote; // the running one; NULL: none
 	struct git_step step;
 	struct soon kick; // the first step of an operation
 	void (*begin)(struct git_transport *git);
@@ -101,31 +102,31 @@ struct git_transport {
 	} done;
 	void *done_data;
 
-	struct store store; // our own handle, used by one step after the other
+	struct store store; // our own handle; the steps use it in turn
 	bool has_store;
 	struct side_pair known; // the last snapshot and its side tree
-	bool is_missing;        // the runtime has not the tree that the step begins with
-	bool takes_no_blocks;   // its dd cannot put them where they belong: holes travel as zeros
-	bool was_seeded;        // and it was sent once in this operation
-	bool is_locked;         // the runtime's HEAD follows once git has let go of it there
+	bool is_missing;        // the runtime lacks the tree that the step begins with
+	bool takes_no_blocks;   // its dd cannot write at offsets: holes travel as zeros
+	bool was_seeded;        // that tree was sent once in this operation
+	bool is_locked; // the runtime's HEAD is updated after git has released its lock there
 
 	git_oid *received; // owned; trees that were new to the store
 	size_t received_count;
 
 	struct collecting collecting;
 	struct delivering delivering;
-	struct arrival *arrival; // of commits, while they come; NULL
-	/* The workspace's own, then those of repositories below its root, in order. Owned. */
+	struct arrival *arrival; // of commits, while they arrive; else NULL
+	/* The workspace's own, then those of repositories below its root, sorted. Owned. */
 	struct history *histories[1 + INNER_MAX];
 	size_t history_count;
-	struct history *history; // in hand: the first, or one that a script works on or tells of
-	size_t turn;             // so many of them are still to be updated
-	size_t told;             // the number of the one that a collect tells of
+	struct history *history; // the current one: the first, or that of the running script
+	size_t turn;             // how many are still to be updated
+	size_t told;             // index of the one that the collect's answer is about
 	bool is_near;            // the sandbox is on this machine
-	bool sends_pack;         // it is sent commits, and not only where the refs are
-	struct id_set shared;    // what SIDE has of the history; for the next stream alone
+	bool sends_pack;         // it is sent commits, not only refs
+	struct id_set shared;    // the part of the history that SIDE has; for the next stream only
 	struct filtered filtered;
-	char note[TRANSPORT_NOTE_MAX]; // what the next collect is to say
+	char note[TRANSPORT_NOTE_MAX]; // for the next collect
 };
 
 static inline struct git_transport *git_from(struct transport *transport)
@@ -138,30 +139,31 @@ static inline struct git_transport *git_from(struct transport *transport)
 void git_begin(struct git_transport *git, void (*begin)(struct git_transport *git),
 	void (*end)(struct git_transport *git, const struct error *err), void *data);
 void git_run(struct git_transport *git, const struct git_step *step);
-void git_end(struct git_transport *git, const struct error *err); // NULL: all is well
+void git_end(struct git_transport *git, const struct error *err); // NULL: success
 
-/* Adds to what the collect that runs is to say. "" adds nothing; too much loses its end. */
+/* Adds to the note of the running collect. "" adds nothing; a text that is too long is cut. */
 void git_tell_user(struct git_transport *git, const char *format, ...) ATTR_PRINTF(2, 3);
 
-/* Work: the store, opened where it is not. */
+/* Work: opens the store if it is not open. */
 bool git_open_store(struct git_transport *git, struct error *err) ATTR_NODISCARD;
-/* Work: the user's repositories as they are now. */
+/* Work: reads the current state of the user's repositories. */
 bool git_read_history(struct git_transport *git, struct error *err) ATTR_NODISCARD;
 /*
- * The paths of those below the root whose history travels, a line each; the caller frees it. One
- * that cannot be read here any more may have commits of the agent's there.
+ * The paths of the repositories below the root whose history travels, one per line; the caller
+ * frees it. A repository that can no longer be read here may still have commits of the agent in the
+ * runtime.
  */
 char *git_list_inner(const struct git_transport *git);
-/* Work: the side tree of a snapshot. */
+/* Work: makes the side tree of a snapshot. */
 bool git_strip(struct git_transport *git, const git_oid *whole, git_oid *out_side,
 	struct error *err) ATTR_NODISCARD;
 
-/* ---- answer.c: what a script tells ---- */
+/* ---- answer.c: the answers of scripts ---- */
 
 /*
- * Reads to the script's end. `take` is given each line but the last; objects have to be
- * read by it. ERROR_UNAVAILABLE with reason RUNTIME_CHANGED where the script said so;
- * git->is_missing is set where it lacks a tree, and that is no error.
+ * Reads until the script ends. Calls `take` for each line except the last; `take` must read the
+ * objects itself. ERROR_UNAVAILABLE with the reason RUNTIME_CHANGED if the script says so. If the
+ * runtime lacks a tree, sets git->is_missing; that is no error.
  */
 bool git_read_answer(struct git_transport *git, struct remote_ends *ends,
 	bool (*take)(struct git_transport *git, struct lines *lines, const struct line *line,
@@ -169,16 +171,16 @@ bool git_read_answer(struct git_transport *git, struct remote_ends *ends,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * Takes `count` objects into the store but those that `check` does not want; their ids are computed
- * anew and compared.
+ * Puts `count` objects into the store, except those that `check` marks as unwanted; computes their
+ * ids again and compares them.
  */
 bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_t count,
 	bool (*check)(struct git_transport *git, struct line_object *object, struct error *err),
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * Takes the trees of git_receive_objects back where they turned out to be none that anybody may
- * refer to, so that the store stays sound. The store is opened anew by git_open_store.
+ * Removes the trees of git_receive_objects if they turn out to be unusable, so that the store stays
+ * sound. git_open_store then opens the store again.
  */
 void git_discard_received(struct git_transport *git);
 
@@ -192,58 +194,58 @@ void git_deliver(struct transport *transport, const git_oid *from, const git_oid
 void collecting_finish(struct collecting *collecting);
 void delivering_finish(struct delivering *delivering);
 
-/* ---- import.c: what goes to the runtime ---- */
+/* ---- import.c: data for the runtime ---- */
 
 struct stream {
 	git_oid from, to;
-	bool has_swaps; // delivering.swaps go along
+	bool has_swaps; // also sends delivering.swaps
 };
 
-/* Work: writes a stream for git-fast-import(1) that makes the one tree the other. */
+/* Work: writes a stream for git-fast-import(1) that changes the tree `from` into `to`. */
 bool git_send_stream(struct git_transport *git, const struct stream *stream, int fd,
 	struct error *err) ATTR_NODISCARD;
 
-/* Sends a whole tree; then `then`. */
+/* Sends a whole tree; then calls `then`. */
 void git_import(
 	struct git_transport *git, const git_oid *tree, void (*then)(struct git_transport *git));
 
-/* An id less its last digit: of a big file's content the last bit is not known. */
+/* An id without its last digit: the last bit of a big file's content id is unknown. */
 void git_short_id(const struct git_transport *git, const struct store_entry *entry, char *hex);
 
-/* repository.c: brings the runtime's repositories up to the user's; then ends the operation. */
+/* repository.c: updates the runtime's repositories from the user's; then ends the operation. */
 void git_update_repository(struct git_transport *git);
 
-/* ---- agent_commits.c: the commits that the agent made, which a collect brings along ---- */
+/* ---- agent_commits.c: the agent's commits, which a collect brings ---- */
 
-/* Of more that are new none are taken: each collect notes it, and the user is told once. */
+/* If there are more new ones, none are taken: each collect notes it, and the user is told once. */
 enum { AGENT_COMMITS_MAX = 1 << 16 };
 
-/* Work: writes the ids of those that are known, each ended by NUL. */
+/* Work: writes the ids of the known commits, each terminated by NUL. */
 bool git_write_known_commits(struct git_transport *git, int fd, struct error *err) ATTR_NODISCARD;
 /*
- * Work: takes LINE_COMMITS and what follows it. LINE_WITHIN keeps what has come before it, and
- * git->history is of that repository from there on.
+ * Work: handles LINE_COMMITS and the lines after it. LINE_WITHIN stores the commits received before
+ * it, and sets git->history to that of the named repository.
  */
 bool git_take_commits(struct git_transport *git, struct lines *lines, const struct line *line,
 	struct error *err) ATTR_NODISCARD;
 /*
- * Work, at the end of the answer: checks what has come and keeps it. What cannot be kept is no
- * reason to leave the files where they are: it is noted. Fails where the store is lost.
+ * Work, at the end of the answer: checks the received commits and stores them. If they cannot be
+ * stored, the files are taken all the same, and a note says so. Fails if the store is broken.
  */
 bool git_keep_commits(struct git_transport *git, struct error *err) ATTR_NODISCARD;
 /*
- * Work: the commits that come are lost for this time, and that is noted, whatever the reason: the
- * agent does what it likes with its repository. Fails where the store is lost.
+ * Work: drops the arriving commits for this time and notes it, whatever the reason: the agent may
+ * do what it likes with its repository. Fails if the store is broken.
  */
 bool git_refuse_commits(
 	struct git_transport *git, const struct error *why, struct error *err) ATTR_NODISCARD;
 /*
- * Work: brings what is missing of a commit's tree from the user's repository to the store. Fails
- * where that has not got it either.
+ * Work: copies the missing objects of a commit's tree from the user's repository to the store.
+ * Fails if that repository lacks them too.
  */
 bool git_fill_tree(
 	struct git_transport *git, const git_oid *tree, struct error *err) ATTR_NODISCARD;
-/* Drops what has come and was not kept. */
+/* Drops the received commits that were not stored. */
 void git_drop_commits(struct git_transport *git);
 
 #endif

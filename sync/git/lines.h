@@ -9,32 +9,32 @@
 #include "sync/store.h"
 
 /*
- * Reads what a script in the sandbox tells (sync/git/remote): words that each end in
- * NUL. The first says how many others belong to it:
+ * Reads the answer of a script in the sandbox (sync/git/remote): words that each end in NUL. The
+ * first word of a line says how many more belong to it:
  *
- *     tree ID                  the root is this, big files apart
+ *     tree ID                  the root is this tree, without big files
  *     big ID MODE SIZE PATH    a file over the limit
- *     over SIZE PATH           the big files are SIZE bytes together, more than is allowed; PATH
- *                              is the largest
+ *     over SIZE PATH           the big files have SIZE bytes together, more than allowed; PATH is
+ *                              the largest
  *     left PATH                could not be read, or has a name that git refuses
- *     stuck PATH               it stands in the way of a delivery; a "fail" says why
- *     objects COUNT            COUNT objects follow as `git cat-file --batch` writes them
- *     commits                  what follows is of commits that the agent made
- *     within PATH              what follows is of the repository in that folder below the root
+ *     stuck PATH               is in the way of a delivery; a "fail" says why
+ *     objects COUNT            COUNT objects follow, in the format of `git cat-file --batch`
+ *     commits                  the agent's commits follow
+ *     within PATH              the rest is about the repository in that folder below the root
  *     repository WHAT          none, ours or other
- *     have ID                  a commit, or what a tag is of, that is there
+ *     have ID                  a commit, or the target of a tag, that exists there
  *     print TEXT               the history's print when it was last sent
  *     kept TEXT                HEAD was not moved: "locked", or where the agent has it
  *     filtered COUNT PATH      one of COUNT files whose filters do not run there
- *     shared                   the history that was sent is in SIDE, too
- *     base ID                  a commit that those build upon, which the agent may not have made
+ *     shared                   SIDE also has the history that was sent
+ *     base ID                  a parent of those commits that the agent may not have made
  *     ref ID NAME              a branch of commits that the agent made
- *     untold WHY               the agent's commits cannot be told, or no more of them
+ *     untold WHY               no agent's commits follow, or no more of them
  *     fail WHY                 the script cannot go on
- *     end STATUS               the last word, even if the script has died
+ *     end STATUS               the last line, even if the script has died
  *
- * What comes is not trusted: a word, an object and the whole have limits, and every field
- * is checked before it is handed on.
+ * The answer is not trusted: a word, an object and the whole have limits, and every field is
+ * checked before it is handed on.
  */
 enum line_kind {
 	LINE_TREE,
@@ -64,20 +64,20 @@ enum { LINE_PATH_MAX = 4096, LINE_FIELDS_MAX = 4 };
 /* The texts are terminated and valid until the next call. */
 struct line {
 	enum line_kind kind;
-	git_oid id;         // of tree, big, have, base, ref
-	uint64_t number;    // size of big and over, count of objects and filtered, status of end
-	bool is_executable; // of big
-	const char *text;   // path, name, or why; NULL where the kind has none
+	git_oid id;         // for tree, big, have, base, ref
+	uint64_t number;    // size for big and over, count for objects and filtered, status for end
+	bool is_executable; // for big
+	const char *text;   // path, name or why; NULL for kinds without one
 };
 
 struct lines {
-	ssize_t (*read)(void *data, char *to, size_t size); // 0: the end; -1 with errno
+	ssize_t (*read)(void *data, char *to, size_t size); // returns 0 at the end; -1 with errno
 	void *data;
 	struct buf buf;
 	uint64_t received;
 	uint64_t received_max;
-	size_t consume;   // what the last call handed out
-	bool has_streams; // a blob over the limit of an object comes in pieces
+	size_t consume;   // bytes that the last call returned, to be consumed
+	bool has_streams; // a blob over the object limit is returned in pieces
 };
 
 /* An object; `content` is valid until the next call. */
@@ -85,8 +85,8 @@ struct line_object {
 	git_oid id;
 	git_object_t type; // tree, blob or commit
 	struct span content;
-	uint64_t left;    // bytes that lines_next_piece is to be asked for; 0: all is in `content`
-	bool is_unwanted; // for who looks at it before it is kept
+	uint64_t left;    // bytes to fetch with lines_next_piece; 0: `content` has all
+	bool is_unwanted; // set by the caller's check
 };
 
 void lines_init(struct lines *lines, ssize_t (*read)(void *data, char *to, size_t size), void *data,
@@ -94,17 +94,17 @@ void lines_init(struct lines *lines, ssize_t (*read)(void *data, char *to, size_
 void lines_finish(struct lines *lines);
 
 /*
- * The next line. ERROR_PROTOCOL for what is none; ERROR_UNAVAILABLE with reason LINK_LOST for an
- * end of the stream: a link that is cut ends it before anybody says so; ERROR_LIMIT over the
- * limits; ERROR_SYSTEM where the stream cannot be read. Blocks.
+ * The next line. ERROR_PROTOCOL for a malformed line. ERROR_UNAVAILABLE with the reason LINK_LOST
+ * at the end of the stream: a broken link shows there first. ERROR_LIMIT over the limits;
+ * ERROR_SYSTEM if the stream cannot be read. Blocks.
  */
 bool lines_next(struct lines *lines, struct line *out, struct error *err) ATTR_NODISCARD;
 
-/* The next of the objects that LINE_OBJECTS announced. The id is what the runtime says. */
+/* The next of the objects that LINE_OBJECTS announced. The id is the runtime's claim. */
 bool lines_next_object(
 	struct lines *lines, struct line_object *out, struct error *err) ATTR_NODISCARD;
 
-/* The next piece of an object's content that was not read whole; until nothing is left. */
+/* The next piece of an object that was not read as a whole; repeat until nothing is left. */
 bool lines_next_piece(
 	struct lines *lines, struct line_object *object, struct error *err) ATTR_NODISCARD;
 

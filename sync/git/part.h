@@ -5,12 +5,12 @@
 #include "base/buf.h"
 
 /*
- * A workspace that is a part of a repository: the runtime has the whole history, and a work tree
- * with this part alone. For git that is a sparse checkout.
+ * For a workspace that is a part of a repository: the runtime has the whole history, but only this
+ * part in its work tree. For git that is a sparse checkout.
  *
- * Makes the patterns of the user's own sparse checkout, of cones, or none, those of what is both in
- * it and in the part: patterns of gitignore(5) that are no cones any more. `part` is as
- * user_repository_is_place wants its names. ERROR_LIMIT.
+ * Replaces the patterns of the user's own sparse checkout (of cones, or empty) by patterns for its
+ * intersection with the part. These are patterns of gitignore(5), no longer cones. The names of
+ * `part` must satisfy user_repository_is_place. ERROR_LIMIT.
  */
 bool part_narrow(struct buf *patterns, const char *part, struct error *err) ATTR_NODISCARD;
 

@@ -6,40 +6,40 @@
 #include "providers/provider.h"
 
 /*
- * One script in the sandbox and the blocking work at its other end: the script
- * runs by sandbox_exec, the work on the pool, and the loop passes the bytes between
- * them, so that it sees whether anything moves and can cut both off at any time.
+ * Runs one script in the sandbox, with blocking work at its other end. The script runs by
+ * sandbox_exec, the work on the pool. The loop passes the bytes between them, so that it notices a
+ * stall and can stop both at any time.
  */
 struct remote_ends {
-	int in;  // what the script writes: blocking, ends when it does
-	int out; // the script's stdin: blocking; the work closes it when it has written all
+	int in;  // the script's stdout: blocking; ends when the script does
+	int out; // the script's stdin: blocking; the work closes it after its last write
 };
 
 struct remote_step {
 	const char *const
 		*argv; // NULL-terminated, borrowed until remote_start returns; NULL: no script
-	/* Worker thread. True: all is well, whatever the script's status. */
+	/* Worker thread. Returns true for success, whatever the script's status. */
 	bool (*work)(void *data, struct remote_ends *ends, struct error *err);
-	/* Loop thread; NULL: all is well. The remote is gone by then. */
+	/* Loop thread; err is NULL for success. The remote is already freed. */
 	void (*done)(void *data, const struct error *err);
-	void (*drop)(void *data); // in its place, after remote_leave: frees the data
+	void (*drop)(void *data); // called instead, after remote_leave: frees the data
 	void *data;
-	long long timeout_ms; // without a byte from or to the script while it is waited for
+	long long timeout_ms; // without a byte from or to the script while the work waits for it
 };
 
 struct remote;
 
 /*
- * Raises done exactly once, but not before it returns; never, where it fails itself. The
- * script's tree is killed before done. Errors: ERROR_TIMEOUT, what the work said
- * with the script's last words on stderr, what the exec said.
+ * Calls done exactly once, but never before remote_start returns; never if remote_start fails.
+ * Kills the script's process tree before that. Errors: ERROR_TIMEOUT; the work's error with the
+ * script's last output on stderr; the error of the exec.
  */
 struct remote *remote_start(struct ev_loop *loop, struct pool *pool, struct sandbox *sandbox,
 	const struct remote_step *step, struct error *err) ATTR_NODISCARD;
 
 /*
- * Cuts both sides off and kills the script now. Drop follows in place of done: once the work has
- * ended, at once where it has already.
+ * Stops both sides and kills the script now. Then `drop` is called instead of `done`, once the work
+ * has ended; at once if it has ended already.
  */
 void remote_leave(struct remote *remote);
 

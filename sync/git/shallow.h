@@ -4,7 +4,7 @@
 
 #include "sync/store.h"
 
-/* The store's list of commits whose parents it does not have, as git keeps it. Blocks. */
+/* Adds to the store's list of commits without parents, in git's format. Blocks. */
 bool shallow_add(struct store *store, const git_oid *id, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -7,22 +7,22 @@
 #include "sync/rsync/call.h"
 #include "sync/rsync/shell.h"
 
-/* What call.c (a run and its end) and call_start.c (its socket) share. */
+/* Shared by call.c (a run and its end) and call_start.c (its socket). */
 struct call {
 	struct ev_loop *loop;
 	struct sandbox *sandbox;
 	struct process *process; // the local half
-	struct exec *exec;       // the other; NULL: it was not asked for, or is gone
+	struct exec *exec;       // the other half; NULL: not requested yet, or gone
 	char **before;           // owned
 	char token[RSYNC_SHELL_TOKEN_LENGTH + 1];
 	uint64_t received_max;
 	int folder;          // -1 once the socket is gone
 	ev_io listener;      // fd -1: closed
-	ev_io shell;         // the one that has come; fd -1: none
-	ev_io output, words; // what the local half prints; fd -1: closed
-	ev_io far_words;     // what the other half says on stderr
+	ev_io shell;         // the connected remote shell; fd -1: none
+	ev_io output, words; // stdout and stderr of the local half; fd -1: closed
+	ev_io far_words;     // stderr of the other half
 	ev_timer silence;
-	struct soon finish; // the end, once the handler has returned
+	struct soon finish; // ends the call after the handler has returned
 	struct buf said;    // its stderr
 	struct buf printed;
 	char tail[CALL_WORDS_MAX + 1], far_tail[CALL_WORDS_MAX + 1];
@@ -35,12 +35,12 @@ struct call {
 
 /* ---- call.c ---- */
 
-/* The first error is the one told. Both halves are ended. */
+/* Only the first error is reported. Ends both halves. */
 void call_fail(struct call *call, const struct error *err);
 
 /* ---- call_start.c ---- */
 
-/* Makes the socket in the folder and listens. */
+/* Creates the socket in the folder and listens. */
 bool call_listen(struct call *call, const char *folder, struct error *err) ATTR_NODISCARD;
 /* Closes and removes it. */
 void call_unlisten(struct call *call);

@@ -6,33 +6,34 @@
 #include "sync/store.h"
 
 /*
- * What travels: the filter rules of one workspace, made of the .gitignore files of a mirror,
- * the user's other excludes, the profile's include and exclude, and the members that a tree
- * has whatever the rules say. In this order: what cannot be read, what never travels (.git, parked
- * versions, temporary files of ours), `exclude`, the members that would be left out otherwise,
- * `include`, every .gitignore, the ignore rules.
+ * The filter rules of one workspace: which files travel. They come from the .gitignore files of a
+ * mirror, the user's other excludes, the profile's include and exclude, and the members of a tree,
+ * which travel whatever the rules say. The order is: unreadable paths; names that never travel
+ * (.git, parked versions, our temporary files); `exclude`; members that would otherwise be left
+ * out; `include`; every .gitignore; the ignore rules.
  *
  * Blocking; worker thread.
  */
 enum {
-	FILTER_IGNORE_FILE_MAX = 1 << 20, // bytes; a longer one is left out of account
-	FILTER_IGNORE_FILES_MAX = 10000,  // files; likewise
-	FILTER_MEMBERS_MAX = 1000,        // named one by one; more open their folders whole
+	FILTER_IGNORE_FILE_MAX = 1 << 20, // bytes; a longer file is ignored
+	FILTER_IGNORE_FILES_MAX = 10000,  // files; further ones are ignored
+	FILTER_MEMBERS_MAX =
+		1000, // with rules of their own; if there are more, whole folders are included
 	FILTER_BYTES_MAX = 16 << 20,
 };
 
 struct filter_request {
 	const char *mirror;     // absolute
-	const char *local_root; // whose repository has further rules
+	const char *local_root; // whose repository has more rules
 	const char *home;       // may be NULL
 	const char *const *include, *const *exclude;
-	const char *const *closed; // paths that cannot be read there; NULL: none
+	const char *const *closed; // paths that cannot be read in the runtime; NULL: none
 };
 
 struct filter {
 	struct rules ignores; // from `include` on
 	struct rules all;
-	uint64_t print; // of the ignore rules read
+	uint64_t print; // hash of the ignore rules that were read
 };
 
 void filter_init(struct filter *filter);
@@ -42,10 +43,10 @@ void filter_finish(struct filter *filter);
 bool filter_read(struct filter *filter, struct store *store, const struct filter_request *request,
 	struct error *err) ATTR_NODISCARD;
 
-/* A print of the rules as they are in the mirror now. */
+/* Hash of the rules that the mirror has now. */
 uint64_t filter_print(const char *mirror);
 
-/* Makes `all` of the rules read and these trees, whose members travel. */
+/* Makes `all` from the rules that were read and the members of these trees. */
 bool filter_make(struct filter *filter, struct store *store, const struct filter_request *request,
 	const git_oid *const *trees, size_t count, struct error *err) ATTR_NODISCARD;
 

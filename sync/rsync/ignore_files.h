@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-/* The .gitignore files below a folder, links apart, those deeper in the tree first. */
+/* The .gitignore files below a folder, except links; those deeper in the tree come first. */
 struct ignore_file {
 	char *folder; // owned; from the root, "" for the root itself
 	size_t depth;
@@ -16,7 +16,7 @@ struct ignore_files {
 	size_t count;
 };
 
-/* What cannot be read is left out. Worker thread. */
+/* Unreadable files are left out. Worker thread. */
 void ignore_files_read(struct ignore_files *files, const char *root);
 void ignore_files_finish(struct ignore_files *files);
 

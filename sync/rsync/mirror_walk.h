@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* What mirror.c and mirror_walk.c share. */
+/* Shared by mirror.c and mirror_walk.c. */
 
-/* Removes a file, or a folder with all that is in it, through no link. */
+/* Removes a file, or a folder with its content; follows no symbolic link. */
 void mirror_remove(int at, const char *name);
 
 /* "PREFIX20260131T101502-123456" */

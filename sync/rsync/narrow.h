@@ -6,17 +6,17 @@
 #include "sync/store.h"
 
 /*
- * Rules for a push that looks at what differs between two trees and at nothing else there: what
- * somebody does to other files meanwhile stays, and a large tree is not walked.
+ * Rules for a push that looks only at paths that differ between two trees. It leaves changes to
+ * other files alone, and does not walk a large tree.
  */
 enum {
-	NARROW_RULES_MAX = 1000, // each is tried for each name
-	NARROW_PATH_MAX = 1000,  // bytes; rsync discards a long rule
+	NARROW_RULES_MAX = 1000, // rsync tries each for each name
+	NARROW_PATH_MAX = 1000,  // bytes; rsync discards longer rules
 };
 
 /*
- * *out_fits: it can be said so; otherwise `rules` are of no use. Worker thread. Fails where the
- * store is lost.
+ * *out_fits: the rules can express it; otherwise do not use `rules`. Worker thread. Fails if the
+ * store is broken.
  */
 bool narrow_make(struct rules *rules, struct store *store, const git_oid *from, const git_oid *to,
 	bool *out_fits, struct error *err) ATTR_NODISCARD;

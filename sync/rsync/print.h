@@ -8,9 +8,9 @@
 #include "base/span.h"
 
 /*
- * What one look at the runtime root says of all files in it (remote/look.sh). Between two that
- * are the same nothing has changed there that rsync would see: a print has the sizes and times
- * that rsync goes by, and the time of the last change of each inode, which nobody can set.
+ * A print summarises all files in the runtime root at one look (remote/look.sh). Between two equal
+ * prints nothing has changed there that rsync would notice: a print has the sizes and times that
+ * rsync compares, and the time of the last change of each inode, which nobody can set.
  */
 enum {
 	PRINT_SETTLED_S = 3, // file systems have ticks of up to 2 s
@@ -20,33 +20,33 @@ enum {
 
 struct print {
 	char sum[65];              // SHA-256, hexadecimal
-	char boot[41];             // of the machine there
-	long long newest;          // s: the last change of anything, by the file system's clock
-	long long now, since_boot; // s: that clock when it was looked, and the other one
-	bool is_fine;              // times are finer than seconds
+	char boot[41];             // boot id of the machine there
+	long long newest;          // s: the last change of any file, by the file system's clock
+	long long now, since_boot; // s: that clock at the time of the look, and the time since boot
+	bool is_fine;              // times are more exact than seconds
 };
 
 /*
- * What the script told; false where that is no print. *out_more: the words behind it, each with
- * its NUL, but for the last.
+ * Reads the script's answer; false if it has no print. *out_more: the words after it; each ends in
+ * NUL, except perhaps the last.
  */
 bool print_read(struct print *print, struct span answer, struct span *out_more) ATTR_NODISCARD;
 
 /*
- * Whether a change after it will show: none was made right before, in the same tick of the clock
- * as one that is still to come.
+ * Whether a change after this print will show: the last change was not made in the same tick of the
+ * clock as a change that is still to come.
  */
 bool print_is_settled(const struct print *print);
 
 /*
- * Whether what has changed from `before`, which is settled, to `after` can be told by comparing
- * them: it is the same boot, and nobody has set the clock.
+ * Whether comparing them shows all changes from `before`, which is settled, to `after`: it is the
+ * same boot, and nobody has set the clock.
  */
 bool print_is_comparable(const struct print *before, const struct print *after);
-/* Whether that is so, and nothing has. */
+/* Whether they are comparable and equal. */
 bool print_is_same(const struct print *before, const struct print *after);
 
-/* A line without its end, and back. */
+/* Writes a line without its end, and reads it back. */
 void print_format(const struct print *print, char text[PRINT_TEXT_MAX]);
 bool print_parse(struct print *print, const char *text) ATTR_NODISCARD;
 

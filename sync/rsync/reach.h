@@ -6,28 +6,29 @@
 #include "sync/rsync/rules.h"
 
 /*
- * How far a pull has to look where two looks at the runtime root differ (remote/look.sh): into
- * the folders in which a file differs, those that have changed themselves, and those that lead
- * there. All else in the mirror is as it is there. Where a folder of the mirror's is none there any
- * more everything is looked at: rules that would let it go would let what comes in its place in.
+ * The reach of a pull: where to look if two looks at the runtime root differ (remote/look.sh). It
+ * has the folders in which a file differs, the folders that changed themselves, and those above
+ * them. The rest of the mirror is up to date. If a folder of the mirror is no folder there any
+ * more, everything must be looked at: rules that allow its deletion would also let its replacement
+ * in.
  */
 enum { REACH_FOLDERS_MAX = 1000, REACH_PATH_MAX = 1000 };
 
 struct reach {
-	char **folders; // paths, "" the root; sorted
+	char **folders; // paths, "" is the root; sorted
 	size_t count;
 };
 
 /*
- * `words` are what the look has told of the difference, each ended by NUL; `mirror` is a folder's
- * descriptor. What the rules leave out is not reached. False where everything has to be looked
- * at: that much differs, or the ignore rules do. Worker thread.
+ * `words` are the differences that the look reported, each ending in NUL; `mirror` is the folder's
+ * file descriptor. Paths that the rules leave out are not reached. False if everything must be
+ * looked at: too much differs, or the ignore rules do. Worker thread.
  */
 bool reach_read(struct reach *reach, struct span words, const struct rules *rules,
 	int mirror) ATTR_NODISCARD;
 void reach_finish(struct reach *reach);
 
-/* `rules` within the reach, and nothing else. */
+/* Adds `rules`, restricted to the reach. */
 void reach_add_rules(const struct reach *reach, const struct rules *rules, struct rules *out);
 
 #endif

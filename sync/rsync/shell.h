@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 /*
- * The remote shell of rsync (its option -e): `PROGRAM rsync-shell HOST COMMAND...`, started
- * by an rsync that the broker has started. It asks the broker for COMMAND in the sandbox over
- * a private socket of its working directory, with the token of that one rsync, gets the
- * command's descriptors, and carries the bytes until both ends are closed. All blocking
- * is its own; a broker that ends, ends it.
+ * The remote shell of rsync (its option -e): `PROGRAM rsync-shell HOST COMMAND...`, started by an
+ * rsync that the broker started. Over a private socket in its working directory it asks the broker
+ * to run COMMAND in the sandbox, with the token of that rsync. It receives the command's file
+ * descriptors and copies bytes until both ends are closed. Its process may block; it ends if the
+ * broker ends.
  */
 #define RSYNC_SHELL_WORD "rsync-shell"
 #define RSYNC_SHELL_TOKEN "ACP_BROKER_RSYNC_TOKEN" // in the environment
@@ -17,18 +17,23 @@
 
 enum { RSYNC_SHELL_TOKEN_LENGTH = 32, RSYNC_SHELL_REQUEST_MAX = 32 << 10 };
 
-/* To the broker, packets of a SOCK_SEQPACKET: the token and the words, each with its NUL; then */
+/*
+ * To the broker, as packets of a SOCK_SEQPACKET: first the token and the words, each ending in NUL;
+ * then
+ */
 struct rsync_shell_count {
 	uint64_t sent, received; // bytes, so far
 };
 
-/* From the broker: this with two descriptors, the command's stdin and stdout; then an int32_t,
- * the status to exit with. */
+/*
+ * From the broker: first this with two file descriptors, the command's stdin and stdout; then an
+ * int32_t, the exit status.
+ */
 struct rsync_shell_go {
-	uint64_t received_max; // bytes; more and it ends
+	uint64_t received_max; // bytes; after more it ends
 };
 
-/* The program's main where its first argument is RSYNC_SHELL_WORD; its exit status. */
+/* The program's main if its first argument is RSYNC_SHELL_WORD; returns the exit status. */
 int rsync_shell_main(int argc, char **argv, const char *const *environment);
 
 #endif
