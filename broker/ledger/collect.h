@@ -7,24 +7,24 @@
 #include "broker/ledger/record.h"
 
 /*
- * Finishes what a broker that is gone has begun: takes the lock of its record, gets the sandbox
- * ready, syncs for the last time, writes the receipt, and keeps or ends the sandbox as the record
- * says. What fails is in the record, and leaves the sandbox as it was: what was started for it is
- * stopped again before done is raised. Loop thread only.
+ * Finishes what a dead broker has begun: takes the lock of its record, gets the sandbox ready,
+ * syncs for the last time, writes the receipt, and keeps or ends the sandbox as the record says. A
+ * failure is written into the record. It leaves the sandbox as it was: what was started to collect
+ * is stopped again before done is called. Loop thread only.
  */
 struct collect;
 
 enum collect_outcome {
 	COLLECT_DONE,
-	COLLECT_HELD,   // a broker that lives has it: nothing was done
-	COLLECT_FAILED, // see the error
+	COLLECT_HELD,   // a running broker has the record: nothing was done
+	COLLECT_FAILED, // the error says why
 };
 
-/* The record as it was before; NULL where it could not be read. */
+/* `record` is as it was before; NULL if it could not be read. */
 typedef void collect_done(void *data, enum collect_outcome outcome, const struct record *record,
 	const struct error *err);
 
-/* Everything is borrowed until the collect is destroyed. */
+/* All pointers are borrowed until the collect is destroyed. */
 struct collect_config {
 	struct ev_loop *loop;
 	struct pool *pool;
@@ -34,35 +34,36 @@ struct collect_config {
 	const char *home;                    // the user's; may be NULL
 	const struct transport_tools *tools; // may be NULL
 	bool is_discarded; // ends the sandbox without collecting, and removes the record
-	bool ends;         // syncs a stopped one, too, and then ends its sandbox
-	/* As keeper_listener.on_state, of its record. May be NULL. */
+	bool ends;         // also syncs a stopped sandbox once more, then ends it
+	/* Like keeper_listener.on_state, for this record. May be NULL. */
 	void (*on_state)(void *data, const struct keeper_state *state);
 	collect_done *done;
 	void *data;
 };
 
 /*
- * Raises done exactly once, unless it is destroyed before, and not before it returns. A record of
- * what is stopped is done at once, unless it is discarded or ends.
+ * Calls done exactly once, after this returns; never if it is destroyed first. A record of a
+ * stopped sandbox is done at once, unless is_discarded or ends is set.
  */
 struct collect *collect_start(const struct collect_config *config, const char *id);
 
-/* Whether its sandbox was ready, whatever became of it then. */
+/* Whether its sandbox was ready, whatever happened afterwards. */
 bool collect_has_reached(const struct collect *collect);
 
 /*
- * The end is urgent: no sync waits for another broker's any more. False: it has not come as far as
- * a sync, and nobody can say when it will.
+ * The end is urgent: its sync no longer waits for another broker's. False if it has not reached a
+ * sync and nobody can say when it will.
  */
 bool collect_hurry(struct collect *collect);
 
 /*
- * Ends it early: the sync is left for another time, and what was started for it is stopped again.
- * Done follows. False: nothing has to be stopped, or can be, and nothing follows: destroy it.
+ * Ends it early: the sync is left for another time, and what was started is stopped again. Then
+ * done is called. False if nothing needs to be stopped or can be; then done is not called, and the
+ * caller destroys the collect.
  */
 bool collect_stop(struct collect *collect);
 
-/* What runs is left as it is, for another time. NULL is fine. */
+/* Leaves everything as it is, for another time. NULL is fine. */
 void collect_destroy(struct collect *collect);
 
 #endif

@@ -8,7 +8,7 @@
 
 struct collect;
 
-/* What is done with the record on the pool; outlives the collect where that is destroyed. */
+/* A job on the pool that works on the record. It outlives a collect that is destroyed. */
 struct collect_record {
 	struct pool_job job;
 	struct collect *collect;
@@ -17,23 +17,23 @@ struct collect_record {
 	struct record record;
 	int folder_fd, lock_fd;
 	bool is_ok;
-	bool is_held; // by another
-	bool is_gone; // its sandbox is
+	bool is_held; // by another broker
+	bool is_gone; // its sandbox no longer exists
 	struct error err;
 };
 
 void collect_record_drop(struct pool_job *job);
 
-/* The record as it is now, without its sessions: a copy, owned by the caller. */
+/* A copy of the record as it is now, without its sessions; the caller owns it. */
 struct record collect_record_copy(const struct collect_record *taken);
 
-/* Whether its sandbox is one of this profile's. */
+/* Whether its sandbox belongs to this profile. */
 bool collect_record_check(
 	const struct collect_record *taken, const struct profile *profile, struct error *err);
 
-/* For the pool. Reads the record and takes its lock; is_held where another has that. */
+/* For the pool. Reads the record and takes its lock; is_held if another broker has the lock. */
 void collect_record_read(struct pool_job *job);
-void collect_record_write(struct pool_job *job); // what cannot be written is logged
+void collect_record_write(struct pool_job *job); // a failed write is logged
 void collect_record_remove(struct pool_job *job);
 
 #endif

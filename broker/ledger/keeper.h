@@ -3,10 +3,10 @@
 #define BROKER_LEDGER_KEEPER_H
 
 /*
- * This folder remembers, on disk, which sandboxes and workspaces there are and how far each of them
- * is synced, so that a broker that comes later can finish what another one began. It knows records,
- * stores and their locks, and orders syncs. It knows neither ACP nor which provider it works with.
- * The folders from broker/session on use it.
+ * This folder remembers, on disk, which sandboxes and workspaces exist and how far each of them is
+ * synced, so that a later broker can finish what an earlier one began. It knows records, stores and
+ * their locks, and orders syncs. It knows neither ACP nor the kind of provider. The folders from
+ * broker/session on use it.
  */
 
 #include <stdbool.h>
@@ -16,40 +16,40 @@
 #include "broker/ledger/turn_lock.h"
 #include "sync/workspace.h"
 
-/* A sync of a workspace, and who wanted it. */
+/* A sync of a workspace, and who asked for it. */
 struct keeper_event {
 	const char *local_root;
 	enum sync_reason reason;
 	const char *session; // as in the order; may be NULL
-	const void *asker;   // the data that its done is raised with: to know it again
-	bool is_put_off;     // it has failed, and counts as opened: the next sync asks the user
+	const void *asker;   // the data of the order's done, to recognise the order
+	bool is_put_off; // the sync has failed but counts as opened: the next sync asks the user
 };
 
-/* A record, and the state of it that was told before; NULL: it is new. */
+/* A record, and the last state of it that was reported; NULL: the record is new. */
 struct keeper_state {
 	const struct record *record;
 	const char *previous;
 };
 
-enum { KEEPER_QUESTIONS_MAX = 3 }; // that one sync of a root waits for; then no is the answer
+enum { KEEPER_QUESTIONS_MAX = 3 }; // per sync of a root; after that the answer is no
 
 struct keeper_listener {
-	/* A sync of a workspace has ended: the result, or the error. Before its done. */
+	/* A sync of a workspace has ended with a result or an error. Called before its done. */
 	void (*on_ended)(void *data, const struct keeper_event *event,
 		const struct sync_result *result, const struct error *err);
 	/*
-	 * A sync that was ordered to ask has found deletions, and has changed nothing:
-	 * keeper_decide follows, now or later. Until then others go on; those that find
-	 * deletions, too, wait for the same answer, or, where they are not the same, for one
-	 * of their own.
+	 * A sync that may ask has found deletions and has changed nothing: keeper_decide must
+	 * follow, now or later. Meanwhile other orders go on. If one of them finds the same
+	 * deletions, it waits for the same answer; with other deletions it waits for an answer of
+	 * its own.
 	 */
 	void (*on_question)(
 		void *data, const struct keeper_event *event, const struct deletions *deletions);
-	/* A record has another state, and that is written down. May be NULL. */
+	/* A record's new state was saved. May be NULL. */
 	void (*on_state)(void *data, const struct keeper_state *state);
 };
 
-/* Everything is borrowed until the keeper is destroyed. */
+/* All pointers are borrowed until the keeper is destroyed. */
 struct keeper_config {
 	struct ev_loop *loop;
 	struct pool *pool;
@@ -58,145 +58,143 @@ struct keeper_config {
 	const char *profile;
 	const char *backend;
 	const char *agent;        // its name; may be NULL
-	const char *state_folder; // there
+	const char *state_folder; // of records and stores
 	const char *home;         // the user's; may be NULL
-	int max_sessions;         // of the profile, in all brokers that live; 0: any number
-	int drain_timeout_ms;     // for what is about to end before a rollback
+	int max_sessions;         // of the profile, in all running brokers; 0: any number
+	int drain_timeout_ms;     // how long a rollback waits for work that is about to end
 	const struct transport_tools *tools; // may be NULL
 	const struct keeper_listener *listener;
 	void *data;
 };
 
 /*
- * Keeps the workspaces of one sandbox: syncs them, writes a record of each
- * (broker/ledger/record.h), and lets the sandbox go only with their receipts. Knows neither
- * ACP nor which provider it is.
+ * Syncs the workspaces of one sandbox, writes a record of each (broker/ledger/record.h), and lets
+ * the sandbox go only with their receipts. Knows neither ACP nor the kind of provider.
  */
 struct keeper;
 
 struct keeper *keeper_create(const struct keeper_config *config);
 
 /*
- * Raises nothing more; what is not collected stays so. The sandbox is closed before the
- * loop turns again, where keeper_close has not ended. NULL is fine.
+ * No callback follows; what is not collected stays in the sandbox. If keeper_close has not ended,
+ * the caller closes the sandbox before the next loop iteration. NULL is fine.
  */
 void keeper_destroy(struct keeper *keeper);
 
 /*
- * All of these raise done exactly once, unless the keeper is destroyed before, and never
- * before they return. Those that open, sync, close or discard are orders: they wait in one queue
- * and are done one after the other, root by root. The queue has no limit of its own: each order is
- * that of a message that waits, which the desk counts, or of the end of the sandbox.
+ * All of these call done exactly once, after they return; never if the keeper is destroyed first.
+ * Open, sync, close and discard are orders: they wait in one queue and run one after the other,
+ * root by root. The queue has no limit of its own: each order belongs to a waiting message, which
+ * the desk counts, or to the end of the sandbox.
  */
 
 /*
- * Roots are named as the sandbox has them, by their names here or there, in
- * NULL-terminated lists that are copied. Two names of one directory here are one root.
+ * Lists of roots are NULL-terminated and copied. A root may be named by its path here or in the
+ * sandbox. Two names of one directory here are one root.
  */
 
 /*
- * These directories here are about to become roots of the sandbox, in steps that may be cut off: a
- * record of each that is not kept yet says "creating" before. Waits, up to lock_timeout_ms
- * (ERROR_TIMEOUT), for another broker that has the store's lock: it syncs, or ends the very
- * sandbox. False: there is nothing to wait for.
+ * These directories here are about to become roots of the sandbox, in steps that may be
+ * interrupted. For each that has no record yet, this first writes a record in the state "creating".
+ * It waits up to lock_timeout_ms (ERROR_TIMEOUT) for another broker that has the store's lock,
+ * because that broker syncs, or ends this very sandbox. False if there is nothing to wait for.
  */
 bool keeper_announce(struct keeper *keeper, char *const *names, sandbox_done *done, void *data);
 
-/* They became none, for this reason: the records of those that were announced say so. */
+/* They did not become roots; `err` says why. Writes that into the announced records. */
 void keeper_renounce(struct keeper *keeper, char *const *names, const struct error *err);
 
 /*
- * Begins to keep these roots: a record is written of each, and each is synced for the
- * first time (unless the mode is none). One whose first sync has failed is tried again; where it
- * is another folder than at the last sync (WORKSPACE_REPLACED), that waits for the user's yes to
- * a sync that asks, and is no failure.
+ * Opens these roots: writes a record of each and syncs it for the first time (unless the mode is
+ * none). A root whose first sync has failed is tried again. If the folder is another one than at
+ * the last sync (WORKSPACE_REPLACED), the root waits for a sync in which the user says yes; that is
+ * not a failure.
  */
 void keeper_open(struct keeper *keeper, char *const *roots, sandbox_done *done, void *data);
 
 /*
- * Syncs these roots, or (NULL) all that were opened; the first error is told, after all were
- * tried. The texts are copied.
+ * Syncs these roots, or all opened ones (NULL). Tries all of them; done gets the first error.
+ * Copies the strings.
  */
 void keeper_sync(struct keeper *keeper, char *const *roots, const struct sync_order *order,
 	sandbox_done *done, void *data);
 
-/* Whether the deletions that were asked about are followed. Asks none: does nothing. */
+/* The user's answer about deletions: whether to apply them. Does nothing if no question is open. */
 void keeper_decide(struct keeper *keeper, bool follows);
 
-/* The user's answer about what a sync of this directory here has held: workspace_answer_held. */
+/* The user's answer about changes that a sync of this directory has held: workspace_answer_held. */
 void keeper_answer_held(struct keeper *keeper, const char *local_root, const git_oid *tree,
 	char *const *paths, enum held_answer answer);
 
 /*
- * The last thing: collects every root of the sandbox, writes the receipts, and ends the
- * sandbox where it is transient - or lets it rest, where it is kept and can -, everything was
- * collected and no other broker that lives works in it. An error says what is left where. Once a
- * day unused objects are removed from the stores, in the background.
+ * The last order. Collects from every root of the sandbox and writes the receipts. Then it ends a
+ * transient sandbox, and stops a kept one that can be stopped, if everything was collected and no
+ * other running broker works in the sandbox. An error says what is left, and where. Once a day it
+ * removes unused objects from the stores, in the background.
  */
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data);
-bool keeper_is_closing(const struct keeper *keeper); // that was asked for
-bool keeper_is_ending(const struct keeper *keeper);  // all is collected: the sandbox is being ended
+bool keeper_is_closing(const struct keeper *keeper); // keeper_close was called
+bool keeper_is_ending(
+	const struct keeper *keeper); // everything is collected, and the sandbox is being ended
 
 /*
- * Of a broker that is gone: its record, and the lock of that (record_lock), are taken over; the
- * root that the record is of is added to the sandbox next. Before anything else.
+ * Takes over a dead broker's record and its lock (record_lock). The next root added to the sandbox
+ * must be the record's. Call it before anything else.
  */
 void keeper_adopt(struct keeper *keeper, struct record *record, int lock_fd);
 
-/* The same as keeper_close, of what a broker left that did not come to its end. */
+/* Like keeper_close, for what a broker left that did not end properly. */
 void keeper_recover(struct keeper *keeper, sandbox_done *done, void *data);
 
 /*
- * Ends the sandbox without collecting anything: what is in it is lost. An error where
- * another broker that lives works in it; then nothing was done.
+ * Ends the sandbox without collecting; its changes are lost. An error, with nothing done, if
+ * another running broker works in it.
  */
 void keeper_discard(struct keeper *keeper, sandbox_done *done, void *data);
 
 /*
- * What runs in the sandbox is about to be frozen, or goes on: the records say so, "paused" until
- * then, and done is raised once they are written. Syncs go on as ever. False: there is no record
- * to write, and nothing follows.
+ * The sandbox's processes are about to be frozen, or run again. Writes the state "paused", or the
+ * earlier one, into the records, then calls done. Syncs are not affected. False if there is no
+ * record to write; then done is not called.
  */
 bool keeper_pause(
 	struct keeper *keeper, bool is_paused, sandbox_done *done, void *data) ATTR_NODISCARD;
 
 /*
- * What the agent has under way now, in any of its workspaces; NULL: nothing. Who would bring one of
- * them back by hand is refused meanwhile (broker/ledger/turn_lock.h). ERROR_UNAVAILABLE with reason
- * ROLLBACK_IN_PROGRESS where somebody is at that just now: nothing more may begin. Waits for
- * nothing.
+ * Notes the agent's work in progress in all of its workspaces; NULL: none. Meanwhile a user's
+ * rollback of one of them is refused (broker/ledger/turn_lock.h). ERROR_UNAVAILABLE with reason
+ * ROLLBACK_IN_PROGRESS if a rollback runs at the moment: then no work may begin. Does not block.
  */
 bool keeper_note_turn(
 	struct keeper *keeper, const struct turn_text *text, struct error *err) ATTR_NODISCARD;
 
 /*
- * The end is urgent: no sync waits for another broker's any more, and a stop or an end of the
- * sandbox that is under way, or comes later, is not waited for: it is left to the next start
- * (SHUTTING_DOWN).
+ * The end is urgent: no sync waits for another broker's any more. Nobody waits for the stop or the
+ * end of the sandbox either, now or later: it is left to the next start (SHUTTING_DOWN).
  */
 void keeper_hurry(struct keeper *keeper);
 
-/* A session was opened in these roots (NULL: in all): it is written down. */
+/* A session was opened in these roots (NULL: in all): writes it into their records. */
 void keeper_add_session(struct keeper *keeper, char *const *roots, const char *session_id);
 
-/* What the editor has chosen in it (an array of JSON, or empty): the same. */
+/* The same for the editor's choices in the session (a JSON array, or empty). */
 void keeper_set_choices(struct keeper *keeper, const char *session_id, struct span choices);
 
-/* It was closed: others may have it. */
+/* The session was closed: removes it from the records, so that other brokers may open it. */
 void keeper_remove_session(struct keeper *keeper, const char *session_id);
 
-/* Raises done once all that was to be written down until now is. */
+/* Calls done once everything noted so far is saved. */
 void keeper_flush(struct keeper *keeper, sandbox_done *done, void *data);
 
-/* The broker ends: others that look at the records see that, and wait. */
+/* The broker ends: other brokers that read the records see it, and wait. */
 void keeper_note_end(struct keeper *keeper);
 
-/* What the last sync of a root did, or why it failed. */
+/* The result or the error of a root's last sync. */
 struct last_sync {
 	bool happened;
 	enum sync_reason reason;
 	char time[32];
-	char error[ERROR_TEXT_MAX]; // "": it went well
+	char error[ERROR_TEXT_MAX]; // "": no error
 	long long duration_ms;
 	size_t files, conflicts;
 	struct merge_counts to_local, to_runtime;
@@ -204,19 +202,19 @@ struct last_sync {
 	unsigned checkpoint;
 };
 
-/* The n-th root that is kept; false after the last. Borrowed. */
+/* The open root at this index; false after the last. Borrowed. */
 struct kept {
 	const char *id; // of the record
 	const char *local_root, *runtime_root;
 	const char *state;
 	const char *store_folder;
-	bool is_synced;        // the mode is not none
+	bool is_synced;        // false if the mode is none
 	const char *transport; // "git", "rsync", …; NULL before the first sync
 	const struct last_sync *last;
 };
 bool keeper_at(const struct keeper *keeper, size_t index, struct kept *out_kept);
 
-/* The one that is called so; false where none is. */
+/* The open root with this name; false if none has it. */
 bool keeper_find(const struct keeper *keeper, const char *root, struct kept *out_kept);
 
 #endif

@@ -8,26 +8,26 @@
 #include "broker/ledger/record_saver.h"
 
 /*
- * What keeper.c (orders), keeper_ask.c (questions), keeper_roots.c (what is kept) and keeper_end.c
- * (the end of a sandbox) share; nobody else includes this.
+ * Shared by keeper.c (orders), keeper_ask.c (questions), keeper_roots.c (roots) and keeper_end.c
+ * (the end of a sandbox); nobody else includes this.
  */
 
-/* A root that is kept. */
+/* A root of the sandbox and its record. */
 struct keep {
 	struct list link; // keeper.keeps
 	struct keeper *keeper;
 	struct record record;
-	char **names; // owned; every name of it, here and there, as the sandbox has them
-	struct workspace *workspace; // NULL where the mode is none
+	char **names;                // owned; all its paths, here and in the sandbox
+	struct workspace *workspace; // NULL if the mode is none
 	char *store_folder;
-	char name[SYNC_NAME_MAX / 2]; // of this sandbox in the store
+	char name[SYNC_NAME_MAX / 2]; // the store's name for this sandbox
 	bool is_opened;               // its first sync went well, or is put off
-	bool is_collected;            // by its last sync; else an earlier broker has, if at all
-	bool was_active;              // before it was paused
+	bool is_collected; // by its last sync; if false, an earlier broker may have collected it
+	bool was_active;   // before the pause
 	struct last_sync last;
-	struct turn_lock turn;   // held while the agent has something under way
-	bool has_told_transport; // in the log
-	bool has_told_state;     // that was `told`
+	struct turn_lock turn;   // held while the agent has work in progress
+	bool has_told_transport; // the transport was logged
+	bool has_told_state;     // `told` was reported
 	enum record_state told;
 };
 
@@ -35,62 +35,62 @@ struct keeper {
 	struct keeper_config config;
 	struct record_saver *saver;
 	struct list keeps;     // of struct keep, oldest first
-	struct list orders;    // of struct order: the queue of all that is to be done, oldest first
-	struct order *in_hand; // the one of them that is being done; NULL: none
+	struct list orders;    // of struct order: the queue, oldest first
+	struct order *in_hand; // the order that is running; NULL: none
 	struct list pausings;  // of struct pausing
 	bool is_paused;
-	bool is_closing;        // for the last time
-	bool is_hurried;        // and that is urgent (keeper_hurry)
-	struct list announced;  // of struct announced: what may become a root
+	bool is_closing;        // keeper_close was called
+	bool is_hurried;        // keeper_hurry was called
+	struct list announced;  // of struct announced: directories that may become roots
 	struct list announcing; // of struct announcing
-	bool is_asking;         // about `asked`
-	bool has_answer;        // to that, and nobody has acted on it yet
+	bool is_asking;         // a question about `asked` is open
+	bool has_answer;        // it has an answer that no order has used yet
 	enum sync_deletions answer;
 	git_oid asked;
-	struct soon start;       // begins the first order, once its caller has returned
-	size_t root_count;       // of the sandbox's roots, that are kept
-	struct naming *naming;   // of the others, while it runs; or NULL
+	struct soon start;       // starts the first order after its caller has returned
+	size_t root_count;       // of the sandbox's roots that have a struct keep
+	struct naming *naming;   // of the other roots, while it runs; or NULL
 	struct ending *ending;   // of the sandbox, while it runs; or NULL
 	struct pruning *pruning; // of the stores, while it runs; or NULL
 };
 
 enum order_kind { ORDER_OPEN, ORDER_SYNC, ORDER_CLOSE, ORDER_DISCARD };
 
-/* What the keeper is to do, and how far it is. */
+/* One order to the keeper, and its progress. */
 struct order {
 	struct list link; // keeper.orders
 	enum order_kind kind;
-	struct sync_order sync; // of the root in hand; the texts are owned
-	bool asks;              // about mass deletions
-	char **roots;           // owned; those meant; NULL: all
-	bool has_prepared;      // the roots that are new are known
-	struct keep *keep;      // the one in hand; NULL: none yet
-	int questions;          // the same: those it waited for
-	bool is_aside;          // it waits for keeper_decide, and others go on
-	bool is_back;           // it was aside: the one in hand is synced again
+	struct sync_order sync; // for the current root; owns the strings
+	bool asks;              // may ask about mass deletions
+	char **roots;           // owned; the roots meant; NULL: all
+	bool has_prepared;      // new roots have been added
+	struct keep *keep;      // the current root; NULL: none yet
+	int questions;          // questions that the current root waited for
+	bool is_aside;          // it waits for keeper_decide; other orders go on
+	bool is_back;           // it has waited: its current root is synced again
 	bool has_failed;
-	struct error err; // the first
+	struct error err; // the first error
 	sandbox_done *done;
 	void *data;
 };
 
 /* ---- keeper.c ---- */
 
-/* Writes the record down in this state. */
+/* Saves the record in this state. */
 void keep_save(struct keep *keep, enum record_state state, record_saved *done);
 
-/* Syncs the root as the order in hand says. */
+/* Syncs the root as the running order says. */
 void keeper_sync_keep(struct keep *keep);
 
 struct keeper_event keeper_event_of(const struct keep *keep, const struct order *order);
 
-/* Goes on with the order in hand, once the roots are known, or the sandbox has ended. */
+/* Continues the running order once the roots are known, or the sandbox has ended. */
 void keeper_next(struct keeper *keeper);
 
-/* The stores are pruned: the sandbox of the order in hand comes to its end. */
+/* The stores are pruned: the running order goes on to end the sandbox. */
 void keeper_pruned(struct keeper *keeper);
 
-/* The next order that is not aside becomes the one in hand, and begins with a call of its own. */
+/* Starts the next order that is not aside, from a callback of its own. */
 void keeper_begin_next(struct keeper *keeper);
 void keeper_end_order(struct keeper *keeper, const struct error *err);
 
@@ -104,16 +104,16 @@ void keeper_drop_pausings(struct keeper *keeper);
 /* ---- keeper_ask.c ---- */
 
 /*
- * The sync of the order in hand has ended with a question, and has changed nothing: it is made
- * again with the answer.
+ * The sync of the running order has ended with a question and has changed nothing. It is repeated
+ * with the answer.
  */
 void keeper_ask(struct keep *keep, const struct deletions *deletions);
 
 /* ---- keeper_roots.c ---- */
 
 /*
- * Begins to keep what the sandbox has and is not kept yet; keeper_next follows. False: there is
- * nothing new, and nothing follows.
+ * Adds those roots of the sandbox that have no struct keep yet; keeper_next follows. False if there
+ * is nothing new; then nothing follows.
  */
 bool keeper_add_roots(struct keeper *keeper);
 void keeper_drop_naming(struct keeper *keeper);
@@ -121,28 +121,28 @@ void keeper_drop_naming(struct keeper *keeper);
 void keep_destroy(struct keep *keep);
 bool keep_is_named(const struct keep *keep, char *const *names);
 
-/* Writes down in the record and in last what a sync did, or why it failed. */
+/* Notes in the record and in `last` what a sync did, or why it failed. */
 void keep_note_sync(struct keep *keep, const struct order *order, const struct sync_result *result,
 	const struct error *err);
 
-/* A record of a directory here (its real path), "creating". */
+/* Fills a record of a directory here (its real path), in the state "creating". */
 void keeper_init_record(struct keeper *keeper, struct record *record, const char *local_root);
 bool keeper_has_root(struct keeper *keeper, const char *real);
 
-/* The record is saved: tells its state, where that is another than was told. */
+/* The record was saved: reports its state if it differs from the last reported one. */
 void keep_tell_state(struct keep *keep);
 void keeper_tell_state(struct keeper *keeper, const struct record *record, const char *previous);
 
 /* ---- keeper_turn.c ---- */
 
-/* Refuses a rollback of this directory while an agent of any broker is at work in it. */
+/* Refuses a rollback of this directory while an agent of any broker works in it. */
 struct rollback_guard *keeper_turn_guard(const struct keeper_config *config, const char *root);
 
 /* ---- keeper_announce.c ---- */
 
-/* The record of a root that was announced, owned by the caller; false: it was not. */
+/* The record of an announced root; the caller owns it. False if it was not announced. */
 bool keeper_take_announced(struct keeper *keeper, const char *real, struct record *out_record);
-void keeper_hurry_announcing(struct keeper *keeper); // no other broker's lock is waited for
+void keeper_hurry_announcing(struct keeper *keeper); // no longer waits for another broker's lock
 void keeper_drop_announced(struct keeper *keeper);
 
 /* ---- keeper_end.c ---- */
@@ -150,19 +150,20 @@ void keeper_drop_announced(struct keeper *keeper);
 enum sandbox_fate { FATE_STAYS, FATE_RESTS, FATE_ENDS };
 
 /*
- * What becomes of the sandbox once everything is here: a transient one ends, another one rests.
- * What was not synced is in the sandbox alone; one without roots holds nothing of ours.
+ * What to do with the sandbox once everything is collected: a transient one ends, another one
+ * rests. If something was not synced, it is in the sandbox alone, so the sandbox stays. A sandbox
+ * without roots holds nothing of ours.
  */
 enum sandbox_fate keeper_fate(const struct keeper *keeper);
 
-/* Sees to it, unless it stays. keeper_end_order. */
+/* Carries that out, unless the sandbox stays; then calls keeper_end_order. */
 void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate);
 void keeper_drop_ending(struct keeper *keeper);
-void keeper_hurry_ending(struct keeper *keeper); // the sandbox's answer is not waited for
+void keeper_hurry_ending(struct keeper *keeper); // does not wait for the sandbox's answer
 
 /*
- * Prunes the stores, where that was not done today; keeper_pruned follows. False: there is nothing
- * to prune, and nothing follows.
+ * Prunes the stores that were not pruned today; keeper_pruned follows. False if there is nothing to
+ * prune; then nothing follows.
  */
 bool keeper_prune(struct keeper *keeper);
 void keeper_drop_pruning(struct keeper *keeper);

@@ -9,16 +9,16 @@
 #include "base/error.h"
 
 /*
- * Whether one more record of a profile may be made: fewer than `max` of it are worked with by
- * brokers that live; who only finishes what another has begun (broker/ledger/record_owner.h) does
- * not count. What cannot be read is nobody's. ERROR_LIMIT names max-sessions and those there are.
- * Whoever asks and then makes one holds record_limit_lock, so that two who do it at once do not
- * both take the last place. May block.
+ * Whether one more record of a profile may be created: running brokers work with fewer than `max`
+ * of them. A broker that only finishes another's work (broker/ledger/record_owner.h) does not
+ * count, and neither does an unreadable record. ERROR_LIMIT names max-sessions and the existing
+ * records. Hold record_limit_lock from the check until the record is created, so that two brokers
+ * cannot both take the last place. May block.
  */
 bool record_limit_check(
 	int folder_fd, const char *profile, size_t max, struct error *err) ATTR_NODISCARD;
 
-/* Of the folder itself; others hold it for as long as writing one file takes. */
+/* Locks the folder of the records. Others hold this lock only while they write one file. */
 bool record_limit_lock(int folder_fd, struct error *err) ATTR_NODISCARD;
 void record_limit_unlock(int folder_fd);
 

@@ -9,38 +9,43 @@
 #include "base/error.h"
 
 /*
- * Who holds the lock of a session record (broker/ledger/record.h). The lock file names a process;
- * that it lives, and holds the lock, is read from /proc, so that a process number that was
- * given to somebody else is never taken for a broker. May block.
+ * Who holds the lock of a session record (broker/ledger/record.h). The lock file names a process.
+ * /proc shows whether that process lives and holds the lock, so a reused process id is never taken
+ * for a broker. May block.
  */
 struct record_owner {
-	bool is_held;    // the lock is held, by whomever
-	pid_t pid;       // 0: not known
-	int pid_fd;      // its folder in /proc; -1: not known
-	bool is_session; // it runs a session; else it finishes what another has begun
-	/* Whoever had it last, if it is not held, wanted to finish it; and when the lock was
-	 * taken, or that begun: CLOCK_REALTIME in ms. */
+	bool is_held;    // somebody holds the lock
+	pid_t pid;       // 0: unknown
+	int pid_fd;      // its folder in /proc; -1: unknown
+	bool is_session; // it runs a session; false: it finishes another broker's work
+	/*
+	 * If nobody holds the lock: the last holder only wanted to finish the record. noted_ms is
+	 * when the lock was taken, or when finishing began: CLOCK_REALTIME in ms.
+	 */
 	bool was_finishing;
 	long long noted_ms;
 };
 
-/* Looks; takes no lock where the file names who had it. Never fails: what is not known is not. */
+/*
+ * Looks without taking a lock, unless the file names nobody. Never fails: what cannot be found
+ * stays unknown.
+ */
 void record_owner_find(int folder_fd, const char *id, struct record_owner *owner);
 
 /*
- * Whether the owner holds a lock on this file beside the record: looks, takes none. False for a
- * process that is not known.
+ * Whether the owner holds a lock on this file beside the record. Looks without taking a lock. False
+ * for an unknown process.
  */
 bool record_owner_holds(const struct record_owner *owner, int folder_fd, const char *name);
 void record_owner_finish(struct record_owner *owner);
 
 /*
- * Asks the owner to end, as an editor that goes away does (SIGTERM). ERROR_DENIED where it is not
- * known to be a broker that runs a session: then nothing was sent to anybody.
+ * Asks the owner to end, like an editor that goes away (SIGTERM). ERROR_DENIED, and no signal is
+ * sent, if it is not certain that the owner is a broker that runs a session.
  */
 bool record_owner_stop(const struct record_owner *owner, struct error *err) ATTR_NODISCARD;
 
-/* The lock is ours: says so in its file. `is_session` as above. */
+/* We have taken the lock: writes that into its file. `is_session` as above. */
 void record_owner_note(int lock_fd, bool is_session);
 
 #endif

@@ -5,19 +5,19 @@
 #include "broker/ledger/collect.h"
 
 /*
- * What brokers that were killed have made elsewhere before any record told of it: the provider
- * knows of it (provider_sweep), and is told which sandboxes records that are not stopped still
- * need. Loop thread.
+ * Removes what killed brokers have created elsewhere before a record mentioned it. The provider
+ * knows of it (provider_sweep) and gets the list of sandboxes that records still need, because they
+ * are not stopped. Loop thread.
  */
 struct sweep;
 
 /*
- * Begins after `delay_ms`; says in the log what it did. Of the configuration, `done`, `data` and
- * `is_discarded` are not used; the rest is borrowed. NULL where the provider has nothing to sweep.
+ * Begins after `delay_ms` and logs what it did. Of the configuration, `done`, `data` and
+ * `is_discarded` are not used; the rest is borrowed. NULL if the provider has nothing to sweep.
  */
 struct sweep *sweep_start(const struct collect_config *config, int delay_ms);
 
-/* What is left is for the next start. NULL is fine. */
+/* Leaves the rest for the next start. NULL is fine. */
 void sweep_destroy(struct sweep *sweep);
 
 #endif

@@ -10,58 +10,58 @@
 #include "base/error.h"
 
 /*
- * Whether a broker's agent is at work in a workspace. Beside the record (broker/ledger/record.h)
- * lies ID.turn, locked (flock) by the record's broker while a prompt or a terminal of the agent's
- * is under way, and in it stands which. Who brings the workspace back by hand has the locks of all
- * brokers that live and keep it meanwhile, so that no prompt begins. A lock ends with its process.
+ * Whether a broker's agent is working in a workspace. ID.turn lies beside the record
+ * (broker/ledger/record.h). The record's broker locks it (flock) while a prompt or a terminal of
+ * the agent is in progress, and writes into it which. A user command that rolls the workspace back
+ * takes these locks of all running brokers and keeps them meanwhile, so that no prompt begins. A
+ * lock ends with its process.
  */
 enum { TURN_TEXT_MAX = 1024 };
 
 #define TURN_LOCK_ENDING ".turn"
 
-/* What is under way, for people: "a prompt in session s, term-1 in session s". */
+/* Work in progress, for people: "a prompt in session s, term-1 in session s". */
 struct turn_text {
 	const char *list;
-	bool is_lasting; // else all of it is about to end by itself
+	bool is_lasting; // false: all of it is about to end by itself
 };
 
-/* ---- of the broker that has the record ---- */
+/* ---- for the broker that has the record ---- */
 
 struct turn_lock {
-	int fd; // of the file; -1: it was not opened yet
+	int fd; // of the file; -1: not opened yet
 	bool is_held;
 };
 
 void turn_lock_init(struct turn_lock *lock);
-void turn_lock_finish(struct turn_lock *lock); // lets go
+void turn_lock_finish(struct turn_lock *lock); // releases the lock
 
 /*
- * Takes the lock, where it is not held already, and writes down what is under way.
- * ERROR_UNAVAILABLE with reason ROLLBACK_IN_PROGRESS where somebody brings the workspace back just
- * now. Waits for nothing.
+ * Takes the lock unless it is held already, and writes down the work in progress. ERROR_UNAVAILABLE
+ * with reason ROLLBACK_IN_PROGRESS if somebody is rolling the workspace back. Does not block.
  */
 bool turn_lock_take(struct turn_lock *lock, const char *state_folder, const char *record_id,
 	const struct turn_text *text, struct error *err) ATTR_NODISCARD;
 void turn_lock_let_go(struct turn_lock *lock);
 
-/* ---- of who looks ---- */
+/* ---- for programs that look ---- */
 
 struct record_owner;
 
 enum turn_state {
 	TURN_IDLE,
 	TURN_OPEN,
-	TURN_UNKNOWN, // the broker cannot be seen from here
+	TURN_UNKNOWN, // the broker's process is not visible from here
 };
 
 /*
- * Whether the broker that has the record holds its turn's lock, and what it wrote there ("" unless
- * it does). Takes no lock: a prompt that began just then would be refused.
+ * Whether the broker that has the record holds its turn lock, and what it wrote there ("" if it
+ * does not hold it). Takes no lock, because a prompt that begins at that moment would be refused.
  */
 enum turn_state turn_lock_look(
 	int folder_fd, const char *id, const struct record_owner *owner, char text[TURN_TEXT_MAX]);
 
-/* ---- of who brings a workspace back ---- */
+/* ---- for a rollback ---- */
 
 struct turn_locks {
 	int *fds; // owned
@@ -71,17 +71,17 @@ struct turn_locks {
 struct turn_search {
 	const char *state_folder;
 	const char *root, *real_root;    // of the workspace
-	int timeout_ms;                  // for what is about to end
-	const atomic_bool *is_cancelled; // nobody waits for that any more; may be NULL
+	int timeout_ms;                  // for work that is about to end
+	const atomic_bool *is_cancelled; // set once nobody waits any more; may be NULL
 };
 
 /*
- * Takes the locks of all brokers that live and keep this workspace: all or none. ERROR_UNAVAILABLE
- * with reason TOOLS_IN_FLIGHT where something is under way, saying what and whose. With the
- * store's lock: what opens a session later waits for that. Blocks.
+ * Takes the locks of all running brokers that keep this workspace: all or none. ERROR_UNAVAILABLE
+ * with reason TOOLS_IN_FLIGHT if work is in progress; the text says what and whose. The caller
+ * holds the store's lock, for which later sessions wait. Blocks.
  */
 bool turn_locks_take(struct turn_locks *locks, const struct turn_search *search,
 	struct error *err) ATTR_NODISCARD;
-void turn_locks_finish(struct turn_locks *locks); // lets go
+void turn_locks_finish(struct turn_locks *locks); // releases the locks
 
 #endif

@@ -7,24 +7,23 @@
 #include "broker/policy/policy.h"
 
 /*
- * The audit log: one JSON object a line for each decision on what an agent
- * asked for.
+ * The audit log: one JSON object per line, for each decision about an agent's request.
  *
- *     {"time":"2026-01-31T12:00:00.000Z","session":"s-1","operation":"fs/write_text_file",
- *      "subject":"/w/notes.txt","rule":"mode = ask-all","decision":"allow-once","by":"person"}
+ *       {"time":"2026-01-31T12:00:00.000Z","session":"s-1","operation":"fs/write_text_file",
+ *        "subject":"/w/notes.txt","rule":"mode = ask-all","decision":"allow-once","by":"person"}
  *
- * A subject is the path or the command, without content, output and
- * environment; the names of the variables that were added for a command stand
- * in "variables". The secrets the broker knows (base/secrets.h) are masked. The file is 0600.
- * Before it grows over its size it becomes FILE.1, that one FILE.2, and so on to FILE.3; several
- * brokers may write one file. A write that fails is said once and ends the log, never the session.
+ * A subject is the path or the command, without content, output and environment. "variables" has
+ * the names of the variables that were added for a command. Secrets that the broker knows
+ * (base/secrets.h) are masked. The file has the mode 0600. Before it exceeds its size it is renamed
+ * to FILE.1, that one to FILE.2, and so on up to FILE.3. Several brokers may write one file. A
+ * failed write is reported once and ends the log, never the session.
  */
 struct audit;
 struct secrets;
 
 enum {
 	AUDIT_KEPT = 3,                // old files
-	AUDIT_SUBJECT_MAX = 16 * 1024, // bytes; a longer one is cut
+	AUDIT_SUBJECT_MAX = 16 * 1024, // bytes; a longer subject is cut
 };
 
 /* Who decided. */
@@ -36,26 +35,26 @@ enum audit_by {
 	AUDIT_BY_NOBODY,  // nobody could be asked, or the answer could not be used
 };
 
-/* Everything borrowed. */
+/* All pointers are borrowed. */
 struct audit_line {
-	const char *session; // its id; NULL where it is not known
+	const char *session; // its id; NULL: unknown
 	const char *operation;
 	const char *subject;
-	const char *variables; // JSON: the names of those added for a command; NULL: none
+	const char *variables; // JSON: names of the variables added for the command; NULL: none
 	const char *rule;
 	enum policy_decision decision;
 	enum audit_by by;
 };
 
 /*
- * ERROR_CONFIG where the file cannot be written, or is no regular file. The secrets are borrowed
- * until it is closed; they may be NULL.
+ * ERROR_CONFIG if the file cannot be written or is not a regular file. Borrows the secrets until
+ * audit_close; they may be NULL.
  */
 struct audit *audit_open(const char *file, size_t max_bytes, const struct secrets *secrets,
 	struct error *err) ATTR_NODISCARD;
 void audit_close(struct audit *audit); // NULL is fine
 
-/* Does nothing where audit is NULL. Writes to a disk: short, on the loop. */
+/* Does nothing if audit is NULL. Writes a short line to disk, on the loop. */
 void audit_write(struct audit *audit, const struct audit_line *line);
 
 const char *audit_by_name(enum audit_by by); // "policy", "remembered", …

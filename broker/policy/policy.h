@@ -3,11 +3,10 @@
 #define BROKER_POLICY_POLICY_H
 
 /*
- * This folder decides what an agent may do: the rules of a profile, what a request is about, the
- * answers that the user wants to have remembered, what each agent's modes allow, and the file that
- * all of it is written to. It knows ACP's words for tools and permissions. It does not know who
- * asks, sends no message and knows no session. broker/gate asks it before a
- * request goes on.
+ * This folder decides what an agent may do. It has the rules of a profile, the subject of a
+ * request, the user's remembered answers, what each agent's modes allow, and the audit log. It
+ * knows ACP's words for tools and permissions. It does not know who asks, sends no messages, and
+ * knows no sessions. broker/gate asks it before a request goes on.
  */
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 
-/* The operations of an agent that policy decides on. */
+/* The agent's operations that policy decides about. */
 enum policy_operation {
 	POLICY_READ,     // fs/read_text_file
 	POLICY_WRITE,    // fs/write_text_file
@@ -44,53 +43,50 @@ enum policy_mode {
 };
 
 /*
- * What could not be read of a request. It may be anything: a rule that guards is
- * taken to match where it hangs on that, and one that allows is not.
+ * Parts of a request that could not be read. An unknown part may be anything: a deny or ask rule
+ * that depends on it matches, an allow rule does not.
  */
 enum policy_unknown {
-	POLICY_UNKNOWN_PATHS = 1 << 0, // all of them, or some
+	POLICY_UNKNOWN_PATHS = 1 << 0, // some or all of them
 	POLICY_UNKNOWN_COMMAND = 1 << 1,
 	POLICY_UNKNOWN_KIND = 1 << 2, // of a tool
 	POLICY_UNKNOWN_ALL = POLICY_UNKNOWN_PATHS | POLICY_UNKNOWN_COMMAND | POLICY_UNKNOWN_KIND,
 };
 
 /*
- * What --approve takes, and the mode that a word of it means: none is deny-all, reads is
- * approve-reads, all is approve-all.
+ * The words of --approve and the mode that each means: none is deny-all, reads is approve-reads,
+ * all is approve-all.
  */
 extern const struct setting_key policy_approve_key;
 const char *policy_approve_mode(const char *word);
 
-/* What is to be decided; everything borrowed, every list NULL-terminated or NULL. */
+/* One request to decide about. All pointers are borrowed; each list is NULL-terminated or NULL. */
 struct policy_query {
 	enum policy_operation operation;
-	const char *const *roots; // the session's, absolute, resolved
-	const char *const
-		*paths; // READ, WRITE: the one; GRANT: the tool call's; absolute, resolved
-	const char *const *command;   // TERMINAL, GRANT: the words
-	bool shell_line;              // command is one word that a shell will read
-	const char *const *variables; // TERMINAL: names of those that are added for the command
+	const char *const *roots;   // the session's, absolute, resolved
+	const char *const *paths;   // READ, WRITE: one; GRANT: the tool call's; resolved, absolute
+	const char *const *command; // TERMINAL, GRANT: the words
+	bool shell_line;            // command is one word that a shell interprets
+	const char *const *variables; // TERMINAL: names of the variables added for the command
 	const char *tool_kind; // GRANT: the tool call's kind ("edit", "execute", …), or NULL
 	unsigned unknown;      // of enum policy_unknown
 };
 
-/* What was decided, and which line of the policy did it. */
+/* The decision, and the line of the policy that made it. */
 struct policy_verdict {
-	enum policy_decision
-		decision; // PENDING, ALLOW_ONCE or REJECT_ONCE: a policy remembers nothing
+	enum policy_decision decision; // PENDING, ALLOW_ONCE or REJECT_ONCE
 	const char *rule; // "deny = write **\/.git/**", or "mode = pass"; borrowed from the policy
 };
 
 struct policy;
 
 /*
- * A policy section: `mode`, then `allow`, `ask` and `deny` rules, each
- * "OPERATION [PATTERN]"; the first deny that matches decides, else the first
- * ask, else the first allow, else the mode. acp-broker.config(5), "RULES", says
- * what matches. Rules err on the side of refusing: an allow rule needs every
- * path to match and a command without shell syntax; a deny or ask rule any path
- * and any place in a shell line. NULL settings is mode = pass without rules.
- * ERROR_CONFIG: "deny: …", less file and section.
+ * A policy section: `mode`, then `allow`, `ask` and `deny` rules, each "OPERATION [PATTERN]". The
+ * first matching deny rule decides, else the first ask rule, else the first allow rule, else the
+ * mode. acp-broker.config(5), "RULES", says what matches. Rules err on the side of refusing: an
+ * allow rule needs every path to match and a command without shell syntax; a deny or ask rule needs
+ * any one path, or any place in a shell line. NULL settings mean mode = pass without rules.
+ * ERROR_CONFIG: "deny: …", without file and section.
  */
 struct policy *policy_create(const struct settings *settings, struct error *err) ATTR_NODISCARD;
 void policy_destroy(struct policy *policy);
@@ -98,35 +94,36 @@ void policy_destroy(struct policy *policy);
 extern const struct setting_key policy_keys[];
 extern const size_t policy_key_count;
 
-/* The one decision function, the same on every provider. Pure. */
+/* The only decision function, the same for every provider. No side effects. */
 struct policy_verdict policy_decide(const struct policy *policy, const struct policy_query *query);
 
 /*
- * Whether an agent may work in a mode in which it asks nobody (broker/policy/modes.h):
- * ALLOW_ONCE or REJECT_ONCE, and the line that says so. `agent-modes` decides;
- * without it mode = approve-all consents and every other mode refuses. Where no
- * policy section applies it is the user's affair, as without the broker.
+ * Whether an agent may work in a mode in which it asks nobody (broker/policy/modes.h): ALLOW_ONCE
+ * or REJECT_ONCE, and the line that says so. `agent-modes` decides; without it, mode = approve-all
+ * allows it and every other mode refuses it. Without a policy section it is the user's choice, as
+ * without the broker.
  */
 struct policy_verdict policy_decide_agent_modes(const struct policy *policy);
 
 /*
- * A request of the agent's that ACP does not know of: REJECT_ONCE with mode = deny-all, or a "deny
- * =
- * *", and the line that says so; ALLOW_ONCE otherwise: it is between the agent and the editor.
+ * Decides about an agent's request that ACP does not know: REJECT_ONCE with mode = deny-all or
+ * "deny = *", and the line that says so; else ALLOW_ONCE, because it is between the agent and the
+ * editor.
  */
 struct policy_verdict policy_decide_unknown(const struct policy *policy);
 
-/* Whether there is a policy section; without one a session is as it would be without the broker. */
+/* Whether there is a policy section. Without one a session behaves as without the broker. */
 bool policy_is_given(const struct policy *policy);
 
 /*
- * Whether a decision hangs on what file a path means: by a rule, by mode = approve-reads, or
- * because the mode asks and the user may have been asked already.
+ * Whether a decision depends on the file that a path leads to: by a rule, by mode = approve-reads,
+ * or because the mode asks and the user may have been asked already.
  */
 bool policy_looks_at_paths(const struct policy *policy);
 
-/* "mode = pass", then the rules as "deny = write …" in the order of precedence, then "agent-modes =
- * …" where it is set; NULL after the last.
+/*
+ * "mode = pass", then the rules as "deny = write …" in the order of precedence, then "agent-modes =
+ * …" if it is set; NULL after the last.
  */
 const char *policy_line(const struct policy *policy, size_t index);
 

@@ -10,17 +10,17 @@
 #include "broker/policy/policy.h"
 #include "broker/policy/policy_words.h"
 
-/* What a rule does, strongest first. */
+/* The effect of a rule, strongest first. */
 enum policy_effect { POLICY_DENY, POLICY_ASK, POLICY_ALLOW, POLICY_EFFECT_COUNT };
 
-/* The operation a rule is about, or every one. */
+/* The operation that a rule concerns, or all of them. */
 enum { POLICY_ANY_OPERATION = POLICY_OPERATION_COUNT };
 
 struct policy_rule {
 	struct list link; // policy's rules
 	enum policy_effect effect;
-	int operation;             // enum policy_operation, or POLICY_ANY_OPERATION
-	char *pattern;             // a path glob or a tool kind; NULL: none, or words
+	int operation; // enum policy_operation, or POLICY_ANY_OPERATION
+	char *pattern; // a path glob or a tool kind; NULL: none, or the pattern is in words
 	struct policy_words words; // of a terminal rule; count 0: none
 	char *line;                // "deny = write **\/.git/**"
 };
@@ -34,16 +34,18 @@ void policy_rule_destroy(struct policy_rule *rule);
 
 bool policy_rule_matches(const struct policy_rule *rule, const struct policy_query *query);
 
-/* A variable that changes how a command's output looks, and nothing that it does. */
+/* A variable that changes how a command's output looks, and nothing that the command does. */
 bool policy_variable_is_harmless(const char *name);
 
 /*
- * The operation that a tool call is about, by its kind, where permission for it
- * is asked; the query's own otherwise. POLICY_GRANT where the kind tells none.
+ * The operation that a tool call concerns, by its kind, if permission for it is asked; POLICY_GRANT
+ * if the kind does not tell. For other queries the query's own operation.
  */
 enum policy_operation policy_subject(const struct policy_query *query);
 
-/* Every path lies in one of the roots; false where no root or no path is known, or not every one.
+/*
+ * Whether every path lies in one of the roots. False if there is no root or no path, or if a path
+ * is unknown.
  */
 bool policy_is_inside_roots(const struct policy_query *query);
 

@@ -5,15 +5,15 @@
 #include <stdbool.h>
 
 /*
- * What some agents need besides the protocol, by the name they give themselves
+ * What some agents need beyond the protocol, by the name that they give themselves
  * (agentInfo.name).
  */
 struct quirks {
 	const char *agent_name;
-	bool missing_file_is_empty; // it can write a new file only after it could read it
+	bool missing_file_is_empty; // it writes a new file only after it could read it
 };
 
-/* The quirks of an agent; none for one that is not in the table. Never NULL. */
+/* The quirks of an agent; one that is not in the table has none. Never NULL. */
 const struct quirks *quirks_of(const char *agent_name);
 
 #endif

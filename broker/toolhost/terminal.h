@@ -12,10 +12,9 @@
 #include "providers/provider.h"
 
 /*
- * One command in the sandbox and the end of what it writes, stdout and stderr
- * as they were interleaved. Its exit is told after its last byte; where a child
- * in the background holds the output open, after a moment of silence, and the
- * output may grow on. Loop thread only.
+ * One command in the sandbox and the last part of its output, stdout and stderr interleaved.
+ * on_exited follows the last byte. If a background child process holds the output open, on_exited
+ * comes after a moment of silence, and the output may still grow. Loop thread only.
  */
 struct terminal;
 
@@ -28,42 +27,45 @@ struct terminal_config {
 	const char *const *env;
 	const char *cwd;
 	size_t cwd_root;     // as in struct exec_spec
-	size_t output_limit; // bytes kept of what it writes
-	int timeout_ms;      // killed after it; 0: never
-	char *read_buffer;   // TERMINAL_READ_SIZE; borrowed, may be shared by all terminals
+	size_t output_limit; // bytes of output to keep
+	int timeout_ms;      // then it is killed; 0: never
+	char *read_buffer;   // TERMINAL_READ_SIZE bytes; borrowed, all terminals may share it
 };
 
 /*
- * Never raised from inside terminal_start; output may come before started. A
- * handler may destroy the terminal.
+ * Never called from inside terminal_start. on_output may come before on_started. A handler may
+ * destroy the terminal.
  */
 struct terminal_listener {
 	void (*on_started)(void *data);
 	void (*on_failed)(void *data, const struct error *err); // nothing follows
-	void (*on_output)(void *data);                          // more has come
+	void (*on_output)(void *data);                          // more output has arrived
 	void (*on_exited)(void *data);                          // once, after on_started
-	/* Nothing that it started runs any more (or nobody knows); after on_exited, last. */
+	/*
+	 * Nothing that the command started runs any more, or nobody knows. After on_exited; the
+	 * last call.
+	 */
 	void (*on_emptied)(void *data);
 };
 
-/* How it ended, as far as that is known. */
+/* How the command ended, as far as known. */
 struct terminal_end {
-	bool has_exited; // on_exited was raised
-	bool is_lost;    // the link to it was: how it ended is not known
-	bool timed_out;  // it was killed for timeout_ms
+	bool has_exited; // on_exited was called
+	bool is_lost;    // the link to it was lost, so its end is unknown
+	bool timed_out;  // killed after timeout_ms
 	struct process_status status;
 };
 
 struct terminal *terminal_start(const struct terminal_config *config,
 	const struct terminal_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
-/* Kills what is below it in the sandbox, too. NULL is fine. */
+/* Also kills the processes that it has started in the sandbox. NULL is fine. */
 void terminal_destroy(struct terminal *terminal);
 
-/* Kills the command's process group; on_exited tells the end. */
+/* Kills the command's process group; on_exited follows. */
 void terminal_kill(struct terminal *terminal);
 
-/* From here on its output is thrown away, so that a child in the background never blocks. */
+/* From here on, discards its output, so that a background child process never blocks. */
 void terminal_ignore_output(struct terminal *terminal);
 
 const struct output_tail *terminal_output(const struct terminal *terminal);

@@ -3,10 +3,10 @@
 #define BROKER_TOOLHOST_TOOLHOST_H
 
 /*
- * This folder serves what agents ask of a sandbox: files and terminals. It knows ACP's fs and
- * terminal methods and the operations of a provider. It knows no policy, no editor and no session
- * of the broker's. broker/relay hands it the calls that policy has let through; broker/agent uses
- * its terminals to look into a sandbox.
+ * This folder serves agents' requests for files and terminals in a sandbox. It knows ACP's fs and
+ * terminal methods and the operations of a provider. It knows no policy, no editor and no sessions
+ * of the broker. broker/relay hands it the calls that policy has allowed; broker/agent uses its
+ * terminals to look into a sandbox.
  */
 
 #include <ev.h>
@@ -22,21 +22,20 @@
 #include "providers/provider.h"
 
 /*
- * The ToolHost serves an agent's requests for files and terminals in its sandbox
- * (ACP, "File System" and "Terminals"), on the provider's exec and file
- * operations and nothing else, so that every provider behaves alike. Policy has
- * decided before a call comes here; paths are runtime paths. Calls run
- * concurrently; each is answered exactly once, from the loop, never from inside
+ * The ToolHost serves an agent's requests for files and terminals in its sandbox (ACP, "File
+ * System" and "Terminals"). It uses only the provider's exec and file operations, so that every
+ * provider behaves alike. Policy has decided before a call comes here. Paths are runtime paths.
+ * Calls run concurrently; each is answered exactly once, from the loop, never from inside
  * toolhost_call. One ToolHost serves one agent. Loop thread only.
  */
 struct toolhost;
 
-/* Limits of a profile; 0 is "never" for times. */
+/* Limits of a profile. For times, 0 means "never". */
 struct toolhost_limits {
 	size_t max_file;         // bytes of a file read or written (max-file)
-	size_t output_limit;     // bytes of a terminal's output that are kept (output-limit)
-	int max_terminals;       // not yet released, an agent (max-terminals)
-	int terminal_timeout_ms; // a command's life (terminal-timeout)
+	size_t output_limit;     // bytes of a terminal's output to keep (output-limit)
+	int max_terminals;       // unreleased ones per agent (max-terminals)
+	int terminal_timeout_ms; // run time of a command (terminal-timeout)
 	int file_timeout_ms;     // one file operation (file-timeout)
 };
 
@@ -45,19 +44,19 @@ struct toolhost_listener {
 	void (*on_result)(void *data, struct span id, struct span result);
 	void (*on_failure)(void *data, struct span id, const struct error *failure);
 	/*
-	 * A message of the broker's own to the editor: how a terminal looks by now.
-	 * False where the editor takes nothing at the moment: it is offered again, as
-	 * it looks then.
+	 * Sends one of the broker's own messages to the editor: the present state of a terminal.
+	 * False if the editor takes nothing at the moment: then the ToolHost offers the state of
+	 * that later moment.
 	 */
 	bool (*on_update)(void *data, struct span message);
 	/*
-	 * Whether the agent has more to read than it is to be given: files and output wait until
-	 * toolhost_resume then. NULL: never.
+	 * Whether the agent has too many unread bytes: then files and output wait until
+	 * toolhost_resume. NULL: never.
 	 */
 	bool (*is_full)(void *data);
 	/*
-	 * Terminals have come or gone (toolhost_visit_running), which is all that may be asked
-	 * here; also from inside toolhost_call. May be NULL.
+	 * Terminals have begun or ended. It may call only toolhost_visit_running. Also called from
+	 * inside toolhost_call. May be NULL.
 	 */
 	void (*on_terminals)(void *data);
 };
@@ -66,12 +65,12 @@ struct toolhost_config {
 	struct ev_loop *loop;
 	struct sandbox *sandbox; // borrowed, outlives the ToolHost
 	struct toolhost_limits limits;
-	bool editor_shows_terminals; // it advertised clientCapabilities._meta.terminal_output
-	const char *agent_name;      // agentInfo.name, for quirks; copied; "" where unknown
-	const struct path_map *map;  // of its roots; borrowed; NULL: the same on both sides
+	bool editor_shows_terminals; // it has clientCapabilities._meta.terminal_output
+	const char *agent_name;      // agentInfo.name, for quirks; copied; "": unknown
+	const struct path_map *map;  // of its roots; borrowed; NULL: same paths on both sides
 	/*
-	 * The number of the last terminal of all that the editor may know; borrowed. NULL: this
-	 * ToolHost's are the only ones.
+	 * The number of the last terminal that the editor knows, from all ToolHosts; borrowed.
+	 * NULL: there is only this ToolHost.
 	 */
 	unsigned int *last_terminal;
 	const struct toolhost_listener *listener;
@@ -80,21 +79,21 @@ struct toolhost_config {
 
 struct toolhost *toolhost_create(const struct toolhost_config *config);
 
-/* Ends every process and every operation; what was not answered never is. NULL is fine. */
+/* Ends every process and every operation; unanswered calls are never answered. NULL is fine. */
 void toolhost_destroy(struct toolhost *toolhost);
 
-/* The agent has read what it was answered: what has waited for that goes on. */
+/* The agent has read its answers: what waited for that goes on. */
 void toolhost_resume(struct toolhost *toolhost);
 
 /*
- * Whether a call waits for its answer, and not for the agent itself: then the agent's silence is
- * not its own.
+ * Whether a call waits for its answer and not for the agent itself. Then the agent's silence is not
+ * its own fault.
  */
 bool toolhost_is_busy(const struct toolhost *toolhost);
 
 /*
- * The terminals in which anything runs, or is about to; visit may not change them. `is_ending`:
- * it was released, or its command has ended, and it is not known yet that nothing of it is left.
+ * Visits the terminals in which something runs or is about to; visit must not change them.
+ * `is_ending`: it was released, or its command has ended, but some of its processes may still run.
  */
 void toolhost_visit_running(const struct toolhost *toolhost,
 	void (*visit)(void *data, const char *session_id, const char *terminal_id, bool is_ending),
@@ -104,36 +103,34 @@ void toolhost_visit_running(const struct toolhost *toolhost,
 bool toolhost_has_method(const char *method);
 
 /*
- * Serves one request. `session_id` is decoded; `roots` (NULL-terminated runtime
- * paths, the first is the session's cwd) confine its files and the cwd of its
- * commands. `resolved` is the path of a file as policy decided on it, without
- * links: then that very file is served, or none; NULL: the path as it is asked
- * for. Everything is copied where it is needed later.
+ * Serves one request. `session_id` is decoded. `roots` (NULL-terminated runtime paths, the first is
+ * the session's cwd) confine its files and the cwd of its commands. `resolved` is a file's path
+ * without links, as policy decided about it: exactly that file is served, or none. NULL: the path
+ * as the agent gave it. Copies everything that is needed later.
  */
 void toolhost_call(struct toolhost *toolhost, const struct message *message, const char *session_id,
 	const char *const *roots, const char *resolved);
 
 /*
- * Shows at once what the editor has not been told yet of the session's
- * terminals: before the answer to a prompt, after which no editor expects more.
+ * Sends the editor the latest state of the session's terminals at once. Used before the answer to a
+ * prompt, after which editors expect nothing more.
  */
 void toolhost_flush_session(struct toolhost *toolhost, const char *session_id);
 
-/* The agent has ended: shows the last state of its terminals, and follows them no more. */
+/* The agent has ended: shows the last state of its terminals and stops following them. */
 void toolhost_show_last(struct toolhost *toolhost);
 
-/* The session was closed or cancelled: its waiting calls are answered, its terminals end. */
+/* The session was closed or cancelled: answers its waiting calls and ends its terminals. */
 void toolhost_end_session(struct toolhost *toolhost, const char *session_id);
 
 /*
- * The agent shows one of our terminals (content of type "terminal" in a
- * session/update or a session/request_permission), which the editor does not
- * know. Adds the edits that show it instead: _meta.terminal_info where the
- * editor shows terminals by _meta, text content otherwise; from then on
- * on_update follows its output, at most 10 times a second, the last state
- * always; the last state of a tool call goes out at once, from inside this, where
- * the agent says more of that call. What is sent again then is as the edits made
- * so far leave it: all others come before. True where there was nothing to edit.
+ * The agent shows one of our terminals (content of type "terminal" in a session/update or a
+ * session/request_permission), which the editor does not know. Adds the edits that show it instead:
+ * _meta.terminal_info if the editor shows terminals by _meta, else text content. From then on
+ * on_update follows its output, at most 10 times a second, and always sends the last state. If the
+ * tool call has shown terminals before, their last state is sent first, from inside this call. The
+ * later messages repeat the content as the edits so far have left it, so make all other edits
+ * first. True also if there is nothing to edit.
  */
 bool toolhost_edit_update(struct toolhost *toolhost, const struct message *update,
 	struct splice *splice, struct error *err) ATTR_NODISCARD;
