@@ -3,10 +3,10 @@
 #define BROKER_AGENT_AGENT_H
 
 /*
- * This folder gets one agent to run in a sandbox and to end there: what is copied and set up before
- * it starts, its environment, its login, the MCP servers that it can start, its process and its
- * link. It does not know what its messages mean beyond their envelope, nor who reads them.
- * broker/relay creates the agents.
+ * This folder makes one agent run in a sandbox and end there: the files and commands that prepare
+ * the sandbox, the agent's environment, its login, the MCP servers that it can start, its process
+ * and its link. It does not know what the agent's messages mean beyond their envelope, nor who
+ * reads them. broker/relay creates the agents.
  */
 
 #include <ev.h>
@@ -23,96 +23,109 @@
 #include "providers/provider.h"
 
 /*
- * One agent process in one sandbox, and the link to it. It begins to start
- * when it is created; what is sent before it runs waits in its link. Loop
- * thread only.
+ * One agent process in one sandbox, and the link to it. The start begins with its creation;
+ * messages sent before the process runs wait in the link. Loop thread only.
  */
 struct agent;
 
-enum { AGENT_STDERR_TAIL = 8 * 1024 }; // bytes of its last words
+enum { AGENT_STDERR_TAIL = 8 * 1024 }; // bytes of its last stderr output that are kept
 
 struct agent_listener {
-	/* As link_listener.on_frame. */
+	/* Like link_listener.on_frame. */
 	bool (*on_frame)(void *data, const struct frame *frame);
 	void (*on_drained)(void *data);
-	/* So many bytes has whoever reads its output taken since the start, of anything. */
+	/*
+	 * Returns how many bytes the reader of the agent's output has taken since the start, from
+	 * any source.
+	 */
 	uint64_t (*count_taken)(void *data);
-	/* Its sandbox can be used and its process was asked for. Once, if ever. */
+	/* The sandbox can be used and the process was requested. At most once. */
 	void (*on_ready)(void *data);
-	/* Its process has exited; what it has written may still come. Once, before on_down. */
+	/* The process has exited; its last output may still arrive. Once, before on_down. */
 	void (*on_exited)(void *data);
 	/*
-	 * It answers nothing any more: it ended, could not be started, or missed a
-	 * deadline. Once. The failure is borrowed.
+	 * The agent no longer responds: it ended, could not be started, or missed a deadline. Once.
+	 * The failure is borrowed.
 	 */
 	void (*on_down)(void *data, const struct error *failure);
-	/* Nothing that it started runs any more; after on_down. Once. */
+	/* Nothing that it started runs any more. Once, after on_down. */
 	void (*on_gone)(void *data);
-	/* It has reached a limit of the profile, and goes on. Once for a process; may be NULL. */
+	/*
+	 * The agent has reached a limit of the profile and goes on. Once per process; may be NULL.
+	 */
 	void (*on_limit)(void *data, const char *text);
-	/* Something about its sandbox that the user should know; may be NULL. */
+	/* Something about its sandbox that the user should know. May be NULL. */
 	void (*on_notice)(void *data, const char *text);
 };
 
 struct agent_config {
 	struct ev_loop *loop;
-	struct pool *pool; // may be NULL where the profile copies no files
+	struct pool *pool; // may be NULL if the profile copies no files
 	struct provider *provider;
 	const struct profile *profile;
 	const char *directory; // sandbox_request.directory; may be NULL
 	const struct json_places *places;
-	struct secrets *secrets; // that its log shall not have; learns those there; may be NULL
+	struct secrets *secrets; // masked in its log; the agent's own are added; may be NULL
 	const struct agent_listener *listener;
 	void *data;
 };
 
-/* Never fails at once: what goes wrong is told by on_down. */
+/* Never fails at once; on_down reports what goes wrong. */
 struct agent *agent_create(const struct agent_config *config);
 
 /*
- * Whether another process can be started in the sandbox once this one is gone (on_gone): the
- * sandbox was ready and, as far as is known, still is.
+ * Whether a new process can be started in the sandbox after on_gone: the sandbox was ready and, as
+ * far as known, still is.
  */
 bool agent_can_restart(const struct agent *agent);
 
 /*
- * After on_gone: starts the agent anew in the same sandbox, with a link as new; the listener is
- * raised as for an agent that was created.
+ * After on_gone: starts the agent again in the same sandbox, with a new link. The callbacks follow
+ * as for a new agent.
  */
 void agent_restart(struct agent *agent);
 
-/* Ends what is left at once; raises nothing more. NULL is fine. */
+/* Ends everything at once; no callback follows. NULL is fine. */
 void agent_destroy(struct agent *agent);
 
 struct link *agent_link(struct agent *agent);
 struct sandbox *agent_sandbox(const struct agent *agent); // NULL until on_ready
 pid_t agent_process(const struct agent *agent);           // as exec_process; 0 before it runs
 
-/* An answer is due within start-timeout (from the start of the process, if it has not started). */
+/*
+ * Expects an answer within start-timeout; the time counts from the start of the process if that has
+ * not started yet.
+ */
 void agent_expect_answer(struct agent *agent, const char *step);
 void agent_has_answered(struct agent *agent);
 
 /*
- * Stops it: what is queued is sent, its stdin is closed; after
- * stop-eof-timeout SIGTERM to its group, after stop-term-timeout SIGKILL to its
- * tree. on_down and on_gone follow. A second call takes the next step at once.
- * Before its process is there, what was made for it is taken back (sandbox_withdraw).
+ * Stops the agent: sends what is queued, then closes its stdin; after stop-eof-timeout sends
+ * SIGTERM to its process group, after stop-term-timeout SIGKILL to its process tree. on_down and
+ * on_gone follow. A second call takes the next step at once. If the process does not exist yet,
+ * what was made for it is withdrawn (sandbox_withdraw).
  */
 void agent_stop(struct agent *agent);
 
-/* Ends it for a reason: on_down tells this failure, and it is stopped. */
+/* Ends the agent: on_down reports this failure, and the agent is stopped. */
 void agent_fail(struct agent *agent, const struct error *failure);
 
-bool agent_was_lost(const struct agent *agent); // its sandbox, or the link to it
+bool agent_was_lost(const struct agent *agent); // its sandbox was lost, or the link to it
 bool agent_is_down(const struct agent *agent);
-bool agent_has_exited(const struct agent *agent); // its process; on_down may still be to come
+bool agent_has_exited(const struct agent *agent); // its process has; on_down may still follow
 
-/* Why a sandbox that was made or started for it, and not used, goes on; NULL: none. Borrowed. */
+/*
+ * Why a sandbox that was created or started for the agent, but not used, still exists; NULL: none
+ * does. Borrowed.
+ */
 const struct error *agent_left(const struct agent *agent);
 
-struct span agent_last_words(struct agent *agent); // on stderr; borrowed
+struct span agent_last_words(struct agent *agent); // from stderr; borrowed
 
-/* A line of its output that is no message: counted, the first is quoted where it never answers. */
+/*
+ * Notes an output line that is no message: it is counted, and the first is quoted if the agent
+ * never answers.
+ */
 void agent_note_noise(struct agent *agent, struct span line);
 
 #endif

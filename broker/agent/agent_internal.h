@@ -5,11 +5,11 @@
 #include "base/soon.h"
 #include "broker/agent/agent.h"
 
-/* What agent.c (its start and its link) and agent_end.c share; nobody else includes this. */
+/* Shared by agent.c (the start and the link) and agent_end.c; nobody else includes this. */
 
-enum { NOISE_MAX = 80 }; // bytes of the first line that was no message
+enum { NOISE_MAX = 80 }; // bytes kept of the first line that was no message
 
-/* The steps of a stop, in their order; each has a deadline. */
+/* The steps of a stop in their order; each has a deadline. */
 enum stop_step { STOP_NONE, STOP_EOF, STOP_TERM, STOP_KILL, STOP_FORCED };
 
 struct agent {
@@ -17,64 +17,64 @@ struct agent {
 	struct link link;
 	struct tail tail;
 	struct sandbox *sandbox;     // owned; NULL until prepared
-	struct provision *provision; // owned; NULL where nothing has to be in the sandbox first
-	struct exec *exec;           // owned; NULL until the process is asked for
+	struct provision *provision; // owned; NULL if the sandbox needs no preparation
+	struct exec *exec;           // owned; NULL until the process is requested
 	struct ev_timer due;         // prepare-timeout, then start-timeout
-	struct ev_timer wall;        // of its process
+	struct ev_timer wall;        // the deadline of wall
 	struct ev_timer stop;        // the deadline of the stop step
-	struct ev_timer drain;       // exited, output still open - or the other way round
-	struct soon tell;            // raises what may not be raised from inside a call
+	struct ev_timer drain;       // after exit, while its output is still open, or the reverse
+	struct soon tell;            // calls the callbacks that must not run from inside a call
 	struct soon again;           // starts the process that follows one that has ended
 	char subject[80];
 	bool is_prepared; // the sandbox can be used
-	bool is_lost;     // it cannot any more
-	const char *step; // what it has to answer; NULL: nothing
+	bool is_lost;     // it no longer can
+	const char *step; // the step that it must answer; NULL: none
 	enum stop_step stop_step;
-	uint64_t stop_taken; // count_taken when the deadline began
-	int stop_waits;      // for a reader that is slow
+	uint64_t stop_taken; // count_taken at the start of the deadline
+	int stop_waits;      // how often the stop waited on for a slow reader
 	struct process_status status;
 	bool is_started;
 	bool has_exited;
 	bool was_exit_told;
-	bool input_ended; // it cannot be written to
+	bool input_ended; // its stdin can no longer be written
 	bool output_ended;
-	struct error link_error; // of the system's, not the agent's, doing; or ERROR_NONE
+	struct error link_error; // caused by the system, not by the agent; or ERROR_NONE
 	bool is_empty;           // nothing that it started runs
-	bool is_failing;         // failure waits to be told
-	bool is_withdrawing;     // what was made for it and cannot be used is taken back first
-	bool is_withdrawn;       // that is over
-	struct error left;       // why that could not be taken back; or ERROR_NONE
-	bool is_down;            // on_down was raised
-	bool is_gone;            // on_gone was raised
+	bool is_failing;         // `failure` is set and not reported yet
+	bool is_withdrawing;     // withdrawing what was made for it and cannot be used
+	bool is_withdrawn;       // the withdrawing has ended
+	struct error left;       // why the withdrawing failed; or ERROR_NONE
+	bool is_down;            // on_down was called
+	bool is_gone;            // on_gone was called
 	struct error failure;
 	int noise_count;
 	char noise[NOISE_MAX + 1];
 };
 
-/* Sets up the timers, none of which runs yet. */
+/* Initializes the timers; none runs yet. */
 void agent_end_init(struct agent *agent);
 void agent_end_finish(struct agent *agent);
 
 void agent_timer_start(struct agent *agent, struct ev_timer *timer, int ms);
 
-/* Raises on_exited, on_down and on_gone, as far as they are due, in the next turn of the loop. */
+/* Calls on_exited, on_down and on_gone, those that are due, in the next loop iteration. */
 void agent_tell_soon(struct agent *agent);
 
-/* An error of a lower layer ends it. */
+/* Ends the agent because of an error from a lower layer. */
 void agent_fail_with_error(
 	struct agent *agent, const char *code, const char *stage, const struct error *err);
 
 /*
- * It has exited or closed its output or input: the first two together end it,
- * one alone within drain-timeout - or, in a stop, within the deadlines of that.
+ * The agent has exited, or closed its output or input. Exit and closed output together end it. One
+ * alone ends it after drain-timeout or, during a stop, after the deadlines of the stop.
  */
 void agent_check_ended(struct agent *agent);
 
-/* An error of the descriptors to it, or NULL; the first one is told as the reason of its end. */
+/* Notes an error of its descriptors, or NULL; the first one becomes the reason of its end. */
 void agent_note_link_error(struct agent *agent, const struct error *err);
 
-/* The process runs: from now on start-timeout counts. */
+/* The process runs: start-timeout begins now. */
 void agent_arm_answer(struct agent *agent);
-void agent_arm_wall(struct agent *agent); // the same for wall
+void agent_arm_wall(struct agent *agent); // the same for the deadline of wall
 
 #endif

@@ -11,18 +11,17 @@
 #include "providers/provider.h"
 
 /*
- * Terminal authentication (ACP, "Authentication", methods of type terminal): a
- * user runs the agent's own login in a terminal. The editor does so by running
- * its agent command, which is this broker, with the method's args and env added;
- * the broker has put this variable there. Its value is the token of a note
- * (broker/agent/login_note.h) that says what the agent is to be given.
+ * Terminal authentication (ACP, "Authentication", methods of type terminal): the user runs the
+ * agent's own login in a terminal. The editor runs its agent command, which is this broker, with
+ * the method's args and env added. The broker has put this variable into that env. Its value is the
+ * token of a note (broker/agent/login_note.h) with the agent's args and env.
  */
 #define LOGIN_MARK "ACP_BROKER_LOGIN"
 
 /*
- * Runs the profile's agent in the sandbox, with the args and env of the note, on
- * the caller's own terminal, and waits for it. Sets *out_status to its exit status (128 + the
- * signal where one ended it).
+ * Runs the profile's agent in the sandbox, with the args and env of the note, on the caller's own
+ * terminal, and waits for it. Sets *out_status to its exit status (128 + the number of the signal
+ * that ended it).
  */
 bool login_run(struct ev_loop *loop, struct provider *provider, const struct profile *profile,
 	const struct login_note *note, int *out_status, struct error *err) ATTR_NODISCARD;

@@ -7,26 +7,25 @@
 #include "broker/agent/mcp_commands.h"
 #include "providers/provider.h"
 
-/* Asks the sandbox, by one process in it, which commands it has. Loop thread only. */
+/* Runs one process in the sandbox to find out which commands exist there. Loop thread only. */
 struct mcp_lookup;
 
 struct mcp_lookup_config {
 	struct ev_loop *loop;
 	struct sandbox *sandbox;
-	const char *const *env; // what a server of the agent's will have
+	const char *const *env; // the environment of an MCP server that the agent starts
 	const char *cwd;        // the session's directory, a runtime path
-	int timeout_ms;         // for the answer, the start included
+	int timeout_ms;         // for the answer, including the start
 };
 
 /*
- * Raises done once, never from inside; then the states of the commands are set, or
- * why_unknown says why they are not known. done may destroy the lookup. The
- * commands are borrowed until then; there is at least one.
+ * Calls done once, never from inside; then the states of the commands are set, or why_unknown gives
+ * the reason. done may destroy the lookup. The commands, at least one, are borrowed until then.
  */
 struct mcp_lookup *mcp_lookup_start(const struct mcp_lookup_config *config,
 	struct mcp_commands *commands, void (*done)(void *data), void *data);
 
-/* Ends it and what it started; raises nothing more. NULL is fine. */
+/* Ends it and its process; no callback follows. NULL is fine. */
 void mcp_lookup_destroy(struct mcp_lookup *lookup);
 
 #endif

@@ -14,44 +14,44 @@
 #include "broker/config/mcp_config.h"
 
 /*
- * What becomes of the mcpServers of a session/new, load, resume or fork on their
- * way to the agent. The agent starts and reaches them, inside the sandbox:
+ * Edits the mcpServers of a session/new, load, resume or fork on their way to the agent, which
+ * starts and reaches them inside the sandbox:
  *
- * - a server of a name that the profile has is replaced by the profile's; the
- *   profile's others are added at the end;
- * - a command that the sandbox does not have, and a URL of this machine's own
- *   loopback where the sandbox has another, are left out, which the user is told;
- * - a command below a root is called as it is called there.
+ * - A server with the same name as one of the profile is replaced by the profile's. The profile's
+ *   other servers are added at the end.
+ * - A command that does not exist in the sandbox is left out, and so is a URL of this machine's
+ *   loopback if the sandbox has another loopback. The user is told.
+ * - A command below a root gets its path in the sandbox.
  *
- * What is not understood is the agent's to refuse. Everything else of the list
- * stays as it is, to the byte.
+ * The agent refuses what the broker does not understand. Everything else in the list stays as it
+ * is, to the byte.
  */
-enum { MCP_NOTICES_MAX = 16 }; // that name a server each; further ones are counted
+enum { MCP_NOTICES_MAX = 16 }; // that name one server each; further ones are counted
 
 struct mcp_context {
-	const struct mcp_server *servers; // of the profile; borrowed
+	const struct mcp_server *servers; // the profile's; borrowed
 	size_t server_count;
 	const struct path_map *map;          // of the sandbox; borrowed
-	const struct mcp_commands *commands; // what the sandbox has; NULL: nobody has asked it
-	bool has_other_files;                // this machine's commands are not the sandbox's
-	bool has_other_loopback;             // nor is its localhost
-	bool lacks_http;                     // the agent takes no servers of this type
+	const struct mcp_commands *commands; // the sandbox's commands; NULL: it was not asked
+	bool has_other_files;                // this machine's commands do not exist in the sandbox
+	bool has_other_loopback;             // nor does this machine's localhost
+	bool lacks_http;                     // the agent does not support servers of this type
 	bool lacks_sse;
 };
 
-/* False: every list passes as it is. */
+/* False if every list passes unchanged. */
 bool mcp_servers_concern(const struct mcp_context *context);
 
 /*
- * Adds the commands that the sandbox has to be asked about. ERROR_LIMIT for a
- * list of more than JSON_DOC_TOKENS_MAX values.
+ * Adds the commands to look up in the sandbox. ERROR_LIMIT for a list of more than
+ * JSON_DOC_TOKENS_MAX values.
  */
 bool mcp_servers_collect(const struct mcp_context *context, const struct message *message,
 	struct mcp_commands *commands, struct error *err) ATTR_NODISCARD;
 
 /*
- * Adds the edits, and to *notices (base/words.h) what the user is to know.
- * ERROR_LIMIT as above, and where the edits are too large.
+ * Adds the edits, and adds to *notices (base/words.h) what the user should know. ERROR_LIMIT as
+ * above, and if the edits are too large.
  */
 bool mcp_servers_edit(const struct mcp_context *context, const struct message *message,
 	struct splice *splice, char ***notices, struct error *err) ATTR_NODISCARD;

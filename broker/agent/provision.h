@@ -6,9 +6,8 @@
 #include "broker/config/config.h"
 
 /*
- * What a profile wants to be in a sandbox before its agent is started there: the files of
- * `copy`, then the lines of `setup`, which are run once in a sandbox's home. Done with
- * sandbox_exec alone. What it does is logged. Loop thread.
+ * Prepares a sandbox before its agent starts: copies the files of `copy`, then runs the lines of
+ * `setup`, once per home of a sandbox. Uses only sandbox_exec. Logs what it does. Loop thread.
  */
 struct provision;
 
@@ -18,22 +17,22 @@ struct provision_config {
 	struct ev_loop *loop;
 	struct pool *pool;
 	struct sandbox *sandbox;       // ready
-	const struct profile *profile; // borrowed, as the subject
+	const struct profile *profile; // borrowed, like the subject
 	const char *subject;           // for the log
 };
 
-/* Whether there is anything to be done. */
+/* Whether the profile has `copy` or `setup`. */
 bool provision_is_needed(const struct profile *profile);
 
 /*
- * Raises done exactly once, and not before it returns, unless it is destroyed before. Errors:
- * SETUP_FAILED with the line or the file and the last words of what failed,
- * TIMEOUT_EXCEEDED (setup-timeout, for the lines; a minute, for each file), those of the sandbox.
+ * Calls done exactly once, after this returns; never if it is destroyed first. Errors: SETUP_FAILED
+ * with the line or the file and its last output; TIMEOUT_EXCEEDED (setup-timeout for the lines, a
+ * minute for each file); errors of the sandbox.
  */
 struct provision *provision_start(
 	const struct provision_config *config, sandbox_done *done, void *data);
 
-/* Ends what runs; raises nothing more. NULL is fine. */
+/* Ends what runs; no callback follows. NULL is fine. */
 void provision_destroy(struct provision *provision);
 
 #endif

@@ -6,8 +6,9 @@
 #include "base/json_writer.h"
 
 /*
- * The params of what this program's own clients ask (ACP, protocolVersion 1): each writes the
- * members of an open object. They offer neither files nor terminals, and bring no MCP servers.
+ * Write the params of requests that this program's own clients make (ACP, protocolVersion 1), as
+ * members of an open object. These clients offer neither files nor terminals, and bring no MCP
+ * servers.
  */
 void client_write_initialize(struct json_writer *writer, const char *client_name);
 void client_write_new(struct json_writer *writer, const char *cwd);
@@ -15,8 +16,8 @@ void client_write_new(struct json_writer *writer, const char *cwd);
 void client_write_prompt(struct json_writer *writer, const char *session_id, struct span text);
 
 /*
- * The raw sessionId of an answer to session/new, owned by the caller; NULL, with ERROR_PROTOCOL,
- * where it has none.
+ * Returns the raw sessionId of an answer to session/new; the caller owns it. NULL with
+ * ERROR_PROTOCOL if it has none.
  */
 char *client_take_session_id(const struct message *message, struct error *err) ATTR_NODISCARD;
 

@@ -9,13 +9,13 @@ struct call;
 struct relay;
 
 /*
- * _broker/policy/explain: what policy would say to an operation, which line
- * says so, and what is remembered in the session. Nothing is done, asked or
- * audited. docs/schemas/policy-explain.json has the params and the result.
+ * _broker/policy/explain: what policy would decide about an operation, by which line, and what the
+ * session remembers. Does nothing, asks nobody and writes no audit line.
+ * docs/schemas/policy-explain.json describes the params and the result.
  */
 void explain_call(struct relay *relay, const struct call *call);
 
-/* The result, of a decision and what a session remembers (may be NULL). */
+/* Writes the result: a decision and a session's memory (may be NULL). */
 void explain_write(struct json_writer *writer, const char *operation,
 	const struct grant_decision *decision, const struct memory *memory);
 

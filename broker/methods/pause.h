@@ -9,30 +9,32 @@ struct peer;
 struct relay;
 
 /*
- * _broker/session/pause and _broker/session/resume: the agent of a session stands still, with
- * everything that it and its terminals have started, and with all of its sessions. Tool calls come
- * to their end first; the record says "paused" before anything is frozen. A prompt may be
- * under way: it goes on afterwards. docs/schemas/session-pause.json has the result.
+ * _broker/session/pause and _broker/session/resume freeze the agent of a session, with all
+ * processes that it and its terminals have started and with all of its sessions, and let them run
+ * again. Running tool calls end first; the record says "paused" before anything is frozen. A prompt
+ * may be in progress; it continues afterwards. docs/schemas/session-pause.json describes the
+ * result.
  */
 void pause_call(struct relay *relay, const struct call *call);
 void pause_resume_call(struct relay *relay, const struct call *call);
 
 /*
- * A request of the editor's for an agent that is paused, or about to be: true where it was refused
- * with SESSION_PAUSED. The end of a session lets its agent go on, and passes.
+ * Takes a request of the editor for an agent that is paused or about to be. True if it was refused
+ * with SESSION_PAUSED. A request that ends a session resumes the agent and passes.
  */
 bool pause_refuses(struct peer *peer, const struct call *call);
 
-/* What the agent still says waits until it goes on; link_resume follows. */
+/* Whether the agent's messages wait until it is resumed; then link_resume follows. */
 bool pause_holds_agent(const struct peer *peer);
 
 /*
- * The agent (struct peer *; void * for the listener) is to end, or has: it goes on, what it said
- * last is read, behind which its end is seen, and who waits is told why. Nothing where it runs.
+ * The agent (struct peer *; void * for the listener) is about to end, or has ended: resumes it, so
+ * that its last output and then its end can be read, and answers who waits. Does nothing if it is
+ * not paused.
  */
 void pause_release(void *data);
 
-/* Raises nothing more. */
+/* No callback follows. */
 void pause_destroy(struct peer *peer);
 
 #endif

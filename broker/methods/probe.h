@@ -8,27 +8,27 @@
 #include "providers/provider.h"
 
 /*
- * Asks a sandbox whether it answers: one process in it says how much room its disk has, then
- * sends back what it is sent. Loop thread only.
+ * Checks whether a sandbox responds: one process in it reports the free space of its disk, then
+ * echoes its input. Loop thread only.
  */
 struct probe;
 
 struct probe_result {
 	bool has_answered;
-	long long start_us;      // from asking for the process to its first word
-	long long round_trip_us; // of a word there and back
+	long long start_us;      // from requesting the process to its first output
+	long long round_trip_us; // of one echo
 	bool has_disk;
 	uint64_t disk_free_bytes, disk_size_bytes;
-	struct error err; // why it has not answered
+	struct error err; // why it has not responded
 };
 
 struct probe_config {
 	struct ev_loop *loop;
 	struct sandbox *sandbox; // ready
-	const char *folder;      // whose disk is meant; copied
-	int timeout_ms;          // for all of it
-	const char *timeout_key; // its name in the configuration
-	/* Once, never from inside probe_start. May destroy the probe. */
+	const char *folder;      // on the disk to report; copied
+	int timeout_ms;          // for the whole probe
+	const char *timeout_key; // its key in the configuration
+	/* Called once, never from inside probe_start. May destroy the probe. */
 	void (*done)(void *data);
 	void *data;
 };
@@ -36,7 +36,7 @@ struct probe_config {
 struct probe *probe_start(const struct probe_config *config);
 const struct probe_result *probe_result(const struct probe *probe);
 
-/* Ends what it started; raises nothing more. NULL is fine. */
+/* Ends its process; no callback follows. NULL is fine. */
 void probe_destroy(struct probe *probe);
 
 #endif

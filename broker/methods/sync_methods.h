@@ -9,9 +9,8 @@ struct peer;
 struct relay;
 
 /*
- * The broker's own methods about the workspace of a session: params.sessionId
- * names it, its cwd is the workspace meant. docs/schemas/ has their params and
- * results.
+ * The broker's own methods for the workspace of a session. params.sessionId names the session; the
+ * workspace is its cwd. docs/schemas/ describes their params and results.
  */
 void sync_methods_status(struct relay *relay, const struct call *call);
 void sync_methods_sync(struct relay *relay, const struct call *call);
@@ -20,7 +19,7 @@ void sync_methods_list(struct relay *relay, const struct call *call);
 void sync_methods_diff(struct relay *relay, const struct call *call);
 void sync_methods_rollback(struct relay *relay, const struct call *call);
 
-/* Prompts are refused meanwhile. */
+/* Whether a rollback runs; prompts are refused meanwhile. */
 bool sync_methods_is_rolling_back(const struct peer *peer);
 
 #endif

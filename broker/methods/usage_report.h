@@ -6,8 +6,8 @@ struct call;
 struct relay;
 
 /*
- * _broker/usage: what the broker has counted, of all or of one session, and its memory.
- * docs/schemas/usage.json has the params and the result.
+ * _broker/usage: the broker's counters, in all or for one session, and its memory use.
+ * docs/schemas/usage.json describes the params and the result.
  */
 void usage_report_call(struct relay *relay, const struct call *call);
 
