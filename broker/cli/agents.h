@@ -9,9 +9,9 @@
 #include "broker/config/options.h"
 
 /*
- * `acp-broker agents`: the agents that this program knows, and those of the configuration. For
- * each, where its program is on this machine. Known agents are run for their version; others are
- * not, because nobody knows what an unknown program does with `--version`.
+ * `acp-broker agents`: lists the agents that this program knows and those of the configuration, and
+ * the path of each one's program on this machine. Known agents are run to get their version. Others
+ * are not run, because nobody knows what an unknown program does with `--version`.
  */
 struct agents_means {
 	const struct options *options;
@@ -21,8 +21,8 @@ struct agents_means {
 };
 
 /*
- * Runs the loop until every version is known or AGENTS_VERSION_MS has passed, and prints to
- * stdout. ERROR_CONFIG where the configuration cannot be read.
+ * Runs the loop until every version is known or AGENTS_VERSION_MS has passed, and prints to stdout.
+ * ERROR_CONFIG if the configuration cannot be read.
  */
 bool agents_run(const struct agents_means *means, struct error *err) ATTR_NODISCARD;
 

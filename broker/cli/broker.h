@@ -3,9 +3,9 @@
 #define BROKER_CLI_BROKER_H
 
 /*
- * This folder is the program: main(), the commands that the user types, and the loop that relays.
- * It knows every other folder. Only tests include it. Only main.c knows which
- * providers there are. No command works on a session of a broker that runs: it asks the ledger.
+ * This folder is the program: main(), the user's commands, and the loop that relays. It knows every
+ * other folder. Only tests include it. Only main.c knows which providers exist. No command acts on
+ * a running broker's session directly: it uses the ledger.
  */
 
 #include "base/attr.h"
@@ -13,9 +13,9 @@
 #include "providers/provider.h"
 
 /*
- * The whole program. `environment` is the process's own, NULL-terminated. The
- * return value is the exit status: 0, 1 for a failure, 2 for a usage or
- * configuration mistake; of a terminal login, the agent's.
+ * The whole program. `environment` is the process's own, NULL-terminated. broker_main returns the
+ * exit status: 0, 1 for a failure, 2 for a usage or configuration mistake; for a terminal login,
+ * the agent's exit status.
  */
 struct broker_providers {
 	/* Adds the providers of this build to the registry. */

@@ -4,7 +4,7 @@
 
 #include "broker/cli/exec.h"
 
-/* `acp-broker chat` (broker/chat), as exec_run; with the same means. */
+/* `acp-broker chat` (broker/chat); parameters and result as for exec_run. */
 bool chat_command_run(
 	const struct exec_means *means, int *out_status, struct error *err) ATTR_NODISCARD;
 

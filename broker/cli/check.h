@@ -10,16 +10,16 @@
 
 struct check_means {
 	struct ev_loop *loop;
-	struct provider *provider; // NULL: the profile names none that there is
+	struct provider *provider; // NULL: the profile's provider does not exist
 	const struct config *config;
 	const char *const *environment;
-	bool is_json; // one object for programs (docs/schemas/check.json); otherwise lines
+	bool is_json; // print one JSON object (docs/schemas/check.json), not lines
 };
 
 /*
- * `acp-broker check`: what was understood of the configuration, whether the agent's program was
- * found, and what the provider makes of the profile. Runs the loop meanwhile. Where the provider
- * fails, the lines before are printed; of the object nothing is.
+ * `acp-broker check`: prints the effective configuration, whether the agent's program was found,
+ * and what the provider says about the profile. Runs the loop meanwhile. If the provider fails, the
+ * lines before that are printed, but nothing of the JSON object.
  */
 bool check_run(const struct check_means *means, bool *out_found, struct error *err) ATTR_NODISCARD;
 

@@ -10,8 +10,8 @@
 #include "sync/checkpoint.h"
 
 /*
- * The commands that work on what is kept of a workspace: checkpoints, conflicts and commits.
- * Straight, blocking code, without a loop, a spawner or an agent.
+ * The commands that work on a workspace's store: checkpoints, conflicts and commits. Straight,
+ * blocking code, without a loop, a spawner or an agent.
  */
 struct command_context {
 	const struct options *options;
@@ -23,14 +23,14 @@ struct command_context {
 	int lock_fd; // -1: not held
 	struct turn_locks turns;
 	const char *state_folder;
-	bool is_terminal; // stdout
-	int print_errno;  // of the first failure to print; 0: none
+	bool is_terminal; // stdout is a terminal
+	int print_errno;  // of the first failed print; 0: none
 };
 
 /*
- * Runs the command that the options name, and prints to stdout. `registry` is for the
- * configuration's checks. ERROR_CONFIG for what is wrong in the command line or the
- * configuration. A half-printed answer is possible on failure.
+ * Runs the command that the options name, and prints to stdout. The configuration is checked with
+ * `registry`. ERROR_CONFIG for a mistake in the command line or the configuration. After a failure,
+ * part of the output may have been printed.
  */
 bool command_run(const struct options *options, const struct registry *registry,
 	const char *const *environment, struct error *err) ATTR_NODISCARD;
@@ -47,29 +47,31 @@ command_action command_conflicts_edit;
 command_action command_commits_list, command_commits_take;
 
 /*
- * Takes the store's lock, waiting for a broker that syncs, up to sync-lock-timeout
- * (ERROR_TIMEOUT). Whoever changes the directory or the store's names has it.
+ * Takes the store's lock. Waits up to sync-lock-timeout (ERROR_TIMEOUT) for a broker that is
+ * syncing. Every command that changes the workspace or the store's references needs it.
  */
 bool command_lock(struct command_context *context, struct error *err) ATTR_NODISCARD;
-void command_unlock(struct command_context *context); // both
+void command_unlock(
+	struct command_context *context); // releases the store's lock and the turn locks
 
 /*
- * With that lock: no broker's agent is at work in the workspace, and none begins.
- * ERROR_UNAVAILABLE where one is; what is about to end is waited for, up to pause-drain-timeout.
+ * With the store's lock held: makes sure that no broker's agent is working in the workspace, and
+ * that none begins. ERROR_UNAVAILABLE if one is. Waits up to pause-drain-timeout for work that is
+ * about to end.
  */
 bool command_lock_turns(struct command_context *context, struct error *err) ATTR_NODISCARD;
 
-/* A snapshot of the workspace as it is now. The store is locked. */
+/* Takes a snapshot of the present workspace. The store is locked. */
 bool command_snapshot(
 	struct command_context *context, git_oid *out_tree, struct error *err) ATTR_NODISCARD;
 
 /*
- * Prints text that others wrote, as it is; on a terminal what could drive it is spelled
+ * Prints text from other programs. On a terminal, control characters are shown as letters
  * (base/mask.h). `data` is the context.
  */
 bool command_print(void *data, struct span text);
 
-/* Prints the one JSON object whose members `write` writes. */
+/* Prints one JSON object; `write` writes its members. */
 bool command_print_json(void (*write)(struct json_writer *writer, const void *data),
 	const void *data, struct error *err) ATTR_NODISCARD;
 
@@ -77,7 +79,7 @@ enum { COMMAND_TIME_SIZE = 32 };
 /* "2026-01-31 10:15:02", local time. Returns text. */
 const char *command_time(char text[COMMAND_TIME_SIZE], long long seconds);
 
-/* A path for a line of its own, quoted where it must be (base/path_quote.h). */
+/* Prints a path on a line of its own, quoted if necessary (base/path_quote.h). */
 void command_print_path(const char *path);
 
 #endif

@@ -3,15 +3,16 @@
 #define BROKER_CLI_COMPLETE_H
 
 /*
- * What a shell asks while the user types a command line: acp-broker __complete WORD... with the
- * words after "acp-broker" up to the cursor, the last of which may be empty. Prints what may stand
- * for the last one, a line each: the word, a tab, and what it is; a first line ":files",
- * ":folders" or ":programs" leaves it to the shell. The scripts in broker/completions/ ask so.
+ * Answers a shell that completes a command line: acp-broker __complete WORD... The words are those
+ * after "acp-broker" up to the cursor; the last may be empty. Prints the candidates for the last
+ * word, one per line: the word, a tab, a description. A first line ":files", ":folders" or
+ * ":programs" tells the shell to complete those itself. The scripts in broker/completions/ call
+ * this.
  */
 
 #define COMPLETE_WORD "__complete"
 
-/* The exit status; `environment` says where the configuration is. */
+/* Returns the exit status. `environment` leads to the configuration. */
 int complete_main(int argc, char **argv, const char *const *environment);
 
 #endif

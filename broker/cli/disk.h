@@ -6,12 +6,12 @@
 #include "broker/ledger/holdings.h"
 
 /*
- * acp-broker du and prune: what is kept in the state folder (broker/ledger/holdings.h), seen and
- * made smaller by people. Runs the loop while a copy is synced for the last time.
+ * acp-broker du and prune: show what is kept in the state folder (broker/ledger/holdings.h), and
+ * delete from it. Runs the loop while a copy is synced for the last time.
  */
 bool disk_act(const struct sessions_means *means, struct error *err) ATTR_NODISCARD;
 
-/* ---- for the two ---- */
+/* ---- shared by du and prune ---- */
 
 bool disk_prune(const struct sessions_means *means, struct error *err) ATTR_NODISCARD;
 
@@ -20,8 +20,10 @@ enum { DISK_TEXT_SIZE = 32 };
 const char *disk_size_text(char text[DISK_TEXT_SIZE], long long bytes);
 const char *disk_age_text(char text[DISK_TEXT_SIZE], time_t used);
 
-/* "copy of /home/u/project", quoted where it must be; the path where the workspace is not known.
- * Owned by the caller. */
+/*
+ * Returns "copy of /home/u/project", quoted if necessary, or the path if the workspace is unknown.
+ * The caller owns it.
+ */
 char *disk_name(const struct holding *holding);
 
 #endif

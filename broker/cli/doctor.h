@@ -11,13 +11,13 @@
 #include "sync/transport.h"
 
 /*
- * `acp-broker doctor`: does what a session does, step by step, in a scratch workspace of its own,
- * and says of each step that it went well, or what is wrong and the one thing to do. The sandbox is
- * tried as test-provider does; the session is that of a client (broker/client) whose agent is this
- * very program with the options that were given. The user's workspace is only looked at, nothing
- * that earlier brokers left is touched, and what was made here and in the sandbox is removed.
+ * `acp-broker doctor`: does what a session does, step by step, in a scratch workspace. For each
+ * step it reports that it went well, or what is wrong and the one thing to do. The sandbox is
+ * tested as by test-provider. The session is that of a client (broker/client) whose agent is this
+ * very program with the given options. The user's workspace is only read, what earlier brokers left
+ * is not touched, and what doctor creates here and in the sandbox is removed.
  */
-#define DOCTOR_WORD "__trial" // the first word of that broker's command line
+#define DOCTOR_WORD "__trial" // the first argument of that broker
 
 struct doctor_means {
 	const struct options *options;
@@ -29,12 +29,12 @@ struct doctor_means {
 	const char *state_folder;         // may be NULL
 	const struct secrets *secrets;    // may be NULL
 	const struct config *config;      // NULL: it cannot be used
-	const struct error *config_error; // why
+	const struct error *config_error; // why it cannot
 };
 
 /*
- * Runs the loop meanwhile, and prints to stdout. *out_is_well: a session works. False where it
- * could not be tried at all, or a signal has ended it early.
+ * Runs the loop meanwhile, and prints to stdout. *out_is_well: a session works. False if nothing
+ * could be tried, or if a signal has ended it early.
  */
 bool doctor_run(
 	const struct doctor_means *means, bool *out_is_well, struct error *err) ATTR_NODISCARD;

@@ -11,9 +11,9 @@
 #include "base/secrets.h"
 
 /*
- * What doctor has found: lines that are printed as they come, or one JSON object at the end
- * (docs/schemas/doctor.json). The texts may be an agent's or a host's: secrets are masked in them,
- * control characters are spelled, and each is one line.
+ * The findings of doctor: printed as lines one by one, or as one JSON object at the end
+ * (docs/schemas/doctor.json). Texts may come from an agent or a host. Secrets in them are masked,
+ * control characters are shown as letters, and each text is one line.
  */
 
 /* In the order of a session. */
@@ -41,7 +41,7 @@ enum doctor_outcome { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_FAILED, DOCTOR_SKIPPED }
 struct doctor_finding {
 	enum doctor_step step;
 	enum doctor_outcome outcome;
-	char *code, *text, *advice; // owned; code and advice are NULL where nothing is wrong
+	char *code, *text, *advice; // owned; code and advice are NULL if nothing is wrong
 };
 
 struct doctor_report {
@@ -50,27 +50,30 @@ struct doctor_report {
 	struct doctor_finding *findings; // owned
 	size_t count;
 	size_t failed;
-	bool is_told[DOCTOR_STEP_COUNT]; // something was found of it
+	bool is_told[DOCTOR_STEP_COUNT]; // the step has a finding
 	bool has_failed[DOCTOR_STEP_COUNT];
 };
 
 void doctor_report_finish(struct doctor_report *report);
 
-/* A step that went well, or cannot be taken: nothing is to be done. */
+/* Reports a step that went well, or one that is skipped; there is nothing to do. */
 void doctor_report_ok(struct doctor_report *report, enum doctor_step step, const char *format, ...)
 	ATTR_PRINTF(3, 4);
 void doctor_report_skip(struct doctor_report *report, enum doctor_step step, const char *why);
 
-/* What is wrong. `advice` is the one thing to do. */
+/* Reports a fault. `advice` is the one thing to do. */
 void doctor_report_fail(struct doctor_report *report, enum doctor_step step, const char *code,
 	const char *advice, const char *text);
 void doctor_report_warn(struct doctor_report *report, enum doctor_step step, const char *code,
 	const char *advice, const char *text);
 
-/* Others' text as the findings have it, and no longer than people read. Owned by the caller. */
+/*
+ * Returns another program's text masked like the findings, and cut to a readable length. The caller
+ * owns it.
+ */
 char *doctor_report_clean(const struct doctor_report *report, const char *text);
 
-/* The array "findings" of an object that is open. */
+/* Writes the array "findings" into an open object. */
 void doctor_report_write(const struct doctor_report *report, struct json_writer *writer);
 
 #endif

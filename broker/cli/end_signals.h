@@ -5,24 +5,24 @@
 #include <ev.h>
 
 /*
- * The signals that end the program in order. It reacts to SIGTERM always. SIGINT,
- * SIGHUP and SIGQUIT that are ignored when the program starts stay ignored, as POSIX
- * asks of programs that a shell's `&` or nohup(1) starts: who sends SIGINT to a
- * terminal's foreground does not mean a program in the background.
+ * The signals that end the program in order. SIGTERM always does. SIGINT, SIGHUP and SIGQUIT do
+ * unless they are ignored when the program starts; then they stay ignored, as POSIX asks of
+ * programs that a shell's `&` or nohup(1) starts: a SIGINT for a terminal's foreground is not meant
+ * for a background program.
  */
 enum { END_SIGNALS_MAX = 4 };
 
 struct end_signals {
 	struct ev_loop *loop;
-	struct ev_signal watchers[END_SIGNALS_MAX]; // inactive: this one stays ignored
+	struct ev_signal watchers[END_SIGNALS_MAX]; // an inactive watcher: the signal stays ignored
 };
 
 typedef void end_signals_callback(struct ev_loop *loop, struct ev_signal *watcher, int events);
 
 /*
- * Once, at the start and while there is one thread: nothing is blocked any more,
- * SIGTERM and SIGCHLD are at their defaults, whatever the parent left to us, and SIGUSR1 and
- * SIGUSR2, which mean nothing here, are ignored.
+ * Call it once, at the start, while there is one thread: unblocks all signals, and resets SIGTERM
+ * and SIGCHLD to their defaults, whatever the parent has set. Ignores SIGUSR1 and SIGUSR2, which
+ * have no meaning here.
  */
 void end_signals_prepare(void);
 

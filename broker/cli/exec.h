@@ -10,19 +10,21 @@
 #include "providers/provider.h"
 
 /*
- * `acp-broker exec PROMPT|-`: one prompt in a session of its own, with this very program as the
- * broker (broker/client). The answer goes to stdout, everything else to stderr. Nobody is
- * asked: the policy decides, and what asks all the same is refused.
+ * `acp-broker exec PROMPT|-`: runs one prompt in its own session, with this very program as the
+ * broker (broker/client). Prints the answer to stdout, everything else to stderr. Asks nobody: the
+ * policy decides, and what it would ask about is refused.
  */
-enum { EXEC_CANCEL_MS = 10 * 1000 }; // for a cancelled prompt's answer; then the session is ended
+enum {
+	EXEC_CANCEL_MS = 10 * 1000
+}; // for the answer of a cancelled prompt; then the session is ended
 
-/* The exit status, by the reason for which the turn has ended. */
+/* The exit status, by the stop reason of the turn. */
 enum exec_status {
 	EXEC_END_TURN = 0,
 	EXEC_MAX_TOKENS = 3,
 	EXEC_MAX_TURN_REQUESTS = 4,
 	EXEC_REFUSAL = 5,
-	EXEC_CANCELLED = 130, // also where the reader of stdout is gone
+	EXEC_CANCELLED = 130, // also if the reader of stdout has gone
 };
 
 struct exec_means {
@@ -33,9 +35,9 @@ struct exec_means {
 };
 
 /*
- * Runs it to its end, signals included. False where something failed: `err` is for people, and
- * ERROR_CONFIG is a mistake of whoever typed it. *out_status may be a failure that the broker has
- * told on stderr itself. SIGPIPE is ignored.
+ * Runs the prompt to its end, and handles signals. False if something failed: `err` is for people;
+ * ERROR_CONFIG is a mistake in the command line. *out_status may be a failure that the broker has
+ * reported on stderr itself. Ignores SIGPIPE.
  */
 bool exec_run(const struct exec_means *means, int *out_status, struct error *err) ATTR_NODISCARD;
 

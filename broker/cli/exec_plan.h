@@ -8,39 +8,39 @@
 #include "broker/config/options.h"
 #include "providers/provider.h"
 
-/* What the command line of exec or chat asks for, read before anything is started. */
+/* What the command line of exec or chat asks for, read before anything starts. */
 enum { EXEC_PROMPT_MAX = 1024 * 1024 }; // bytes of a prompt
 
-extern const char *const exec_formats[]; // what --format takes; NULL-terminated
+extern const char *const exec_formats[]; // the values of --format; NULL-terminated
 
 struct exec_plan {
 	struct buf prompt;
-	char **argv; // owned; the broker's; argv[0] is an empty word, in the place of the program
+	char **argv; // owned; for the broker; argv[0] is empty, to be replaced by the program's
+	             // path
 	char *cwd;   // owned; absolute
-	size_t max_message; // bytes of one from the broker
+	size_t max_message; // bytes of one message from the broker
 	bool is_json;
-	bool allows_nothing; // neither --approve nor a policy says anything
+	bool allows_nothing; // neither --approve nor a policy is given
 };
 
 /*
- * Loads the configuration, sets the log's level by it, and reads stdin to its end where that is
- * the prompt. ERROR_CONFIG is a mistake of whoever typed it; then there is nothing to finish.
- * Blocks.
+ * Loads the configuration, sets the log's level, and reads stdin to its end if the prompt comes
+ * from there. ERROR_CONFIG is a mistake of the user; then there is nothing to finish. Blocks.
  */
 bool exec_plan_make(struct exec_plan *plan, const struct options *options,
 	const struct registry *registry, const char *const *environment,
 	struct error *err) ATTR_NODISCARD;
-/* The same for chat, which has no prompt yet, and asks the user what no policy decides. */
+/* The same for chat, which has no prompt yet, and which asks the user where no policy decides. */
 bool exec_plan_make_chat(struct exec_plan *plan, const struct options *options,
 	const struct registry *registry, const char *const *environment,
 	struct error *err) ATTR_NODISCARD;
 
 void exec_plan_finish(struct exec_plan *plan);
 
-/* The options of a session, as they were given, for the command line of a broker. */
+/* Adds the session's options, as the user gave them, to a broker's command line. */
 void exec_plan_add_given(char ***argv, const struct options *options);
 
-/* Those of them that go with the commands on a workspace's store. */
+/* Adds those of them that the commands on a workspace's store take. */
 void exec_plan_add_store_options(char ***argv, const struct options *options);
 
 #endif

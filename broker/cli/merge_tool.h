@@ -5,11 +5,11 @@
 #include "sync/conflicts.h"
 
 /*
- * Lets the user edit the merged file of a conflict, on the terminal that the command has, and waits
- * for as long as that takes. The program is merge.tool of the user's git, run as git mergetool runs
- * it (git-mergetool--lib); without that $VISUAL or $EDITOR. The configuration of the workspace's
- * repository is not read: an agent may have written it. ERROR_CONFIG where none is set,
- * ERROR_UNAVAILABLE where the program failed: nothing but the merged file was changed.
+ * Lets the user edit the merged file of a conflict, on the command's terminal, and waits until that
+ * ends. Runs merge.tool of the user's git as git mergetool does (git-mergetool--lib); if it is not
+ * set, $VISUAL or $EDITOR. Ignores the configuration of the workspace's repository, because an
+ * agent may have written it. ERROR_CONFIG if no program is set, ERROR_UNAVAILABLE if the program
+ * failed. Changes only the merged file.
  */
 bool merge_tool_run(const char *const *environment, const struct conflict_edit *edit,
 	struct error *err) ATTR_NODISCARD;

@@ -6,10 +6,10 @@
 #include "broker/config/config.h"
 
 /*
- * `acp-broker policy explain`: what the policy of a profile says to an operation in a session
- * whose directory is --workspace or the working directory, and which line says so. Nothing is
- * asked or done. What the user has answered in a session with "always" is not known here:
- * _broker/policy/explain knows it. ERROR_CONFIG for what is wrong in the words.
+ * `acp-broker policy explain`: prints what the policy of a profile decides about an operation, and
+ * by which line. The session's directory is --workspace or the working directory. Does nothing and
+ * asks nobody. It does not know the user's "always" answers in a session; _broker/policy/explain
+ * does. ERROR_CONFIG for a mistake in the words.
  */
 bool policy_explain_run(const struct options *options, const struct registry *registry,
 	const char *const *environment, struct error *err) ATTR_NODISCARD;

@@ -8,18 +8,20 @@
 #include "base/attr.h"
 #include "base/error.h"
 
-/* A folder in $TMPDIR with an empty workspace in it, for commands that try things. */
+/* A folder in $TMPDIR with an empty workspace, for commands that try things. */
 struct scratch {
 	char folder[PATH_MAX - 64];
-	char workspace[PATH_MAX]; // in it; absolute, without links
+	char workspace[PATH_MAX]; // inside the folder; absolute, without links
 };
 
-/* Fills it in; then scratch_remove. ERROR_CONFIG for a TMPDIR that cannot be used. */
+/*
+ * Creates the folder; the caller then calls scratch_remove. ERROR_CONFIG if TMPDIR cannot be used.
+ */
 bool scratch_make(struct scratch *scratch, const char *const *environment, const char *name,
 	struct error *err) ATTR_NODISCARD;
 void scratch_remove(const struct scratch *scratch);
 
-/* A folder with all that is in it, through no link. What cannot be removed stays. */
+/* Removes a folder with all of its content; follows no links. What cannot be removed stays. */
 void scratch_remove_folder(const char *folder);
 
 #endif

@@ -8,33 +8,33 @@
 #include "sync/store.h"
 
 /*
- * `sessions collect --into DIR`: what a session left whose workspace is gone. For the collect the
- * workspace is made again in its place, as it was at the last sync, and then it is moved to DIR. So
- * DIR gets what the agent's folder has, and every rule of a last sync holds. Blocks.
+ * `sessions collect --into DIR`: for a session whose workspace is gone. For the collect, the
+ * workspace is restored in its place as it was at the last sync; then it is moved to DIR. So DIR
+ * gets the content of the agent's folder, and all rules of a last sync apply. Blocks.
  */
 struct sessions_into {
-	char *place;    // owned; where the workspace was
+	char *place;    // owned; the path where the workspace was
 	char *to;       // owned; DIR, absolute
-	size_t present; // of the place: so many bytes of it are a folder that was there
-	char *store;    // owned; the folder of its store
-	bool is_made;   // the place, as this folder
+	size_t present; // the first bytes of `place` that name an existing folder
+	char *store;    // owned; the folder of the workspace's store
+	bool is_made;   // the place was created, as this folder
 	dev_t device;
 	ino_t inode;
-	bool is_restored; // of the place: this was put into it, at least in part
+	bool is_restored; // this tree was written into the place, at least in part
 	git_oid restored;
 };
 
 /*
- * ERROR_CONFIG where the workspace is there, DIR is no empty folder, or it is on another file
- * system than the place. To be ended, unless this fails.
+ * ERROR_CONFIG if the workspace exists, if DIR is not an empty folder, or if it is on another file
+ * system than the place. If it succeeds, the caller must call sessions_into_end.
  */
 bool sessions_into_begin(struct sessions_into *into, const char *state_folder,
 	const struct record *record, const char *dir, struct error *err) ATTR_NODISCARD;
 
 /*
- * Moves it to DIR. If the collect has failed, what was restored is removed again. What others have
- * written into it meanwhile stays, and a warning says so. Another folder that is in the place
- * by now is neither moved nor changed.
+ * Moves the place to DIR. If the collect has failed, removes what was restored; files that others
+ * have written into it meanwhile stay, and a warning says so. If another folder has taken the
+ * place, it is neither moved nor changed.
  */
 bool sessions_into_end(
 	struct sessions_into *into, bool is_collected, struct error *err) ATTR_NODISCARD;

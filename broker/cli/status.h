@@ -7,16 +7,16 @@
 #include "broker/ledger/turn_lock.h"
 
 /*
- * acp-broker status: which brokers live, and what each of them does, as the folder of the records
- * has it (broker/ledger/record.h). Knows no broker and asks none; a lock says that one lives. Only
- * looks, and trusts a record as `sessions list` does.
+ * acp-broker status: which brokers run and what each of them does, read from the folder of the
+ * records (broker/ledger/record.h). It does not ask any broker: a held lock shows that one runs. It
+ * only reads, and trusts a record as `sessions list` does.
  */
 bool status_run(
 	const struct options *options, const char *state_folder, struct error *err) ATTR_NODISCARD;
 
 /* ---- for status_watch.c ---- */
 
-/* One session of a broker, or one that was lost sight of: then no process has it. */
+/* One session of a broker. A session without a process has lost its broker. */
 struct status_view {
 	const struct session_entry *entry;
 	enum turn_state turn;
@@ -26,14 +26,14 @@ struct status_view {
 struct status_view status_view_of(int folder_fd, const struct session_entry *entry);
 void status_write(struct json_writer *writer, const struct status_view *view);
 
-/* One line for people, without its newline. */
+/* Prints one line for people, without the newline. */
 void status_print(const struct status_view *view);
 
-/* The sessions of all brokers, also those that work in the workspace itself. */
+/* Loads the sessions of all brokers, including those that work in the workspace itself. */
 bool status_load(int folder_fd, const char *state_folder, struct session_entries *out,
 	struct error *err) ATTR_NODISCARD;
 
-/* Prints what begins, changes and ends until nobody reads stdout any more. */
+/* Prints each beginning, change and end until nobody reads stdout any more. */
 bool status_watch(
 	int folder_fd, const char *state_folder, bool is_json, struct error *err) ATTR_NODISCARD;
 

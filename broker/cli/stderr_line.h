@@ -6,13 +6,15 @@
 #include "base/error.h"
 
 /*
- * What a command says on stderr: lines that begin with "acp-broker: ", or objects of the log with
- * --log-format json. Others' words may be in them: what could drive a terminal is spelled
+ * A command's messages on stderr: lines that begin with "acp-broker: ", or log objects with
+ * --log-format json. They may contain text of others, so control characters are shown as letters
  * (base/mask.h).
  */
 void stderr_failure(const struct error *err);
 
-/* What is worth knowing and no failure: one line, whatever is in it. */
+/*
+ * Something worth knowing that is not a failure; printed as one line, whatever the text contains.
+ */
 void stderr_note(const char *format, ...) ATTR_PRINTF(1, 2);
 
 #endif

@@ -7,8 +7,9 @@
 #include "sync/transport.h"
 
 /*
- * acp-broker test-provider: what the broker needs of a sandbox, tried on the profile's own. Works
- * in a scratch workspace of its own, which is removed here and there; touches nothing else.
+ * acp-broker test-provider: tests on the profile's own sandbox everything that the broker needs of
+ * one. Works in a scratch workspace, which it removes here and in the sandbox; touches nothing
+ * else.
  */
 enum trial_part {
 	TRIAL_SANDBOX,
@@ -22,22 +23,22 @@ enum trial_part {
 
 enum trial_outcome_kind { TRIAL_OK, TRIAL_FAILED, TRIAL_SKIPPED };
 
-/* A check and what came of it; borrowed until the call returns. */
+/* A check and its outcome; borrowed until the call returns. */
 struct trial_finding {
 	const char *name;
 	enum trial_part part;
 	enum trial_outcome_kind outcome;
-	const char *code; // of what failed (docs/errors.md)
-	const char *text; // why it failed or was skipped; otherwise what was found, or ""
+	const char *code; // why it failed (docs/errors.md)
+	const char *text; // why it failed or was skipped; else what it found, or ""
 };
 
 /*
- * For who wants them one by one, in place of the lines on stdout. Of the cases of processes and
- * files only the basic ones are run then.
+ * Gets the findings one by one; then nothing is printed to stdout. Of the cases for processes and
+ * files, only the basic ones run.
  */
 struct test_provider_listener {
 	void (*on_finding)(void *data, const struct trial_finding *finding);
-	/* What the profile asks for and the sandbox cannot enforce. */
+	/* Something that the profile asks for and the sandbox cannot enforce. */
 	void (*on_warning)(void *data, const char *text);
 };
 
@@ -49,14 +50,13 @@ struct test_provider_means {
 	const char *const *environment;
 	const struct transport_tools *tools;
 	bool is_json;
-	const struct test_provider_listener *listener; // NULL: the findings are printed
+	const struct test_provider_listener *listener; // NULL: print the findings
 	void *data;
 };
 
 /*
- * Runs the checks one after the other and prints each, to stdout. The loop turns until it is done.
- * False with the error where it could not be tried at all; otherwise *out_failed says how many
- * did not go well.
+ * Runs the checks one after the other and prints each to stdout. Runs the loop meanwhile. False
+ * with the error if nothing could be tried; else *out_failed is the number of failed checks.
  */
 bool test_provider_run(const struct test_provider_means *means, size_t *out_failed,
 	struct error *err) ATTR_NODISCARD;

@@ -8,8 +8,8 @@
 #include "providers/conformance/conformance.h"
 
 /*
- * What the checks of test-provider have to hand: one sandbox with one scratch workspace as its
- * root, and calls that turn the loop until something has happened, or a deadline has passed.
+ * Used by the checks of test-provider: one sandbox with one scratch workspace as its root, and
+ * calls that run the loop until something has happened or a deadline has passed.
  */
 struct trial_outcome {
 	bool is_done;
@@ -22,33 +22,38 @@ enum { TRIAL_TASKS_MAX = 4 }; // the root, the first sync, changes, the end
 struct trial {
 	const struct test_provider_means *means;
 	struct sandbox *sandbox; // owned; NULL until it is prepared
-	struct keeper *keeper;   // owned; of the checks of the sync
+	struct keeper *keeper;   // owned; for the checks of the sync
 	bool is_ready;
 	bool is_lost;
 	bool is_interrupted;
 	bool has_synced;
-	struct error lost;              // why
-	struct scratch scratch;         // here; removed at the end
+	struct error lost;              // why it was lost
+	struct scratch scratch;         // on this machine; removed at the end
 	struct conformance_place place; // the same in the sandbox; root is NULL until it is added
 	ev_timer due;
 	bool is_due;
-	/* Of the keeper's and the sandbox's tasks, one each: some end after their deadline. */
+	/*
+	 * Of the keeper's and the sandbox's tasks, one each, because some end after their deadline.
+	 */
 	struct trial_outcome outcomes[TRIAL_TASKS_MAX];
-	size_t task_count; // begun; the last one is in hand
+	size_t task_count; // tasks begun; the last one is running
 };
 
-/* One check: false with why it failed. `note` is a line for people on what was found. */
+/* One check. False if it failed; `err` says why. `note` is a line for people on what it found. */
 enum { TRIAL_NOTE_MAX = 160 };
 typedef bool trial_check(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err);
 
-/* Until *flag; ERROR_TIMEOUT names the key of the deadline. */
+/* Runs the loop until *flag. ERROR_TIMEOUT names the key of the deadline. */
 bool trial_wait(struct trial *trial, const bool *flag, int timeout_ms, const char *key,
 	struct error *err) ATTR_NODISCARD;
 
-/* A sandbox_done that sets what trial_wait waits for: a struct trial_outcome. */
+/* A sandbox_done that fills a struct trial_outcome. */
 void trial_on_done(void *data, const struct error *err);
 
-/* The outcome of a task that begins, and the wait for it: false where it failed, too. */
+/*
+ * trial_begin starts a task's outcome. trial_wait_outcome waits for it; false also if the task
+ * failed.
+ */
 struct trial_outcome *trial_begin(struct trial *trial);
 bool trial_wait_outcome(
 	struct trial *trial, int timeout_ms, const char *key, struct error *err) ATTR_NODISCARD;
