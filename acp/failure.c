@@ -10,13 +10,13 @@
 #include "base/text.h"
 #include "base/utf8.h"
 
-enum { FAILURE_URI_MAX = 16 * 1024 }; // a path of 4096 bytes, each of them encoded
+enum { FAILURE_URI_MAX = 16 * 1024 }; // a path of 4096 bytes, each of them percent-encoded
 
 const struct failure_code failure_codes[] = {
 	{"PARSE_ERROR", RPC_PARSE_ERROR, false,
-		"send one JSON document a line; the message says what is wrong, and where"},
+		"send one JSON document per line; the message says what is wrong, and where"},
 	{"INVALID_MESSAGE", RPC_INVALID_REQUEST, false,
-		"send single JSON-RPC 2.0 messages; the message has the broken rule"},
+		"send single JSON-RPC 2.0 messages; the message has the rule that was broken"},
 	{"MESSAGE_TOO_LONG", RPC_INTERNAL_ERROR, false,
 		"send less, or raise max-message in the profile"},
 	{"METHOD_NOT_FOUND", RPC_METHOD_NOT_FOUND, false,
@@ -25,11 +25,11 @@ const struct failure_code failure_codes[] = {
 	{"PROTOCOL_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
 		"use a version of the agent that speaks ACP version 1"},
 	{"VERSION_NOT_SPOKEN", RPC_UNSUPPORTED_VERSION, false,
-		"send initialize as ACP version 1 has it, with protocolVersion 1"},
+		"send the initialize of ACP version 1, with protocolVersion 1"},
 	{"CONFIG_INVALID", RPC_INTERNAL_ERROR, false,
-		"correct the named setting; acp-broker check shows what was understood"},
+		"correct the named setting; acp-broker check shows how the broker reads it"},
 	{"NETWORK_NOT_ENFORCED", RPC_INTERNAL_ERROR, false,
-		"take a backend that enforces it, or required away; the message has the key"},
+		"use a backend that enforces it, or remove required; the message has the key"},
 	{"SANDBOX_NOT_FOUND", RPC_INTERNAL_ERROR, false, "start a new session"},
 	{"SANDBOX_UNAVAILABLE", RPC_INTERNAL_ERROR, true,
 		"try again; the message says why it failed"},
@@ -37,23 +37,25 @@ const struct failure_code failure_codes[] = {
 		"do what the message says; it has the service's own reason"},
 	{"SANDBOX_IN_USE", RPC_INTERNAL_ERROR, true, "end the other sessions in the sandbox first"},
 	{"AGENT_STILL_RUNNING", RPC_INTERNAL_ERROR, true,
-		"end what the message names there, or wait for link-grace, then try again"},
+		"end the process that the message names there, or wait for link-grace, then try "
+		"again"},
 	{"LINK_LOST", RPC_INTERNAL_ERROR, true, "try again; the message says how it was lost"},
 	{"SETUP_FAILED", RPC_INTERNAL_ERROR, false,
 		"correct the line of setup, or the file of copy, that the message names"},
 	{"AGENT_NOT_FOUND", RPC_INTERNAL_ERROR, false,
-		"do as the message says: install it, show it to the confinement, or name its full "
+		"do what the message says: install it, show it to the confinement, or name its "
+		"full "
 		"path"},
 	{"AGENT_NOT_EXECUTABLE", RPC_INTERNAL_ERROR, false,
 		"check the file's mode and its first line"},
 	{"AGENT_START_FAILED", RPC_INTERNAL_ERROR, true,
 		"try again; the message says what was refused"},
 	{"AGENT_EXITED", RPC_INTERNAL_ERROR, true,
-		"send the next request: it starts the agent anew and restores its session"},
+		"send the next request: it restarts the agent and restores its session"},
 	{"SESSION_IN_USE", RPC_INTERNAL_ERROR, false,
 		"close it where it is open, or end the broker that the message names"},
 	{"SESSION_BUSY", RPC_INTERNAL_ERROR, true,
-		"try again once what the session has left is collected"},
+		"try again after the session's files were collected"},
 	{"CHOICE_REFUSED", RPC_INTERNAL_ERROR, false,
 		"choose the mode, model or option again, or another, then prompt again"},
 	{"SESSION_LOST", RPC_INTERNAL_ERROR, false,
@@ -61,19 +63,19 @@ const struct failure_code failure_codes[] = {
 	{"TIMEOUT_EXCEEDED", RPC_INTERNAL_ERROR, true,
 		"try again, or raise the named deadline in the profile"},
 	{"RESOURCE_LIMIT_EXCEEDED", RPC_INTERNAL_ERROR, true,
-		"wait for what is under way, or raise the named limit in the profile"},
+		"wait for the requests that are running, or raise the named limit in the profile"},
 	{"SESSION_CONFLICT", RPC_INTERNAL_ERROR, false, "close the other session first"},
 	{"RESOURCE_NOT_FOUND", RPC_RESOURCE_NOT_FOUND, false,
-		"make the file first, or name another"},
+		"create the file first, or name another"},
 	{"DIRECTORY_NOT_FOUND", RPC_INVALID_PARAMS, false,
-		"make the directory that the message names first, or name another"},
+		"create the directory that the message names first, or name another"},
 	{"FILE_NOT_TEXT", RPC_INTERNAL_ERROR, false, "look at it with a command in a terminal"},
 	{"COMMAND_NOT_FOUND", RPC_INTERNAL_ERROR, false,
 		"install it, or name its full path; the message has the PATH searched"},
 	{"SECURITY_VIOLATION", RPC_INTERNAL_ERROR, false,
 		"stay in the session's directories; the message has the path and the rule"},
 	{"PERMISSION_DENIED", RPC_INTERNAL_ERROR, false,
-		"change the policy where that was not meant; the message has the rule"},
+		"change the policy if you did not want this; the message has the rule"},
 	{"EDITOR_GONE", RPC_INTERNAL_ERROR, false, "end as well"},
 	{"SHUTTING_DOWN", RPC_INTERNAL_ERROR, false, "start another broker"},
 	{"SYSTEM_ERROR", RPC_INTERNAL_ERROR, true,
@@ -81,29 +83,29 @@ const struct failure_code failure_codes[] = {
 	{"SYNC_INCOMPLETE", RPC_INTERNAL_ERROR, false,
 		"collect first, or discard the changes explicitly"},
 	{"SYNC_BUSY", RPC_INTERNAL_ERROR, true,
-		"try again once the named file is not being written any more"},
+		"try again when no program writes to the named file any more"},
 	{"RUNTIME_CHANGED", RPC_INTERNAL_ERROR, true,
-		"try again once nothing in the sandbox changes its files any more"},
-	{"DISK_FULL", RPC_INTERNAL_ERROR, true, "make room where the message says"},
+		"try again when no program in the sandbox changes its files any more"},
+	{"DISK_FULL", RPC_INTERNAL_ERROR, true, "free space where the message says"},
 	{"WORKSPACE_REPLACED", RPC_INTERNAL_ERROR, true,
-		"mount the workspace again, or say yes where it is the right folder"},
+		"mount the workspace again, or say yes if it is the right folder"},
 	{"SYNC_TOOL_MISSING", RPC_INTERNAL_ERROR, false,
 		"install the named program on the side that the message names"},
 	{"NOT_SYNCED", RPC_INTERNAL_ERROR, false,
 		"use a profile whose sandbox has a copy of the workspace, and sync"},
 	{"TOOLS_IN_FLIGHT", RPC_INTERNAL_ERROR, true,
-		"cancel what the message names, or wait for its end"},
+		"cancel what the message names, or wait until it ends"},
 	{"SESSION_PAUSED", RPC_INTERNAL_ERROR, true,
 		"send _broker/session/resume for the session, then try again"},
 	{"PAUSE_INTERRUPTED", RPC_INTERNAL_ERROR, true,
-		"see what the session is by now (_broker/session/status), and try again"},
+		"look at the session's state (_broker/session/status), and try again"},
 	{"PAUSE_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
 		"end the session instead; its files are kept"},
 	{"ROLLBACK_IN_PROGRESS", RPC_INTERNAL_ERROR, true, "try again when it has ended"},
 };
 const size_t failure_code_count = ARRAY_LENGTH(failure_codes);
 
-/* Only for the names of this program, which its tests have all seen. */
+/* Only for names that this program uses, which its tests have all covered. */
 const struct failure_code *failure_code_get(const char *name)
 {
 	for (size_t i = 0; i < failure_code_count; i++) {
@@ -125,7 +127,7 @@ bool failure_is(const struct error *err, const char *code)
 	return strcmp(failure_code_of(err), code) == 0;
 }
 
-/* What a caller could do about it. */
+/* The error_code that tells a caller what it can do. */
 static enum error_code error_of(const struct failure_code *code)
 {
 	for (enum error_code i = ERROR_SYSTEM; i <= ERROR_TIMEOUT; i++) {

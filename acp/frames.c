@@ -7,18 +7,18 @@
 
 enum {
 	ROOM_MAX = 1024 * 1024,         // offered for one read of a large message
-	ROOM_MIN = FRAME_READ_SIZE / 2, // offered at the least
+	ROOM_MIN = FRAME_READ_SIZE / 2, // the least that is offered
 	BUSY_KEEP = 2 * ROOM_MAX,       // memory kept while a small part of a line is buffered
 };
 
 /*
- * The buffer, [ ] being the line in hand:
+ * The buffer; [ ] is the current line:
  *
- *     consumed | [ checked | not looked at ... ] later lines | room
- *     0        head        checked                           len     capacity
+ *     consumed | [ checked | not checked ... ] later lines | room
+ *     0        head        checked                        len     capacity
  *
- * A line that is not to be held (refused, or too long) is dropped as it comes:
- * only its length and its beginning are known then.
+ * A line that is not stored (refused, or too long) is dropped while it arrives: only its length and
+ * its beginning are known then.
  */
 struct frame_reader {
 	struct json_check *check;
@@ -28,16 +28,16 @@ struct frame_reader {
 	size_t head;
 	size_t checked;
 	size_t len;
-	bool has_returned;    // next has returned the line in hand:
+	bool has_returned;    // next has returned the current line:
 	struct span returned; // ... its bytes
-	size_t next_line;     // ... and where the line behind it begins
-	size_t dropped;       // bytes of the line in hand that came before head
+	size_t next_line;     // ... and where the following line begins
+	size_t dropped;       // bytes of the current line that came before head
 	bool is_dropping;
 	bool dropped_cr; // the last dropped byte is a carriage return
-	bool is_bad;     // check has refused the line in hand: error
+	bool is_bad;     // the check has refused the current line: error
 	struct error error;
 	size_t beginning_len;
-	char beginning[FRAME_BEGINNING_MAX]; // of a line that is dropped
+	char beginning[FRAME_BEGINNING_MAX]; // of a dropped line
 };
 
 struct frame_reader *frame_reader_create(const struct json_places *places, size_t max_message)
@@ -77,7 +77,7 @@ static void forget_returned(struct frame_reader *reader)
 	}
 }
 
-/* Moves the bytes from head on into memory of that capacity, or to the front. */
+/* Moves the bytes from head on to new memory of that capacity, or to the front. */
 static void rehouse(struct frame_reader *reader, size_t capacity)
 {
 	size_t live = reader->len - reader->head;
@@ -107,7 +107,7 @@ static void release(struct frame_reader *reader)
 	reader->capacity = 0;
 }
 
-/* Gives back what the lines that are gone needed and the line in hand does not. */
+/* Releases memory that only earlier lines needed. */
 static void settle(struct frame_reader *reader)
 {
 	size_t live = reader->len - reader->head;
@@ -153,7 +153,7 @@ void frame_reader_fed(struct frame_reader *reader, size_t count)
 	reader->len += count;
 }
 
-/* Checks the line in hand up to `stop`. */
+/* Checks the current line up to `stop`. */
 static void check_line(struct frame_reader *reader, size_t stop)
 {
 	if (!reader->is_bad && stop > reader->checked) {
@@ -163,7 +163,7 @@ static void check_line(struct frame_reader *reader, size_t stop)
 	reader->checked = stop;
 }
 
-/* The length of the line in hand when it ends at `stop`, without a carriage return. */
+/* The length of the current line if it ends at `stop`, without a carriage return. */
 static size_t line_length(const struct frame_reader *reader, size_t stop)
 {
 	size_t length = reader->dropped + (stop - reader->head);
@@ -171,7 +171,7 @@ static size_t line_length(const struct frame_reader *reader, size_t stop)
 	return length > 0 && has_cr ? length - 1 : length;
 }
 
-/* Forgets the line in hand up to `stop`, but for its length and beginning. */
+/* Drops the current line up to `stop`; keeps its length and beginning. */
 static void drop_line(struct frame_reader *reader, size_t stop)
 {
 	size_t count = stop - reader->head;
@@ -211,8 +211,8 @@ static void judge_line(struct frame_reader *reader, struct frame *out_frame)
 }
 
 /*
- * The line in hand ends at `stop`, and the next one begins `skip` bytes later.
- * False when the line is blank.
+ * The current line ends at `stop`, and the next one begins `skip` bytes later. Returns false for a
+ * blank line.
  */
 static bool end_line(struct frame_reader *reader, size_t stop, size_t skip, struct frame *out_frame)
 {
@@ -271,7 +271,7 @@ bool frame_reader_end(struct frame_reader *reader, struct frame *out_frame)
 	return end_line(reader, reader->len, 0, out_frame);
 }
 
-/* The bytes behind the returned message get memory of their own. */
+/* Moves the bytes behind the returned message to memory of their own. */
 static void detach_rest(struct frame_reader *reader, size_t rest)
 {
 	const char *from = reader->data + reader->next_line;
@@ -293,7 +293,7 @@ void frame_reader_take(struct frame_reader *reader, struct buf *to)
 	struct span bytes = reader->returned;
 	reader->returned = (struct span){0};
 	size_t rest = reader->len - reader->next_line;
-	/* What is smaller than the bytes around it is cheaper to copy. */
+	/* If the message is smaller than the bytes around it, copying it is cheaper. */
 	if (reader->is_dropping || bytes.len < reader->head + rest) {
 		buf_add(to, bytes);
 		return;

@@ -63,9 +63,9 @@ void link_finish(struct link *link)
 	link->frames = NULL;
 }
 
-/* ---- in ---- */
+/* ---- input ---- */
 
-/* Raises the frames at hand, until none is left, one is refused or the link is closed. */
+/* Passes on the received frames, until none is left, one is refused or the link is closed. */
 static void deliver(struct link *link)
 {
 	while (!link->is_closed && !link->is_paused) {
@@ -115,7 +115,7 @@ static void tell_end(struct link *link)
 	link->config.listener->on_end(link->config.data, link->read_errno != 0 ? &err : NULL);
 }
 
-/* One read; false when there is no more to read in this turn. */
+/* One read; false if there is nothing more to read in this turn. */
 static bool read_once(struct link *link)
 {
 	size_t room;
@@ -129,7 +129,7 @@ static bool read_once(struct link *link)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return false;
 	}
-	/* A socket whose other end closed it unread says so with ECONNRESET. */
+	/* A socket returns ECONNRESET if its peer closed it with unread data. */
 	link->read_errno = got < 0 && errno != ECONNRESET ? errno : 0;
 	link->has_ended = true;
 	return false;
@@ -168,7 +168,7 @@ void link_resume(struct link *link)
 	if (!link->has_ended) {
 		ev_io_start(link->config.loop, &link->reader);
 	}
-	/* The frame in hand is raised from the loop, never from in here. */
+	/* The current frame is passed on from the loop, never from this function. */
 	ev_feed_event(link->config.loop, &link->reader, EV_READ);
 }
 
@@ -177,7 +177,7 @@ bool link_is_paused(const struct link *link)
 	return link->is_paused;
 }
 
-/* ---- out ---- */
+/* ---- output ---- */
 
 bool link_is_over(const struct link *link)
 {
@@ -213,7 +213,7 @@ static void output_is_empty(struct link *link)
 	}
 }
 
-/* The last thing a flush does, because the listener may send. */
+/* The last step of a flush, because the listener may send. */
 static void tell_drained(struct link *link)
 {
 	bool is_drained = link->was_over && link_queued(link) <= link->config.max_queue / 2;
@@ -254,7 +254,7 @@ static bool takes_output(const struct link *link)
 	return !link->is_closed && !link->is_broken && !link->is_finishing;
 }
 
-/* Something was queued: it leaves at the end of this turn, unless the writer is waiting. */
+/* A message was queued: it is written at the end of this turn, unless the writer waits already. */
 static void queued(struct link *link)
 {
 	link->was_over = link->was_over || link_is_over(link);

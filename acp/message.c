@@ -20,7 +20,7 @@ struct span message_place(const struct message *message, enum place place)
 	return (struct span){message->text.data + hit->start, hit->end - hit->start};
 }
 
-/* Decodes a JSON string to a terminated text that fits into size bytes. */
+/* Decodes a JSON string into a terminated text of at most `size` bytes. */
 static bool decode_text(struct span raw, char *out, size_t size)
 {
 	if (raw.len < 2 || raw.data[0] != '"') {
@@ -88,7 +88,7 @@ static bool read_call(struct message *message, struct span method, struct error 
 	}
 	if (message_hit(message, PLACE_RESULT) || message_hit(message, PLACE_ERROR)) {
 		return error_set(err, ERROR_PROTOCOL,
-			"a message with \"method\" has no \"result\" and no \"error\"");
+			"a message with \"method\" may not have \"result\" or \"error\"");
 	}
 	if (!decode_text(method, message->method, sizeof(message->method))) {
 		message->method[0] = '\0';

@@ -9,8 +9,8 @@
 static const char newline = '\n';
 
 /*
- * Either some small messages copied into body, or one large message: body and
- * the pieces that make it up, which point into body and splice.
+ * Either several small messages, copied into body, or one large message: body and its pieces, which
+ * point into body and splice.
  */
 struct outbox_chunk {
 	struct list link; // outbox.chunks
@@ -18,7 +18,7 @@ struct outbox_chunk {
 	struct splice splice;
 	struct iovec *pieces; // owned; NULL for copied messages
 	size_t piece_count;
-	size_t piece_at; // the first not wholly written
+	size_t piece_at; // the first that is not completely written
 };
 
 void outbox_init(struct outbox *outbox)
@@ -72,7 +72,7 @@ void outbox_copy(struct outbox *outbox, struct span message, const struct splice
 	                 : buf_append(&chunk->body, message, NULL);
 	ok = ok && buf_append(&chunk->body, (struct span){&newline, 1}, NULL);
 	if (!ok) {
-		abort(); // the body has no maximum that a message could meet
+		abort(); // no message reaches the body's maximum
 	}
 	outbox->queued += chunk->body.len - before;
 }
@@ -115,7 +115,7 @@ static int gather(const struct outbox *outbox, struct iovec pieces[OUTBOX_PIECES
 	return count;
 }
 
-/* Takes written bytes off a chunk; returns how many it had no use for. */
+/* Removes written bytes from a chunk; returns how many are left over for the next chunk. */
 static size_t chunk_consume(struct outbox_chunk *chunk, size_t written, bool *out_empty)
 {
 	if (!chunk->pieces) {

@@ -23,7 +23,7 @@ void path_map_finish(struct path_map *map)
 	path_map_init(map);
 }
 
-/* Without slashes at the end; the root directory is the empty text. */
+/* Without trailing slashes; the root directory is the empty text. */
 static struct span without_trailing_slashes(const char *path)
 {
 	struct span span = span_of(path);
@@ -33,7 +33,7 @@ static struct span without_trailing_slashes(const char *path)
 	return span;
 }
 
-/* Its place, or map->count. */
+/* Its index, or map->count. */
 static size_t find_root(const struct path_map *map, struct span local, struct span runtime)
 {
 	size_t at = 0;
@@ -135,7 +135,7 @@ char *path_map_apply(const struct path_map *map, enum path_direction direction, 
 
 /* ---- file URIs ---- */
 
-/* Where the path of a file URI without a foreign host begins; 0 where it is none. */
+/* Where the path of a file URI without a foreign host begins; 0 if it is no such URI. */
 static size_t uri_path_at(struct span uri)
 {
 	static const char *const forms[] = {"file:///", "file://localhost/"};
@@ -149,8 +149,8 @@ static size_t uri_path_at(struct span uri)
 }
 
 /*
- * Decodes the path of a URI; ends[i] is where byte i of it ends in the URI. False
- * for a wrong escape, a NUL or a query, which no path here has.
+ * Decodes the path of a URI; ends[i] is where byte i of the path ends in the URI. False for an
+ * invalid escape, a NUL, or a query, which no local path has.
  */
 static bool decode_path(struct span uri, size_t at, struct buf *path, size_t *ends)
 {
@@ -178,7 +178,7 @@ static bool decode_path(struct span uri, size_t at, struct buf *path, size_t *en
 	return true;
 }
 
-/* What may stand in a path as it is (RFC 3986, section 3.3, and the slash). */
+/* Whether a byte needs no escape in a path (RFC 3986, section 3.3, and the slash). */
 static bool stands_as_it_is(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||

@@ -39,7 +39,7 @@ bool pending_add(struct pending_table *table, struct pending *pending, struct sp
 	return true;
 }
 
-/* Reads 0, 1, 2, … as the broker wrote it; false for every other spelling. */
+/* Reads 0, 1, 2, … as the broker writes them; false for every other spelling. */
 static bool parse_minted(struct span raw, uint64_t *out_id)
 {
 	if (raw.len == 0 || raw.len > ID_DIGITS_MAX || (raw.data[0] == '0' && raw.len > 1)) {

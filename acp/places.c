@@ -4,8 +4,8 @@
 #include "base/attr.h"
 
 /*
- * What the broker acts on may come once: of two values the next reader might
- * take the other one.
+ * A member that the broker acts on may occur only once: of two values, the next reader might take
+ * the other one.
  */
 static const struct json_place place_table[] = {
 	{PLACE_JSONRPC, "jsonrpc", JSON_PLACE_ONCE},

@@ -9,7 +9,7 @@
 
 enum form { FORM_PATH, FORM_URI, FORM_EITHER };
 
-/* The methods a rule is for; names are compared whole. */
+/* The methods of a rule; names must match completely. */
 static const char *const opens_session[] = {
 	"session/new", "session/load", "session/resume", "session/fork", "session/list", NULL};
 static const char *const prompts[] = {"session/prompt", NULL};
@@ -19,7 +19,7 @@ static const char *const lists[] = {"session/list", NULL};
 static const char *const files[] = {"fs/read_text_file", "fs/write_text_file", NULL};
 static const char *const commands[] = {"terminal/create", NULL};
 
-/* The table: which place of which method holds a path, seen from the direction it travels. */
+/* The table: which place of which method contains a path, in the direction in which it travels. */
 static const struct rule {
 	enum path_direction direction;
 	enum place place;
@@ -74,7 +74,7 @@ static const struct rule *find_rule(
 	return NULL;
 }
 
-/* What takes the place of the first bytes of a decoded text; false: nothing does. */
+/* The replacement for the first bytes of a decoded text; false: there is none. */
 static bool translate(const struct path_map *map, const struct rule *rule, struct span text,
 	size_t *out_prefix, struct buf *replacement)
 {
@@ -87,7 +87,7 @@ static bool translate(const struct path_map *map, const struct rule *rule, struc
 	       buf_append(replacement, with, NULL);
 }
 
-/* Appends text as the inside of a JSON string, without the quotes. */
+/* Appends text in the form of the inside of a JSON string, without the quotes. */
 static bool escape(struct span text, struct buf *out, struct error *err)
 {
 	struct json_writer writer;
@@ -105,8 +105,8 @@ static bool escape(struct span text, struct buf *out, struct error *err)
 }
 
 /*
- * Edits one string. Without escapes only the root's bytes are replaced; a string
- * with escapes is written anew as far as they reach.
+ * Edits one string. Without escapes, only the root's bytes are replaced. A string with escapes is
+ * replaced as a whole.
  */
 static bool edit_string(const struct path_map *map, const struct rule *rule,
 	const struct message *message, const struct json_hit *hit, struct splice *splice,
@@ -119,7 +119,7 @@ static bool edit_string(const struct path_map *map, const struct rule *rule,
 	size_t prefix;
 	bool ok = true;
 	if (raw.len < 2 || raw.data[0] != '"') {
-		return true; // the peer's to refuse
+		return true; // left for the peer to refuse
 	}
 	buf_init(&text, raw.len * 3);
 	buf_init(&replacement, SPLICE_BYTES_MAX);

@@ -91,9 +91,9 @@ static int compare_sizes(size_t a, size_t b)
 }
 
 /*
- * By place, an insertion before what replaces the bytes behind it. Replacements
- * lie in the order in which they were added, so that `with` keeps that order;
- * where it is the same, too, one of the two inserts nothing.
+ * Sorts by place; an insertion comes before an edit that replaces the bytes behind it. Replacements
+ * lie in the order in which they were added, so that sorting by `with` keeps that order. If that is
+ * equal too, one of the two is empty.
  */
 static int compare_edits(const struct splice_edit *a, const struct splice_edit *b)
 {
@@ -109,7 +109,7 @@ static int compare_for_qsort(const void *a, const void *b)
 	return compare_edits(a, b);
 }
 
-/* Edits mostly come in order, because hits do. */
+/* Edits usually come in order, because hits do. */
 static bool is_sorted(const struct splice *splice)
 {
 	for (size_t i = 1; i < splice->count; i++) {

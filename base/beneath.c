@@ -15,7 +15,7 @@
 #include "base/attr.h"
 #include "base/fd.h"
 
-/* The kernel says ENOTDIR of a link as well as of a file; openat2 says ELOOP of a link. */
+/* For a symbolic link the kernel returns ENOTDIR, as for a file; openat2 returns ELOOP. */
 static int keep_apart(int folder, const char *name, int errnum)
 {
 	struct stat status;
@@ -27,7 +27,7 @@ static int keep_apart(int folder, const char *name, int errnum)
 
 enum missing { MISSING_FAILS, MISSING_IS_MADE };
 
-/* The folder `name`, which is no link; for going on from there. */
+/* Opens the folder `name`, which must not be a symbolic link, for the next step. */
 static int step_into(int folder, const char *name, enum missing missing)
 {
 	int flags = O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC;
@@ -90,7 +90,7 @@ static int open_by_names(int folder, const char *path, int flags, enum missing m
 	return fd;
 }
 
-static atomic_bool is_missing; // openat2: one refusal is enough
+static atomic_bool is_missing; // openat2 is missing: one refusal is enough
 
 int beneath_open(int folder, const char *path, int flags)
 {

@@ -92,7 +92,7 @@ struct span buf_span(const struct buf *buf)
 	return (struct span){buf->data ? buf->data + buf->head : NULL, buf->len};
 }
 
-/* Moves the live bytes to the front, so that all free room is behind them. */
+/* Moves the live bytes to the front, so that all free space is behind them. */
 static void compact(struct buf *buf)
 {
 	if (buf->head > 0) {
@@ -103,9 +103,8 @@ static void compact(struct buf *buf)
 }
 
 /*
- * Allocated bytes are at most this. A quarter more than the maximum, so that a
- * buffer which is always nearly full moves its bytes only after a quarter of
- * them was consumed.
+ * The maximum of allocated bytes. It is a quarter more than the maximum, so that a buffer that is
+ * always nearly full moves its bytes only after a quarter of them was consumed.
  */
 static size_t capacity_max(const struct buf *buf)
 {
@@ -113,13 +112,13 @@ static size_t capacity_max(const struct buf *buf)
 	return buf->max > SIZE_MAX - slack ? SIZE_MAX : buf->max + slack;
 }
 
-/* Twice the memory, at least for `need` bytes. */
+/* Doubles the memory, to at least `need` bytes. */
 static void grow(struct buf *buf, size_t need)
 {
 	size_t capacity = buf->capacity > SIZE_MAX / 2 ? SIZE_MAX : buf->capacity * 2;
 	capacity = capacity > BUF_FIRST_CAPACITY ? capacity : BUF_FIRST_CAPACITY;
 	capacity = capacity > need ? capacity : need;
-	/* The slack is for buffers that are consumed from. */
+	/* Only buffers that are consumed from get the quarter more. */
 	size_t most = buf->head > 0 ? capacity_max(buf) : buf->max;
 	capacity = capacity < most ? capacity : most;
 	assert(capacity >= need);
@@ -129,9 +128,8 @@ static void grow(struct buf *buf, size_t need)
 }
 
 /*
- * Room behind the live bytes. They are moved to the front only where that moves
- * no more than was consumed, or where the memory may not grow: appending costs
- * constant time a byte.
+ * Makes room behind the live bytes. Moves them to the front only if that moves no more bytes than
+ * were consumed, or if the memory may not grow. So appending costs constant time per byte.
  */
 char *buf_reserve(struct buf *buf, size_t more, struct error *err)
 {
@@ -183,7 +181,7 @@ bool buf_append_format(struct buf *buf, struct error *err, const char *format, .
 	va_start(args, format);
 	int len = vsnprintf(NULL, 0, format, args);
 	va_end(args);
-	/* Negative where the text is longer than an int can say. */
+	/* Negative if the text is longer than INT_MAX. */
 	if (len < 0 || (size_t)len > buf->max - buf->len) {
 		return error_set(err, ERROR_LIMIT, "more than %zu bytes", buf->max);
 	}

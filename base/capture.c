@@ -13,9 +13,9 @@ enum { READ_SIZE = 16 * 1024, PIPE_MAX = 1024 * 1024 };
 
 struct stream {
 	struct ev_io watcher;
-	int fd; // -1 once it has ended
+	int fd; // -1 after its end
 	struct buf text;
-	bool is_cut; // what does not fit is dropped, not an error
+	bool is_cut; // bytes that do not fit are dropped without an error
 };
 
 struct capture {
@@ -61,7 +61,7 @@ static void fail(struct capture *self, const struct error *err)
 
 /* ---- output ---- */
 
-/* False where there is no more for now, or for good. */
+/* Returns false if there is no more to read, now or ever. */
 static bool read_some(struct capture *self, struct stream *stream, bool *out_ok, struct error *err)
 {
 	char bytes[READ_SIZE];
@@ -89,8 +89,8 @@ static bool read_some(struct capture *self, struct stream *stream, bool *out_ok,
 }
 
 /*
- * What is there by now; a turn of the loop reads no more than a buffer of it. A pipe holds no more
- * than this many bytes: what is beyond it was written since, by somebody who has outlived it.
+ * Reads the rest of the output. It reads at most the capacity of a pipe: bytes beyond that were
+ * written after the program's end, by a process that has outlived it.
  */
 static bool read_rest(struct capture *self, struct stream *stream, struct error *err)
 {
@@ -176,7 +176,7 @@ static bool stream_open(
 {
 	int fds[2];
 	buf_init(&stream->text, max);
-	/* A secret's buffer never grows: what it moves from would be left as it was. */
+	/* A secret's buffer must never grow: its old memory would keep a copy. */
 	if ((self->is_secret && !buf_reserve(&stream->text, max, err)) || !fd_pipe(fds, err)) {
 		return false;
 	}

@@ -58,7 +58,9 @@ static FILE *open_members(int group_fd)
 	return file;
 }
 
-/* Where the hierarchy was mounted from elsewhere, the path names another cgroup, or none. */
+/*
+ * If the hierarchy was mounted in another cgroup namespace, the path names another cgroup, or none.
+ */
 static bool holds_us(int group_fd)
 {
 	FILE *file = open_members(group_fd);
@@ -109,7 +111,7 @@ bool cgroup_write(int group_fd, const char *file, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-/* At most 4 KiB of it, behind a newline. */
+/* Reads at most 4 KiB of the file, after a newline. */
 static bool read_text(int group_fd, const char *file, char *text, size_t size)
 {
 	ATTR_CLEANUP(fd_cleanup) int fd = openat(group_fd, file, O_RDONLY | O_CLOEXEC);

@@ -8,7 +8,7 @@
 #include "base/libc.h"
 #include "base/text.h"
 
-/* The arguments may point into the old text. */
+/* The arguments may point into the error's old text. */
 bool error_vset_reason(struct error *err, enum error_code code, const char *reason,
 	const char *format, va_list args)
 {
@@ -57,7 +57,7 @@ bool error_set_errno(struct error *err, int errnum, const char *format, ...)
 	} else {
 		snprintf(cause, sizeof(cause), ": error %d", errnum);
 	}
-	/* The cause is kept whole, a long text before it is cut. */
+	/* The cause is kept whole; a long text before it is cut. */
 	char text[ERROR_TEXT_MAX];
 	va_list args;
 	va_start(args, format);

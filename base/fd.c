@@ -54,7 +54,9 @@ bool fd_set_nonblock(int fd, bool on, struct error *err)
 bool fd_fill_standard(struct error *err)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		/* open takes the lowest free number: the one just found closed. */
+		/*
+		 * open returns the lowest free number, which is the one that was just found closed.
+		 */
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0) {
 			return error_set_errno(err, errno, "opening /dev/null");
 		}
@@ -63,9 +65,9 @@ bool fd_fill_standard(struct error *err)
 }
 
 /*
- * Whether a new description of this file is the same file to read from. A named
- * pipe opened after its writer has gone never tells its end to poll, and a
- * pseudo-terminal's master side opened anew is another pseudo-terminal.
+ * Whether opening this file again gives the same file to read from. A named pipe that is opened
+ * after its writer has gone never reports its end to poll. The master side of a pseudo-terminal,
+ * opened again, is another pseudo-terminal.
  */
 static bool can_open_anew(int fd, int flags)
 {
@@ -91,7 +93,7 @@ int fd_open_anew(int fd, int flags)
 	return open(path, flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 }
 
-/* A copy of the descriptor, whose shared description is made non-blocking. */
+/* Duplicates the file descriptor, and makes the shared file description non-blocking. */
 static bool share(struct fd_inherited *inherited, int fd, int flags, struct error *err)
 {
 	struct stat status;
@@ -144,7 +146,7 @@ bool fd_inherited_init(struct fd_inherited *inherited, int fd, int flags, struct
 void fd_inherited_finish(struct fd_inherited *inherited)
 {
 	if (inherited->fd >= 0 && inherited->must_clear) {
-		/* Nothing can be done for the others where this fails. */
+		/* If this fails, nothing more can be done for the others. */
 		(void)!fd_set_nonblock(inherited->fd, false, NULL);
 	}
 	fd_close(&inherited->fd);

@@ -14,22 +14,22 @@
 
 enum {
 	KEPT_MODE = 0777,
-	NAMES_MAX = 64 * 1024,   // bytes; the kernel's own limit, as is the next one
+	NAMES_MAX = 64 * 1024,   // bytes; the kernel's own limit, like the next one
 	VALUE_MAX = 64 * 1024,   // of one attribute
-	TOTAL_MAX = 1024 * 1024, // of all that are carried over
+	TOTAL_MAX = 1024 * 1024, // of all copied attributes
 	FD_PATH_SIZE = 64,
 };
 
 static const char access_list[] = "system.posix_acl_access";
 
-/* Where a descriptor can be named, an O_PATH one too. */
+/* A path for a file descriptor, also for an O_PATH one. */
 static const char *path_of(int fd, char path[FD_PATH_SIZE])
 {
 	snprintf(path, FD_PATH_SIZE, "/proc/self/fd/%d", fd);
 	return path;
 }
 
-/* Sets *out_len to 0 where there is none; false where it cannot be known. */
+/* Sets *out_len to 0 if the attribute is missing; returns false if it cannot be read. */
 static bool read_attribute(int fd, const char *name, char *value, size_t *out_len)
 {
 	char path[FD_PATH_SIZE];
@@ -38,7 +38,10 @@ static bool read_attribute(int fd, const char *name, char *value, size_t *out_le
 	return len >= 0 || errno == ENODATA || errno == ENOTSUP;
 }
 
-/* The access list is the other's, or none: also where the folder has one for new files. */
+/*
+ * Copies the access control list. Without one, removes what the draft may have inherited from its
+ * folder.
+ */
 static bool keep_access_list(int old, int draft, char *value)
 {
 	size_t len;
@@ -57,7 +60,7 @@ static bool is_carried(const char *name)
 	       strcmp(name, "security.SMACK64") == 0;
 }
 
-/* Attributes say something about a file; none decides who may read it. */
+/* Copies attributes that do not control access. */
 static void keep_attributes(int old, int draft, char *value)
 {
 	char path[FD_PATH_SIZE];
@@ -83,7 +86,7 @@ static bool has_attributes(int fd)
 
 bool file_keep(int old, const struct stat *status, int draft, struct error *err)
 {
-	/* Another's file stays another's where we may do that; where not, it becomes ours. */
+	/* Keeps another owner if we may; otherwise the file becomes ours. */
 	if (fchown(draft, status->st_uid, status->st_gid) != 0 &&
 		fchown(draft, (uid_t)-1, status->st_gid) != 0) {
 		errno = 0;

@@ -25,8 +25,8 @@
 enum {
 	MAKE_TRIES = 10,
 	MAKE_PAUSE_MS = 10,
-	DEPTH_MAX = 32,      // of a cgroup, in a look for those that were left
-	FOLDERS_MAX = 20000, // that such a look sees
+	DEPTH_MAX = 32,      // of a cgroup, in a search for abandoned groups
+	FOLDERS_MAX = 20000, // visited by such a search
 	END_PAUSE_MS = 5,
 };
 
@@ -35,14 +35,17 @@ static void name_group(char *out, size_t size, pid_t guard)
 	snprintf(out, size, NAME_PREFIX "%d", (int)guard);
 }
 
-/* Locked for as long as we live, and not removed meanwhile by who took it for one that was left. */
+/*
+ * Locks the group for our whole life. Fails if somebody took it for an abandoned one and removed
+ * it.
+ */
 static bool hold(const struct freeze_group *group)
 {
 	return lock_file_try(group->fd, LOCK_ALONE) == LOCK_TAKEN &&
 	       lock_file_is_current(group->fd, group->own_fd, group->name);
 }
 
-/* One of this name is empty: its guard was killed, and its pid has become ours. */
+/* An existing group of this name is empty: its guard was killed, and we got the same pid. */
 static bool make_group(struct freeze_group *group, struct error *err)
 {
 	int errnum = 0;
@@ -59,7 +62,7 @@ static bool make_group(struct freeze_group *group, struct error *err)
 		}
 		errnum = errno;
 		fd_close(&group->fd);
-		poll(NULL, 0, MAKE_PAUSE_MS); // somebody is about to remove it
+		poll(NULL, 0, MAKE_PAUSE_MS); // another process is about to remove it
 	}
 	return error_set_errno(err, errnum, "making the cgroup %s/%s",
 		strcmp(group->own, "/") == 0 ? "" : group->own, group->name);
@@ -73,7 +76,7 @@ bool freeze_group_open(struct freeze_group *group, struct error *err)
 	if (!cgroup_path_of(getpid(), group->own) ||
 		(group->own_fd = cgroup_open_own(group->own)) < 0) {
 		return error_set(err, ERROR_UNAVAILABLE,
-			"looking for the own cgroup: there is no cgroup v2 below /sys/fs/cgroup");
+			"looking for our own cgroup: there is no cgroup v2 below /sys/fs/cgroup");
 	}
 	if (!make_group(group, err)) {
 		fd_close(&group->own_fd);
@@ -85,18 +88,18 @@ bool freeze_group_open(struct freeze_group *group, struct error *err)
 
 bool freeze_group_open_in(struct freeze_group *group, int limit_fd, struct error *err)
 {
-	/* An opening of our own: the lock of the other one ends with those who hold that. */
+	/* We need our own file description: the lock of the other one ends with its holders. */
 	group->own_fd = openat(limit_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (group->own_fd < 0 || !cgroup_path(group->own_fd, group->own)) {
 		int errnum = errno;
 		fd_close(&group->own_fd);
-		return error_set_errno(err, errnum, "looking at the cgroup of the limits");
+		return error_set_errno(err, errnum, "opening the cgroup that has the limits");
 	}
 	if (!make_group(group, err)) {
 		fd_close(&group->own_fd);
 		return false;
 	}
-	(void)!cgroup_write(group->fd, "memory.oom.group", "1"); // where memory is counted
+	(void)!cgroup_write(group->fd, "memory.oom.group", "1"); // if memory is counted
 	group->is_open = group->is_limited = true;
 	return true;
 }
@@ -120,7 +123,7 @@ void freeze_group_thaw(struct freeze_group *group)
 	}
 }
 
-/* ---- who is in it ---- */
+/* ---- which processes are in it ---- */
 
 static bool is_inside(const struct freeze_group *group, const char *path)
 {
@@ -134,7 +137,9 @@ static bool is_inside(const struct freeze_group *group, const char *path)
 	return after == '\0' || after == '/';
 }
 
-/* The first thread has ended, and stays where it was: another one tells where the process is. */
+/*
+ * The first thread has ended but keeps its old cgroup: another thread shows where the process is.
+ */
 static pid_t other_thread(pid_t pid)
 {
 	char path[64];
@@ -152,7 +157,7 @@ static pid_t other_thread(pid_t pid)
 	return found;
 }
 
-/* False with no error: nothing was to be done. */
+/* Returns false without an error if there was nothing to do. */
 static bool take(struct freeze_group *group, const struct tree_process *process, struct error *err)
 {
 	char path[CGROUP_PATH_MAX];
@@ -240,7 +245,7 @@ void freeze_group_kill_of(pid_t guard)
 	fd_close(&own_fd);
 }
 
-/* One with somebody in it stays, for nobody may be killed or moved who is there; but it runs. */
+/* A group with processes stays, because we may neither kill nor move them; but they continue. */
 static void dissolve(int own_fd, const char *name)
 {
 	if (unlinkat(own_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
@@ -278,7 +283,7 @@ void freeze_group_remove_of(pid_t guard)
 	fd_close(&own_fd);
 }
 
-/* ---- what nobody is left to end ---- */
+/* ---- abandoned groups ---- */
 
 static bool has_members(int fd)
 {
@@ -288,8 +293,8 @@ static bool has_members(int fd)
 }
 
 /*
- * The lock is held by the guard that has made it, and by nobody else. True where there was
- * somebody in it, and is not any more.
+ * Only the guard that made the group holds its lock. Returns true if the group had processes and is
+ * gone now.
  */
 static bool end_left(int folder_fd, const char *name)
 {
@@ -301,7 +306,7 @@ static bool end_left(int folder_fd, const char *name)
 		return false;
 	}
 	bool had_members = has_members(fd);
-	(void)!cgroup_write(fd, "cgroup.freeze", "1"); // nobody forks away
+	(void)!cgroup_write(fd, "cgroup.freeze", "1"); // so that no process escapes by forking
 	for (int ms = 0; ms < FREEZE_GROUP_END_MS; ms += END_PAUSE_MS) {
 		cgroup_kill(fd);
 		if (unlinkat(folder_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
@@ -309,7 +314,7 @@ static bool end_left(int folder_fd, const char *name)
 		}
 		poll(NULL, 0, END_PAUSE_MS);
 	}
-	(void)!cgroup_write(fd, "cgroup.freeze", "0"); // who cannot be killed goes on
+	(void)!cgroup_write(fd, "cgroup.freeze", "0"); // processes that cannot be killed continue
 	return false;
 }
 
@@ -325,7 +330,7 @@ struct visit {
 	size_t ended;
 };
 
-static void visit_below(struct visit *visit, int fd, int depth) // which it closes
+static void visit_below(struct visit *visit, int fd, int depth) // closes fd
 {
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;

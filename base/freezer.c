@@ -18,8 +18,9 @@ enum {
 	ROUND_MS = 2,
 	SLOW_ROUND_MS = 20,
 	FAST_ROUNDS = 20,
-	GROWTHS_MAX = 6,   // then those are caught who multiply, whoever hears of it
-	CHASE_TURNS = 500, // some 5 ms in all
+	GROWTHS_MAX = 6,   // above this, also chase processes that fork all the time, even if a
+	                   // parent notices
+	CHASE_TURNS = 500, // some 5 ms together
 };
 
 void freezer_finish(struct freezer *freezer)
@@ -37,7 +38,7 @@ void freezer_close(struct freezer *freezer)
 	freeze_group_close(&freezer->group);
 }
 
-/* Who is in the cgroup stays there, and is stopped like the others. */
+/* The processes in the cgroup stay there, and are stopped by signals like the others. */
 static void turn_to_signals(struct freezer *freezer, const struct error *why)
 {
 	freeze_group_thaw(&freezer->group);
@@ -70,7 +71,7 @@ void freezer_note_end(struct freezer *freezer)
 	freezer->has_changed = true;
 }
 
-/* ---- who goes on ---- */
+/* ---- which processes still run ---- */
 
 static bool is_same(const struct tree *tree, const struct tree_process *process)
 {
@@ -83,7 +84,7 @@ static bool is_still_state(char state)
 	return state == 'T' || state == 't' || state == 'Z' || state == 'X';
 }
 
-/* The first thread has ended, and others go on: what they do, only their own lines tell. */
+/* The first thread has ended, and others may run: only their own stat files show that. */
 static bool threads_are_still(pid_t pid)
 {
 	char path[64];
@@ -107,8 +108,8 @@ static bool threads_are_still(pid_t pid)
 }
 
 /*
- * Whether it makes no step of its program any more. Who sleeps in the kernel ('D'), like the
- * parent of a vfork, finds the signal before it returns from there.
+ * Whether the process runs no more code of its program. A process that sleeps in the kernel ('D'),
+ * like the parent of a vfork, receives the signal before it returns from there.
  */
 static bool is_still(const struct tree_process *process, const struct tree *last)
 {
@@ -118,7 +119,10 @@ static bool is_still(const struct tree_process *process, const struct tree *last
 	return is_still_state(process->state) || (process->state == 'D' && is_same(last, process));
 }
 
-/* Zombies count, too: who has come and gone between two looks was started by somebody. */
+/*
+ * Zombies count too: if one came and went between two scans, a running process must have started
+ * it.
+ */
 static bool is_member(const struct tree *tree, const struct tree_process *process)
 {
 	if (process->is_below || process->parent == getpid()) {
@@ -149,7 +153,7 @@ static void note_stopped(struct freezer *freezer, const struct tree *now)
 
 /* ---- rounds ---- */
 
-/* A shell that runs takes note of a child that is stopped: parents come before it. */
+/* A running shell notices when its child is stopped, so parents are stopped first. */
 static bool is_early(const struct tree *now, const struct tree *last, pid_t parent)
 {
 	const struct tree_process *process = tree_find(now, parent);
@@ -178,8 +182,8 @@ static bool stop_runners(struct freezer *freezer, const struct tree *now, const 
 }
 
 /*
- * Who forks and ends all the time is a child of ours again and again, and somebody else at each
- * look.
+ * A program that forks and ends all the time becomes our child again and again, with another pid at
+ * each scan.
  */
 static void chase(const struct killer_ground *ground)
 {
@@ -201,8 +205,8 @@ static void fail(struct freezer *freezer)
 }
 
 /*
- * Nobody was outside at two looks, nobody came or went between them, who would have been
- * started outside, and the kernel says that all inside stand still.
+ * Done if two scans found no process outside of the group, none came or went between them (a new
+ * one would have been started outside), and the kernel says that all processes inside are frozen.
  */
 static void make_group_round(struct freezer *freezer)
 {
@@ -283,7 +287,7 @@ int freezer_step(struct freezer *freezer, const struct killer_ground *ground)
 	return freezer->state != FREEZER_STOPPING ? -1 : sleep_ms > 0 ? (int)sleep_ms : 0;
 }
 
-/* ---- and on ---- */
+/* ---- continuing ---- */
 
 static int depth_of(const struct tree *tree, const struct tree_process *process)
 {

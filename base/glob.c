@@ -12,7 +12,7 @@ enum { NOT_UTF8 = 0x110000 }; // plus the byte, so that bad bytes match only the
 
 /* ---- characters ---- */
 
-/* The character at *at, which moves behind it. */
+/* Returns the character at *at, and moves *at behind it. */
 static uint32_t next_char(struct span text, size_t *at)
 {
 	static const unsigned char lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -29,14 +29,14 @@ static uint32_t next_char(struct span text, size_t *at)
 	return character;
 }
 
-/* A set's member: one character, or the one after a \ . */
+/* A member of a set: one character, or the character after a \ . */
 static uint32_t next_member(struct span pattern, size_t *at)
 {
 	uint32_t character = next_char(pattern, at);
 	return character == '\\' && *at < pattern.len ? next_char(pattern, at) : character;
 }
 
-/* Where the set that begins at `at` (on its '[') ends, behind its ']'; 0 where it has no end. */
+/* The end, behind the ']', of the set that begins at `at` (its '['); 0 if it has no end. */
 static size_t set_end(struct span pattern, size_t at)
 {
 	at++;
@@ -69,7 +69,7 @@ static bool set_has(struct span pattern, size_t at, size_t end, uint32_t charact
 	return found != negated;
 }
 
-/* Matches one character that is not a star; both positions move behind it on success. */
+/* Matches one character other than a star; on success both positions move behind it. */
 static bool match_one(struct span pattern, size_t *pattern_at, struct span text, size_t *text_at)
 {
 	size_t in_pattern = *pattern_at;
@@ -100,7 +100,7 @@ static bool is_dots(struct span component)
 	return span_is(component, ".") || span_is(component, "..");
 }
 
-/* Going back to the last star alone is enough: an earlier one could only take less. */
+/* It is enough to go back to the last star: an earlier one could only take less. */
 static bool match_component(struct span pattern, struct span text)
 {
 	if (is_dots(text)) {
@@ -135,7 +135,7 @@ static bool match_component(struct span pattern, struct span text)
 
 /* ---- components ---- */
 
-/* A walk over the components of a path; `at` is NULL behind the last. */
+/* Iterates over the components of a path; `at` is NULL behind the last. */
 struct walk {
 	const char *at;
 	struct span component;

@@ -20,35 +20,35 @@
 #include "base/limit_group.h"
 
 /*
- * With the broker gone: what cannot be killed (another user's, say) is left to
- * the spawner after this.
+ * After the broker has gone, the guard gives up after this time. The spawner then deals with
+ * processes that cannot be killed, for example of another user.
  */
 enum { ABANDON_AFTER_MS = 10000 };
 
-/* Who has not been killed by then, frozen, may be another user's: it goes on. */
+/* Frozen processes that could not be killed by then may be another user's: they continue. */
 enum { THAW_AFTER_ATTEMPTS = 4 };
 
 struct guard {
 	int control_fd; // -1 once the broker has closed it
 	int signal_fd;
-	int status_fd; // reads the child's launch_failure; -1 once that is settled
+	int status_fd; // reads the child's launch_failure; -1 after it was handled
 	struct launch launch;
 	struct launch_failure failure;
-	size_t failure_size; // bytes of it read so far
+	size_t failure_size; // bytes read so far
 	pid_t pid;           // the process
 	bool is_limited;
 	struct process_limits limits;
 	bool was_killed;        // by us
-	uint64_t refused_forks; // in the limit group before
-	int refusal_fds[2];     // where these are told, -1 where they were
-	struct rusage used;     // once it was reaped
-	bool is_reaped;         // its pid may be another's by now
-	int wait_status;        // once it was reaped
+	uint64_t refused_forks; // in the limit group, before this process started
+	int refusal_fds[2];     // event files that report refused forks; -1 if closed
+	struct rusage used;     // set after it was reaped
+	bool is_reaped;         // its pid may be reused by now
+	int wait_status;        // set after it was reaped
 	bool has_started;       // GUARD_STARTED was sent
 	bool has_exited;        // GUARD_EXITED was sent
 	struct killer killer;
 	struct freezer freezer;
-	bool has_more;        // to reap, than was reaped at a time
+	bool has_more;        // more zombies are left than are reaped at a time
 	long long abandon_ms; // 0: never
 };
 
@@ -79,12 +79,12 @@ void guard_send_failure(int control_fd, const struct error *err)
 static void guard_fail(struct guard *guard, const struct error *err) ATTR_NORETURN;
 static void guard_fail(struct guard *guard, const struct error *err)
 {
-	freezer_close(&guard->freezer); // nobody is in its cgroup
+	freezer_close(&guard->freezer); // no process is in its cgroup
 	guard_send_failure(guard->control_fd, err);
 	_exit(0);
 }
 
-/* The last of it; what cannot be killed is not to stand still for ever. */
+/* Ends the guard. Processes that cannot be killed must not stay frozen forever. */
 static void guard_end(struct guard *guard, int status) ATTR_NORETURN;
 static void guard_end(struct guard *guard, int status)
 {
@@ -92,7 +92,7 @@ static void guard_end(struct guard *guard, int status)
 	_exit(status);
 }
 
-/* Who is stopped dies as well. */
+/* SIGKILL also ends stopped processes. */
 static void start_killing(struct guard *guard)
 {
 	freezer_finish(&guard->freezer);
@@ -102,11 +102,11 @@ static void start_killing(struct guard *guard)
 	}
 	if (guard->freezer.group.is_open) {
 		freeze_group_kill(&guard->freezer.group);
-		killer_delay(&guard->killer); // mostly nobody is left to be looked for
+		killer_delay(&guard->killer); // usually no process is left to look for
 	}
 }
 
-/* The broker is gone, or the spawner is: nobody will say anything more. */
+/* The broker or the spawner has gone: no more orders will come. */
 static void start_ending(struct guard *guard)
 {
 	start_killing(guard);
@@ -148,11 +148,12 @@ static void start_process(struct guard *guard)
 	fd_close(&status_fds[1]);
 	guard->status_fd = status_fds[0];
 	for (int i = 0; i < 3; i++) {
-		fd_close(&guard->launch.fds[i]); // or their readers would wait for our end of them
+		fd_close(&guard->launch.fds[i]); // otherwise their readers would wait for our copy
+		                                 // to close
 	}
 }
 
-/* The status pipe has ended: without a word when the program was executed. */
+/* The status pipe has ended. If it was empty, the program was executed. */
 static void settle_start(struct guard *guard)
 {
 	fd_close(&guard->status_fd);
@@ -170,7 +171,7 @@ static void settle_start(struct guard *guard)
 			.event = GUARD_STARTED, .pid = guard->pid, .guard = getpid()});
 }
 
-/* Returns false when there is no more to read now. */
+/* Returns false if there is nothing more to read now. */
 static bool read_status(struct guard *guard)
 {
 	char *at = (char *)&guard->failure + guard->failure_size;
@@ -269,21 +270,24 @@ static uint64_t ms_of(const struct timeval *time)
 	return (uint64_t)time->tv_sec * 1000 + (uint64_t)time->tv_usec / 1000;
 }
 
-/* Our group was ended by the kernel, and those who share the limit had reached it. */
+/* The kernel killed our group, and the processes that share the limit had reached it. */
 static bool is_out_of_memory(const struct freeze_group *group)
 {
 	return cgroup_read_key(group->fd, "memory.events", "oom_kill") > 0 &&
 	       cgroup_read_key(group->own_fd, "memory.events", "oom") > 0;
 }
 
-/* Before Linux 6.11 they are counted where the fork was, since then where the limit is. */
+/*
+ * Before Linux 6.11 the kernel counts them in the forking cgroup, since then in the one with the
+ * limit.
+ */
 static uint64_t count_refused_forks(const struct freeze_group *group)
 {
 	return cgroup_read_key(group->fd, "pids.events", "max") +
 	       cgroup_read_key(group->own_fd, "pids.events", "max");
 }
 
-/* The kernel tells of a change by POLLPRI, until the file is read. */
+/* The kernel reports a change with POLLPRI until the file is read. */
 static void watch_refusals(struct guard *guard)
 {
 	const struct freeze_group *group = &guard->freezer.group;
@@ -297,7 +301,7 @@ static void watch_refusals(struct guard *guard)
 static void read_refusals(struct guard *guard)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(guard->refusal_fds); i++) {
-		cgroup_take_event(&guard->refusal_fds[i]); // who is inside may have removed it
+		cgroup_take_event(&guard->refusal_fds[i]); // a process inside may have removed it
 	}
 	if (count_refused_forks(&guard->freezer.group) > guard->refused_forks) {
 		guard_send(guard->control_fd,
@@ -307,7 +311,7 @@ static void read_refusals(struct guard *guard)
 	}
 }
 
-/* Of all that is in the cgroup, and was. */
+/* Adds the usage of the cgroup, over its whole life. */
 static void add_group_usage(const struct guard *guard, struct guard_report *report)
 {
 	const struct freeze_group *group = &guard->freezer.group;
@@ -356,9 +360,8 @@ static void report_exit(struct guard *guard)
 }
 
 /*
- * Collects what has ended: the process, and orphans that fell to us. Returns
- * false when there are no children left, and thereby, as we are a subreaper,
- * nothing below us at all.
+ * Reaps ended children: the process, and orphans that became ours. Returns false if there are no
+ * children left; because we are a subreaper, there is then no process below us at all.
  */
 static bool reap(void *data)
 {
@@ -389,7 +392,7 @@ static bool reap(void *data)
 	return has_children;
 }
 
-/* Returns how long to sleep until the next attempt at killing; -1 is for ever. */
+/* Returns how long to sleep until the next attempt to kill; -1: no limit. */
 static int kill_step(struct guard *guard)
 {
 	if (guard->abandon_ms != 0 && clock_now_ms() >= guard->abandon_ms) {
@@ -398,13 +401,13 @@ static int kill_step(struct guard *guard)
 	const struct killer_ground ground = {.reap = reap, .data = guard};
 	int sleep_ms = killer_step(&guard->killer, &ground);
 	if (guard->killer.is_on) {
-		freeze_group_kill(&guard->freezer.group); // who came in meanwhile
+		freeze_group_kill(&guard->freezer.group); // processes that came in meanwhile
 	}
 	if (guard->killer.attempts >= THAW_AFTER_ATTEMPTS) {
 		freeze_group_thaw(&guard->freezer.group);
 	}
 	if (guard->killer.is_on) {
-		signal_group(guard, SIGKILL); // where /proc cannot be read
+		signal_group(guard, SIGKILL); // for a system where /proc cannot be read
 	}
 	return sleep_ms;
 }
@@ -420,7 +423,7 @@ static int freeze_step(struct guard *guard)
 	return sleep_ms;
 }
 
-/* Of two times to sleep; -1 is for ever. */
+/* The shorter of two sleep times; -1 is no limit. */
 static int sooner(int a, int b)
 {
 	return a < 0 || (b >= 0 && b < a) ? b : a;
@@ -506,7 +509,7 @@ void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX]
 		watch_refusals(&guard);
 	} else if (request->is_grouped) {
 		(void)!freeze_group_open(
-			&guard.freezer.group, &err); // else the tree is all we know
+			&guard.freezer.group, &err); // otherwise we only know the tree
 	}
 	start_process(&guard);
 	guard_loop(&guard);

@@ -7,13 +7,13 @@
 
 #include "base/ignore_rules.h"
 
-/* One rule on its way down; `**` makes several of it. */
+/* A rule that is followed down the path; `**` splits it into several. */
 enum { WRITTEN_MAX = 64, STEPS_MAX = 10000 };
 
 struct lowering {
 	const char *below;
 	bool is_negated, is_for_folders;
-	uint64_t matched; // names of `below` that it matches
+	uint64_t matched; // bit set of the names of `below` that it matches
 	struct buf *out;
 	int written, steps;
 };
@@ -41,7 +41,9 @@ static void mark(struct lowering *lowering, size_t depth)
 	lowering->matched |= depth < 64 ? UINT64_C(1) << depth : 0;
 }
 
-/* `rule` is what is left of it where `depth` names of `below` are matched, `at` the rest of these.
+/*
+ * `rule` is the rest of the rule after `depth` names of `below` were matched; `at` is the rest of
+ * the names.
  */
 static void lower(struct lowering *lowering, const char *rule, const char *at, size_t depth)
 {
@@ -49,7 +51,7 @@ static void lower(struct lowering *lowering, const char *rule, const char *at, s
 		return;
 	}
 	if (!*rule) {
-		mark(lowering, depth - 1); // it is about a folder above, or the folder itself
+		mark(lowering, depth - 1); // the rule is about a folder above, or the folder itself
 		return;
 	}
 	if (!*at) {
@@ -72,7 +74,7 @@ static void lower(struct lowering *lowering, const char *rule, const char *at, s
 	}
 }
 
-/* A rule without a slash is about a name, in whatever folder. */
+/* A rule without a slash matches a name in any folder. */
 static void lower_name(struct lowering *lowering, const char *rule)
 {
 	size_t depth = 0;
@@ -87,7 +89,7 @@ static void lower_name(struct lowering *lowering, const char *rule)
 	}
 }
 
-/* Blanks at the end count only behind a backslash. */
+/* Trailing spaces count only after a backslash. */
 static size_t trimmed_length(const char *line, size_t len)
 {
 	while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\r') &&

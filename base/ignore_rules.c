@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/user_config.h"
 
-/* Appends a file, if it is there and fits; a last line without its end gets one. */
+/* Appends a file, if it exists and fits; completes a last line without a newline. */
 static void append_file(struct buf *to, const char *path)
 {
 	struct stat status;
@@ -32,7 +32,7 @@ static void append_file(struct buf *to, const char *path)
 	buf_commit(to, (size_t)count);
 }
 
-/* Where the configuration cannot be read to its end, what came before that counts. */
+/* If the configuration cannot be read completely, the settings before the error count. */
 static void append_global(
 	struct buf *rules, const struct user_repository *repository, const char *home)
 {
@@ -46,7 +46,7 @@ static void append_global(
 	user_config_finish(&config);
 }
 
-/* Later rules win: the repository's own come after the global ones. */
+/* Later rules win, so the repository's own come after the global ones. */
 void ignore_rules_of_top(
 	const struct user_repository *repository, const char *home, struct buf *out)
 {
@@ -77,7 +77,7 @@ static void lower_files(
 	}
 }
 
-/* False where the repository ignores the folder. */
+/* False if the repository ignores the folder. */
 static bool read_from_above(const struct user_repository *repository, const char *below,
 	const char *home, struct buf *out)
 {

@@ -90,7 +90,7 @@ static bool report(const struct json_check *check, struct error *err)
 		err, check->error_code, "byte %zu: %s", check->error_at, check->error_text);
 }
 
-/* Keeps what this piece holds of the value, up to `end`. */
+/* Keeps the bytes of the value in this piece, up to `end`. */
 static void keep_bytes(const struct json_check *check, struct json_keep *keep, size_t end)
 {
 	size_t from = keep->start > check->piece_start ? keep->start : check->piece_start;
@@ -105,7 +105,7 @@ static void keep_bytes(const struct json_check *check, struct json_keep *keep, s
 	}
 }
 
-/* A place that comes again is not kept again. */
+/* A repeated place is not kept again. */
 static void keep_begin(struct json_check *check, const struct json_place_node *node, size_t start)
 {
 	for (size_t i = 0; i < JSON_KEEP_PLACES; i++) {
@@ -140,7 +140,7 @@ static void keep_end(
 bool json_place_begin(struct json_check *check, const struct json_place_node *node, size_t start)
 {
 	if ((node->flags & JSON_PLACE_ONCE) && bit_is_set(check->begun, node->place)) {
-		fail_at(check, start, ERROR_PROTOCOL, "a member that may come once comes again");
+		fail_at(check, start, ERROR_PROTOCOL, "a member that must be unique occurs again");
 		return false;
 	}
 	bit_set(check->begun, node->place);
@@ -203,7 +203,7 @@ bool json_check_feed(struct json_check *check, struct span bytes, struct error *
 bool json_check_end(struct json_check *check, struct error *err)
 {
 	assert(!check->failed);
-	/* A number at the top ends with the bytes; a space shows whether it may. */
+	/* A number at the top level ends with the input; a space shows whether it may end here. */
 	if (check->state == STATE_NUMBER && check->depth == 0 &&
 		!json_check_feed(check, SPAN_LITERAL(" "), err)) {
 		return false;

@@ -5,7 +5,7 @@
 #include "base/json_check_impl.h"
 #include "base/json_utf8.h"
 
-/* The unit of the \uXXXX that text begins with; 0 where it begins otherwise. */
+/* The unit of the \uXXXX at the beginning of the text; 0 if there is none. */
 static uint32_t escaped_unit(struct span text)
 {
 	if (text.len < 6 || text.data[0] != '\\' || text.data[1] != 'u') {
@@ -42,8 +42,8 @@ size_t json_decode_escape(struct span text, char out_bytes[UTF8_MAX], size_t *ou
 }
 
 /*
- * Decodes what is between the quotes of a string, which is known to be one.
- * Returns the length; writes where `to` is not NULL.
+ * Decodes the bytes between the quotes of a checked string. Returns the length; writes to `to`
+ * unless it is NULL.
  */
 static size_t decode(struct span inside, char *to)
 {

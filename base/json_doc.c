@@ -38,7 +38,7 @@ static struct span trimmed(struct span text)
 	return text;
 }
 
-/* In strict mode jsmn takes no number, true, false or null at the top. */
+/* In strict mode jsmn refuses a number, true, false or null at the top level. */
 static bool parse_literal(struct json_doc *doc)
 {
 	if (doc->text.len == 0) {
@@ -58,7 +58,7 @@ static bool parse_literal(struct json_doc *doc)
 	return true;
 }
 
-/* jsmn goes on where it stopped when it is given more tokens. */
+/* jsmn continues where it stopped if it is given more tokens. */
 static bool parse_tokens(struct json_doc *doc, struct error *err)
 {
 	unsigned int capacity = TOKENS_FIRST;
@@ -149,7 +149,7 @@ static struct span token_bytes(const struct json_doc *doc, const jsmntok_t *toke
 	return (struct span){doc->text.data + token->start, (size_t)(token->end - token->start)};
 }
 
-/* jsmn's bytes of a string are those between the quotes. */
+/* jsmn's range of a string excludes the quotes. */
 static struct span quoted(struct span inside)
 {
 	return (struct span){inside.data - 1, inside.len + 2};
@@ -172,7 +172,7 @@ size_t json_count(const struct json_doc *doc, json_node container)
 	return has_children ? (size_t)token->size : 0;
 }
 
-/* The value that the token at `index`, a child of the container, stands for. */
+/* The value that belongs to the token at `index`, a child of the container. */
 static json_node child_at(const struct json_doc *doc, json_node container, int index)
 {
 	const jsmntok_t *child = token_of(doc, index);

@@ -13,10 +13,10 @@ enum { QUOTED_NAME_MAX = 100 }; // bytes of a name in a message
 
 struct name {
 	struct span text; // decoded
-	char *owned;      // of a name with escapes; or NULL
+	char *owned;      // for a name with escapes; else NULL
 };
 
-/* One scan of a text. The names of all objects that are open lie behind each other. */
+/* The state of one check. The names of all open objects lie one after another. */
 struct scan {
 	const struct json_name_rules *rules;
 	const char *at;
@@ -26,7 +26,7 @@ struct scan {
 	size_t capacity;
 };
 
-/* ---- over the text, which is known to be well formed ---- */
+/* ---- reading the text, which is known to be well-formed ---- */
 
 static void skip_space(struct scan *scan)
 {
@@ -35,7 +35,7 @@ static void skip_space(struct scan *scan)
 	}
 }
 
-/* Past the string that begins here; its inside, without the quotes. */
+/* Skips the string that begins here; returns its inside, without the quotes. */
 static struct span take_string(struct scan *scan)
 {
 	const char *first = scan->at + 1;
@@ -90,7 +90,9 @@ static bool is_one_of(const char *const *list, struct span name)
 	return false;
 }
 
-/* The next letter in lower case; two letters beyond ASCII count as s and k (Unicode's folding). */
+/*
+ * The next letter in lower case; two non-ASCII letters count as s and k (Unicode's case folding).
+ */
 static int next_folded(struct span *text)
 {
 	size_t len = 1;
@@ -134,14 +136,13 @@ static bool check_name(const struct scan *scan, struct span name, struct error *
 	}
 	for (const char *const *known = scan->rules->known; *known; known++) {
 		if (folds_to(name, *known) && !span_is(name, *known)) {
-			return refuse(
-				name, "differs from a name that has a meaning only in case", err);
+			return refuse(name, "differs only in case from a known name", err);
 		}
 	}
 	return true;
 }
 
-/* Takes the name of the next member into the list. */
+/* Adds the name of the next member to the list. */
 static bool add_name(struct scan *scan, size_t first, struct error *err)
 {
 	if (scan->count - first == JSON_NAMES_MAX) {
@@ -161,7 +162,7 @@ static bool add_name(struct scan *scan, size_t first, struct error *err)
 	struct buf decoded;
 	buf_init(&decoded, inside.len + 2);
 	bool ok = json_decode_string((struct span){inside.data - 1, inside.len + 2}, &decoded, err);
-	name->owned = mem_strndup(buf_span(&decoded)); // a copy of all bytes, NULs as well
+	name->owned = mem_strndup(buf_span(&decoded)); // copies all bytes, including NULs
 	name->text = (struct span){name->owned, decoded.len};
 	buf_finish(&decoded);
 	return ok && check_name(scan, name->text, err);
@@ -177,7 +178,7 @@ static int compare_names(const void *a, const void *b)
 	return one->len > 0 ? memcmp(one->data, other->data, one->len) : 0;
 }
 
-/* An object has ended: its names, from `first` on, are compared and forgotten. */
+/* At the end of an object: compares its names, from `first` on, and drops them. */
 static bool close_object(struct scan *scan, size_t first, struct error *err)
 {
 	bool ok = true;
@@ -188,7 +189,7 @@ static bool close_object(struct scan *scan, size_t first, struct error *err)
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (ok && i > 0 && compare_names(&names[i - 1], &names[i]) == 0) {
-			ok = refuse(names[i].text, "stands twice in one object", err);
+			ok = refuse(names[i].text, "occurs twice in one object", err);
 		}
 	}
 	while (scan->count > first) {
@@ -197,7 +198,7 @@ static bool close_object(struct scan *scan, size_t first, struct error *err)
 	return ok;
 }
 
-/* ---- containers; recursion ends with JSON_DEPTH_MAX ---- */
+/* ---- containers; JSON_DEPTH_MAX limits the recursion ---- */
 
 static bool scan_value(struct scan *scan, struct error *err);
 

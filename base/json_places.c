@@ -26,7 +26,7 @@ static struct json_place_node *node_create(struct span name)
 	return node;
 }
 
-/* Recursion ends with the path's depth. */
+/* The path's depth limits the recursion. */
 static void node_destroy(struct json_place_node *node)
 {
 	if (!node) {
@@ -115,7 +115,7 @@ static void add_place(struct json_places *places, const struct json_place *place
 	}
 	assert(steps <= JSON_PLACE_DEPTH);
 	assert(place->id >= 0 && place->id < JSON_PLACE_IDS);
-	assert(node->place < 0); // one place a path
+	assert(node->place < 0); // only one place per path
 	node->place = place->id;
 	node->flags = place->flags;
 	places->keep_count += (place->flags & JSON_PLACE_KEEP) ? 1 : 0;

@@ -2,8 +2,8 @@
 #include "base/json_check_impl.h"
 
 /*
- * The grammar of RFC 8259 outside of strings. A step handles one token, so that
- * the call of a step is paid per token and not per byte.
+ * The grammar of RFC 8259 outside of strings. A step handles one token, so that there is one call
+ * per token and not one per byte.
  */
 enum number_class { NC_OTHER, NC_ZERO, NC_DIGIT, NC_POINT, NC_E, NC_PLUS, NC_MINUS, NC_COUNT };
 
@@ -17,7 +17,7 @@ static const uint8_t number_classes[256] = {
 	['-'] = NC_MINUS,
 };
 
-/* For the table's width only. */
+/* A short name, for the width of the table. */
 #define BAD NUMBER_BAD
 #define END NUMBER_END
 #define INT NUMBER_DIGITS
@@ -44,7 +44,7 @@ static const uint8_t number_table[NUMBER_STATES][NC_COUNT] = {
 #undef EXP
 #undef SIG
 
-/* Whether any number of digits may follow without a change of state. */
+/* Whether any number of digits may follow without changing the state. */
 static inline bool is_in_digits(unsigned int state)
 {
 	return state == NUMBER_DIGITS || state == NUMBER_FRACTION || state == NUMBER_EXPONENT;

@@ -10,13 +10,13 @@
 #include "base/json_utf8.h"
 
 /*
- * The inside of strings: plain ASCII by the block, then UTF-8 sequences and
- * escapes that lie whole in the piece; what a piece cuts goes through the states
- * ESCAPE, HEX and UTF8. Names that may be known are collected, decoded.
+ * The inside of strings. Plain ASCII is handled in blocks, then UTF-8 sequences and escapes that
+ * lie completely in the piece; those that the piece cuts go through the states ESCAPE, HEX and
+ * UTF8. Names that may be known are collected, decoded.
  */
 enum text_class {
-	TC_PLAIN = 1 << 0,  // stands for itself, ASCII
-	TC_ESCAPE = 1 << 1, // may follow a backslash, alone
+	TC_PLAIN = 1 << 0,  // ASCII that means itself
+	TC_ESCAPE = 1 << 1, // may follow a backslash as its only character
 	TC_HEX = 1 << 2,
 };
 
@@ -57,11 +57,11 @@ const char json_escape_values[256] = {['"'] = '"',
 #ifdef __SSE2__
 enum { BLOCK = 16 };
 
-/* How many bytes of the block are plain, up to the first that is not. */
+/* How many bytes at the start of the block are plain. */
 static inline unsigned int plain_in_block(const unsigned char *at)
 {
 	__m128i bytes = _mm_loadu_si128((const void *)at);
-	/* As signed numbers, bytes from 0x80 on are less than a space, too. */
+	/* As signed numbers, bytes from 0x80 on are also less than a space. */
 	__m128i special = _mm_cmplt_epi8(bytes, _mm_set1_epi8(' '));
 	special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
 	special = _mm_or_si128(special, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
@@ -69,7 +69,7 @@ static inline unsigned int plain_in_block(const unsigned char *at)
 	return (unsigned int)__builtin_ctz(mask | 1u << BLOCK);
 }
 
-/* A bit for each byte of 64 that is not plain, the first byte's the lowest. */
+/* One bit for each of 64 bytes that is not plain; the first byte's is the lowest. */
 static inline uint64_t special_in_64(const unsigned char *at)
 {
 	uint64_t all = 0;
@@ -87,13 +87,13 @@ enum { BLOCK = 8 };
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Not 0 when one of the bytes is 0. */
+/* Not 0 if one of the bytes is 0. */
 static inline uint64_t has_zero(uint64_t bytes)
 {
 	return (bytes - EACH(0x01)) & ~bytes & EACH(0x80);
 }
 
-/* BLOCK when all bytes of the block are plain, else 0. */
+/* BLOCK if all bytes of the block are plain, else 0. */
 static inline unsigned int plain_in_block(const unsigned char *at)
 {
 	uint64_t bytes;
@@ -109,13 +109,14 @@ static inline const unsigned char *skip_plain(const unsigned char *at, const uns
 	while (end - at >= BLOCK) {
 		unsigned int plain = plain_in_block(at);
 		if (plain == BLOCK) {
-			at += BLOCK; // a constant: the next block need not wait for this one
+			at += BLOCK; // a constant, so that the next block does not depend on this
+			             // one
 			continue;
 		}
 		if (plain > 0) {
 			return at + plain;
 		}
-		break; // at once, or without SSE2: somewhere in the block
+		break; // the first byte is special or, without SSE2, any of them
 	}
 	while (at < end && (text_classes[*at] & TC_PLAIN)) {
 		at++;
@@ -123,7 +124,7 @@ static inline const unsigned char *skip_plain(const unsigned char *at, const uns
 	return at;
 }
 
-/* The length of the escape at `at` when it is whole and right; otherwise 0. */
+/* The length of the escape at `at` if it is complete and valid; otherwise 0. */
 static inline size_t whole_escape(const unsigned char *at, const unsigned char *end)
 {
 	if (end - at < 2) {
@@ -142,16 +143,16 @@ static inline size_t whole_escape(const unsigned char *at, const unsigned char *
 
 #ifdef __SSE2__
 /*
- * Long text, 64 bytes at a time. What an escape or a sequence covers is taken
- * out of the block's bits, so that where the next block begins seldom depends on
- * what this one holds, and the processor need not wait to look at it.
+ * Skips long text, 64 bytes at a time. The bytes of an escape or a sequence are removed from the
+ * block's bits, so that the start of the next block seldom depends on this one, and the processor
+ * need not wait for it.
  */
 static inline const unsigned char *skip_long_text(
 	const unsigned char *at, const unsigned char *end, bool with_escapes)
 {
 	while (end - at >= 64) {
 		uint64_t special = special_in_64(at);
-		size_t over = 0; // bytes of the next block that were looked at
+		size_t over = 0; // bytes of the next block that were already handled
 		while (special != 0) {
 			size_t place = (size_t)__builtin_ctzll(special);
 			const unsigned char *byte = at + place;
@@ -182,7 +183,7 @@ static inline const unsigned char *skip_long_text(
 }
 #endif
 
-/* Skips all that needs no state: up to a quote, something cut or something wrong. */
+/* Skips everything that needs no state: up to a quote, or something cut or invalid. */
 static inline const unsigned char *skip_text(
 	const unsigned char *at, const unsigned char *end, bool with_escapes)
 {
@@ -193,7 +194,7 @@ static inline const unsigned char *skip_text(
 			return at;
 		}
 		if (at - first >= (ptrdiff_t)2 * BLOCK && (*at < 0x80)) {
-			first = end; // once; what it leaves is taken up below
+			first = end; // once; the code below continues where it stops
 			at = skip_long_text(at, end, with_escapes);
 			continue;
 		}
@@ -241,7 +242,7 @@ static void name_append(struct json_check *check, const void *bytes, size_t len)
 	check->name_len += len;
 }
 
-/* An escaped UTF-16 unit of a name; one half of a pair alone matches no name. */
+/* Appends an escaped UTF-16 unit to a name; a lone surrogate matches no known name. */
 static void name_append_unit(struct json_check *check, uint16_t unit)
 {
 	uint32_t code_point = unit;
@@ -270,14 +271,14 @@ static const unsigned char *end_string(
 		check->value = json_places_member(check->container, check->name, check->name_len);
 	}
 	if (at < end && *at == ':') {
-		check->state = STATE_VALUE; // as nearly always; spares a step
+		check->state = STATE_VALUE; // the usual case; saves a step
 		return at + 1;
 	}
 	check->state = STATE_COLON;
 	return at;
 }
 
-/* A sequence that is wrong, or that goes on in the next piece. */
+/* An invalid sequence, or one that continues in the next piece. */
 static const unsigned char *begin_utf8(struct json_check *check, const unsigned char *at)
 {
 	struct utf8_lead lead = utf8_leads[*at - 0x80];

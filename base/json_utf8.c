@@ -43,7 +43,7 @@ size_t utf8_encode(uint32_t code_point, char out_bytes[UTF8_MAX])
 	return 4;
 }
 
-/* Eight bytes at a time where all are ASCII. */
+/* Skips eight bytes at a time while all are ASCII. */
 size_t utf8_valid_length(const char *bytes, size_t len)
 {
 	size_t at = 0;

@@ -35,7 +35,7 @@ static void put(struct json_writer *writer, struct span bytes)
 	}
 }
 
-/* A comma where something was written before at this level. */
+/* Writes a comma if something was written before at this level. */
 static void separate(struct json_writer *writer)
 {
 	if (writer->depth == 0) {
@@ -93,7 +93,7 @@ void json_write_array_end(struct json_writer *writer)
 	close_level(writer, SPAN_LITERAL("]"));
 }
 
-/* Escapes of RFC 8259 section 7 that are shorter than \u00XX. */
+/* The escapes of RFC 8259 section 7 that are shorter than \u00XX. */
 static const char short_escapes[0x20] = {
 	['\b'] = 'b',
 	['\t'] = 't',
@@ -120,9 +120,9 @@ static void put_escaped(struct json_writer *writer, unsigned char byte)
 #define EACH_OF_EIGHT(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * Of eight bytes, the first at the lowest place: the highest bit of the first
- * that is a control character, a quote, a backslash or no ASCII. Bits above it
- * mean nothing; none is set where all eight can be written as they are.
+ * For eight bytes, the first in the lowest place: sets the highest bit of the first byte that is a
+ * control character, a quote, a backslash or not ASCII. Ignore the bits above it. No bit is set if
+ * all eight can be written unchanged.
  */
 static uint64_t find_care(uint64_t eight)
 {
@@ -134,7 +134,7 @@ static uint64_t find_care(uint64_t eight)
 	return found & EACH_OF_EIGHT(0x80);
 }
 
-/* How many of the bytes, from the first, can be written as they are. */
+/* How many of the bytes, from the first, can be written unchanged. */
 static size_t plain_length(const unsigned char *bytes, size_t len)
 {
 	size_t at = 0;

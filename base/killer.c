@@ -10,12 +10,14 @@
 enum {
 	PAUSE_MIN_MS = 2,
 	PAUSE_MAX_MS = 200,
-	/* The first attempt is enough for all that do not run away. Who has not been caught after
-	 * some chases can rather not be killed: from then on they are rare. */
+	/*
+	 * The first attempt is enough for processes that do not flee. A process that was not caught
+	 * after some chases probably cannot be killed: from then on chases are rare.
+	 */
 	FIRST_CHASE = 2,
 	LAST_CHASE = 12,
 	RARE_CHASE = 8,
-	CHASE_TURNS = 1000, // some 10 ms in all
+	CHASE_TURNS = 1000, // some 10 ms together
 };
 
 void killer_start(struct killer *killer)

@@ -30,7 +30,7 @@ struct block_header {
 
 enum { BLOCK_MAX = 64 << 20, DEFAULT_STATUS = 127 };
 
-static const char default_path[] = "/bin:/usr/bin"; // as execvp(3) where PATH is not set
+static const char default_path[] = "/bin:/usr/bin"; // as in execvp(3) if PATH is not set
 
 static size_t texts_size(const char *const *texts, uint32_t *out_count)
 {
@@ -77,7 +77,7 @@ int launch_pack(const struct process_spec *spec, struct error *err)
 	} else if (!fd_write_all(fd, (struct span){block, size}, err)) {
 		fd_close(&fd);
 	}
-	explicit_bzero(block, size); // the environment may hold secrets
+	explicit_bzero(block, size); // the environment may contain secrets
 	free(block);
 	return fd;
 }
@@ -136,7 +136,7 @@ void launch_finish(struct launch *launch)
 void launch_reset_signals(void)
 {
 	for (int number = 1; number < NSIG; number++) {
-		signal(number, SIG_DFL); // refused for KILL, STOP and libc's own two
+		signal(number, SIG_DFL); // fails for KILL, STOP and libc's own two
 	}
 }
 
@@ -163,7 +163,7 @@ static void fail(int status_fd, enum launch_step step, int errnum, const char *p
 	_exit(DEFAULT_STATUS);
 }
 
-/* The three descriptors to 0, 1 and 2; they may be among these numbers already. */
+/* Moves the three file descriptors to 0, 1 and 2; they may have these numbers already. */
 static bool place_descriptors(const struct launch *launch)
 {
 	int moved[3];
@@ -184,12 +184,11 @@ static bool place_descriptors(const struct launch *launch)
 			return false;
 		}
 	}
-	libc_close_range(
-		3, ~0U, CLOSE_RANGE_CLOEXEC); // since Linux 5.11; ours have the flag from birth
+	libc_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC); // since Linux 5.11; ours are CLOEXEC already
 	return true;
 }
 
-/* A script without a "#!" line is the shell's, as in execvp(3); anything binary is not. */
+/* A script without a "#!" line is run by the shell, as in execvp(3); a binary file is not. */
 static bool is_shell_text(const char *path)
 {
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -216,7 +215,7 @@ static int execute_by_shell(const struct launch *launch, const char *path)
 	return errnum;
 }
 
-/* Returns only on failure: why. ENOENT where there is no such file at all. */
+/* Returns only on failure, with the errno. ENOENT only if the file itself is missing. */
 static int execute_file(const struct launch *launch, const char *path)
 {
 	execve(path, launch->argv, launch->env);
@@ -225,7 +224,7 @@ static int execute_file(const struct launch *launch, const char *path)
 		return execute_by_shell(launch, path);
 	}
 	if (errnum == ENOENT && access(path, F_OK) == 0) {
-		return ELIBBAD; // the file is there, so it is its interpreter that is not
+		return ELIBBAD; // the file exists, so its interpreter is missing
 	}
 	return errnum == ENOTDIR ? ENOENT : errnum;
 }
@@ -240,7 +239,9 @@ static const char *search_path(char *const *env)
 	return default_path;
 }
 
-/* Tries each folder of PATH; what was found but cannot be executed is kept for the message. */
+/*
+ * Tries each folder of PATH. A file that was found but cannot be executed is kept for the message.
+ */
 static void execute_by_search(const struct launch *launch, int status_fd) ATTR_NORETURN;
 static void execute_by_search(const struct launch *launch, int status_fd)
 {
@@ -259,7 +260,7 @@ static void execute_by_search(const struct launch *launch, int status_fd)
 				found_errnum = errnum;
 			}
 			if (errnum != EACCES && errnum != ELIBBAD) {
-				break; // E2BIG and the like: the same everywhere
+				break; // E2BIG and the like would fail in every folder
 			}
 		}
 		if (folder[len] == '\0') {
@@ -270,7 +271,7 @@ static void execute_by_search(const struct launch *launch, int status_fd)
 	fail(status_fd, found_errnum == ENOENT ? LAUNCH_FIND : LAUNCH_EXECUTE, found_errnum, found);
 }
 
-/* Behind its root the folder is the one that was looked at, or none. */
+/* Below the root, the folder must be reached without symbolic links, as it was checked. */
 static bool enter_folder(const struct launch *launch)
 {
 	if (launch->cwd_root == 0) {
@@ -288,7 +289,7 @@ static bool enter_folder(const struct launch *launch)
 	if (folder >= 0 && *rest) {
 		folder = beneath_open(folder, rest, O_PATH | O_DIRECTORY);
 	}
-	return folder >= 0 && fchdir(folder) == 0; // exec closes them
+	return folder >= 0 && fchdir(folder) == 0; // exec closes the file descriptors
 }
 
 void launch_run(const struct launch *launch, int status_fd)
@@ -319,7 +320,7 @@ void launch_run(const struct launch *launch, int status_fd)
 	fail(status, errnum == ENOENT ? LAUNCH_FIND : LAUNCH_EXECUTE, errnum, command);
 }
 
-/* Names the interpreter of a script that could not be started for want of it. */
+/* Names the interpreter of a script if the script failed because it is missing. */
 static bool describe_interpreter(const char *command, const char *path, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -360,7 +361,7 @@ void launch_describe(
 	bool has_no_folder = failure->errnum == ENOENT || failure->errnum == ENOTDIR;
 	if (failure->step == LAUNCH_CHDIR && launch->cwd_root > 0 && failure->errnum == ELOOP) {
 		error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
-			"starting \"%s\": %s: refused, a link was put there meanwhile", command,
+			"starting \"%s\": %s: refused, a symbolic link was put there", command,
 			launch->cwd);
 	} else if (failure->step == LAUNCH_CHDIR && has_no_folder) {
 		error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",

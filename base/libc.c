@@ -55,7 +55,7 @@ const char *libc_error_text(int errnum)
 #ifdef __GLIBC__
 	return strerrordesc_np(errnum);
 #else
-	return strerror(errnum); // musl's are constant, unlike glibc's
+	return strerror(errnum); // musl's texts are static, unlike glibc's
 #endif
 }
 

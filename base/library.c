@@ -14,19 +14,18 @@ const struct library libraries[LIBRARY_COUNT] = {
 	// Connections to hosts.
 	[LIBRARY_SSH2] = {{"libssh2.so.1"}, "libssh2-1", RTLD_NOW},
 	// Digests of known hosts, for the same connections. Since 1.1 the functions are the same.
-	// What was found lives as long as the process.
+	// Pointers that were looked up stay valid as long as the process lives.
 	[LIBRARY_CRYPTO] = {{"libcrypto.so.3", "libcrypto.so.1.1"}, "libssl3",
 		RTLD_LAZY | RTLD_NODELETE},
-	// An API over HTTP. What was started is not unloaded: its cipher library
-	// registers what runs at exit.
+	// An API over HTTP. It is never unloaded: its cipher library registers exit handlers.
 	[LIBRARY_CURL] = {{"libcurl.so.4"}, "libcurl4", RTLD_NOW | RTLD_NODELETE},
 	// Filters of system calls, in the processes of a cell.
 	[LIBRARY_SECCOMP] = {{"libseccomp.so.2"}, "libseccomp2", RTLD_NOW},
-	// The line that is typed in a chat; Debian's soname, and everybody else's.
+	// The line editor of chat; Debian's soname, and everybody else's.
 	[LIBRARY_EDIT] = {{"libedit.so.2", "libedit.so.0"}, "libedit2", RTLD_NOW},
 };
 
-/* The error is the one of the first name. */
+/* Reports the error of the first name. */
 static void *open_any(const struct library_use *use, const char **out_soname, struct error *err)
 {
 	const struct library *library = use->library;

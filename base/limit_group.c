@@ -23,11 +23,11 @@ enum {
 	LEVELS_MAX = 64,
 };
 
-/* What is to be set, with what the cgroups in between say. UINT64_MAX: nothing. */
+/* The limits to set, combined with those of the cgroups in between. UINT64_MAX: none. */
 struct wanted {
 	uint64_t memory;
 	uint64_t processes;
-	uint64_t quota_us; // of each period
+	uint64_t quota_us; // in each period
 };
 
 static uint64_t lower(uint64_t one, uint64_t other)
@@ -56,7 +56,7 @@ static void take_over(struct wanted *wanted, int fd)
 	}
 }
 
-/* Refused where it is there already, has no such controller, or is not ours: no error. */
+/* Ignores errors: the controller may be enabled already, missing, or not ours to enable. */
 static void enable(int fd, const struct group_limits *limits)
 {
 	(void)!cgroup_write(fd, "cgroup.subtree_control", "+memory");
@@ -72,7 +72,7 @@ static bool is_cgroup(int fd)
 	return fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == CGROUP2_SUPER_MAGIC;
 }
 
-/* The root of all, which alone may have processes and limited groups. */
+/* The root cgroup, which alone may have processes and limited children. */
 static bool is_root(int fd)
 {
 	return faccessat(fd, "cgroup.type", F_OK, 0) != 0;
@@ -87,7 +87,7 @@ static int open_parent(int fd)
 	return parent;
 }
 
-/* From the top down: a controller is to be had only where the one above hands it on. */
+/* From the top down: a cgroup only has the controllers that its parent passes on. */
 static void enable_down_to(int fd, const struct group_limits *limits)
 {
 	int levels[LEVELS_MAX];
@@ -102,14 +102,14 @@ static void enable_down_to(int fd, const struct group_limits *limits)
 	enable(fd, limits);
 }
 
-/* Where we may make one, and move processes to from where we are. */
+/* Whether we may make a child here, and move processes to it. */
 static bool is_ours(int fd)
 {
 	return faccessat(fd, ".", W_OK, AT_EACCESS) == 0 &&
 	       faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) == 0;
 }
 
-/* The nearest one above us that is. Takes over what lies in between. */
+/* Finds the nearest such ancestor. Takes over the limits in between. */
 static int find_place(struct wanted *wanted, struct error *err)
 {
 	char own[CGROUP_PATH_MAX];
@@ -127,7 +127,7 @@ static int find_place(struct wanted *wanted, struct error *err)
 		is_fit = fd >= 0 && is_ours(fd);
 	}
 	if (fd < 0) {
-		error_set(err, ERROR_UNAVAILABLE, "no cgroup above %s is ours to write to", own);
+		error_set(err, ERROR_UNAVAILABLE, "we may not write to any cgroup above %s", own);
 	}
 	return fd;
 }
@@ -146,7 +146,7 @@ static void set_limits(
 	group->limits_memory =
 		set(group->fd, "memory.max", wanted->memory) && limits->memory_bytes > 0;
 	if (group->limits_memory) {
-		(void)!cgroup_write(group->fd, "memory.swap.max", "0"); // there may be no swap
+		(void)!cgroup_write(group->fd, "memory.swap.max", "0"); // may fail: no swap
 	}
 	group->limits_processes =
 		set(group->fd, "pids.max", wanted->processes) && limits->processes > 0;
@@ -155,7 +155,7 @@ static void set_limits(
 	                     cgroup_write(group->fd, "cpu.max", text) && limits->cpus > 0;
 }
 
-/* Locked before anybody who looks for those that were left takes it for one. */
+/* Locks the group before a search for abandoned ones can find it. */
 static bool make(struct limit_group *group, int place, struct error *err)
 {
 	static unsigned last_number; // loop thread
@@ -220,7 +220,7 @@ static bool path_of(int group_fd, char out[CGROUP_PATH_MAX + 32])
 	       text_whole(out, CGROUP_PATH_MAX + 32, "%s%s", cgroup_mount(), path);
 }
 
-/* The groups of guards that were killed: nobody else removes them. */
+/* Ends the groups of killed guards, which nobody else removes. */
 static void end_unguarded(int group_fd)
 {
 	int fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -257,7 +257,7 @@ void limit_group_close(struct limit_group *group)
 	lock_file_release(group->fd);
 	fd_close(&group->fd);
 	if (has_path) {
-		rmdir(path); // or the last guard does
+		rmdir(path); // fails if a guard still uses it; the last guard then removes it
 	}
 }
 

@@ -17,7 +17,7 @@
 #include "base/timestamp.h"
 #include "base/utf8.h"
 
-/* A pipe takes a line of this length whole or not at all. */
+/* A pipe accepts a line of this length as a whole or not at all. */
 static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one atomic write");
 
 static const struct {
@@ -30,15 +30,15 @@ static const struct {
 	[LOG_LEVEL_DEBUG] = {"debug", "<7>"},
 };
 
-/* The log is the process's, as stderr is. */
+/* The log belongs to the process, like stderr. */
 static atomic_int current_level = LOG_LEVEL_INFO;
 static atomic_int current_format = LOG_FORMAT_TEXT;
-static atomic_uint dropped; // lines, not yet told
-static atomic_bool is_torn; // the last write ended within a line
+static atomic_uint dropped; // lines, not reported yet
+static atomic_bool is_torn; // the last write ended inside of a line
 static atomic_int own_fd = -1;
-static atomic_int own_pid; // the process own_fd belongs to
+static atomic_int own_pid; // the process that own_fd belongs to
 
-/* What a line of JSON says beside its text; NULL: nothing. */
+/* What a JSON line has beside its text; a member that is NULL is left out. */
 struct about {
 	const char *session, *code;
 };
@@ -48,8 +48,8 @@ struct line {
 	char data[LOG_LINE_MAX];
 	bool is_json;
 	size_t len;
-	size_t cut;     // where it ends if an ellipsis has to follow
-	bool overflown; // takes no more
+	size_t cut;     // where the text ends if "…" must follow
+	bool overflown; // accepts no more text
 };
 
 static const char *line_tail(const struct line *line)
@@ -57,7 +57,10 @@ static const char *line_tail(const struct line *line)
 	return line->is_json ? "\"}\n" : "\n";
 }
 
-/* Appends all of text or, where that leaves no room for the tail, nothing from here on. */
+/*
+ * Appends the whole text. If that leaves no room for the end of the line, drops this and all later
+ * text.
+ */
 static void line_append(struct line *line, struct span text)
 {
 	size_t room = sizeof(line->data) - strlen(line_tail(line));
@@ -72,7 +75,10 @@ static void line_append(struct line *line, struct span text)
 	}
 }
 
-/* A character, or an escape, of a value: in a string of JSON where the line is JSON. */
+/*
+ * Appends a character, or an escape, of a value. If the line is JSON, it is inside of a JSON
+ * string.
+ */
 static void line_append_piece(struct line *line, struct span text)
 {
 	if (!line->is_json || text.len == 0) {
@@ -92,8 +98,8 @@ static void line_append_piece(struct line *line, struct span text)
 }
 
 /*
- * C0, DEL and, in their two bytes, C1: what a terminal could take for a command. And what shows
- * the rest of the line in another order.
+ * C0, DEL and (as two bytes) C1, which a terminal could take for commands. Also characters that
+ * change the order of the rest of the line.
  */
 static bool is_control(struct span character)
 {
@@ -127,7 +133,7 @@ static void line_append_escaped(struct line *line, struct span text)
 	}
 }
 
-/* A value that would take half of the line is left out: half of a name is another one. */
+/* A value that would fill half of the line is left out: half of a name is a different name. */
 static void line_append_member(struct line *line, const char *name, const char *value)
 {
 	line_append(line, span_of(name));
@@ -189,9 +195,9 @@ static int log_fd(void)
 }
 
 /*
- * Writes without waiting. A descriptor opened by log_init never blocks; of a
- * shared one poll knows that a whole line fits (a pipe: a free page), unless
- * another process writes between the two calls.
+ * Writes without waiting. A file descriptor that log_init opened never blocks. For a shared one,
+ * poll shows that a whole line fits (for a pipe: a free page), unless another process writes
+ * between the two calls.
  */
 static ssize_t write_now(int fd, struct span bytes)
 {
@@ -231,7 +237,7 @@ static void tell_dropped(int fd)
 		return;
 	}
 	char text[128];
-	snprintf(text, sizeof(text), "log: lines dropped, stderr took no more: %u", count);
+	snprintf(text, sizeof(text), "log: lines dropped because stderr was full: %u", count);
 	struct line line;
 	line_begin(&line, fd, LOG_LEVEL_WARNING, &(struct about){NULL, NULL});
 	line_append(&line, span_of(text));
@@ -257,7 +263,7 @@ static void log_parts(
 	errno = saved_errno;
 }
 
-/* The subject of a line, where it is a session: the argument itself, whatever is in it. */
+/* The session of a line whose subject is one: the argument itself, whatever its content. */
 static const char *session_of(const char *format, va_list args)
 {
 	static const char subject[] = "session %s";
@@ -280,7 +286,7 @@ static void log_formatted(enum log_level level, const char *code, const char *fo
 		return;
 	}
 	struct about about = {session_of(format, args), code};
-	/* Longer than any line, so that what is cut here is cut visibly there. */
+	/* Longer than any line, so that a cut here is also a visible cut there. */
 	char text[LOG_LINE_MAX + 8];
 	int saved_errno = errno;
 	int len = vsnprintf(text, sizeof(text), format, args);

@@ -96,8 +96,9 @@ static bool kept_id(const char *folder, char machine[MACHINE_ID_SIZE], struct er
 		return error_set_errno(err, errno, "opening %s", path);
 	}
 	return error_set(err, ERROR_CONFIG,
-		"%s is no id: 32 hexadecimal digits were expected. By it what was left on other "
-		"machines is found again: bring the file back as it was, or remove it",
+		"%s is not an id of 32 hexadecimal digits. By this id the broker finds what it "
+		"left "
+		"on other machines: restore the file, or remove it",
 		path);
 }
 

@@ -26,7 +26,7 @@ static void append_ticks(struct buf *out, size_t count)
 	}
 }
 
-/* A character, or a byte that is none, so that a reader sees that it is there. */
+/* Appends a character, or an invalid byte, so that a reader sees it. */
 static void append_visible(struct buf *out, struct span character, bool is_line)
 {
 	char byte = *character.data;
@@ -66,7 +66,7 @@ void markdown_code(struct buf *out, struct span text, size_t most)
 	struct span cut = {text.data, text.len < most ? text.len : most};
 	cut.len = cut.len < text.len ? utf8_whole_length(cut) : cut.len;
 	size_t ticks = longest_run_of_ticks(cut) + 1;
-	/* Where both ends have a blank, one is taken off at each. */
+	/* If both ends have a space, Markdown removes one at each. */
 	bool is_padded = cut.len == 0 || is_at_an_end(cut, '`') || is_at_an_end(cut, ' ');
 	struct span pad = is_padded ? SPAN_LITERAL(" ") : SPAN_LITERAL("");
 	append_ticks(out, ticks);

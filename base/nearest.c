@@ -15,12 +15,12 @@ static bool is_swapped(const char *a, size_t i, const char *b, size_t j)
 }
 
 /*
- * The edit distance of insertions, deletions, replacements and swaps of neighbours, of which no
- * letter is part of two ("optimal string alignment").
+ * The edit distance with insertions, deletions, replacements and swaps of neighbours; no letter
+ * takes part in two swaps ("optimal string alignment").
  */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-	size_t rows[3][NEAREST_WORD_MAX + 1]; // by i % 3
+	size_t rows[3][NEAREST_WORD_MAX + 1]; // indexed by i % 3
 	for (size_t j = 0; j <= b_len; j++) {
 		rows[0][j] = j;
 	}

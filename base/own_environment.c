@@ -23,7 +23,7 @@ char **own_environment_take(void)
 	return copy;
 }
 
-/* NULL stands for every name that tells a secret. */
+/* NULL stands for every name that marks a secret. */
 static void forget(const char *name)
 {
 	for (char **entry = environ; *entry; entry++) {

@@ -11,7 +11,7 @@
 #include "base/real_path.h"
 #include "base/utf8.h"
 
-/* How many bytes from the beginning may stand as they are; 0: the first may not. */
+/* How many bytes at the beginning need no escape; 0: the first one does. */
 static size_t plain_length(struct span text)
 {
 	size_t length = utf8_char_length(text);
@@ -33,7 +33,7 @@ static size_t escape(char out[5], unsigned char byte)
 	return (size_t)snprintf(out, 5, "\\%03o", byte);
 }
 
-/* Escapes what plain_length refused: one character, or one byte that is none. */
+/* Escapes one character, or one invalid byte, that plain_length refused. */
 static size_t append_escaped(char *out, struct span *text)
 {
 	size_t used = 0;

@@ -9,9 +9,9 @@
 #include "base/buf.h"
 
 static const struct {
-	const char *thread_name; // 15 characters at the most
+	const char *thread_name; // at most 15 characters
 	size_t max_threads;
-	bool may_be_stuck; // a job that was left is not waited for
+	bool may_be_stuck; // do not wait for a job that was left
 } lane_kinds[POOL_LANE_COUNT] = {
 	[POOL_LANE_WORK] = {"pool-work", POOL_WORK_THREADS, false},
 	[POOL_LANE_SYNC] = {"pool-sync", POOL_SYNC_THREADS, false},
@@ -24,17 +24,17 @@ struct worker {
 	struct lane *lane;
 	pthread_t thread;
 	/* Under the mutex: */
-	struct pool_job *job; // that it runs; NULL: none
+	struct pool_job *job; // the running job; NULL: none
 	bool is_alone;        // detached, in no lane; it ends with its job, which was left
 };
 
 struct lane {
 	struct pool *pool;
-	pthread_cond_t has_work; // or the pool is stopping
+	pthread_cond_t has_work; // signalled for a new job, and when the pool stops
 	struct list waiting;     // pool_job.link
 	size_t waiting_count;
-	size_t idle_count;   // threads in has_work
-	size_t alone_count;  // its threads that are on their own
+	size_t idle_count;   // threads that wait for has_work
+	size_t alone_count;  // threads that are alone
 	struct list workers; // worker.link; loop thread only, like their count
 	size_t worker_count;
 };
@@ -42,17 +42,17 @@ struct lane {
 struct pool {
 	struct ev_loop *loop;
 	ev_async wakeup;
-	size_t unfinished; // jobs submitted, done not yet raised; loop thread only
+	size_t unfinished; // jobs submitted whose done was not called yet; loop thread only
 	bool is_in_done;   // loop thread only
 	pthread_mutex_t mutex;
-	/* Under the mutex, and in the lanes all that is not said to be the loop's: */
+	/* Protected by the mutex, like all members of the lanes that are not the loop thread's: */
 	bool is_stopping;
-	size_t users;      // the owner and the threads that are alone: the last one frees the pool
+	size_t users;      // the owner and the threads that are alone; the last one frees the pool
 	struct list ended; // pool_job.link, in the order in which they ended
 	struct lane lanes[POOL_LANE_COUNT];
 };
 
-/* A job the pool holds keeps the loop running. */
+/* Jobs in the pool keep the loop running. */
 static void count_up(struct pool *pool)
 {
 	if (pool->unfinished++ == 0) {
@@ -75,7 +75,7 @@ static void take_waiting(struct lane *lane, struct pool_job *job)
 	lane->waiting_count--;
 }
 
-/* Frees the pool after its last user. Called with the mutex held, which it lets go of. */
+/* Frees the pool after its last user. The caller holds the mutex; this releases it. */
 static void let_go(struct pool *pool)
 {
 	bool is_last = --pool->users == 0;
@@ -88,7 +88,7 @@ static void let_go(struct pool *pool)
 
 /* ---- threads ---- */
 
-/* False when the thread has to end. Called and left with the mutex held. */
+/* Returns false if the thread must end. The mutex is held before and after. */
 static bool take_job(struct worker *worker)
 {
 	struct lane *lane = worker->lane;
@@ -106,7 +106,7 @@ static bool take_job(struct worker *worker)
 	return true;
 }
 
-/* The same of the mutex. */
+/* The mutex is held before and after. */
 static void run_job(struct worker *worker)
 {
 	struct pool *pool = worker->lane->pool;
@@ -164,7 +164,7 @@ static int start_thread(struct lane *lane, const char *name)
 	return 0;
 }
 
-/* Starts one more where there are fewer than the lane may have. */
+/* Starts one more thread if the lane may have it. */
 static int add_thread(struct pool *pool, enum pool_lane kind)
 {
 	struct lane *lane = &pool->lanes[kind];
@@ -174,7 +174,7 @@ static int add_thread(struct pool *pool, enum pool_lane kind)
 	return start_thread(lane, lane_kinds[kind].thread_name);
 }
 
-/* Nobody waits for the thread any more. With the mutex held. */
+/* No code waits for the thread any more. With the mutex held. */
 static void set_alone(struct worker *worker)
 {
 	struct lane *lane = worker->lane;
@@ -208,7 +208,7 @@ static void raise_done(struct pool *pool, struct pool_job *job)
 	pool->is_in_done = false;
 }
 
-/* What ends while this runs has sent its own wakeup. */
+/* A job that ends while this runs has sent its own wakeup. */
 static void raise_ended(struct pool *pool)
 {
 	struct list ended;
@@ -257,7 +257,7 @@ static void leave_stuck(struct lane *lane)
 	}
 }
 
-/* Lets every running job end that is waited for, and the threads. */
+/* Waits for the running jobs, except those that were left, and ends the threads. */
 static void stop_threads(struct pool *pool)
 {
 	pthread_mutex_lock(&pool->mutex);
@@ -287,7 +287,7 @@ void pool_destroy(struct pool *pool)
 	}
 	assert(!pool->is_in_done);
 	stop_threads(pool);
-	/* What threads there are have jobs that were left: the lists are the loop's alone. */
+	/* All remaining threads have jobs that were left: only the loop thread uses the lists. */
 	raise_ended(pool);
 	for (size_t i = 0; i < POOL_LANE_COUNT; i++) {
 		struct lane *lane = &pool->lanes[i];
@@ -305,7 +305,7 @@ void pool_destroy(struct pool *pool)
 	let_go(pool);
 }
 
-/* ERROR_NONE, or why the lane takes no further job. */
+/* ERROR_NONE, or why the lane accepts no further job. */
 static enum error_code lane_add(struct lane *lane, struct pool_job *job, bool *out_is_short)
 {
 	if (lane->pool->is_stopping) {
@@ -340,7 +340,7 @@ bool pool_submit(struct pool *pool, struct pool_job *job, struct error *err)
 	job->pool = pool;
 	count_up(pool);
 	int failed = is_short ? add_thread(pool, job->lane) : 0;
-	/* Without the first thread nothing has begun the job. */
+	/* Without a first thread no code has begun the job. */
 	if (failed != 0 && lane->worker_count == 0) {
 		(void)pool_cancel(job);
 		return error_set_errno(err, failed, "starting a worker thread");
@@ -373,7 +373,7 @@ static bool take_back(struct lane *lane, struct pool_job *job, struct worker *wo
 	if (job->is_waiting) {
 		take_waiting(lane, job);
 	} else if (!worker) {
-		list_remove(&job->link); // it has ended
+		list_remove(&job->link); // the job has ended
 	} else {
 		job->is_left = true;
 		return false;

@@ -20,9 +20,9 @@
 
 enum process_state {
 	PROCESS_STARTING,
-	PROCESS_RUNNING, // started was raised
-	PROCESS_EXITED,  // exited was raised
-	PROCESS_OVER,    // nothing more is raised
+	PROCESS_RUNNING, // on_started was called
+	PROCESS_EXITED,  // on_exited was called
+	PROCESS_OVER,    // no more callbacks follow
 };
 
 struct process {
@@ -36,16 +36,16 @@ struct process {
 	pid_t pid;
 	pid_t guard; // 0 until started
 	int control; // -1 once the guard has ended
-	ev_io io;    // control; fed by hand for what no guard can say any more
+	ev_io io; // watches control; also fed by hand for reports that no guard can send any more
 	bool kill_was_sent;
 	bool is_orphaned;  // its spawner was killed, its tree is being swept
-	bool tree_is_gone; // said by others than its guard
+	bool tree_is_gone; // reported by somebody other than its guard
 };
 
 /*
- * What follows when a guard was killed. Each step raises at most one event and
- * touches nothing afterwards, for the handler may have destroyed the process;
- * a step still to come was fed to the loop before.
+ * The events after a guard was killed. Each step calls at most one callback and touches nothing
+ * afterwards, because the handler may have destroyed the process. The next step is fed to the loop
+ * before the call.
  */
 static void raise_rest(struct process *process)
 {
@@ -97,7 +97,7 @@ static void raise_report(struct process *process, const struct guard_report *rep
 	if (report->event == GUARD_FAILED && process->state == PROCESS_STARTING) {
 		raise_failed(process, report);
 	} else if (report->event == GUARD_STARTED && process->state == PROCESS_STARTING) {
-		bool is_remote = process->spawner->is_remote; // its numbers are others' here
+		bool is_remote = process->spawner->is_remote; // its pids are from another namespace
 		process->state = PROCESS_RUNNING;
 		process->pid = is_remote ? 0 : report->pid;
 		process->guard = is_remote ? 0 : report->guard;
@@ -179,7 +179,7 @@ void process_orphans_swept(struct spawner *spawner)
 	}
 }
 
-/* The request and its descriptors on their way; the guard's end of the socket is closed here. */
+/* Sends the request and its file descriptors; closes the guard's end of the socket here. */
 static bool request_guard(struct process *process, const struct process_spec *spec,
 	int guard_control, struct error *err)
 {
@@ -188,7 +188,7 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 		return false;
 	}
 	struct guard_request request;
-	memset(&request, 0, sizeof(request)); // the gaps go along
+	memset(&request, 0, sizeof(request)); // also clears the padding, which is sent too
 	request.id = process->id;
 	request.foreground = spec->foreground;
 	request.is_grouped = spec->is_grouped;
@@ -205,21 +205,23 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 	return spawner_send(process->spawner, &request, fds, err);
 }
 
-/* A remote spawner's processes get nothing that leads out of where they are. */
+/* Processes of a remote spawner get no file descriptor that leads out of their namespaces. */
 static bool check_remote(const struct process_spec *spec, struct error *err)
 {
 	const int fds[] = {spec->in, spec->out, spec->err};
 	struct stat status;
 	if (spec->foreground) {
 		return error_set(err, ERROR_UNAVAILABLE,
-			"starting \"%s\": a confined process has no terminal", spec->argv[0]);
+			"starting \"%s\": a confined process cannot have a terminal",
+			spec->argv[0]);
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(fds); i++) {
 		if (fds[i] >= 0 &&
 			(fstat(fds[i], &status) != 0 ||
 				!(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))) {
 			return error_set(err, ERROR_DENIED,
-				"starting \"%s\": a confined process gets pipes and sockets alone",
+				"starting \"%s\": a confined process can only have pipes and "
+				"sockets",
 				spec->argv[0]);
 		}
 	}
@@ -260,7 +262,7 @@ struct process *process_start(struct spawner *spawner, const struct process_spec
 	return process;
 }
 
-/* What it guards is the same user's, and may have stopped it. */
+/* The guarded processes belong to the same user, and may have stopped the guard. */
 static void wake_guard(const struct process *process)
 {
 	spawner_wake(process->spawner, process->nest);
@@ -274,8 +276,10 @@ static void send_order(const struct process *process, enum guard_command command
 	struct guard_order order = {.command = command, .signal = signal};
 	if (process->control >= 0) {
 		wake_guard(process);
-		/* A guard that does not read is dead, or is stopped again and again: the spawner
-		 * sees to that. */
+		/*
+		 * A guard that does not read is dead, or is stopped again and again: the spawner
+		 * deals with that.
+		 */
 		(void)!send(process->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 }
@@ -314,7 +318,7 @@ bool process_thaw(struct process *process)
 	return order(process, GUARD_THAW);
 }
 
-/* The guard takes the closed socket for the order to kill the tree. */
+/* The guard takes the closed socket as an order to kill the tree. */
 void process_destroy(struct process *process)
 {
 	if (!process) {

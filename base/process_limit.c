@@ -14,7 +14,7 @@
 enum {
 	CPU_GRACE_S = 5, // from SIGXCPU, which can be caught, to SIGKILL
 	SHELL_SIGNALS = 128,
-	TICKS_ERROR = 4, // so many times what was used, at most
+	TICKS_ERROR = 4, // the ticks count at most this many times the time used
 };
 
 static const char *const keys[LIMIT_KIND_COUNT] = {
@@ -36,7 +36,7 @@ bool limits_are_set(const struct process_limits *limits)
 	       limits->user_processes > 0;
 }
 
-/* Never raises one. `grace` lies between what can be caught and what cannot. */
+/* Never raises a limit. `grace` is the distance between the soft and the hard limit. */
 static bool lower(int resource, rlim_t value, rlim_t grace)
 {
 	struct rlimit now;
@@ -63,8 +63,8 @@ bool limits_set(const struct process_limits *limits)
 }
 
 /*
- * The kernel limits what its ticks have counted. What was used can be much less; far below the
- * limit, a signal is somebody's own.
+ * The kernel enforces the limit on its tick count. The time really used can be much less; but far
+ * below the limit, a signal came from somebody else.
  */
 static bool is_near(const struct process_limits *limits, uint64_t cpu_ms)
 {
@@ -100,7 +100,7 @@ uint64_t limits_count_tasks(unsigned user)
 		}
 		text_whole(path, sizeof(path), "/proc/%s/task", entry->d_name);
 		if (stat(path, &about) == 0 && about.st_uid == user && about.st_nlink > 2) {
-			count += about.st_nlink - 2; // a folder for each thread
+			count += about.st_nlink - 2; // one folder per thread
 		}
 	}
 	if (folder) {

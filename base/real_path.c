@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-enum { LINKS_MAX = 40 }; // as the kernel has it
+enum { LINKS_MAX = 40 }; // the kernel's limit
 
 static char *join(const char *folder, const char *rest)
 {
@@ -22,7 +22,7 @@ static char *join(const char *folder, const char *rest)
 	return path;
 }
 
-/* The path with its last part, a link, replaced by what that names; NULL where it is none. */
+/* The path with its last part, a symbolic link, replaced by the target; NULL if it is no link. */
 static char *follow(const char *path)
 {
 	char target[PATH_MAX];
@@ -41,7 +41,7 @@ static char *follow(const char *path)
 	return followed;
 }
 
-/* Takes slashes at the end off, but the root's. */
+/* Removes trailing slashes, except the root's. */
 static void trim(char *path)
 {
 	size_t len = strlen(path);
@@ -50,7 +50,7 @@ static void trim(char *path)
 	}
 }
 
-/* Takes the last part off; the root stays. */
+/* Removes the last part; the root stays. */
 static void shorten(char *path)
 {
 	trim(path);
@@ -58,11 +58,13 @@ static void shorten(char *path)
 	slash[slash == path ? 1 : 0] = '\0';
 }
 
-/* A path on its way: the front that is looked at, and what was found not to exist behind it. */
+/*
+ * A path being resolved: the front, which is still to be checked, and the missing parts behind it.
+ */
 struct walk {
 	char *front; // owned
 	char *rest;  // owned
-	int up;      // parts of the front that dots in the missing part take back
+	int up;      // parts of the front that ".." in the missing part removes
 	int links;   // followed so far
 };
 
@@ -72,7 +74,7 @@ static void set_front(struct walk *walk, char *front)
 	walk->front = front;
 }
 
-/* The rest may name links again, once something before it has changed. */
+/* The rest may contain links again, once something before it has changed. */
 static void look_again(struct walk *walk)
 {
 	set_front(walk, join(walk->front, walk->rest));
@@ -80,9 +82,8 @@ static void look_again(struct walk *walk)
 }
 
 /*
- * Moves the last part, which does not exist, to the front of the rest. Behind
- * what does not exist dots are nothing to the kernel, but take a part back for
- * who goes by the name, and so they do here.
+ * Moves the last part, which does not exist, to the front of the rest. After a missing part the
+ * kernel would fail at "..", but a reader of the name takes it for going up, and so does this.
  */
 static void cut(struct walk *walk)
 {
@@ -107,7 +108,7 @@ static void cut(struct walk *walk)
 	}
 }
 
-/* One step; the whole path once it is known, NULL before. False: it never will be. */
+/* One step; sets *out_path once the path is known. False: it cannot be resolved. */
 static bool step(struct walk *walk, char **out_path)
 {
 	char *resolved = realpath(walk->front, NULL);

@@ -11,17 +11,17 @@
 #include "base/settings.h"
 
 enum {
-	SECRETS_MAX = 256,           // values that are masked
+	SECRETS_MAX = 256,           // masked values
 	SECRET_LINE_MIN_BYTES = 16,  // of one line of a value
 	SECRET_MIN_BYTES = 6,        // a shorter value would mask half of every message
-	SECRET_THERE_MIN_BYTES = 16, // of another host's, which nobody here has named
+	SECRET_THERE_MIN_BYTES = 16, // from another host, whose names nobody here has chosen
 };
 
 struct secrets {
-	char *values[SECRETS_MAX]; // owned; what a JSON string of them decodes to; longest first
+	char *values[SECRETS_MAX]; // owned; decoded like a JSON string; longest first
 	int count;
-	bool is_short;    // there was no room for a further one
-	bool begins[256]; // by a value's first byte
+	bool is_short;    // there was no room for more
+	bool begins[256]; // indexed by a value's first byte
 };
 
 static bool is_named(struct span name, const char *const *names)
@@ -34,7 +34,10 @@ static bool is_named(struct span name, const char *const *names)
 	return false;
 }
 
-/* Not words that a command line or a sentence has: the host would choose what no log shows. */
+/*
+ * Refuses words as they occur in a command line or a sentence: the host would choose words that no
+ * log shows.
+ */
 static bool looks_secret(const char *value)
 {
 	return strlen(value) >= SECRET_THERE_MIN_BYTES && !strpbrk(value, " \t");
@@ -50,7 +53,7 @@ static bool has(const struct secrets *secrets, const char *value)
 	return false;
 }
 
-/* A secret that begins with another one is masked whole only when it comes first. */
+/* A secret that begins with another one is only masked completely if it comes first. */
 static void insert(struct secrets *secrets, char *value)
 {
 	if (secrets->count == SECRETS_MAX || has(secrets, value)) {
@@ -75,7 +78,7 @@ static void wipe(struct buf *buf)
 	buf_finish(buf);
 }
 
-/* As it is read back from JSON, which has a character for what is no UTF-8. */
+/* Adds a value as JSON returns it, with a replacement character for bytes that are not UTF-8. */
 static void add(struct secrets *secrets, const char *value)
 {
 	struct buf quoted;
@@ -95,7 +98,7 @@ static void add(struct secrets *secrets, const char *value)
 	wipe(&plain);
 }
 
-/* Of a value that has several, such as a key in PEM: a log has them one by one. */
+/* Adds the lines of a value with several, such as a key in PEM: a log has them one by one. */
 static void add_lines(struct secrets *secrets, const char *value)
 {
 	while (strchr(value, '\n')) {
@@ -162,7 +165,7 @@ void secrets_destroy(struct secrets *secrets)
 
 /* ---- masking ---- */
 
-/* Text that is rewritten in its own place: it never grows. */
+/* Text that is rewritten in place: it never grows. */
 struct rewriting {
 	const struct secrets *secrets;
 	const char *from;
@@ -187,7 +190,10 @@ static struct span rest_of(const struct rewriting *text)
 	return (struct span){text->from, (size_t)(text->end - text->from)};
 }
 
-/* The character that text begins with, in whatever way it is spelled; returns how long that is. */
+/*
+ * Decodes the character at the beginning of the text, however it is spelled; returns its length
+ * there.
+ */
 static size_t decode(struct span text, char out_bytes[UTF8_MAX], size_t *out_len)
 {
 	bool is_escape = text.data[0] == '\\' && text.len > 1;
@@ -199,7 +205,7 @@ static size_t decode(struct span text, char out_bytes[UTF8_MAX], size_t *out_len
 	return 1;
 }
 
-/* How many bytes of the inside of a string the secret takes at its beginning; 0: it is another. */
+/* How many bytes at the beginning of a string's inside the secret matches; 0: it does not. */
 static size_t match(struct span inside, const char *secret)
 {
 	size_t taken = 0;
@@ -220,7 +226,7 @@ static size_t match(struct span inside, const char *secret)
 	return taken;
 }
 
-/* Whether the text ends inside a secret that begins where it does. */
+/* Whether the text ends inside of a secret that begins at the text's beginning. */
 static bool is_beginning(struct span text, const char *secret)
 {
 	while (*secret && text.len > 0) {
@@ -273,7 +279,7 @@ static void mask_character(struct rewriting *text)
 	}
 }
 
-/* From the first byte inside a string to its closing quote. */
+/* Masks from the first byte inside of a string to its closing quote. */
 static void mask_string(struct rewriting *text)
 {
 	while (text->from < text->end && *text->from != '"') {
@@ -281,7 +287,7 @@ static void mask_string(struct rewriting *text)
 	}
 }
 
-/* What stands between two strings, of which only numbers can hold a secret. */
+/* Masks the text between two strings, where only numbers can contain a secret. */
 static void mask_number(struct rewriting *text)
 {
 	struct span rest = rest_of(text);
@@ -322,7 +328,7 @@ static void mask_text(struct rewriting *text)
 	}
 }
 
-/* Without what may be the first part of a secret at its end. */
+/* Leaves out an end that may be the beginning of a secret. */
 static void mask_cut_text(struct rewriting *text)
 {
 	while (text->from < text->end && !begins_any(text->secrets, rest_of(text))) {

@@ -129,7 +129,7 @@ static const char *number_text(
 	size_t count = time ? ARRAY_LENGTH(time_units) : ARRAY_LENGTH(size_units);
 	const struct unit *best = &units[0];
 	for (size_t i = 1; i < count; i++) {
-		bool is_days = time && units[i].suffix[0] == 'd'; // "24h" is what the docs say
+		bool is_days = time && units[i].suffix[0] == 'd'; // the docs write "24h"
 		if (number != 0 && number % units[i].factor == 0 && units[i].suffix[0] &&
 			!is_days) {
 			best = &units[i];
@@ -234,8 +234,8 @@ static bool check_name(const struct setting_key *key, const char *value, struct 
 {
 	return environment_name_is_valid(value, strlen(value)) ||
 	       error_set(err, ERROR_CONFIG,
-		       "expected the name of an environment variable alone (letters, digits and "
-		       "_): the value is read from an environment");
+		       "expected only the name of an environment variable (letters, digits and "
+		       "_): its value is read from an environment");
 }
 
 bool setting_check(const struct setting_key *key, const char *value, struct error *err)

@@ -8,7 +8,7 @@
 
 enum { PIECE_MAX = 8 };
 
-/* One character of the value as it stands between quotes; returns how many bytes it took. */
+/* Quotes one character of the value; returns how many bytes of it were used. */
 static size_t quote_piece(char piece[PIECE_MAX], const char *at)
 {
 	static const char named[] = "\n\t\b\"\\";

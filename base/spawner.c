@@ -21,13 +21,14 @@
 
 enum {
 	SEND_DEADLINE_MS = 1000,
-	END_DEADLINE_MS = 2000, // of a spawner at the end of the broker
+	END_DEADLINE_MS = 2000, // for a spawner to end, at the end of the broker
 	SWEEP_TRIES_MAX = 300,  // some 15 s
-	LAST_SWEEP_MS = 3000,   // to kill, at the end, what the spawner left running
+	LAST_SWEEP_MS = 3000,   // to kill, at the end, the processes that the spawner left
 	LAST_PAUSE_MS = 5,
-	STOPS_MAX = 50, // who stops a spawner that often fights it: it is killed, and swept after
+	STOPS_MAX = 50, // a process that stops a spawner so often attacks it: the spawner is
+	                // killed, and its processes
 };
-/* The guards of a dead spawner end their trees themselves; then it is our turn. */
+/* The guards of a dead spawner end their trees themselves; after this time we do it. */
 static const double sweep_delay_s = 0.3;
 static const double sweep_pause_s = 0.05;
 
@@ -40,7 +41,7 @@ static void nest_watch(struct nest *nest)
 	}
 }
 
-/* Signals are blocked over the fork, so that no handler of the broker's runs in the child. */
+/* Signals are blocked during the fork, so that no handler of the broker runs in the child. */
 static pid_t fork_spawner(const int sockets[2], enum nest_kind kind)
 {
 	sigset_t all;
@@ -49,7 +50,8 @@ static pid_t fork_spawner(const int sockets[2], enum nest_kind kind)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid_t pid = fork();
 	if (pid == 0) {
-		close(sockets[0]); // of all we hold, this would keep it from ever seeing our end
+		close(sockets[0]); // of all file descriptors, this one would keep it from seeing
+		                   // our end close
 		spawner_run(sockets[1], kind);
 	}
 	int errnum = errno;
@@ -87,7 +89,9 @@ void spawner_wake(const struct spawner *spawner, enum nest_kind kind)
 	}
 }
 
-/* What was started is the same user's, and may have stopped it with its guards. */
+/*
+ * The started processes belong to the same user, and may have stopped the spawner and its guards.
+ */
 static void nest_continue(struct nest *nest)
 {
 	siginfo_t info = {0};
@@ -125,9 +129,8 @@ static void start_sweep(struct spawner *spawner)
 }
 
 /*
- * It was killed: its guards and what they guard have fallen to us, and are to
- * end. The sweep collects its own remains as well. What a remote one had started
- * has ended with it.
+ * The spawner was killed. Its guards and their processes are our children now, and must end. The
+ * sweep also reaps the spawner. The processes of a remote spawner have ended with it.
  */
 static void nest_died(struct nest *nest)
 {
@@ -153,11 +156,11 @@ static void on_nest_message(struct ev_loop *loop, ev_io *io, int events)
 	}
 }
 
-/* ---- strays of a dead spawner ---- */
+/* ---- strays: processes of a dead spawner ---- */
 
 /*
- * Our children that are no strays: the spawners, and what was there before
- * them, inherited from a program that executed us.
+ * Our children that are no strays: the spawners, and older children, inherited from a program that
+ * executed us.
  */
 static size_t find_spared(const struct spawner *spawner, const struct tree *tree, pid_t *spared)
 {
@@ -174,7 +177,7 @@ static size_t find_spared(const struct spawner *spawner, const struct tree *tree
 	return count;
 }
 
-/* Collects those that have ended. */
+/* Reaps the strays that have ended. */
 static void reap_strays(const struct tree *tree, const pid_t *spared, size_t spared_count)
 {
 	for (size_t i = 0; i < tree->count; i++) {
@@ -188,7 +191,7 @@ static void reap_strays(const struct tree *tree, const pid_t *spared, size_t spa
 	}
 }
 
-/* Returns how many living strays were met. */
+/* Returns how many living strays it found. */
 static size_t sweep_once(const struct spawner *spawner)
 {
 	struct tree tree = {0};
@@ -215,7 +218,7 @@ static void on_sweep(struct ev_loop *loop, ev_timer *timer, int events)
 	ev_timer_start(loop, timer);
 }
 
-/* ---- the two of them ---- */
+/* ---- the two spawners ---- */
 
 static unsigned long long boot_ticks_now(void)
 {
@@ -256,7 +259,7 @@ struct spawner *spawner_create(struct error *err)
 {
 	struct spawner *spawner = create();
 	spawner->start_ticks = boot_ticks_now();
-	/* Without this what a dead spawner leaves would fall to init. */
+	/* Without this, processes of a dead spawner would become children of init. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
 		int errnum = errno;
 		error_set_errno(err, errnum, "becoming the parent of orphans");
@@ -275,15 +278,15 @@ void spawner_attach(struct spawner *spawner, struct ev_loop *loop)
 	assert(!spawner->loop);
 	spawner->loop = loop;
 	ev_signal_start(loop, &spawner->stopped);
-	ev_unref(loop); // it alone keeps no loop turning
+	ev_unref(loop); // it alone does not keep the loop running
 	for (int i = 0; i < NEST_COUNT; i++) {
 		nest_watch(&spawner->nests[i]);
 	}
 }
 
 /*
- * Its guards have been told to end when their processes were destroyed; it waits for them. One that
- * does not end in time is killed: what it has left falls to us.
+ * Ends a spawner. Its guards were told to end when their processes were destroyed; it waits for
+ * them. A spawner that does not end in time is killed: its remaining processes become ours.
  */
 static bool nest_end(struct nest *nest)
 {
@@ -308,7 +311,7 @@ static bool nest_end(struct nest *nest)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Names them; false where there are some. */
+/* Returns false, and names them in the error, if there are any. */
 static bool find_survivors(const struct spawner *spawner, struct error *err)
 {
 	struct tree tree = {0};
@@ -393,7 +396,7 @@ static ssize_t send_request(int socket, const struct guard_request *request, con
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Returns 0, or why not. */
+/* Returns 0, or an errno. */
 static int send_patiently(int socket, const struct guard_request *request, const int *fds)
 {
 	long long deadline_ms = clock_now_ms() + SEND_DEADLINE_MS;

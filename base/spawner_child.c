@@ -23,20 +23,25 @@
 #include "base/own_environment.h"
 
 enum {
-	/* With the broker gone: guards still there after this are stopped or stuck, and their
-	 * trees are killed from here. */
+	/*
+	 * After the broker has gone, guards that are still there after this time are stopped or
+	 * stuck. Their trees are killed from here.
+	 */
 	GUARDS_DEADLINE_MS = 1000,
-	/* What could not be killed by then (another user's, say) is given up. */
+	/* Processes that could not be killed by then (for example another user's) are given up. */
 	ABANDON_AFTER_MS = 15000,
 	ARGUMENTS_MAX = 65536,
-	/* Who stops a guard that often fights it: the guard is killed, and its tree from here. */
+	/*
+	 * A process that stops a guard so often attacks it: the guard is killed, and its tree from
+	 * here.
+	 */
 	STOPS_MAX = 50,
-	DESCRIPTORS_MAX = 4096, // looked at where there is no close_range
+	DESCRIPTORS_MAX = 4096, // checked on systems without close_range
 };
 
 struct guard_entry {
 	pid_t pid;
-	bool is_lost; // it was killed, and the broker is still to be told
+	bool is_lost; // it was killed, and the broker was not told yet
 	int stops;
 	uint64_t id;
 };
@@ -47,9 +52,9 @@ struct spawner_child {
 	struct guard_entry *guards; // owned
 	size_t guard_count;
 	size_t guard_capacity;
-	bool has_more;            // to reap, than was reaped at a time
+	bool has_more;            // more zombies are left than are reaped at a time
 	struct killer killer;     // on while strays may be left
-	long long broker_gone_ms; // when; 0: it is there
+	long long broker_gone_ms; // time; 0: the broker is still there
 };
 
 static void add_guard(struct spawner_child *child, pid_t pid, uint64_t id)
@@ -69,7 +74,7 @@ static void remove_guard(struct spawner_child *child, size_t index)
 
 /* ---- requests ---- */
 
-/* Returns the size of the message, 0 at the end, -1 for try again. */
+/* Returns the size of the message, 0 at the end, -1 for "try again". */
 static ssize_t receive(struct spawner_child *child, struct guard_request *request,
 	int fds[GUARD_FDS_MAX], int *count)
 {
@@ -98,7 +103,7 @@ static ssize_t receive(struct spawner_child *child, struct guard_request *reques
 	return size;
 }
 
-/* Puts the optional descriptors in their places; false when some did not arrive. */
+/* Puts the optional file descriptors in their places; false if some did not arrive. */
 static bool sort_fds(const struct guard_request *request, const int *received, int count,
 	int out_fds[GUARD_FDS_MAX])
 {
@@ -159,7 +164,7 @@ static void read_request(struct spawner_child *child)
 
 /* ---- ends ---- */
 
-/* A guard that did not end by itself with all done has left its tree to us. */
+/* If a guard did not end by itself, with all its work done, its tree is ours now. */
 static void guard_ended(struct spawner_child *child, pid_t pid, int status)
 {
 	for (size_t i = 0; i < child->guard_count; i++) {
@@ -176,8 +181,7 @@ static void guard_ended(struct spawner_child *child, pid_t pid, int status)
 	}
 }
 
-/* What it guards may send it any signal. Others that are stopped stay so: it is their own affair.
- */
+/* Guarded processes may send their guard any signal. Other children that are stopped stay so. */
 static void guard_stopped(struct spawner_child *child, pid_t pid)
 {
 	for (size_t i = 0; i < child->guard_count; i++) {
@@ -210,7 +214,7 @@ static bool reap(void *data)
 	return !(pid < 0 && errno == ECHILD);
 }
 
-/* Nothing is left of their trees: the broker may know it. */
+/* Tells the broker about guards whose trees are gone. */
 static void tell_losses(struct spawner_child *child)
 {
 	for (size_t i = child->guard_count; i-- > 0;) {
@@ -228,8 +232,8 @@ static void tell_losses(struct spawner_child *child)
 }
 
 /*
- * Kills what dead guards left: children that are no guards, and all below
- * them. Returns how long to sleep until the next attempt; -1 is for ever.
+ * Kills what dead guards left: children that are no guards, and everything below them. Returns how
+ * long to sleep until the next attempt; -1: no limit.
  */
 static int kill_strays(struct spawner_child *child, bool with_guards)
 {
@@ -250,7 +254,7 @@ static int kill_strays(struct spawner_child *child, bool with_guards)
 	return sleep_ms;
 }
 
-/* Returns how long to sleep until the next step; -1 is for ever. */
+/* Returns how long to sleep until the next step; -1: no limit. */
 static int sweep_step(struct spawner_child *child)
 {
 	long long gone_for_ms =
@@ -292,9 +296,11 @@ static void spawner_loop(struct spawner_child *child)
 	_exit(0);
 }
 
-/* ---- becoming one ---- */
+/* ---- becoming a spawner ---- */
 
-/* The descriptors of these numbers; also where the system has no close_range, or forbids it. */
+/*
+ * Closes the file descriptors in this range, also if the system has no close_range or forbids it.
+ */
 static void close_between(int first, int last)
 {
 	if (first > last || libc_close_range((unsigned)first, (unsigned)last, 0) == 0) {
@@ -306,8 +312,8 @@ static void close_between(int first, int last)
 }
 
 /*
- * Everything the broker had open or set stays with the broker; stdin, stdout
- * and stderr above all, for their readers wait until the last holder is gone.
+ * Closes and resets everything inherited from the broker. Stdin, stdout and stderr matter most,
+ * because their readers wait until the last holder has closed them.
  */
 static void let_go_of_broker(struct spawner_child *child)
 {
@@ -321,11 +327,11 @@ static void let_go_of_broker(struct spawner_child *child)
 	close_between(3, child->socket - 1);
 	close_between(child->socket + 1, INT_MAX);
 	if (chdir("/") != 0) {
-		return; // the folder we were started in stays busy, no more
+		return; // the only effect: the folder in which we were started stays busy
 	}
 }
 
-/* How many bytes of arguments lie at `area`, which is argv[0]; at least that one's. */
+/* How many bytes the arguments at `area` (argv[0]) take; at least argv[0] itself. */
 static size_t arguments_size(const char *area)
 {
 	ATTR_CLEANUP(fd_cleanup) int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -340,9 +346,9 @@ static size_t arguments_size(const char *area)
 }
 
 /*
- * So that neither "pkill acp-broker" nor "pkill -f" with any word of our
- * arguments - the agent's name, say - hits those who clean up after it. The
- * memory is this process's own copy, and nobody reads arguments here.
+ * Renames this process, so that neither "pkill acp-broker" nor "pkill -f" with a word of our
+ * arguments (for example the agent's name) hits the processes that clean up. The memory is this
+ * process's own copy, and no code reads arguments here.
  */
 static void rename_self(void)
 {
@@ -360,16 +366,17 @@ void spawner_run(int socket, enum nest_kind kind)
 	if (kind == NEST_BACKGROUND) {
 		setsid();
 	}
-	launch_reset_signals(); // above all an ignored SIGCHLD, which would reap before us
+	launch_reset_signals(); // above all an ignored SIGCHLD, with which the kernel would reap
+	                        // before us
 	let_go_of_broker(&child);
 	rename_self();
-	own_environment_forget_secrets(); // what it starts is told its whole environment
+	own_environment_forget_secrets(); // each process gets its whole environment in its request
 	sigset_t signals;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
 	child.signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (child.signal_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
-		_exit(1); // the broker notices, and starts another one when one is needed
+		_exit(1); // the broker notices, and starts another one when needed
 	}
 	spawner_loop(&child);
 }

@@ -7,7 +7,9 @@
 
 #include "base/utf8.h"
 
-/* `size` bytes of it were written, the last one a NUL. Without room for the mark nothing is left.
+/*
+ * `size` bytes were written, the last one a NUL. If there is no room for the mark, the text becomes
+ * "".
  */
 static void mark_cut(char *out, size_t size)
 {
@@ -19,7 +21,7 @@ static void mark_cut(char *out, size_t size)
 	memcpy(out + utf8_whole_length(kept), TEXT_CUT, sizeof(TEXT_CUT));
 }
 
-/* Behind `len` bytes of text. */
+/* Writes after `len` bytes of text. */
 static bool put(char *out, size_t size, size_t len, const char *format, va_list args)
 	ATTR_PRINTF(4, 0);
 

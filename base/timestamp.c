@@ -5,13 +5,13 @@
 
 enum {
 	DAY_S = 24 * 3600,
-	ERA_DAYS = 146097,   // of 400 years
+	ERA_DAYS = 146097,   // in 400 years
 	EPOCH_DAYS = 719468, // from 0000-03-01 to 1970-01-01
 };
 
 /*
- * Years begin in March here, so that the day of a leap year is the last one. Our own arithmetic:
- * gmtime_r takes the lock of the time zones, which another thread may have held at a fork.
+ * Years begin in March here, so that a leap day is the last day of a year. We do not use gmtime_r:
+ * it takes the lock of the time zones, which another thread may have held at a fork.
  */
 static void date_of_day(long long day, long long *out_year, int *out_month, int *out_day)
 {

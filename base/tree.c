@@ -31,7 +31,7 @@ void tree_finish(struct tree *tree)
 	*tree = (struct tree){0};
 }
 
-/* The command's name may hold anything, also ')' and spaces: the last ')' ends it. */
+/* The command's name may contain anything, even ')' and spaces: the last ')' ends it. */
 static bool stat_parse(const char *text, struct tree_process *process)
 {
 	const char *at = strrchr(text, ')');
@@ -68,7 +68,7 @@ static bool stat_read(int proc_fd, const char *name, struct tree_process *proces
 	text_whole(path, sizeof(path), "%s/stat", name);
 	ATTR_CLEANUP(fd_cleanup) int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		return false; // it has ended since the folder was read
+		return false; // the process has ended since the folder was read
 	}
 	char text[STAT_TEXT_MAX];
 	ssize_t count = read(fd, text, sizeof(text) - 1);
@@ -144,9 +144,9 @@ static bool is_spared(pid_t pid, const pid_t *spared, size_t spared_count)
 }
 
 /*
- * Parents mostly have the smaller pid, so that one pass over ascending pids
- * finds nearly everything; after a wrap of the pids it takes some more. A
- * zombie has no children, they have gone to their subreaper.
+ * Parents usually have the smaller pid, so that one pass over ascending pids finds nearly
+ * everything; after the pids have wrapped, it takes some more. A zombie has no children: they have
+ * gone to their subreaper.
  */
 size_t tree_mark_below(struct tree *tree, pid_t root, const pid_t *spared, size_t spared_count)
 {
@@ -173,7 +173,7 @@ size_t tree_mark_below(struct tree *tree, pid_t root, const pid_t *spared, size_
 	return marked;
 }
 
-/* The marked ones; a group that was signalled as a whole needs no second signal. */
+/* Signals the marked processes; a group that was signalled as a whole needs no second signal. */
 static void signal_marked(const struct tree *tree, int signal)
 {
 	pid_t own_session = getsid(0);
@@ -217,7 +217,10 @@ size_t tree_kill(pid_t root, const pid_t *spared, size_t spared_count)
 		}
 		size_t count = tree_mark_below(now, root, spared, spared_count);
 		met = count > met ? count : met;
-		/* One look proves nothing: whose parent ends meanwhile may be listed before it. */
+		/*
+		 * One scan proves nothing: a process whose parent ends meanwhile may be listed
+		 * before it.
+		 */
 		bool is_frozen = pass > 0 && !has_new(now, &trees[(pass + 1) % 2]);
 		if (is_frozen || pass == FREEZE_PASSES_MAX - 1) {
 			signal_marked(now, SIGKILL);
@@ -239,7 +242,7 @@ void tree_read_name(pid_t pid, char *name, size_t size)
 	name[count > 0 ? count : 0] = '\0';
 	name[strcspn(name, "\n")] = '\0';
 	for (char *at = name; *at; at++) {
-		*at = *at < ' ' || *at > '~' ? '?' : *at; // it may hold anything
+		*at = *at < ' ' || *at > '~' ? '?' : *at; // the name may contain anything
 	}
 }
 
@@ -248,7 +251,7 @@ size_t tree_signal_children(int signal, const pid_t *spared, size_t spared_count
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char text[4096]; // more of them come with the next call
+	char text[4096]; // further children come with the next call
 	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (count <= 0) {
 		return 0;

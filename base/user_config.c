@@ -18,7 +18,7 @@
 
 enum { FILES_MAX = 256, BYTES_MAX = 4 << 20, DEPTH_MAX = 10, READ_SIZE = 4096 };
 
-/* One a process, as its environment is. */
+/* One per process, like the environment. */
 static struct {
 	char *xdg;    // owned; NULL: ~/.config
 	char *global; // owned; NULL: the user's own two
@@ -31,7 +31,7 @@ struct reader {
 	struct error *err;
 };
 
-/* A file that is being read. */
+/* A file being read. */
 struct source {
 	const char *path;
 	struct span text;
@@ -83,7 +83,7 @@ static bool expand(const char *value, const char *home, char path[PATH_MAX], str
 	return len < PATH_MAX || error_set(err, ERROR_CONFIG, "%s: it is too long", value);
 }
 
-/* Of the folder that git has in the user's own; "" where there is none. */
+/* Git's folder in the user's configuration; "" if there is none. */
 static bool put_users_path(
 	char path[PATH_MAX], const char *home, const char *name, struct error *err)
 {
@@ -99,7 +99,7 @@ static bool put_users_path(
 
 /* ---- characters and words ---- */
 
-/* -1 at the end; a line ends in "\n" alone. */
+/* -1 at the end. Only "\n" ends a line. */
 static int peek(struct source *source)
 {
 	struct span rest = {source->text.data + source->at, source->text.len - source->at};
@@ -132,7 +132,7 @@ static void skip_line(struct source *source)
 	} while (character >= 0 && character != '\n');
 }
 
-/* What a file has fits into a buffer of its size. */
+/* The content of a file fits into a buffer of its size. */
 static void put(struct source *source, int character)
 {
 	char byte = (char)character;
@@ -151,7 +151,7 @@ static bool is_name(int character)
 	return character >= 0 && (isalnum(character) || character == '-');
 }
 
-/* Behind its "[". */
+/* Reads a section header after its "[". */
 static bool take_section(struct source *source)
 {
 	int character = take(source);
@@ -189,10 +189,10 @@ static bool take_escaped(struct source *source)
 	return at != NULL;
 }
 
-/* Behind its "=", up to the end of the line. */
+/* Reads a value after its "=", up to the end of the line. */
 static bool take_value(struct source *source)
 {
-	size_t whole = 0; // blanks at the end are none of it
+	size_t whole = 0; // trailing spaces are not part of it
 	bool is_quoted = false;
 	skip_blanks(source);
 	for (int character = take(source); character >= 0; character = take(source)) {
@@ -221,7 +221,7 @@ static bool take_value(struct source *source)
 	return !is_quoted;
 }
 
-/* Sets the value to NULL where there is none. */
+/* Sets the value to NULL if there is none. */
 static bool take_setting(struct source *source, char **out_key, char **out_value)
 {
 	struct span section = span_of(source->section);
@@ -255,7 +255,9 @@ static void lower(char *text)
 	}
 }
 
-/* What stands before the pattern is no part of it: "*" in it is one. */
+/*
+ * The text before the pattern (the folder) is compared literally: a "*" in it is a plain character.
+ */
 static bool is_below(const char *folder, const char *prefix, const char *pattern, bool in_any_case)
 {
 	char below[PATH_MAX], wanted[PATH_MAX + 8];
@@ -326,7 +328,7 @@ static bool is_branch(const struct reader *reader, const char *pattern)
 	       is_below(head + sizeof(start) - 1, "", pattern, false);
 }
 
-/* Whether the file counts; one whose condition is none of these may. */
+/* Whether the file is included. Under a condition that we do not know it may be. */
 static bool meets(const struct reader *reader, const struct source *source, const char *condition,
 	bool *is_certain)
 {
@@ -354,7 +356,7 @@ static bool count_bytes(struct reader *reader, const char *path, size_t more)
 	config->bytes += more;
 	return (config->files <= FILES_MAX && config->bytes <= BYTES_MAX) ||
 	       error_set(reader->err, ERROR_LIMIT,
-		       "reading %s: your git configuration is more than %d files or %d MiB", path,
+		       "reading %s: your git configuration has more than %d files or %d MiB", path,
 		       FILES_MAX, BYTES_MAX >> 20);
 }
 
@@ -390,7 +392,7 @@ static bool read_file(struct reader *reader, const char *path, struct buf *out, 
 
 static bool add_file(struct reader *reader, const char *path, int depth, bool is_certain);
 
-/* Beside the file that includes it, where its path is not a full one. */
+/* A relative path is relative to the including file. */
 static bool include(
 	struct reader *reader, const struct source *source, const char *value, bool is_certain)
 {
@@ -410,7 +412,7 @@ static bool include(
 		is_certain && source->is_certain);
 }
 
-/* Takes the texts over. */
+/* Takes ownership of the texts. */
 static bool add_setting(struct reader *reader, const struct source *source, char *key, char *value)
 {
 	static const char start[] = "includeif.", end[] = ".path";
@@ -420,7 +422,7 @@ static bool add_setting(struct reader *reader, const struct source *source, char
 		mem_realloc(config->settings, (config->count + 1) * sizeof(*config->settings));
 	config->settings[config->count++] =
 		(struct user_setting){.key = key, .value = value, .is_certain = source->is_certain};
-	if (!count_bytes(reader, source->path, len)) { // each has its section's name
+	if (!count_bytes(reader, source->path, len)) { // each setting also has its section's name
 		return false;
 	}
 	if (value && *value && strcmp(key, "include.path") == 0) {
@@ -462,7 +464,7 @@ static bool take_line(struct reader *reader, struct source *source)
 		return true;
 	}
 	if (!isalpha(character) || !source->section) {
-		return refuse(reader, source, "a line that is no setting");
+		return refuse(reader, source, "a line that is not a setting");
 	}
 	if (!take_setting(source, &key, &value)) {
 		refuse(reader, source, key);

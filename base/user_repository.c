@@ -24,7 +24,7 @@ static bool join(char *out, const char *folder, const char *name)
 	return true;
 }
 
-/* The first line of a small file, after `prefix`; false where it is not like that. */
+/* The first line of a small file, after `prefix`; false if the file is not like that. */
 static bool read_line(const char *path, const char *prefix, char line[PATH_MAX])
 {
 	char text[PATH_MAX + 16];
@@ -92,7 +92,7 @@ bool user_repository_find(struct user_repository *repository, const char *path, 
 	return false;
 }
 
-/* ---- where a part of it shall lie ---- */
+/* ---- where to place a part of a repository ---- */
 
 static bool is_plain_name(struct span name)
 {

@@ -3,7 +3,7 @@
 
 #include "base/attr.h"
 
-/* What a lead byte asks for: how many bytes in all, and the range of the second. */
+/* What a lead byte requires: the length of the sequence, and the range of the second byte. */
 struct lead {
 	unsigned char first;
 	unsigned char last;
@@ -34,7 +34,7 @@ static const struct lead *find_lead(unsigned char byte)
 	return NULL;
 }
 
-/* How many of the bytes fit the lead: lead->length for a whole character. */
+/* How many bytes fit the lead; lead->length for a complete character. */
 static size_t count_fitting(const struct lead *lead, struct span text)
 {
 	size_t count = 1;
@@ -72,9 +72,9 @@ size_t utf8_whole_length(struct span text)
 	return text.len;
 }
 
-/* ---- what a reader does not see ---- */
+/* ---- invisible characters ---- */
 
-/* Ranges over ASCII (Unicode 15: C1, Cf, Default_Ignorable_Code_Point, blanks of other widths). */
+/* Ranges above ASCII (Unicode 15: C1, Cf, Default_Ignorable_Code_Point, spaces of other widths). */
 static const struct {
 	uint32_t first, last;
 } hidden[] = {

@@ -8,10 +8,7 @@
 #include "sync/id_set.h"
 #include "sync/store.h"
 
-enum {
-	HISTORY_TRIES = 3,
-	HISTORY_PAUSE_MS = 10 * 60 * 1000
-}; // retries of a history that could not be sent
+enum { HISTORY_TRIES = 3, HISTORY_PAUSE_MS = 10 * 60 * 1000 }; // after a failed transfer
 
 /*
  * What the runtime's repository shall have of the user's: HEAD, the other branches, the

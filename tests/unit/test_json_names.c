@@ -54,15 +54,15 @@ static void test_what_readers_may_read_otherwise_is_refused(void **state)
 		const char *text;
 		const char *why;
 	} cases[] = {
-		{"{\"a\":1,\"a\":2}", "\"a\" stands twice"},
-		{"{\"a\":1,\"b\":2,\"c\":[],\"a\":{}}", "\"a\" stands twice"},
-		{"{\"x\":{\"a\":1,\"a\":2}}", "\"a\" stands twice"},
+		{"{\"a\":1,\"a\":2}", "\"a\" occurs twice"},
+		{"{\"a\":1,\"b\":2,\"c\":[],\"a\":{}}", "\"a\" occurs twice"},
+		{"{\"x\":{\"a\":1,\"a\":2}}", "\"a\" occurs twice"},
 		{"{\"x\":[0,{\"name\":\"LANG\",\"value\":\"v\",\"name\":\"LD_PRELOAD\"}]}",
-			"\"name\" stands twice"},
-		{"{\"p\\u0061th\":1,\"path\":2}", "\"path\" stands twice"},
-		{"{\"\\u006e\":1,\"\\u006E\":2}", "\"n\" stands twice"},
-		{"{\"_meta\":1,\"_meta\":2}", "\"_meta\" stands twice"},
-		{"[[[[{\"\":1,\"\":2}]]]]", "\"\" stands twice"},
+			"\"name\" occurs twice"},
+		{"{\"p\\u0061th\":1,\"path\":2}", "\"path\" occurs twice"},
+		{"{\"\\u006e\":1,\"\\u006E\":2}", "\"n\" occurs twice"},
+		{"{\"_meta\":1,\"_meta\":2}", "\"_meta\" occurs twice"},
+		{"[[[[{\"\":1,\"\":2}]]]]", "\"\" occurs twice"},
 		{"{\"PATH\":1}", "\"PATH\" differs"},
 		{"{\"path\":1,\"Path\":2}", "\"Path\" differs"},
 		{"{\"p\\u0041th\":1}", "\"pAth\" differs"},
@@ -74,7 +74,7 @@ static void test_what_readers_may_read_otherwise_is_refused(void **state)
 		{"{\"tas\\u212a\":1}", "differs"},
 		{"{\"tas\xe2\x84\xaa\":1}", "differs"},
 		{"{\"path\\u0000\":1}", "has a NUL"},
-		{"{\"_meta\":{},\"x\":{\"_META\":{\"a\":1,\"a\":1}}}", "\"a\" stands twice"},
+		{"{\"_meta\":{},\"x\":{\"_META\":{\"a\":1,\"a\":1}}}", "\"a\" occurs twice"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct error err;

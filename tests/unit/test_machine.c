@@ -131,7 +131,7 @@ static void test_what_is_no_id_is_said_and_stays(void **state)
 	run(place, "mkdir -p home/state && echo mine > home/state/machine-id");
 	assert_false(machine_id_read(place->root, place->state, machine, &err));
 	assert_int_equal(err.code, ERROR_CONFIG);
-	assert_non_null(strstr(err.text, "/home/state/machine-id is no id"));
+	assert_non_null(strstr(err.text, "/home/state/machine-id is not an id"));
 	run(place, "test \"$(cat home/state/machine-id)\" = mine");
 	run(place, "rm -r home && : > home"); // no folder can be made there
 	assert_false(machine_id_read(place->root, place->state, machine, &err));
