@@ -62,24 +62,16 @@ static const int calls[] = {
 	SCMP_SYS(kexec_file_load),
 };
 
-/* Refused where the low bits of one or two arguments are these. Both arguments are ints. */
-enum { ARGS_MAX = 2, WHOLE_INT = -1, SOCKET_TYPES = 0xf };
-static const struct {
-	int call;
-	unsigned count;
-	struct {
-		unsigned index;
-		int mask;
-		unsigned value;
-	} args[ARGS_MAX];
-} uses[] = {
-	{SCMP_SYS(ioctl), 1, {{1, WHOLE_INT, TIOCSTI}}},
-	{SCMP_SYS(ioctl), 1, {{1, WHOLE_INT, TIOCLINUX}}},
-	{SCMP_SYS(socket), 1, {{0, WHOLE_INT, AF_PACKET}}},
-	{SCMP_SYS(socket), 1, {{0, WHOLE_INT, AF_VSOCK}}},
-	{SCMP_SYS(socket), 2, {{0, WHOLE_INT, AF_INET}, {1, SOCKET_TYPES, SOCK_RAW}}},
-	{SCMP_SYS(socket), 2, {{0, WHOLE_INT, AF_INET6}, {1, SOCKET_TYPES, SOCK_RAW}}},
-	{SCMP_SYS(socket), 2, {{0, WHOLE_INT, AF_INET}, {1, SOCKET_TYPES, SOCK_PACKET}}},
+static const struct filter_rule uses[] = {
+	{SCMP_SYS(ioctl), 1, {{1, FILTER_WHOLE_INT, TIOCSTI}}},
+	{SCMP_SYS(ioctl), 1, {{1, FILTER_WHOLE_INT, TIOCLINUX}}},
+	{SCMP_SYS(socket), 1, {{0, FILTER_WHOLE_INT, AF_PACKET}}},
+	{SCMP_SYS(socket), 1, {{0, FILTER_WHOLE_INT, AF_VSOCK}}},
+	{SCMP_SYS(socket), 2, {{0, FILTER_WHOLE_INT, AF_INET}, {1, FILTER_SOCKET_TYPES, SOCK_RAW}}},
+	{SCMP_SYS(socket), 2,
+		{{0, FILTER_WHOLE_INT, AF_INET6}, {1, FILTER_SOCKET_TYPES, SOCK_RAW}}},
+	{SCMP_SYS(socket), 2,
+		{{0, FILTER_WHOLE_INT, AF_INET}, {1, FILTER_SOCKET_TYPES, SOCK_PACKET}}},
 };
 
 bool filter_load_library(struct error *err)
@@ -87,8 +79,20 @@ bool filter_load_library(struct error *err)
 	return library_open(&use, err);
 }
 
-/* Returns 0, or a negative errno. */
-static int add_rules(scmp_filter_ctx filter)
+/* Both return 0, or a negative errno. */
+static int add_rule(scmp_filter_ctx filter, uint32_t action, const struct filter_rule *rule)
+{
+	struct scmp_arg_cmp args[FILTER_ARGS_MAX];
+	for (unsigned k = 0; k < rule->count; k++) {
+		args[k] = (struct scmp_arg_cmp){.arg = rule->args[k].index,
+			.op = SCMP_CMP_MASKED_EQ,
+			.datum_a = (uint32_t)rule->args[k].mask,
+			.datum_b = rule->args[k].value};
+	}
+	return seccomp.add(filter, action, rule->call, rule->count, args);
+}
+
+static int add_refusals(scmp_filter_ctx filter)
 {
 	const uint32_t refused = SCMP_ACT_ERRNO(EPERM);
 	int result = seccomp.set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
@@ -96,27 +100,40 @@ static int add_rules(scmp_filter_ctx filter)
 		result = seccomp.add(filter, refused, calls[i], 0, NULL);
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(uses) && result == 0; i++) {
-		struct scmp_arg_cmp args[ARGS_MAX];
-		for (unsigned k = 0; k < uses[i].count; k++) {
-			args[k] = (struct scmp_arg_cmp){.arg = uses[i].args[k].index,
-				.op = SCMP_CMP_MASKED_EQ,
-				.datum_a = (uint32_t)uses[i].args[k].mask,
-				.datum_b = uses[i].args[k].value};
-		}
-		result = seccomp.add(filter, refused, uses[i].call, uses[i].count, args);
+		result = add_rule(filter, refused, &uses[i]);
 	}
 	return result;
 }
 
-bool filter_apply(struct error *err)
+/* Takes over the filter, to which `result` says whether all was added. */
+static bool load(scmp_filter_ctx filter, int result, struct error *err)
 {
-	scmp_filter_ctx filter = seccomp.init(SCMP_ACT_ALLOW);
-	int result = filter ? add_rules(filter) : -ENOMEM;
-	if (result == 0) {
+	if (!filter) {
+		result = -ENOMEM;
+	} else if (result == 0) {
 		result = seccomp.load(filter);
 	}
 	if (filter) {
 		seccomp.release(filter);
 	}
 	return result == 0 || error_set_errno(err, -result, "filtering system calls");
+}
+
+bool filter_apply(struct error *err)
+{
+	scmp_filter_ctx filter = seccomp.init(SCMP_ACT_ALLOW);
+	return load(filter, filter ? add_refusals(filter) : 0, err);
+}
+
+bool filter_apply_rules(
+	enum filter_kind kind, const struct filter_rule *rules, size_t count, struct error *err)
+{
+	const uint32_t refused = SCMP_ACT_ERRNO(EPERM);
+	bool is_list = kind == FILTER_ALLOWS;
+	scmp_filter_ctx filter = seccomp.init(is_list ? refused : SCMP_ACT_ALLOW);
+	int result = 0;
+	for (size_t i = 0; filter && i < count && result == 0; i++) {
+		result = add_rule(filter, is_list ? SCMP_ACT_ALLOW : refused, &rules[i]);
+	}
+	return load(filter, result, err);
 }

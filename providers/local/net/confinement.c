@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/net/confinement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <linux/netfilter_ipv4.h> // after netinet/in.h
+
+#include "providers/local/cell/filter.h"
+
+enum { OPEN_FILES_MAX = 1024 };
+
+#define WHOLE(name)                                                                                \
+	{                                                                                          \
+		.call = SCMP_SYS(name)                                                             \
+	}
+#define WITH(name, at, bits, is)                                                                   \
+	{                                                                                          \
+		.call = SCMP_SYS(name), .count = 1, .args = { {at, bits, is} }                     \
+	}
+#define OPTION(name, level, option)                                                                \
+	{                                                                                          \
+		.call = SCMP_SYS(name), .count = 2, .args = {                                      \
+			{1, FILTER_WHOLE_INT, level},                                              \
+			{2, FILTER_WHOLE_INT, option}                                              \
+		}                                                                                  \
+	}
+#define STREAMS_OF(family)                                                                         \
+	{                                                                                          \
+		.call = SCMP_SYS(socket), .count = 3, .args = {                                    \
+			{0, FILTER_WHOLE_INT, family},                                             \
+			{1, FILTER_SOCKET_TYPES, SOCK_STREAM},                                     \
+			{2, FILTER_WHOLE_INT, 0}                                                   \
+		}                                                                                  \
+	}
+
+/* What libev, the C library's memory and net/flow.c need. */
+static const struct filter_rule relay_rules[] = {
+	WHOLE(accept4),
+	WHOLE(brk),
+	WHOLE(clock_gettime),
+	WHOLE(close),
+	WHOLE(connect),
+	WHOLE(epoll_ctl),
+	WHOLE(epoll_pwait),
+	WHOLE(epoll_wait),
+	WHOLE(exit),
+	WHOLE(exit_group),
+	WITH(fcntl, 1, FILTER_WHOLE_INT, F_GETFD),
+	WITH(fcntl, 1, FILTER_WHOLE_INT, F_GETFL),
+	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETFD),
+	WHOLE(futex),
+	WHOLE(getpeername),
+	WHOLE(getpid),
+	WHOLE(getrandom),
+	OPTION(getsockopt, SOL_IP, SO_ORIGINAL_DST),
+	OPTION(getsockopt, SOL_SOCKET, SO_ERROR),
+	WHOLE(gettimeofday),
+	WHOLE(madvise),
+	WITH(mmap, 2, PROT_EXEC, 0),
+	WITH(mprotect, 2, PROT_EXEC, 0),
+	WHOLE(mremap),
+	WHOLE(munmap),
+	WHOLE(read),
+	WHOLE(recvfrom),
+	WHOLE(recvmsg),
+	WHOLE(restart_syscall),
+	WHOLE(rt_sigprocmask),
+	WHOLE(rt_sigreturn),
+	WHOLE(sendmsg),
+	WHOLE(sendto),
+	OPTION(setsockopt, SOL_SOCKET, SO_KEEPALIVE),
+	OPTION(setsockopt, SOL_SOCKET, SO_LINGER),
+	OPTION(setsockopt, IPPROTO_TCP, TCP_KEEPIDLE),
+	OPTION(setsockopt, IPPROTO_TCP, TCP_NODELAY),
+	WHOLE(shutdown),
+	STREAMS_OF(AF_INET),
+	STREAMS_OF(AF_INET6),
+	WHOLE(write),
+};
+
+static const struct filter_rule lookup_rules[] = {
+	WHOLE(add_key),
+	WHOLE(bpf),
+	WHOLE(chmod),
+	WHOLE(chown),
+	WHOLE(creat),
+	WHOLE(execve),
+	WHOLE(execveat),
+	WHOLE(fchmod),
+	WHOLE(fchmodat),
+	WHOLE(fchown),
+	WHOLE(fchownat),
+	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETOWN), // with F_SETSIG it is a kill(2)
+	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETOWN_EX),
+	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETSIG),
+	WHOLE(io_uring_enter),
+	WHOLE(io_uring_register),
+	WHOLE(io_uring_setup),
+	WHOLE(keyctl),
+	WHOLE(kill),
+	WHOLE(link),
+	WHOLE(linkat),
+	WHOLE(mkdir),
+	WHOLE(mkdirat),
+	WHOLE(mknod),
+	WHOLE(mknodat),
+	WHOLE(mount),
+	WITH(open, 1, O_ACCMODE, O_WRONLY),
+	WITH(open, 1, O_ACCMODE, O_RDWR),
+	WITH(openat, 2, O_ACCMODE, O_WRONLY),
+	WITH(openat, 2, O_ACCMODE, O_RDWR),
+	WHOLE(openat2),
+	WHOLE(perf_event_open),
+	WHOLE(pidfd_getfd),
+	WHOLE(pidfd_open),
+	WHOLE(pidfd_send_signal),
+	WHOLE(prlimit64),
+	WHOLE(process_vm_readv),
+	WHOLE(process_vm_writev),
+	WHOLE(ptrace),
+	WHOLE(rename),
+	WHOLE(renameat),
+	WHOLE(renameat2),
+	WHOLE(request_key),
+	WHOLE(rmdir),
+	WHOLE(rt_sigqueueinfo),
+	WHOLE(rt_tgsigqueueinfo),
+	WHOLE(setns),
+	WHOLE(symlink),
+	WHOLE(symlinkat),
+	WHOLE(tgkill),
+	WHOLE(tkill),
+	WHOLE(truncate),
+	WHOLE(unlink),
+	WHOLE(unlinkat),
+	WHOLE(unshare),
+	WHOLE(userfaultfd),
+};
+
+bool confinement_prepare(struct error *err)
+{
+	return filter_load_library(err);
+}
+
+static bool limit_to(int resource, rlim_t most)
+{
+	struct rlimit limit;
+	if (getrlimit(resource, &limit) != 0) {
+		return false;
+	}
+	limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(resource, &limit) == 0;
+}
+
+static bool limit(enum confinement_kind kind, struct error *err)
+{
+	bool is_done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	               prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && limit_to(RLIMIT_CORE, 0) &&
+	               limit_to(RLIMIT_FSIZE, 0) && limit_to(RLIMIT_MSGQUEUE, 0) &&
+	               limit_to(RLIMIT_NOFILE, OPEN_FILES_MAX) &&
+	               (kind == CONFINEMENT_LOOKUP || limit_to(RLIMIT_NPROC, 0));
+	if (!is_done) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "confining the network's process");
+	}
+	return true;
+}
+
+bool confinement_apply(enum confinement_kind kind, struct error *err)
+{
+	if (!limit(kind, err)) {
+		return false;
+	}
+	return kind == CONFINEMENT_RELAY ? filter_apply_rules(FILTER_ALLOWS, relay_rules,
+						   ARRAY_LENGTH(relay_rules), err)
+	                                 : filter_apply_rules(FILTER_REFUSES, lookup_rules,
+						   ARRAY_LENGTH(lookup_rules), err);
+}
