@@ -5,6 +5,7 @@
 #include "providers/daytona/daytona.h"
 #include "providers/local/cell/inside.h"
 #include "providers/local/local.h"
+#include "providers/local/net/relay.h"
 #include "providers/ssh/ssh.h"
 
 static bool add_providers(
@@ -20,6 +21,9 @@ int main(int argc, char **argv)
 	static const struct broker_providers providers = {.add = add_providers};
 	if (cell_is_asked(argc, argv)) {
 		cell_run(argv);
+	}
+	if (relay_is_asked(argc, argv)) {
+		relay_run();
 	}
 	char **environment = own_environment_take();
 	int status = broker_main(argc, argv, (const char *const *)environment, &providers);

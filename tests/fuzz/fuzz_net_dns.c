@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK((out[3] & 0xf) == (int)code);
 	FUZZ_CHECK(dns_read((struct span){(const char *)out, len}, &again) == DNS_SILENT);
 	if (code == DNS_DONE) {
-		FUZZ_CHECK(names_read(name, span_of(question.name)));
+		FUZZ_CHECK(host_name_read(name, span_of(question.name)));
 		FUZZ_CHECK(strcmp(name, question.name) == 0);
 		out[2] = data[2];
 		FUZZ_CHECK(dns_read((struct span){(const char *)out, len}, &again) == DNS_DONE);

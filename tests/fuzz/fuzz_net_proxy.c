@@ -42,7 +42,7 @@ static void check_target(const struct proxy_target *target)
 		FUZZ_CHECK(target->address.family == AF_INET || target->address.family == AF_INET6);
 		FUZZ_CHECK(target->name[0] == '\0');
 	} else {
-		FUZZ_CHECK(names_read(name, span_of(target->name)));
+		FUZZ_CHECK(host_name_read(name, span_of(target->name)));
 		FUZZ_CHECK(strcmp(name, target->name) == 0);
 	}
 }

@@ -17,7 +17,7 @@ static void check_text(const char *text, size_t size)
 static void check_name(const char *text)
 {
 	char name[NAME_SIZE];
-	FUZZ_CHECK(names_read(name, span_of(text)) && strcmp(name, text) == 0);
+	FUZZ_CHECK(host_name_read(name, span_of(text)) && strcmp(name, text) == 0);
 }
 
 static void check_message(struct span packet)

@@ -17,17 +17,18 @@
 
 enum { OPEN_FILES_MAX = 1024 };
 
+/* Pasted here: a C library may have macros of these names. */
 #define WHOLE(name)                                                                                \
 	{                                                                                          \
-		.call = SCMP_SYS(name)                                                             \
+		.call = __SNR_##name                                                               \
 	}
 #define WITH(name, at, bits, is)                                                                   \
 	{                                                                                          \
-		.call = SCMP_SYS(name), .count = 1, .args = { {at, bits, is} }                     \
+		.call = __SNR_##name, .count = 1, .args = { {at, bits, is} }                       \
 	}
 #define OPTION(name, level, option)                                                                \
 	{                                                                                          \
-		.call = SCMP_SYS(name), .count = 2, .args = {                                      \
+		.call = __SNR_##name, .count = 2, .args = {                                        \
 			{1, FILTER_WHOLE_INT, level},                                              \
 			{2, FILTER_WHOLE_INT, option}                                              \
 		}                                                                                  \
@@ -81,6 +82,7 @@ static const struct filter_rule relay_rules[] = {
 	OPTION(setsockopt, IPPROTO_TCP, TCP_KEEPIDLE),
 	OPTION(setsockopt, IPPROTO_TCP, TCP_NODELAY),
 	WHOLE(shutdown),
+	WHOLE(sigaltstack),
 	STREAMS_OF(AF_INET),
 	STREAMS_OF(AF_INET6),
 	WHOLE(write),

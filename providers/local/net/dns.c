@@ -67,7 +67,7 @@ enum dns_code dns_read(struct span message, struct dns_question *out)
 	if (number_at(bytes + end + 2) != CLASS_IN) {
 		return DNS_REFUSED;
 	}
-	return names_read(out->name, (struct span){text, len}) ? DNS_DONE : DNS_NO_SUCH_NAME;
+	return host_name_read(out->name, (struct span){text, len}) ? DNS_DONE : DNS_NO_SUCH_NAME;
 }
 
 static void put_record(unsigned char *at, uint32_t address)

@@ -7,7 +7,7 @@
 
 #include "base/attr.h"
 #include "base/span.h"
-#include "providers/local/net/names.h"
+#include "providers/local/net/host_names.h"
 
 /*
  * The messages of DNS (RFC 1035) that a cell's resolver reads and writes: one question each. An
@@ -25,7 +25,7 @@ enum dns_code { // RFC 1035, section 4.1.1
 };
 
 struct dns_question {
-	char name[NAME_SIZE]; // names_read
+	char name[NAME_SIZE]; // host_name_read
 	bool wants_address;   // type A
 	size_t size;          // of the header and the question; 0: only the header is answered
 };

@@ -8,7 +8,7 @@
 #include "base/attr.h"
 #include "base/span.h"
 #include "providers/address.h"
-#include "providers/local/net/names.h"
+#include "providers/local/net/host_names.h"
 
 /*
  * Finds the addresses of names as this machine does (getaddrinfo(3)), in a process of its own: that

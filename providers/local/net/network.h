@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "providers/address.h"
-#include "providers/local/net/names.h"
+#include "providers/local/net/host_names.h"
 #include "providers/local/net/ports.h"
 
 /*
@@ -49,7 +49,7 @@ struct network_connection {
 	uint32_t id; // of this network; never 0, never used twice
 	enum network_target target;
 	enum network_way way;
-	const char *name;       // as names_read writes it; or an address; "localhost" of a service
+	const char *name; // as host_name_read writes it; or an address; "localhost" of a service
 	struct address address; // of NETWORK_TO_ADDRESS
 	uint16_t port;          // to which
 	uint16_t client_port;   // from which, in the cell: /proc/net/tcp there says whose it is
@@ -84,7 +84,7 @@ struct network_listener {
 	void (*on_tell)(void *data, const struct network_connection *connection,
 		enum network_result result);
 	/* At most once of a connection, after NETWORK_CONNECTED: the TLS server name that the
-	 * program has sent, as names_read writes it. */
+	 * program has sent, as host_name_read writes it. */
 	void (*on_server_name)(void *data, uint32_t id, const char *name);
 	/* Once of each limit: it was reached. */
 	void (*on_limit)(void *data, enum network_limit limit);

@@ -39,7 +39,7 @@ static bool take_host(struct proxy_target *target, struct span host)
 	}
 	text_whole(text, sizeof(text), "%.*s", (int)host.len, host.data);
 	target->is_address = address_parse(&target->address, text);
-	return target->is_address || names_read(target->name, host);
+	return target->is_address || host_name_read(target->name, host);
 }
 
 /* ---- CONNECT ---- */

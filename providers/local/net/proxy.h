@@ -9,7 +9,7 @@
 #include "base/attr.h"
 #include "base/span.h"
 #include "providers/address.h"
-#include "providers/local/net/names.h"
+#include "providers/local/net/host_names.h"
 
 /*
  * What a program says to a proxy before its own bytes: CONNECT of HTTP/1.1 (RFC 9110, section
@@ -26,7 +26,7 @@ struct proxy {
 struct proxy_target {
 	bool is_address;
 	struct address address;
-	char name[NAME_SIZE]; // names_read; "" where it is an address
+	char name[NAME_SIZE]; // host_name_read; "" where it is an address
 	uint16_t port;        // not 0
 };
 

@@ -2,6 +2,8 @@
 #include "providers/local/net/wire.h"
 
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 static bool text_is_printable(const char *text, size_t size)
 {
@@ -17,7 +19,7 @@ static bool text_is_printable(const char *text, size_t size)
 static bool name_is_whole(const char *text)
 {
 	char name[NAME_SIZE];
-	return names_read(name, span_of(text)) && strcmp(name, text) == 0;
+	return host_name_read(name, span_of(text)) && strcmp(name, text) == 0;
 }
 
 static bool address_is_whole(const char *text)
@@ -113,4 +115,54 @@ struct network_connection wire_connection(const struct wire_message *message)
 		connection.address = (struct address){.family = AF_UNSPEC};
 	}
 	return connection;
+}
+
+/* ---- the first packet ---- */
+
+union fd_space {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(sizeof(int) * PORTS_MAX)];
+};
+
+bool wire_send_start(int control, const struct wire_start *start, const int fds[PORTS_MAX])
+{
+	union fd_space space = {0};
+	size_t size = sizeof(int) * (PORTS_SERVICES + start->service_count);
+	struct iovec part = {.iov_base = (void *)start, .iov_len = sizeof(*start)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &space,
+		.msg_controllen = (unsigned)CMSG_SPACE(size)};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = (unsigned)CMSG_LEN(size);
+	memcpy(CMSG_DATA(head), fds, size);
+	return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*start);
+}
+
+bool wire_take_start(int control, struct wire_start *out, int out_fds[PORTS_MAX])
+{
+	static struct wire_start packet;
+	union fd_space space;
+	struct iovec part = {.iov_base = &packet, .iov_len = sizeof(packet)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &space,
+		.msg_controllen = sizeof(space)};
+	ssize_t size = recvmsg(control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *head = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+		!wire_read_start((struct span){(const char *)&packet, (size_t)size}, out)) {
+		return false;
+	}
+	size_t fds_size = sizeof(int) * (PORTS_SERVICES + out->service_count);
+	for (size_t i = 0; i < PORTS_MAX; i++) {
+		out_fds[i] = -1;
+	}
+	if (head->cmsg_len != CMSG_LEN(fds_size)) {
+		return false;
+	}
+	memcpy(out_fds, CMSG_DATA(head), fds_size);
+	return true;
 }

@@ -58,6 +58,14 @@ struct wire_message {
 	char text[WIRE_TEXT_SIZE];
 };
 
+/*
+ * The first packet, with PORTS_SERVICES + start.service_count descriptors. Neither waits. What is
+ * received is checked; its descriptors are CLOEXEC, and those that are missing are -1.
+ */
+bool wire_send_start(
+	int control, const struct wire_start *start, const int fds[PORTS_MAX]) ATTR_NODISCARD;
+bool wire_take_start(int control, struct wire_start *out, int out_fds[PORTS_MAX]) ATTR_NODISCARD;
+
 /* False of what that process would not have written. */
 bool wire_read(struct span packet, struct wire_message *out) ATTR_NODISCARD;
 

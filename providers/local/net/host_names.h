@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PROVIDERS_LOCAL_NET_NAMES_H
-#define PROVIDERS_LOCAL_NET_NAMES_H
+#ifndef PROVIDERS_LOCAL_NET_HOST_NAMES_H
+#define PROVIDERS_LOCAL_NET_HOST_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
  * 198.18.0.0/15 (RFC 2544), which is nobody's on the Internet. An address is never another name's
  * later: who kept it reaches what it was given for, or nothing.
  */
-struct names;
+struct host_names;
 
 enum {
 	NAME_MAX_BYTES = 253, // RFC 1035, section 2.3.4, without the trailing dot
@@ -27,15 +27,15 @@ enum {
  * underscores; not the last label all digits or hexadecimal, which would be an address. False for
  * another.
  */
-bool names_read(char out[NAME_SIZE], struct span text) ATTR_NODISCARD;
+bool host_name_read(char out[NAME_SIZE], struct span text) ATTR_NODISCARD;
 
-struct names *names_create(void);
-void names_destroy(struct names *names); // NULL is fine
+struct host_names *host_names_create(void);
+void host_names_destroy(struct host_names *names); // NULL is fine
 
-/* The address of a name (names_read), in host order. 0: there are too many. */
-uint32_t names_give(struct names *names, const char *name);
+/* The address of a name (host_name_read), in host order. 0: there are too many. */
+uint32_t host_names_give(struct host_names *names, const char *name);
 
 /* The name of an address; borrowed until the end. NULL: none has it. */
-const char *names_find(const struct names *names, uint32_t address);
+const char *host_names_find(const struct host_names *names, uint32_t address);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "providers/local/net/names.h"
+#include "providers/local/net/host_names.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 static void assert_read(const char *text, const char *expected)
 {
 	char name[NAME_SIZE];
-	if (!names_read(name, span_of(text))) {
+	if (!host_name_read(name, span_of(text))) {
 		fail_msg("%s is no name", text);
 	}
 	assert_string_equal(name, expected);
@@ -24,7 +24,7 @@ static void assert_read(const char *text, const char *expected)
 static void assert_refused(struct span text)
 {
 	char name[NAME_SIZE];
-	if (names_read(name, text)) {
+	if (host_name_read(name, text)) {
 		fail_msg("%.*s is a name: %s", (int)text.len, text.data, name);
 	}
 	assert_string_equal(name, "");
@@ -66,7 +66,7 @@ static void test_a_label_and_a_name_have_a_longest(void **state)
 		text[at] = '.';
 	}
 	char name[NAME_SIZE];
-	assert_true(names_read(name, (struct span){text, NAME_MAX_BYTES}));
+	assert_true(host_name_read(name, (struct span){text, NAME_MAX_BYTES}));
 	assert_int_equal(strlen(name), NAME_MAX_BYTES);
 	assert_refused((struct span){text, NAME_MAX_BYTES + 1});
 	text[63] = 'a';
@@ -75,43 +75,43 @@ static void test_a_label_and_a_name_have_a_longest(void **state)
 
 static void test_a_name_has_one_address_of_its_own(void **state)
 {
-	struct names *names = names_create();
-	uint32_t first = names_give(names, "a.example");
-	uint32_t second = names_give(names, "b.example");
+	struct host_names *names = host_names_create();
+	uint32_t first = host_names_give(names, "a.example");
+	uint32_t second = host_names_give(names, "b.example");
 	assert_int_equal(first, NAMES_FIRST);
 	assert_int_equal(second, NAMES_FIRST + 1);
-	assert_int_equal(names_give(names, "a.example"), first);
-	assert_string_equal(names_find(names, first), "a.example");
-	assert_string_equal(names_find(names, second), "b.example");
-	names_destroy(names);
+	assert_int_equal(host_names_give(names, "a.example"), first);
+	assert_string_equal(host_names_find(names, first), "a.example");
+	assert_string_equal(host_names_find(names, second), "b.example");
+	host_names_destroy(names);
 }
 
 static void test_an_address_that_nobody_got_has_no_name(void **state)
 {
-	struct names *names = names_create();
-	assert_null(names_find(names, NAMES_FIRST));
-	names_give(names, "a.example");
-	assert_null(names_find(names, NAMES_FIRST + 1));
-	assert_null(names_find(names, NAMES_FIRST - 1));
-	assert_null(names_find(names, 0));
-	assert_null(names_find(names, UINT32_MAX));
-	names_destroy(names);
+	struct host_names *names = host_names_create();
+	assert_null(host_names_find(names, NAMES_FIRST));
+	host_names_give(names, "a.example");
+	assert_null(host_names_find(names, NAMES_FIRST + 1));
+	assert_null(host_names_find(names, NAMES_FIRST - 1));
+	assert_null(host_names_find(names, 0));
+	assert_null(host_names_find(names, UINT32_MAX));
+	host_names_destroy(names);
 }
 
 static void test_names_have_an_end_and_those_before_it_stay(void **state)
 {
 	char name[32];
-	struct names *names = names_create();
+	struct host_names *names = host_names_create();
 	for (uint32_t i = 0; i < NAMES_MAX; i++) {
 		text_whole(name, sizeof(name), "n%u.example", i);
-		assert_int_equal(names_give(names, name), NAMES_FIRST + i);
+		assert_int_equal(host_names_give(names, name), NAMES_FIRST + i);
 	}
-	assert_int_equal(names_give(names, "one.more"), 0);
-	assert_int_equal(names_give(names, "n7.example"), NAMES_FIRST + 7);
+	assert_int_equal(host_names_give(names, "one.more"), 0);
+	assert_int_equal(host_names_give(names, "n7.example"), NAMES_FIRST + 7);
 	/* All of them are in 198.18.0.0/15. */
 	assert_int_equal((NAMES_FIRST + NAMES_MAX - 1) >> 17, 0xc6120000 >> 17);
-	names_destroy(names);
-	names_destroy(NULL);
+	host_names_destroy(names);
+	host_names_destroy(NULL);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "providers/local/net/names.h"
+#include "providers/local/net/host_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { SLOTS = 2 * NAMES_MAX, LABEL_MAX = 63 };
 
-struct names {
+struct host_names {
 	char *names[NAMES_MAX]; // owned; the first `count`, in the order of their addresses
 	uint16_t slots[SLOTS];  // 1 + the place of a name whose hash leads here; 0: none
 	uint32_t count;
@@ -35,7 +35,7 @@ static bool label_is_number(const char *label)
 	return label[strspn(label, digits)] == '\0';
 }
 
-bool names_read(char out[NAME_SIZE], struct span text)
+bool host_name_read(char out[NAME_SIZE], struct span text)
 {
 	if (text.len > 0 && text.data[text.len - 1] == '.') {
 		text.len--;
@@ -69,14 +69,14 @@ bool names_read(char out[NAME_SIZE], struct span text)
 
 /* ---- the table ---- */
 
-struct names *names_create(void)
+struct host_names *host_names_create(void)
 {
-	struct names *names = mem_alloc_zero(sizeof(*names));
+	struct host_names *names = mem_alloc_zero(sizeof(*names));
 	random_fill(&names->seed, sizeof(names->seed));
 	return names;
 }
 
-void names_destroy(struct names *names)
+void host_names_destroy(struct host_names *names)
 {
 	for (uint32_t i = 0; names && i < names->count; i++) {
 		free(names->names[i]);
@@ -84,7 +84,7 @@ void names_destroy(struct names *names)
 	free(names);
 }
 
-uint32_t names_give(struct names *names, const char *name)
+uint32_t host_names_give(struct host_names *names, const char *name)
 {
 	size_t slot = (size_t)(hash_text(names->seed, name) % SLOTS);
 	for (; names->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
@@ -101,7 +101,7 @@ uint32_t names_give(struct names *names, const char *name)
 	return NAMES_FIRST + names->count++;
 }
 
-const char *names_find(const struct names *names, uint32_t address)
+const char *host_names_find(const struct host_names *names, uint32_t address)
 {
 	uint32_t place = address - NAMES_FIRST;
 	return place < names->count ? names->names[place] : NULL;

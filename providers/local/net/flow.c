@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/net/flow.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <linux/netfilter_ipv4.h> // after netinet/in.h
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/io.h"
+#include "base/list.h"
+#include "base/text.h"
+#include "providers/local/net/hello.h"
+#include "providers/local/net/pipe.h"
+
+enum flow_state { READING, DECIDING, RESOLVING, CONNECTING, RELAYING };
+
+struct flow {
+	struct list link; // flows.list
+	struct flows *flows;
+	uint32_t id;
+	enum flow_state state;
+	enum network_target target;
+	enum network_way way;
+	ev_io client;      // owns its descriptor
+	ev_io server;      // the same; -1 until connecting
+	ev_timer deadline; // of the state
+	struct proxy proxy;
+	struct proxy_target wanted;
+	struct address addresses[LOOKUP_ADDRESSES_MAX]; // checked
+	uint32_t address_count;
+	uint32_t address_at; // the one that is being connected to
+	struct pipe up;      // what the program says; it keeps the first bytes for net/hello.h
+	size_t head_size;    // of what it said to the proxy
+	struct pipe down;
+};
+
+struct flows {
+	struct ev_loop *loop;
+	struct host_names *names;
+	const struct wire_start *start;
+	const struct flows_listener *listener;
+	void *data;
+	struct list list; // of struct flow
+	size_t count;
+	uint32_t last_id;
+	bool was_full; // and the broker was told
+};
+
+static void send_message(const struct flows *flows, const struct wire_message *message)
+{
+	flows->listener->on_message(flows->data, message);
+}
+
+/* ---- the end ---- */
+
+static void end(struct flow *flow)
+{
+	struct flows *flows = flow->flows;
+	ev_timer_stop(flows->loop, &flow->deadline);
+	io_close(flows->loop, &flow->client);
+	if (flow->server.fd >= 0) {
+		io_close(flows->loop, &flow->server);
+	}
+	pipe_finish(&flow->up);
+	pipe_finish(&flow->down);
+	list_remove(&flow->link);
+	flows->count--;
+	free(flow);
+}
+
+/* Its close says an error, not the end of what was said. */
+static void make_abrupt(int fd)
+{
+	const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+static void reset(struct flow *flow)
+{
+	make_abrupt(flow->client.fd);
+	if (flow->server.fd >= 0) {
+		make_abrupt(flow->server.fd);
+	}
+	end(flow);
+}
+
+static void answer_client(const struct flow *flow, struct span text)
+{
+	/* Short, and the first on this socket: there is room for it. */
+	(void)!send(flow->client.fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void refuse(struct flow *flow, enum proxy_end how)
+{
+	if (flow->way == NETWORK_BY_SOCKET) {
+		reset(flow);
+		return;
+	}
+	answer_client(flow, proxy_answer(&flow->proxy, how));
+	end(flow);
+}
+
+/* ---- what the broker is told ---- */
+
+static uint32_t client_port(const struct flow *flow)
+{
+	struct sockaddr_in name = {.sin_port = 0};
+	socklen_t size = sizeof(name);
+	return getpeername(flow->client.fd, (struct sockaddr *)&name, &size) == 0
+	               ? ntohs(name.sin_port)
+	               : 0;
+}
+
+static void describe(const struct flow *flow, enum wire_kind kind, struct wire_message *out)
+{
+	*out = (struct wire_message){.kind = kind,
+		.id = flow->id,
+		.target = flow->target,
+		.way = flow->way,
+		.port = flow->wanted.port,
+		.client_port = client_port(flow)};
+	if (flow->wanted.is_address) {
+		address_print(&flow->wanted.address, out->name);
+	} else {
+		text_whole(out->name, sizeof(out->name), "%s", flow->wanted.name);
+	}
+}
+
+static void tell(const struct flow *flow, enum network_result result)
+{
+	struct wire_message message;
+	describe(flow, WIRE_TELL, &message);
+	message.result = result;
+	send_message(flow->flows, &message);
+}
+
+/* Nobody needs a verdict any more. */
+static void tell_gone(const struct flow *flow)
+{
+	const struct wire_message message = {.kind = WIRE_GONE, .id = flow->id};
+	if (flow->state == DECIDING) {
+		send_message(flow->flows, &message);
+	}
+}
+
+static void tell_server_name(const struct flow *flow, const char *name)
+{
+	struct wire_message message = {.kind = WIRE_SERVER_NAME, .id = flow->id};
+	text_whole(message.name, sizeof(message.name), "%s", name);
+	send_message(flow->flows, &message);
+}
+
+static void fail(struct flow *flow, enum network_result result)
+{
+	static const enum proxy_end ends[] = {[NETWORK_NOT_FOUND] = PROXY_NOT_FOUND,
+		[NETWORK_FORBIDDEN] = PROXY_REFUSED,
+		[NETWORK_UNREACHABLE] = PROXY_UNREACHABLE};
+	tell(flow, result);
+	refuse(flow, ends[result]);
+}
+
+static void enter(struct flow *flow, enum flow_state state, int deadline_ms)
+{
+	struct ev_loop *loop = flow->flows->loop;
+	flow->state = state;
+	ev_timer_stop(loop, &flow->deadline);
+	if (deadline_ms > 0) {
+		ev_timer_set(&flow->deadline, (double)deadline_ms / 1000., 0.);
+		ev_timer_start(loop, &flow->deadline);
+	}
+}
+
+/* For these events, or none: what nobody reads would wake us all the time. */
+static void watch(struct ev_loop *loop, ev_io *io, int events)
+{
+	if (ev_is_active(io) && (io->events & (EV_READ | EV_WRITE)) == events) {
+		return;
+	}
+	ev_io_stop(loop, io);
+	if (events != 0) {
+		ev_io_set(io, io->fd, events);
+		ev_io_start(loop, io);
+	}
+}
+
+/* ---- relaying ---- */
+
+/* Only in the audit: what the program says here decides nothing. */
+static void look_for_server_name(struct flow *flow)
+{
+	char name[NAME_SIZE];
+	struct pipe *up = &flow->up;
+	if (!up->keeps || !up->data) {
+		return;
+	}
+	struct span said = {up->data + flow->head_size, up->len - flow->head_size};
+	enum hello_step step = hello_read(said, name);
+	if (step == HELLO_NAME) {
+		tell_server_name(flow, name);
+	}
+	up->keeps = step == HELLO_MORE && up->len < PIPE_SIZE;
+}
+
+enum { MOVE_UP = 1, MOVE_DOWN = 2 };
+
+static void relay(struct flow *flow, int moves)
+{
+	struct ev_loop *loop = flow->flows->loop;
+	bool is_whole =
+		!(moves & MOVE_UP) || pipe_move(&flow->up, flow->client.fd, flow->server.fd);
+	is_whole = is_whole && (!(moves & MOVE_DOWN) ||
+				       pipe_move(&flow->down, flow->server.fd, flow->client.fd));
+	if (!is_whole) {
+		reset(flow);
+		return;
+	}
+	look_for_server_name(flow);
+	if (flow->up.is_closed && flow->down.is_closed) {
+		end(flow);
+		return;
+	}
+	watch(loop, &flow->client,
+		(pipe_wants_read(&flow->up) ? EV_READ : 0) |
+			(pipe_wants_write(&flow->down) ? EV_WRITE : 0));
+	watch(loop, &flow->server,
+		(pipe_wants_read(&flow->down) ? EV_READ : 0) |
+			(pipe_wants_write(&flow->up) ? EV_WRITE : 0));
+}
+
+/* Nobody else tells when the other machine is gone. */
+static void keep_alive(int fd)
+{
+	const int on = 1;
+	const int idle = FLOW_ALIVE_S;
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+static void begin_relaying(struct flow *flow)
+{
+	enter(flow, RELAYING, 0);
+	keep_alive(flow->client.fd);
+	keep_alive(flow->server.fd);
+	if (flow->way != NETWORK_BY_SOCKET) {
+		answer_client(flow, proxy_answer(&flow->proxy, PROXY_CONNECTED));
+	}
+	tell(flow, NETWORK_CONNECTED);
+	look_for_server_name(flow);
+	relay(flow, MOVE_UP);
+}
+
+/* ---- connecting ---- */
+
+static void connect_next(struct flow *flow);
+
+static void take_connection(struct flow *flow)
+{
+	int errnum = 0;
+	socklen_t size = sizeof(errnum);
+	if (getsockopt(flow->server.fd, SOL_SOCKET, SO_ERROR, &errnum, &size) == 0 && errnum == 0) {
+		begin_relaying(flow);
+		return;
+	}
+	flow->address_at++;
+	connect_next(flow);
+}
+
+/* To exactly the address that was checked. */
+static bool connect_to(struct flow *flow, const struct address *address)
+{
+	struct sockaddr_storage name;
+	socklen_t size = address_name(address, flow->wanted.port, &name);
+	int fd = socket(address->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		return false;
+	}
+	if (connect(fd, (const struct sockaddr *)&name, size) != 0 && errno != EINPROGRESS) {
+		fd_close(&fd);
+		return false;
+	}
+	ev_io_set(&flow->server, fd, EV_WRITE);
+	ev_io_start(flow->flows->loop, &flow->server);
+	return true;
+}
+
+static void connect_next(struct flow *flow)
+{
+	if (flow->server.fd >= 0) {
+		io_close(flow->flows->loop, &flow->server);
+	}
+	for (; flow->address_at < flow->address_count; flow->address_at++) {
+		if (connect_to(flow, &flow->addresses[flow->address_at])) {
+			bool is_last = flow->address_at + 1 == flow->address_count;
+			enter(flow, CONNECTING, is_last ? FLOW_CONNECT_MS : FLOW_NEXT_MS);
+			return;
+		}
+	}
+	fail(flow, NETWORK_UNREACHABLE);
+}
+
+/* ---- which addresses ---- */
+
+/* Whoever owns a name can give it any address, also one that only this machine reaches. */
+static bool is_reached(const struct wire_start *start, const struct lookup_found *found)
+{
+	const struct address *address = &found->address;
+	enum address_reach reach = address_reach(address);
+	bool is_named = false; // by a network
+	bool is_alone = false; // in that network
+	for (uint32_t i = 0; i < start->network_count; i++) {
+		const struct address_network *network = &start->networks[i];
+		bool is_in = address_is_in(address, network);
+		is_named = is_named || is_in;
+		is_alone = is_alone ||
+		           (is_in && network->bits == (address->family == AF_INET ? 32 : 128));
+	}
+	if (reach == ADDRESS_NEVER || (found->is_own && !is_alone)) {
+		return false;
+	}
+	return reach == ADDRESS_PUBLIC || is_named;
+}
+
+void flows_found(struct flows *flows, const struct lookup_answer *answer)
+{
+	struct flow *flow = NULL;
+	LIST_FOR_EACH(at, &flows->list, struct flow, link) {
+		flow = at->id == answer->id && at->state == RESOLVING ? at : flow;
+	}
+	if (!flow) {
+		return;
+	}
+	for (uint32_t i = 0; i < answer->count; i++) {
+		if (is_reached(flows->start, &answer->found[i])) {
+			flow->addresses[flow->address_count++] = answer->found[i].address;
+		}
+	}
+	if (flow->address_count == 0) {
+		fail(flow, answer->count == 0 ? NETWORK_NOT_FOUND : NETWORK_FORBIDDEN);
+	} else {
+		connect_next(flow);
+	}
+}
+
+static void connect_to_service(struct flow *flow)
+{
+	flow->addresses[0] = address_from_ipv4(INADDR_LOOPBACK);
+	flow->addresses[1] = (struct address){.family = AF_INET6, .bytes = {[15] = 1}};
+	flow->address_count = 2;
+	connect_next(flow);
+}
+
+/* ---- the decision ---- */
+
+static void resolve(struct flow *flow)
+{
+	struct lookup_request request = {.id = flow->id};
+	if (flow->wanted.is_address) {
+		address_print(&flow->wanted.address, request.name);
+	} else {
+		text_whole(request.name, sizeof(request.name), "%s", flow->wanted.name);
+	}
+	enter(flow, RESOLVING, FLOW_LOOKUP_MS);
+	if (!flow->flows->listener->on_lookup(flow->flows->data, &request)) {
+		fail(flow, NETWORK_UNREACHABLE);
+	}
+}
+
+void flows_decide(struct flows *flows, uint32_t id, bool is_allowed)
+{
+	struct flow *flow = NULL;
+	LIST_FOR_EACH(at, &flows->list, struct flow, link) {
+		flow = at->id == id && at->state == DECIDING ? at : flow;
+	}
+	if (!flow) {
+		return;
+	}
+	if (!is_allowed) {
+		refuse(flow, PROXY_REFUSED);
+	} else if (flow->target == NETWORK_TO_SERVICE) {
+		connect_to_service(flow);
+	} else {
+		resolve(flow);
+	}
+}
+
+static void ask(struct flow *flow)
+{
+	struct wire_message message;
+	describe(flow, WIRE_ASK, &message);
+	enter(flow, DECIDING, NETWORK_DECISION_MS);
+	flow->up.keeps = true;
+	watch(flow->flows->loop, &flow->client, EV_READ);
+	send_message(flow->flows, &message);
+}
+
+static bool is_service(const struct flow *flow, uint16_t port)
+{
+	const struct wire_start *start = flow->flows->start;
+	for (uint32_t i = 0; i < start->service_count; i++) {
+		if (start->services[i] == port) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_this_machine(const struct proxy_target *target)
+{
+	const struct address six = {.family = AF_INET6, .bytes = {[15] = 1}};
+	if (!target->is_address) {
+		return strcmp(target->name, "localhost") == 0;
+	}
+	return target->address.family == AF_INET
+	               ? target->address.bytes[0] == IN_LOOPBACKNET
+	               : memcmp(target->address.bytes, six.bytes, sizeof(six.bytes)) == 0;
+}
+
+/* An address of our DNS stands for the name that it was given for. False: for none. */
+static bool name_target(const struct flow *flow, struct proxy_target *target)
+{
+	static const struct address_network ours = {
+		.address = {.family = AF_INET, .bytes = {198, 18}}, .bits = 15};
+	uint32_t value;
+	if (!target->is_address || !address_is_in(&target->address, &ours)) {
+		return true;
+	}
+	memcpy(&value, target->address.bytes, sizeof(value));
+	const char *name = host_names_find(flow->flows->names, ntohl(value));
+	target->is_address = false;
+	return name && text_whole(target->name, sizeof(target->name), "%s", name);
+}
+
+static void take_target(struct flow *flow, const struct proxy_target *target)
+{
+	flow->wanted = *target;
+	if (!name_target(flow, &flow->wanted)) {
+		refuse(flow, PROXY_NOT_FOUND);
+		return;
+	}
+	flow->target = flow->wanted.is_address ? NETWORK_TO_ADDRESS : NETWORK_TO_NAME;
+	if (is_this_machine(&flow->wanted)) {
+		if (!is_service(flow, flow->wanted.port)) {
+			refuse(flow, PROXY_REFUSED);
+			return;
+		}
+		flow->target = NETWORK_TO_SERVICE;
+		flow->wanted.is_address = false;
+		text_whole(flow->wanted.name, sizeof(flow->wanted.name), "localhost");
+	}
+	ask(flow);
+}
+
+/* ---- what a program says before it is connected ---- */
+
+static void read_head(struct flow *flow)
+{
+	enum proxy_step step;
+	do {
+		struct proxy_target target;
+		struct span answer;
+		size_t used;
+		step = proxy_read(&flow->proxy, pipe_span(&flow->up), &used, &target, &answer);
+		pipe_skip(&flow->up, used);
+		flow->way = flow->proxy.kind == PROXY_SOCKS ? NETWORK_BY_SOCKS : NETWORK_BY_CONNECT;
+		answer_client(flow, answer);
+		if (step == PROXY_WRONG) {
+			end(flow);
+			return;
+		}
+		if (step == PROXY_TARGET) {
+			flow->head_size = flow->up.at;
+			take_target(flow, &target);
+			return;
+		}
+	} while (step == PROXY_ANSWER);
+}
+
+static void read_early(struct flow *flow)
+{
+	bool is_head = flow->state == READING;
+	if (!pipe_fill(&flow->up, flow->client.fd) || (is_head && flow->up.has_ended)) {
+		tell_gone(flow);
+		reset(flow);
+		return;
+	}
+	if (is_head) {
+		read_head(flow);
+	} else if (!pipe_wants_read(&flow->up)) {
+		watch(flow->flows->loop, &flow->client, 0);
+	}
+}
+
+/* ---- events ---- */
+
+static void on_client(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct flow *flow = CONTAINER_OF(io, struct flow, client);
+	if (flow->state == RELAYING) {
+		relay(flow, (events & EV_READ ? MOVE_UP : 0) | (events & EV_WRITE ? MOVE_DOWN : 0));
+	} else {
+		read_early(flow);
+	}
+}
+
+static void on_server(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct flow *flow = CONTAINER_OF(io, struct flow, server);
+	if (flow->state == RELAYING) {
+		relay(flow, (events & EV_READ ? MOVE_DOWN : 0) | (events & EV_WRITE ? MOVE_UP : 0));
+	} else {
+		take_connection(flow);
+	}
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct flow *flow = CONTAINER_OF(timer, struct flow, deadline);
+	if (flow->state == CONNECTING) {
+		flow->address_at++;
+		connect_next(flow);
+	} else if (flow->state == RESOLVING) {
+		fail(flow, NETWORK_NOT_FOUND);
+	} else {
+		tell_gone(flow);
+		refuse(flow, PROXY_REFUSED);
+	}
+}
+
+/* ---- beginning ---- */
+
+static void refuse_one_more(struct flows *flows, int client)
+{
+	const struct wire_message message = {
+		.kind = WIRE_LIMIT, .limit = NETWORK_LIMIT_CONNECTIONS};
+	make_abrupt(client);
+	fd_close(&client);
+	if (!flows->was_full) {
+		flows->was_full = true;
+		send_message(flows, &message);
+	}
+}
+
+/* NULL: there are too many, and the descriptor is closed. */
+static struct flow *create(struct flows *flows, int client)
+{
+	if (flows->count >= NETWORK_CONNECTIONS_MAX) {
+		refuse_one_more(flows, client);
+		return NULL;
+	}
+	struct flow *flow = mem_alloc_zero(sizeof(*flow));
+	flow->flows = flows;
+	flow->id = ++flows->last_id;
+	ev_io_init(&flow->client, on_client, client, EV_READ);
+	ev_io_init(&flow->server, on_server, -1, EV_WRITE);
+	ev_timer_init(&flow->deadline, on_deadline, 0., 0.);
+	list_append(&flows->list, &flow->link);
+	flows->count++;
+	return flow;
+}
+
+/* Where the program in the cell believes to have connected to. */
+static bool read_original(int fd, struct proxy_target *target)
+{
+	struct sockaddr_in name = {.sin_port = 0};
+	socklen_t size = sizeof(name);
+	*target = (struct proxy_target){.is_address = true};
+	if (getsockopt(fd, SOL_IP, SO_ORIGINAL_DST, &name, &size) != 0 || name.sin_port == 0) {
+		return false;
+	}
+	target->address = address_from_ipv4(ntohl(name.sin_addr.s_addr));
+	target->port = ntohs(name.sin_port);
+	return target->address.bytes[0] != IN_LOOPBACKNET;
+}
+
+void flows_add(struct flows *flows, int client)
+{
+	struct proxy_target target;
+	if (read_original(client, &target)) {
+		flows_add_to(flows, client, &target);
+	} else {
+		make_abrupt(client); // somebody has found our port: it was meant for nobody
+		fd_close(&client);
+	}
+}
+
+void flows_add_to(struct flows *flows, int client, const struct proxy_target *target)
+{
+	const struct address gate = address_from_ipv4(PORTS_GATE_ADDRESS);
+	struct flow *flow = create(flows, client);
+	if (!flow) {
+		return;
+	}
+	if (target->port == PORTS_GATE_PORT && target->is_address &&
+		target->address.family == AF_INET &&
+		memcmp(target->address.bytes, gate.bytes, sizeof(gate.bytes)) == 0) {
+		enter(flow, READING, FLOW_HEAD_MS);
+		watch(flows->loop, &flow->client, EV_READ);
+	} else {
+		take_target(flow, target);
+	}
+}
+
+void flows_add_service(struct flows *flows, int client, uint16_t port)
+{
+	struct flow *flow = create(flows, client);
+	if (flow) {
+		flow->target = NETWORK_TO_SERVICE;
+		flow->wanted.port = port;
+		text_whole(flow->wanted.name, sizeof(flow->wanted.name), "localhost");
+		ask(flow);
+	}
+}
+
+struct flows *flows_create(struct ev_loop *loop, struct host_names *names,
+	const struct wire_start *start, const struct flows_listener *listener, void *data)
+{
+	struct flows *flows = mem_alloc_zero(sizeof(*flows));
+	flows->loop = loop;
+	flows->names = names;
+	flows->start = start;
+	flows->listener = listener;
+	flows->data = data;
+	list_init(&flows->list);
+	return flows;
+}
+
+size_t flows_count(const struct flows *flows)
+{
+	return flows->count;
+}
+
+void flows_destroy(struct flows *flows)
+{
+	if (!flows) {
+		return;
+	}
+	LIST_FOR_EACH(flow, &flows->list, struct flow, link) {
+		end(flow);
+	}
+	free(flows);
+}
