@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -187,4 +188,28 @@ const char *path_last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash && slash[1] ? slash + 1 : path;
+}
+
+bool path_is_program(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+char *path_find_program(const char *name, const char *path)
+{
+	size_t size = strlen(path) + strlen(name) + 3;
+	char *candidate = mem_alloc(size);
+	for (const char *at = path;; at++) {
+		size_t len = strcspn(at, ":");
+		text_whole(candidate, size, "%.*s/%s", len ? (int)len : 1, len ? at : ".", name);
+		if (path_is_program(candidate)) {
+			return candidate;
+		}
+		at += len;
+		if (!*at) {
+			free(candidate);
+			return NULL;
+		}
+	}
 }

@@ -26,6 +26,12 @@ char *path_join(const char *folder, const char *name);
 /* The part after the last slash; the whole path if that part is empty. */
 const char *path_last_part(const char *path);
 
+/* Whether it is a file that we may run. */
+bool path_is_program(const char *path);
+
+/* The program of that name in the folders of PATH, to be freed; an empty one is the current one. */
+char *path_find_program(const char *name, const char *path);
+
 /* Whether one of its parts is "..". */
 bool path_goes_up(const char *path);
 

@@ -29,7 +29,13 @@ struct provider_impl {
 	struct sandbox *(*prepare)(struct provider *provider, const struct sandbox_request *request,
 		const struct sandbox_listener *listener, void *data, struct error *err);
 
+	const struct provider_place *places; // none where a newcomer is not offered it
+	size_t place_count;
+
 	/* optional */
+	/* NULL: the machine has what they need. The choices begin as an empty list. */
+	bool (*look_at_place)(struct provider *provider, const struct provider_place *place,
+		char ***choices, struct error *err);
 	bool (*is_isolated)(const struct settings *settings); // NULL: whatever they are
 	struct network_abilities (*network_of)(const struct settings *settings);
 	bool (*describe)(struct provider *provider, const struct settings *settings,

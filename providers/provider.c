@@ -94,6 +94,26 @@ const struct setting_key *provider_keys(const struct provider *provider, size_t 
 	return provider->impl->keys;
 }
 
+const struct provider_place *provider_places(const struct provider *provider, size_t *out_count)
+{
+	*out_count = provider->impl->place_count;
+	return provider->impl->places;
+}
+
+bool provider_look_at_place(struct provider *provider, const struct provider_place *place,
+	char ***out_choices, struct error *err)
+{
+	char **choices = words_copy((const char *const[]){NULL});
+	bool ok = !provider->impl->look_at_place ||
+	          provider->impl->look_at_place(provider, place, &choices, err);
+	if (!ok) {
+		words_free(choices);
+		return false;
+	}
+	*out_choices = choices;
+	return true;
+}
+
 void provider_destroy(struct provider *provider)
 {
 	if (provider) {

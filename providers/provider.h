@@ -110,6 +110,34 @@ bool provider_describe(struct provider *provider, const struct settings *setting
 char **provider_warnings(const struct provider *provider, const struct settings *settings,
 	struct error *err) ATTR_NODISCARD;
 
+/* ---- where an agent can work, for somebody who begins: acp-broker init ---- */
+
+/* One way to use a provider, and the settings of a profile that stand for it. All static text. */
+struct provider_place {
+	const char *name;  // `--place NAME`; no other provider's
+	const char *text;  // for people: what it is
+	const char *key;   // of the profile; NULL: none but `backend`
+	const char *value; // of that key
+	/* Only a sandbox that gets ready shows whether there is such a place: it must say that it
+	 * is confined. Where it warns of nothing, `strict` is the better value. */
+	bool is_confined;
+	const char *strict;
+	const char *asked; // a key whose value the user chooses; NULL: there is none
+	const char *
+		image; // of a new machine, which has no agent before the profile's `setup`; or NULL
+};
+
+/* In the order in which they are offered. */
+const struct provider_place *provider_places(const struct provider *provider, size_t *out_count);
+
+/*
+ * Whether this machine has what the place needs: ERROR_UNAVAILABLE says what is missing. Connects
+ * to nobody; may read a file. *out_choices are the values for `asked` that this machine knows,
+ * NULL-terminated, the caller's: words_free.
+ */
+bool provider_look_at_place(struct provider *provider, const struct provider_place *place,
+	char ***out_choices, struct error *err) ATTR_NODISCARD;
+
 /* ---- what a provider has made elsewhere: acp-broker sandboxes ---- */
 
 /* One that bears this user's labels, whichever broker made it. The texts are borrowed. */

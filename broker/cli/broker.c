@@ -29,6 +29,7 @@
 #include "broker/cli/end_signals.h"
 #include "broker/cli/chat_command.h"
 #include "broker/cli/exec.h"
+#include "broker/cli/init.h"
 #include "broker/cli/policy_explain.h"
 #include "broker/cli/sandboxes.h"
 #include "broker/cli/sessions.h"
@@ -423,6 +424,19 @@ static int run_agents(const struct broker *broker)
 	return agents_run(&means, &err) ? EXIT_SUCCESS : complain(&err);
 }
 
+static int run_init(const struct broker *broker)
+{
+	struct error err;
+	struct init_means means = {.options = broker->options,
+		.environment = broker->environment,
+		.registry = broker->registry,
+		.add_providers = broker->providers->add,
+		.loop = broker->loop,
+		.spawner = broker->spawner,
+		.pool = broker->pool};
+	return init_run(&means, &err) ? EXIT_SUCCESS : complain(&err);
+}
+
 static bool is_of_a_profile(const struct options *options)
 {
 	return options_has_agent(options) || options->command == COMMAND_TEST_PROVIDER;
@@ -463,6 +477,7 @@ static int run(struct broker *broker)
 	if (broker->providers->add(broker->registry, &broker->context, &err)) {
 		status = broker->options->command == COMMAND_DOCTOR   ? run_doctor(broker)
 		         : broker->options->command == COMMAND_AGENTS ? run_agents(broker)
+		         : broker->options->command == COMMAND_INIT   ? run_init(broker)
 		         : is_of_a_profile(broker->options)           ? run_configured(broker)
 		                                                      : run_on_sessions(broker);
 	} else {

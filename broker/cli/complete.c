@@ -10,6 +10,7 @@
 #include "broker/config/config.h"
 #include "broker/config/config_file.h"
 #include "broker/config/options_tables.h"
+#include "broker/init/editors.h"
 
 struct line {
 	const char *group;             // the first word of a command of two, or NULL
@@ -113,6 +114,15 @@ static void offer_known_agents(const char *typed)
 	}
 }
 
+static void offer_editors(const char *typed)
+{
+	const struct editor *editor;
+	for (size_t i = 0; (editor = editor_at(i)) != NULL; i++) {
+		offer(typed, editor_name(editor), editor_title(editor));
+	}
+	offer(typed, "none", "");
+}
+
 static void offer_values(const struct line *line, const char *typed, const char *const *environment)
 {
 	const char *name = line->open->name;
@@ -130,6 +140,8 @@ static void offer_values(const struct line *line, const char *typed, const char 
 		offer_choices(typed, section_key(SECTION_PROFILE, "toolhost")->choices);
 	} else if (strcmp(name, "--approve") == 0) {
 		offer_choices(typed, policy_approve_key.choices);
+	} else if (strcmp(name, "--editor") == 0) {
+		offer_editors(typed);
 	} else if (strcmp(name, "--format") == 0) {
 		offer_choices(typed, exec_formats);
 	} else if (strcmp(kind, "FILE") == 0) {

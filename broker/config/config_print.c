@@ -2,11 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/environment.h"
+#include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "broker/config/config.h"
@@ -46,31 +45,6 @@ static void print_quoted_list(const char *label, char *const *values)
 
 /* ---- the agent's program ---- */
 
-static bool is_program(const char *path)
-{
-	struct stat status;
-	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
-}
-
-/* The program of that name in the folders of PATH, to be freed; an empty folder is this one. */
-static char *find_on_path(const char *name, const char *path)
-{
-	size_t size = strlen(path) + strlen(name) + 3;
-	char *candidate = mem_alloc(size);
-	for (const char *at = path;; at++) {
-		size_t len = strcspn(at, ":");
-		text_whole(candidate, size, "%.*s/%s", len ? (int)len : 1, len ? at : ".", name);
-		if (is_program(candidate)) {
-			return candidate;
-		}
-		at += len;
-		if (!*at) {
-			free(candidate);
-			return NULL;
-		}
-	}
-}
-
 /* The PATH that the agent will have; the last one that is set. */
 static const char *agent_path(char *const *agent_env, const char *const *environment)
 {
@@ -86,10 +60,10 @@ static const char *agent_path(char *const *agent_env, const char *const *environ
 char *config_find_program(const char *name, char *const *agent_env, const char *const *environment)
 {
 	if (strchr(name, '/')) {
-		return is_program(name) ? mem_strdup(name) : NULL;
+		return path_is_program(name) ? mem_strdup(name) : NULL;
 	}
 	const char *path = agent_path(agent_env, environment);
-	return path ? find_on_path(name, path) : NULL;
+	return path ? path_find_program(name, path) : NULL;
 }
 
 static bool print_program(const struct profile *profile, const char *const *environment)

@@ -20,6 +20,7 @@ enum command {
 	COMMAND_CHAT,
 	COMMAND_DOCTOR,
 	COMMAND_AGENTS,
+	COMMAND_INIT,
 	COMMAND_TEST_PROVIDER,
 	COMMAND_POLICY_EXPLAIN,
 	COMMAND_CHECKPOINTS_LIST,
@@ -75,6 +76,10 @@ enum option_flag {
 	OPTION_WATCH = 1 << 17,
 	OPTION_AGENT = 1 << 18,
 	OPTION_RESUME = 1 << 19,
+	OPTION_PLACE = 1 << 20,
+	OPTION_HOST = 1 << 21,
+	OPTION_EDITOR = 1 << 22,
+	OPTION_YES = 1 << 23,
 };
 
 struct options {
@@ -89,6 +94,9 @@ struct options {
 	const char *agent;             // --agent NAME; NULL: the configuration's
 	const char *approve;           // --approve WHAT; NULL: the policy's own mode
 	const char *format;            // --format FORMAT
+	const char *place;             // --place PLACE
+	const char *host;              // --host NAME
+	const char *editor;            // --editor EDITOR
 	const char *into;              // --into DIR
 	const char *older;             // --older AGE
 	const char *max_size;          // --max-size SIZE

@@ -5,7 +5,7 @@
 #include "broker/config/options.h"
 
 /* The options and commands of the command line. options.c reads argv by these tables. */
-enum { OPTION_TABLE_LENGTH = 25, COMMAND_TABLE_LENGTH = 33 };
+enum { OPTION_TABLE_LENGTH = 29, COMMAND_TABLE_LENGTH = 34 };
 
 struct option {
 	const char *name;       // with its dashes

@@ -78,6 +78,33 @@ static const struct error_reason reasons[] = {
 		"try again; the message says what the service answered, or why it did not"},
 };
 
+static const struct provider_place places[] = {
+	{.name = "cloud",
+		.text = "in a sandbox of Daytona's, in a copy of your project",
+		.image = "node:22"},
+};
+
+/* The sandboxes are its account's: there must be a key. */
+static bool look_at_place(struct provider *provider, const struct provider_place *place,
+	char ***choices, struct error *err)
+{
+	struct daytona_provider *self = CONTAINER_OF(provider, struct daytona_provider, provider);
+	struct daytona_profile profile;
+	struct settings settings;
+	settings_init(&settings);
+	bool ok = daytona_profile_read(
+		&profile, "", &settings, self->shared.context->environment, err);
+	if (ok) {
+		ok = daytona_profile_key(&profile, err) != NULL;
+		daytona_profile_finish(&profile);
+	}
+	settings_finish(&settings);
+	if (!ok) {
+		err->code = ERROR_UNAVAILABLE; // no setting is wrong: there is none
+	}
+	return ok;
+}
+
 struct provider *daytona_provider_create(const struct provider_context *context)
 {
 	struct daytona_provider *self = mem_alloc_zero(sizeof(*self));
@@ -98,6 +125,9 @@ struct provider *daytona_provider_create(const struct provider_context *context)
 		.prepare = prepare,
 		.describe = describe,
 		.inventory = inventory,
+		.places = places,
+		.place_count = ARRAY_LENGTH(places),
+		.look_at_place = look_at_place,
 		.sweep = sweep,
 		.sweep_cancel = daytona_sweep_cancel};
 	self->provider.impl = &self->impl;

@@ -136,6 +136,20 @@ static void local_provider_destroy(struct provider *provider)
 	free(CONTAINER_OF(provider, struct local_provider, provider));
 }
 
+static const struct provider_place local_places[] = {
+	{.name = "here", .text = "in your project, with your rights"},
+	{.name = "confined",
+		.text = "in a copy of your project; it cannot reach your other files",
+		.key = "confine",
+		.value = "yes",
+		.is_confined = true,
+		.strict = "required"},
+	{.name = "copy",
+		.text = "in a copy of your project, with your rights",
+		.key = "isolation",
+		.value = "copy"},
+};
+
 static const struct provider_impl local_impl = {
 	.name = "local",
 	.runs_here = true,
@@ -145,6 +159,8 @@ static const struct provider_impl local_impl = {
 	.prepare = local_prepare,
 	.is_isolated = copy_is_wanted,
 	.network_of = copy_cell_network,
+	.places = local_places,
+	.place_count = ARRAY_LENGTH(local_places),
 };
 
 struct provider *local_provider_create(const struct provider_context *context)

@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "providers/impl.h"
 #include "providers/ssh/describe.h"
+#include "providers/ssh/hosts.h"
 #include "providers/ssh/sandbox.h"
 
 enum { SECOND = 1000, HOUR = 3600 * SECOND };
@@ -126,6 +127,19 @@ static const struct error_reason reasons[] = {
 		"take an account, or a key, for which the host runs what it is asked to run"},
 };
 
+static const struct provider_place places[] = {
+	{.name = "host",
+		.text = "on a host that ssh reaches, in a copy of your project",
+		.asked = "host"},
+};
+
+static bool look_at_place(struct provider *provider, const struct provider_place *place,
+	char ***choices, struct error *err)
+{
+	const struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
+	return ssh_hosts_find(self->context->environment, choices, err);
+}
+
 struct provider *ssh_provider_create(const struct provider_context *context)
 {
 	struct ssh_provider *self = mem_alloc_zero(sizeof(*self));
@@ -140,6 +154,9 @@ struct provider *ssh_provider_create(const struct provider_context *context)
 		.reason_count = ARRAY_LENGTH(reasons),
 		.destroy = destroy,
 		.prepare = prepare,
+		.places = places,
+		.place_count = ARRAY_LENGTH(places),
+		.look_at_place = look_at_place,
 		.describe = describe};
 	self->provider.impl = &self->impl;
 	self->context = context;

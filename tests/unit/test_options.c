@@ -354,6 +354,9 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker exec a b", "exec: expected acp-broker exec PROMPT|-"},
 		{"acp-broker exec -x", "unknown option -x | after --"},
 		{"acp-broker exec x --json", "--json | check"},
+		{"acp-broker chat --place here", "--place | init"},
+		{"acp-broker init --confine", "init | --confine | acp-broker help init"},
+		{"acp-broker init claude", "unknown command \"claude\""},
 		{"acp-broker check --format json", "--format | exec"},
 		{"acp-broker -", "unknown command \"-\""},
 		{"acp-broker du --older 1d", "--older | prune"},
@@ -396,8 +399,8 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 25);
-	assert_int_equal(commands, 33);
+	assert_int_equal(options, 29);
+	assert_int_equal(commands, 34);
 }
 
 int main(void)

@@ -31,10 +31,11 @@ LAYERS = {
                      'broker/session', 'broker/gate', 'broker/methods'],
     'broker/client': ['base', 'acp'],
     'broker/chat': ['base', 'acp', 'broker/client'],
+    'broker/init': ['base', 'broker/chat'],
     'broker/cli': ['base', 'acp', 'providers', 'sync', 'broker/policy', 'broker/toolhost',
                    'broker/config', 'broker/ledger', 'broker/agent', 'broker/desk',
                    'broker/session', 'broker/gate', 'broker/methods', 'broker/relay',
-                   'broker/client', 'broker/chat'],
+                   'broker/client', 'broker/chat', 'broker/init'],
 }
 LAYERS['tests'] = list(LAYERS)
 TOPS = sorted({folder.partition('/')[0] for folder in LAYERS})

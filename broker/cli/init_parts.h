@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BROKER_CLI_INIT_PARTS_H
+#define BROKER_CLI_INIT_PARTS_H
+
+#include "base/list.h"
+#include "broker/cli/init.h"
+#include "broker/config/config_file.h"
+#include "broker/init/editors.h"
+
+/* ---- what there is on this machine: init_look.c ---- */
+
+struct init_agent {
+	struct list link;                // init.agents
+	const char *name;                // borrowed
+	const struct known_agent *known; // what is known of its program; may be NULL
+	char *program;                   // owned; NULL: not on this machine
+};
+
+struct init_place {
+	struct list link; // init.places
+	struct provider *provider;
+	const struct provider_place *place;
+	bool is_there;
+	struct error why; // it is not
+	char **choices;   // owned; where it is there
+	bool is_strict;   // its strict value holds here, too
+	char *warning;    // owned; why not; or NULL
+};
+
+struct init {
+	const struct init_means *means;
+	struct config_file file; // the configuration that there is
+	char *config_path;       // owned; absolute
+	struct list agents, places;
+	bool asks;           // in the terminal
+	bool is_interrupted; // by a signal
+	/* what was chosen */
+	const struct init_agent *agent;
+	const struct init_place *place;
+	char *asked_value;           // owned; of the place's asked key; or NULL
+	const struct editor *editor; // NULL: none
+	char *profile;               // owned; its name
+	struct settings settings;    // of the profile
+};
+
+void init_find_agents(struct init *init);
+
+/* Looks at one place, or at all (NULL). False only for a signal. */
+bool init_find_places(struct init *init, const char *name, struct error *err) ATTR_NODISCARD;
+void init_forget(struct init *init); // agents and places
+
+/*
+ * Gets a sandbox of these settings ready, and removes it. True where it confines; *out_warning,
+ * owned, is what it cannot do, or NULL.
+ */
+bool init_try(struct init *init, struct provider *provider, const struct settings *settings,
+	char **out_warning, struct error *err) ATTR_NODISCARD;
+
+/* ---- questions: init_ask.c ---- */
+
+enum { INIT_CHOICES_MAX = 64, INIT_ANSWER_MAX = 256 };
+
+struct init_choice {
+	const char *word;
+	char text[224]; // for people
+};
+
+/* By its number or its word; Enter takes the preset one. ERROR_UNAVAILABLE at the end of stdin. */
+bool init_ask(const char *question, const struct init_choice *choices, size_t count, size_t preset,
+	size_t *out_choice, struct error *err) ATTR_NODISCARD;
+
+/* One of the choices, or another word; owned by the caller. */
+bool init_ask_word(const char *question, char *const *choices, char **out_word,
+	struct error *err) ATTR_NODISCARD;
+
+bool init_ask_yes(const char *question, bool *out_yes, struct error *err) ATTR_NODISCARD;
+
+/* ---- what is chosen: init_choose.c ---- */
+
+/* Fills in what was chosen, from the options, the defaults or the user's answers. */
+bool init_choose(struct init *init, struct error *err) ATTR_NODISCARD;
+
+/* ---- what is written: init_write.c ---- */
+
+bool init_write(struct init *init, struct error *err) ATTR_NODISCARD;
+
+#endif
