@@ -57,7 +57,7 @@ static void print_title(
 	append(&line, is_own ? "" : agent);
 	append(&line, " asks: ");
 	append(&line, title ? title : "a tool call without a title");
-	show_line(show, SHOW_ASK, "?", buf_span(&line), false, out);
+	show_asked_title(show, buf_span(&line), out);
 	buf_finish(&line);
 	free(id);
 	free(title);

@@ -176,6 +176,27 @@ static void keep_agent(struct chat *chat, const struct json_doc *doc)
 	free(title);
 }
 
+/* Where the agent has the workspace: titles of tool calls name it. */
+static void request_status(struct chat *chat)
+{
+	struct buf params;
+	buf_init(&params, SIZE_MAX / 2);
+	if (buf_append_format(&params, NULL, "{\"sessionId\":%s}", chat->session_id)) {
+		client_request(
+			chat->client, STATUS_ID, "_broker/session/status", buf_span(&params));
+	}
+	buf_finish(&params);
+}
+
+static void take_status(struct chat *chat, const struct message *message)
+{
+	struct json_doc *doc = json_doc_parse_unchecked(message_place(message, PLACE_RESULT), NULL);
+	char *root = doc ? json_string(doc, json_get(doc, 0, "runtimeRoot")) : NULL;
+	show_set_root(&chat->show, 1, root);
+	free(root);
+	json_doc_destroy(doc);
+}
+
 void chat_begin_session(struct chat *chat, char *session_id, const struct message *message)
 {
 	char text[256];
@@ -185,8 +206,10 @@ void chat_begin_session(struct chat *chat, char *session_id, const struct messag
 	chat->session_id = session_id;
 	chat->choices = mem_strndup(message_place(message, PLACE_RESULT));
 	chat->stage = STAGE_IDLE;
+	chat_forget_choices(chat);
+	request_status(chat);
 	chat_print_begin(chat, &out);
-	show_end_text(&chat->show, &out); // of what was said then
+	show_end_text(&chat->show, &out); // of the conversation that a load has brought
 	chat_print_end(chat, &out);
 	if (chat->is_person) {
 		text_format(text, sizeof(text), "%s in %s. /help says what there is.",
@@ -251,6 +274,7 @@ static const struct {
 	[ASK_LIST] = {"session/list", chat_take_list},
 	[ASK_LOAD] = {"session/load", chat_take_load},
 	[ASK_CHOICE] = {"the choice", chat_take_choice},
+	[ASK_CHECKPOINTS] = {"/undo", chat_take_checkpoints},
 };
 
 /* Without a session there is nothing to go on with. */
@@ -270,6 +294,10 @@ static void take_error(struct chat *chat, struct span error)
 
 static void take_answer(struct chat *chat, const struct message *message)
 {
+	if (client_id_of(message) == STATUS_ID && !message->is_error) {
+		take_status(chat, message);
+		return;
+	}
 	if (client_id_of(message) != chat->asked_id || chat->stage == STAGE_ENDING) {
 		return;
 	}
@@ -348,6 +376,7 @@ static bool on_message(void *data, const struct message *message)
 		}
 	} else if (strcmp(message->method, "session/update") == 0) {
 		chat_print_begin(chat, &out);
+		chat_note_choice(chat, message_place(message, PLACE_PARAMS));
 		show_update(&chat->show, message_place(message, PLACE_PARAMS), &out);
 		chat_print_end(chat, &out);
 	}
@@ -571,6 +600,7 @@ static void init(struct chat *chat, const struct chat_means *means, bool is_colo
 {
 	*chat = (struct chat){.means = *means, .agent = mem_strdup("")};
 	show_init(&chat->show, is_colored);
+	show_set_root(&chat->show, 0, means->cwd);
 	keys_init(&chat->keys);
 	buf_init(&chat->typed, CHAT_PROMPT_MAX + 1);
 	buf_init(&chat->log_text, LOG_LINE_MAX);
@@ -587,6 +617,7 @@ static void finish(struct chat *chat)
 	line_destroy(chat->line);
 	tty_end();
 	ask_close(&chat->ask);
+	chat_forget_choices(chat);
 	show_finish(&chat->show);
 	keys_finish(&chat->keys);
 	buf_finish(&chat->typed);

@@ -95,13 +95,15 @@ void chat_take_load(struct chat *chat, const struct message *message)
 /* Where an agent says what there is: lists of their own, or an option of the configuration. */
 static const struct choice {
 	const char *what;
-	const char *list; // in the answer that began the session
-	const char *id;   // of an entry
+	const char *list;    // in the answer that began the session
+	const char *id;      // of an entry
+	const char *current; // the same of the entry that is chosen
 	const char *method;
 	const char *member; // of its parameters
-} choices[] = {
-	{"mode", "modes.availableModes", "id", "session/set_mode", "modeId"},
-	{"model", "models.availableModels", "modelId", "session/set_model", "modelId"},
+} choices[CHOICE_KINDS] = {
+	{"mode", "modes.availableModes", "id", "modes.currentModeId", "session/set_mode", "modeId"},
+	{"model", "models.availableModels", "modelId", "models.currentModelId", "session/set_model",
+		"modelId"},
 };
 
 struct found {
@@ -110,6 +112,12 @@ struct found {
 	json_node option; // of the configuration, whose list it is; or JSON_NODE_NONE
 	const char *id;   // of an entry
 };
+
+static bool is_option_of(const struct json_doc *doc, json_node option, const char *what)
+{
+	return json_string_is(doc, json_get(doc, option, "category"), what) ||
+	       json_string_is(doc, json_get(doc, option, "id"), what);
+}
 
 static struct found find(const struct json_doc *doc, const char *what)
 {
@@ -122,8 +130,7 @@ static struct found find(const struct json_doc *doc, const char *what)
 	json_node options = json_get(doc, 0, "configOptions");
 	for (json_node option = json_first(doc, options); option != JSON_NODE_NONE;
 		option = json_next(doc, option)) {
-		if (json_string_is(doc, json_get(doc, option, "category"), what) ||
-			json_string_is(doc, json_get(doc, option, "id"), what)) {
+		if (is_option_of(doc, option, what)) {
 			found.option = option;
 			found.list = json_get(doc, option, "options");
 			found.id = "value";
@@ -132,8 +139,20 @@ static struct found find(const struct json_doc *doc, const char *what)
 	return found;
 }
 
+/* The id that was chosen since the session began, or that it began with; owned; may be NULL. */
+static char *find_current(
+	const struct chat *chat, const struct json_doc *doc, const struct found *found)
+{
+	const char *chosen = chat->current[found->choice - choices];
+	json_node began = found->option != JSON_NODE_NONE
+	                          ? json_get(doc, found->option, "currentValue")
+	                          : json_path(doc, 0, found->choice->current);
+	return chosen ? mem_strdup(chosen) : json_string(doc, began);
+}
+
 static void print_entries(struct chat *chat, const struct json_doc *doc, const struct found *found)
 {
+	char *current = find_current(chat, doc, found);
 	for (json_node entry = json_first(doc, found->list); entry != JSON_NODE_NONE;
 		entry = json_next(doc, entry)) {
 		char line[2 * TEXT_SHORT_SIZE];
@@ -143,10 +162,13 @@ static void print_entries(struct chat *chat, const struct json_doc *doc, const s
 		char *name = json_string(doc, json_get(doc, entry, "name"));
 		text_format(line, sizeof(line), "%s  %s", text_short(short_id, id ? id : ""),
 			text_short(short_name, name ? name : ""));
-		chat_print_line(chat, SHOW_PLAIN, " ", line);
+		bool is_current = current && id && strcmp(current, id) == 0;
+		chat_print_line(
+			chat, is_current ? SHOW_GOOD : SHOW_PLAIN, is_current ? "*" : " ", line);
 		free(id);
 		free(name);
 	}
+	free(current);
 }
 
 static json_node find_entry(
@@ -179,6 +201,9 @@ static void request_choice(
 	json_write_member_raw(
 		&writer, is_option ? "value" : found->choice->member, json_raw(doc, id));
 	chat->stage = STAGE_COMMAND;
+	free(chat->choosing);
+	chat->choosing = json_string(doc, id);
+	chat->choosing_kind = (size_t)(found->choice - choices);
 	chat_request(chat, ASK_CHOICE,
 		is_option ? "session/set_config_option" : found->choice->method, &writer);
 }
@@ -213,5 +238,54 @@ void chat_choose(struct chat *chat, const char *what, struct span rest)
 
 void chat_take_choice(struct chat *chat, const struct message *message)
 {
-	chat_print_line(chat, SHOW_DIM, "-", "the agent has taken it");
+	char line[2 * TEXT_SHORT_SIZE];
+	char id[TEXT_SHORT_SIZE];
+	size_t kind = chat->choosing_kind;
+	free(chat->current[kind]);
+	chat->current[kind] = mem_strdup_or_null(chat->choosing);
+	text_format(line, sizeof(line), "%s: %s", choices[kind].what,
+		text_short(id, chat->choosing ? chat->choosing : ""));
+	chat_print_line(chat, SHOW_DIM, "-", line);
+}
+
+/* Some agents change their mode by themselves, after a plan for example. */
+static void note_options(struct chat *chat, const struct json_doc *doc, json_node options)
+{
+	for (json_node option = json_first(doc, options); option != JSON_NODE_NONE;
+		option = json_next(doc, option)) {
+		for (size_t i = 0; i < CHOICE_KINDS; i++) {
+			json_node value = json_get(doc, option, "currentValue");
+			if (is_option_of(doc, option, choices[i].what) &&
+				json_is(doc, value, JSON_STRING)) {
+				free(chat->current[i]);
+				chat->current[i] = json_string(doc, value);
+			}
+		}
+	}
+}
+
+void chat_note_choice(struct chat *chat, struct span params)
+{
+	struct json_doc *doc = json_doc_parse_unchecked(params, NULL);
+	json_node update = doc ? json_get(doc, 0, "update") : JSON_NODE_NONE;
+	json_node mode = doc ? json_get(doc, update, "currentModeId") : JSON_NODE_NONE;
+	json_node kind = doc ? json_get(doc, update, "sessionUpdate") : JSON_NODE_NONE;
+	if (doc && json_string_is(doc, kind, "current_mode_update") &&
+		json_is(doc, mode, JSON_STRING)) {
+		free(chat->current[0]);
+		chat->current[0] = json_string(doc, mode);
+	} else if (doc && json_string_is(doc, kind, "config_option_update")) {
+		note_options(chat, doc, json_get(doc, update, "configOptions"));
+	}
+	json_doc_destroy(doc);
+}
+
+void chat_forget_choices(struct chat *chat)
+{
+	for (size_t i = 0; i < CHOICE_KINDS; i++) {
+		free(chat->current[i]);
+		chat->current[i] = NULL;
+	}
+	free(chat->choosing);
+	chat->choosing = NULL;
 }

@@ -149,6 +149,11 @@ static void run_program(struct chat *chat, const char *command, struct span rest
 	words_free(argv);
 }
 
+void chat_run_program(struct chat *chat, const char *command)
+{
+	run_program(chat, command, SPAN_LITERAL(""), true);
+}
+
 void chat_stop_command(struct chat *chat)
 {
 	if (chat->command) {
@@ -178,6 +183,11 @@ static void run_load(struct chat *chat, struct span rest)
 	free(id);
 }
 
+static void run_undo(struct chat *chat, struct span rest)
+{
+	chat_undo(chat);
+}
+
 static void run_quit(struct chat *chat, struct span rest)
 {
 	chat_close(chat);
@@ -185,8 +195,8 @@ static void run_quit(struct chat *chat, struct span rest)
 
 static const struct command {
 	const char *name;
-	void (*run)(struct chat *chat, struct span rest); // NULL: a command of the program
-	const char *program;                              // its words
+	void (*run)(struct chat *chat, struct span rest); // NULL: `program` alone
+	const char *program;   // the words of a command of the program; before `run` with words
 	const char *otherwise; // what follows them where nothing is typed
 	bool is_store;
 	const char *help;
@@ -198,7 +208,8 @@ static const struct command {
 	{"/load", run_load, NULL, NULL, false,
 		"go on with session ID, or with the latest one here"},
 	{"/diff", NULL, "checkpoints show", "-1", true, "show what the last turn changed"},
-	{"/undo", NULL, "checkpoints rollback", "-2", true, "undo what the last turn changed"},
+	{"/undo", run_undo, "checkpoints rollback", "", true,
+		"undo the last turn; again: the turn before it"},
 	{"/conflicts", NULL, "conflicts list", "", true,
 		"list what you and the agent both changed"},
 	{"/commits", NULL, "commits list", "", true, "list the agent's commits"},
@@ -228,7 +239,7 @@ bool chat_run_command(struct chat *chat, struct span word, struct span rest)
 		}
 		struct span typed = rest;
 		bool is_bare = span_take_word(&typed, " \t\r\n").len == 0;
-		if (command->run) {
+		if (command->run && (is_bare || !command->program)) {
 			command->run(chat, rest);
 		} else {
 			run_program(chat, command->program,

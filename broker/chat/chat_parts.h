@@ -21,7 +21,9 @@
 /* What the .c files of a chat share: chat.c speaks with the broker, chat_typed.c with the user. */
 
 /* What a request of ours is. */
-enum { ASK_INITIALIZE, ASK_NEW, ASK_PROMPT, ASK_LIST, ASK_LOAD, ASK_CHOICE };
+enum { ASK_INITIALIZE, ASK_NEW, ASK_PROMPT, ASK_LIST, ASK_LOAD, ASK_CHOICE, ASK_CHECKPOINTS };
+
+enum { STATUS_ID = 0 }; // of the request that asks where the workspace is; no other has it
 
 enum stage {
 	STAGE_STARTING,
@@ -31,7 +33,7 @@ enum stage {
 	STAGE_ENDING,
 };
 
-enum { CHAT_SIGNALS = 6 };
+enum { CHAT_SIGNALS = 6, CHOICE_KINDS = 2 };
 
 struct chat {
 	struct chat_means means;
@@ -53,10 +55,13 @@ struct chat {
 	char *session_id; // owned; JSON
 	char *loading;    // owned; JSON: the session that was asked for
 	char *choices;    // owned; JSON: the answer that began the session, with its modes
-	char *agent;      // owned; its name for itself, one line without controls
-	long asked;       // what the request that is not answered is
-	long asked_id;    // its id
-	int interrupts;   // Ctrl-C since the last key
+	char *current[CHOICE_KINDS]; // owned; the id chosen since then; or NULL
+	char *choosing;              // owned; the id that the agent was asked to take
+	size_t choosing_kind;
+	char *agent;    // owned; its name for itself, one line without controls
+	long asked;     // what the request that is not answered is
+	long asked_id;  // its id
+	int interrupts; // Ctrl-C since the last key
 	int status;
 	bool is_person; // stdin is a terminal: someone can be asked
 	bool is_settling;
@@ -106,6 +111,9 @@ bool chat_run_command(struct chat *chat, struct span word, struct span rest);
 void chat_commands_init(struct chat *chat);
 void chat_commands_finish(struct chat *chat);
 
+/* Runs a command of the program on the workspace's store and prints what that prints. */
+void chat_run_program(struct chat *chat, const char *command);
+
 /* Ctrl-C while a command of the program runs. */
 void chat_stop_command(struct chat *chat);
 
@@ -119,6 +127,16 @@ void chat_take_load(struct chat *chat, const struct message *message);
 /* Prints what there is to choose (modes, models), or chooses the one that is named. */
 void chat_choose(struct chat *chat, const char *what, struct span rest);
 void chat_take_choice(struct chat *chat, const struct message *message);
+
+/* An update of the session: another mode or option may be the current one now. */
+void chat_note_choice(struct chat *chat, struct span params);
+void chat_forget_choices(struct chat *chat);
+
+/* ---- chat_undo.c ---- */
+
+/* Goes back to what the workspace was before the last turn that was not undone. */
+void chat_undo(struct chat *chat);
+void chat_take_checkpoints(struct chat *chat, const struct message *message);
 
 /* ---- chat_files.c ---- */
 

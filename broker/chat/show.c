@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/chat/show.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,19 @@ void show_finish(struct show *show)
 	for (size_t i = 0; i < SHOW_CALLS; i++) {
 		free(show->calls[i].id);
 		free(show->calls[i].title);
+		free(show->calls[i].diffs);
 	}
+	for (size_t i = 0; i < SHOW_ROOTS; i++) {
+		free(show->roots[i]);
+	}
+}
+
+void show_set_root(struct show *show, size_t number, const char *path)
+{
+	assert(number < SHOW_ROOTS);
+	bool is_useful = path && path[0] == '/' && path[1];
+	free(show->roots[number]);
+	show->roots[number] = is_useful ? mem_strdup(path) : NULL;
 }
 
 /* ---- lines ---- */
@@ -66,6 +80,47 @@ void show_line(struct show *show, enum show_color shade, const char *mark, struc
 	}
 	color(show, shade == SHOW_PLAIN ? "" : "0", out);
 	buf_add(out, SPAN_LITERAL("\n"));
+}
+
+/* ---- paths ---- */
+
+/* How much of the text, which begins a word, is the path of the workspace and its slash. */
+static size_t root_length(const struct show *show, struct span text)
+{
+	for (size_t i = 0; i < SHOW_ROOTS; i++) {
+		size_t len = show->roots[i] ? strlen(show->roots[i]) : 0;
+		if (len > 0 && len < text.len && memcmp(text.data, show->roots[i], len) == 0 &&
+			text.data[len] == '/') {
+			return len + 1;
+		}
+	}
+	return 0;
+}
+
+/* What may stand before a path that begins there: in "/a/b" the slash of "/b" begins none. */
+static bool is_in_path(char byte)
+{
+	return (byte & 0x80) || isalnum((unsigned char)byte) || strchr("/._-~+@%$", byte) != NULL;
+}
+
+/* A line with paths; those below the workspace are relative to it. */
+static void show_path_line(struct show *show, enum show_color shade, const char *mark,
+	struct span text, bool is_cut, struct buf *out)
+{
+	struct buf shorter;
+	buf_init(&shorter, SIZE_MAX / 2);
+	for (size_t i = 0; i < text.len; i++) {
+		struct span rest = {text.data + i, text.len - i};
+		if (text.data[i] == '/' && (i == 0 || !is_in_path(text.data[i - 1]))) {
+			size_t len = root_length(show, rest);
+			i += len;
+		}
+		if (i < text.len) {
+			buf_add(&shorter, (struct span){text.data + i, 1});
+		}
+	}
+	show_line(show, shade, mark, buf_span(&shorter), is_cut, out);
+	buf_finish(&shorter);
 }
 
 /* ---- text ---- */
@@ -163,16 +218,42 @@ static struct show_call *call_of(struct show *show, const struct json_doc *doc, 
 	struct show_call *place = &show->calls[show->next_call++ % SHOW_CALLS];
 	free(place->id);
 	free(place->title);
+	free(place->diffs);
 	*place = (struct show_call){.id = id ? id : mem_strdup("")};
 	return place;
 }
 
-static void keep_title(struct show_call *call, const struct json_doc *doc, json_node update)
+/* True: it is another one than before. */
+static bool keep_title(struct show_call *call, const struct json_doc *doc, json_node update)
 {
 	char *title = json_string(doc, json_get(doc, update, "title"));
+	bool is_new = title && (!call->title || strcmp(call->title, title) != 0);
 	if (title) {
 		free(call->title);
 		call->title = title;
+	}
+	return is_new;
+}
+
+static bool has_diff(const struct json_doc *doc, json_node content)
+{
+	for (json_node part = json_first(doc, content); part != JSON_NODE_NONE;
+		part = json_next(doc, part)) {
+		if (json_string_is(doc, json_get(doc, part, "type"), "diff")) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Agents send the diff with the call, and neither with the question nor with the end. */
+static void keep_diffs(struct show_call *call, const struct json_doc *doc, json_node update)
+{
+	json_node content = json_get(doc, update, "content");
+	if (has_diff(doc, content)) {
+		struct span raw = json_raw(doc, content);
+		free(call->diffs);
+		call->diffs = raw.len <= SHOW_KEPT_MAX ? mem_strndup(raw) : NULL;
 	}
 }
 
@@ -201,7 +282,7 @@ static void show_diff(
 	struct buf old_text;
 	struct buf new_text;
 	struct diff_lines lines;
-	show_line(
+	show_path_line(
 		show, SHOW_DIM, "  ", decode(doc, json_get(doc, diff, "path"), &path), false, out);
 	diff_find(decode(doc, json_get(doc, diff, "oldText"), &old_text),
 		decode(doc, json_get(doc, diff, "newText"), &new_text), &lines);
@@ -214,16 +295,29 @@ static void show_diff(
 	buf_finish(&new_text);
 }
 
-static void show_diffs(
-	struct show *show, const struct json_doc *doc, json_node call, size_t most, struct buf *out)
+static void show_diffs(struct show *show, const struct json_doc *doc, json_node content,
+	size_t most, struct buf *out)
 {
-	json_node content = json_get(doc, call, "content");
 	for (json_node part = json_first(doc, content); part != JSON_NODE_NONE;
 		part = json_next(doc, part)) {
 		if (json_string_is(doc, json_get(doc, part, "type"), "diff")) {
 			show_diff(show, doc, part, most, out);
 		}
 	}
+}
+
+/* Those that were kept; false: there are none. */
+static bool show_kept_diffs(struct show *show, struct show_call *call, size_t most, struct buf *out)
+{
+	struct json_doc *doc =
+		call->diffs ? json_doc_parse_unchecked(span_of(call->diffs), NULL) : NULL;
+	if (doc) {
+		show_diffs(show, doc, 0, most, out);
+	}
+	json_doc_destroy(doc);
+	free(call->diffs);
+	call->diffs = NULL;
+	return doc != NULL;
 }
 
 static void show_call_texts(
@@ -251,23 +345,43 @@ static void show_call_end(struct show *show, struct show_call *call, const struc
 		return;
 	}
 	call->has_ended = true;
-	show_line(show, has_failed ? SHOW_BAD : SHOW_GOOD, has_failed ? "x" : "+", title_of(call),
-		true, out);
+	show_path_line(show, has_failed ? SHOW_BAD : SHOW_GOOD, has_failed ? "x" : "+",
+		title_of(call), true, out);
 	if (has_failed || strncmp(call->id, "acp-broker-", strlen("acp-broker-")) == 0) {
 		show_call_texts(show, doc, update, out);
 	}
-	if (!call->was_asked) {
-		show_diffs(show, doc, update, SHOW_DIFF_LINES, out);
+	if (!call->has_shown_diffs) {
+		(void)!show_kept_diffs(show, call, SHOW_DIFF_LINES, out);
 	}
+}
+
+/* Agents announce a call before they know what it is about; the same call follows with that. */
+static bool is_bare(const struct json_doc *doc, json_node update)
+{
+	json_node input = json_get(doc, update, "rawInput");
+	return json_is(doc, input, JSON_OBJECT) && json_count(doc, input) == 0 &&
+	       json_count(doc, json_get(doc, update, "content")) == 0 &&
+	       json_string_is(doc, json_get(doc, update, "status"), "pending");
+}
+
+static void print_begin(struct show *show, struct show_call *call, struct buf *out)
+{
+	call->has_begun = true;
+	show_path_line(show, SHOW_DIM, "*", title_of(call), true, out);
 }
 
 static void show_call_begin(
 	struct show *show, const struct json_doc *doc, json_node update, struct buf *out)
 {
 	struct show_call *call = call_of(show, doc, update);
-	keep_title(call, doc, update);
+	bool is_new = keep_title(call, doc, update);
+	keep_diffs(call, doc, update);
+	is_new = is_new || call->has_ended || !call->has_begun;
+	call->has_shown_diffs = call->has_shown_diffs && !call->has_ended;
 	call->has_ended = false;
-	show_line(show, SHOW_DIM, "*", title_of(call), true, out);
+	if (is_new && !is_bare(doc, update)) {
+		print_begin(show, call, out);
+	}
 	show_call_end(show, call, doc, update, out);
 }
 
@@ -275,15 +389,26 @@ static void show_call_update(
 	struct show *show, const struct json_doc *doc, json_node update, struct buf *out)
 {
 	struct show_call *call = call_of(show, doc, update);
-	keep_title(call, doc, update);
+	(void)!keep_title(call, doc, update);
+	keep_diffs(call, doc, update);
+	if (!call->has_begun && call->title) {
+		print_begin(show, call, out);
+	}
 	show_call_end(show, call, doc, update, out);
 }
 
 void show_asked_call(struct show *show, const struct json_doc *doc, json_node call, struct buf *out)
 {
-	call_of(show, doc, call)->was_asked = true;
+	struct show_call *known = call_of(show, doc, call);
+	known->has_begun = true; // the question is its line
 	show_call_texts(show, doc, call, out);
-	show_diffs(show, doc, call, SIZE_MAX, out);
+	keep_diffs(known, doc, call);
+	known->has_shown_diffs = show_kept_diffs(show, known, SIZE_MAX, out);
+}
+
+void show_asked_title(struct show *show, struct span text, struct buf *out)
+{
+	show_path_line(show, SHOW_ASK, "?", text, false, out);
 }
 
 /* ---- updates ---- */

@@ -15,15 +15,17 @@
  * as lines. Everything is appended to a buffer that has no maximum, and nothing in it drives the
  * terminal but our own colours (style.h).
  */
-enum { SHOW_CALLS = 64, SHOW_DIFF_LINES = 40 };
+enum { SHOW_CALLS = 64, SHOW_DIFF_LINES = 40, SHOW_KEPT_MAX = 256 * 1024, SHOW_ROOTS = 2 };
 
 enum show_color { SHOW_PLAIN, SHOW_DIM, SHOW_GOOD, SHOW_BAD, SHOW_ASK };
 
 struct show_call {
-	char *id;    // owned; NULL: the place is free
-	char *title; // owned
+	char *id;       // owned; NULL: the place is free
+	char *title;    // owned
+	char *diffs;    // owned; JSON: the last content with a diff that was not shown; or NULL
+	bool has_begun; // the line of its start was printed
 	bool has_ended;
-	bool was_asked; // its diffs were shown with the question
+	bool has_shown_diffs; // with the question about it
 };
 
 struct show {
@@ -34,10 +36,17 @@ struct show {
 	bool is_inside;                     // a line of that text has begun
 	struct show_call calls[SHOW_CALLS]; // a ring: the oldest is forgotten
 	size_t next_call;
+	char *roots[SHOW_ROOTS]; // owned; each may be NULL
 };
 
 void show_init(struct show *show, bool is_colored);
 void show_finish(struct show *show);
+
+/*
+ * The workspace's path, here (0) or as the agent has it (1): in titles and in the paths of diffs,
+ * a path below it is printed without it. NULL: not known.
+ */
+void show_set_root(struct show *show, size_t number, const char *path);
 
 void show_update(struct show *show, struct span params, struct buf *out); // of session/update
 
@@ -47,6 +56,9 @@ void show_end_text(struct show *show, struct buf *out);
 /* A line of its own, cut to the columns with is_cut. */
 void show_line(struct show *show, enum show_color color, const char *mark, struct span text,
 	bool is_cut, struct buf *out);
+
+/* The line of a question. */
+void show_asked_title(struct show *show, struct span text, struct buf *out);
 
 /* The tool call that a question is about: its texts and diffs, in full. */
 void show_asked_call(

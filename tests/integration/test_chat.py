@@ -3,63 +3,17 @@
 """`acp-broker chat` in a real terminal (tmux), and without one."""
 
 import json
-import shlex
 import subprocess
 
 import processes
-from case import BROKER, Case, main
+from case import BROKER, main
 from processes import PATIENCE
+from terminal import Chat, Terminal
 
 HOSTILE = 'a\x1b]0;owned\x07b\x1b[2Jc\u202ed'
 
 
-class Chat(Case):
-    def argv(self, *options, flags=()):
-        return [BROKER, 'chat', *options, '--', *self.agent_argv(*flags)]
-
-    def sent(self, method):
-        found = [json.loads(line) for line in self.journal('<')]
-        return [one['params'] for one in found if one.get('method') == method]
-
-
-class Terminal(Chat):
-    def tmux(self, *words):
-        return subprocess.run(['tmux', '-S', str(self.dir / 'tmux'), '-f', '/dev/null', *words],
-                              capture_output=True, text=True, env=self.environment(),
-                              timeout=PATIENCE, check=False).stdout
-
-    def begin(self, columns=80, **variables):
-        """A shell of the terminal starts the chat, and says afterwards how it ended."""
-        words = ' '.join(shlex.quote(word) for word in self.argv())
-        before = ' '.join(f'{name}={value}' for name, value in variables.items())
-        # Ctrl-C is the shell's as well, which would go.
-        after = 'echo status=$?; stty -a | grep -o " icanon"; exec cat'
-        line = f'trap : INT; {before} {words}; {after}'
-        self.addCleanup(self.tmux, 'kill-server')
-        self.tmux('new-session', '-d', '-x', str(columns), '-y', '40', '-c', str(self.work),
-                  'sh', '-c', line)
-        self.wait_for('/help')
-
-    def screen(self, *options):
-        return self.tmux('capture-pane', '-p', *options)
-
-    def wait_for(self, *texts):
-        def is_there():
-            screen = self.screen()
-            return all(text in screen for text in texts)
-        if not processes.wait_until(is_there):
-            self.fail(f'{texts} not on the screen:\n{self.screen()}')
-        return self.screen()
-
-    def type(self, text, *keys):
-        self.tmux('send-keys', '-l', text)
-        if keys:
-            self.tmux('send-keys', *keys)
-
-    def end(self):
-        self.tmux('send-keys', 'C-d')
-        self.wait_for('status=0', ' icanon')
-
+class InTerminal(Terminal):
     def test_a_session(self):
         """A prompt, a question, a cancelled turn, a paste: one start for all of them."""
         self.begin()
