@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "broker/chat/chat_parts.h"
+#include "broker/chat/links.h"
 #include "broker/chat/tty.h"
 #include "broker/client/methods.h"
 
@@ -153,7 +154,11 @@ void chat_send_prompt(struct chat *chat, struct span text)
 	struct buf out;
 	struct json_writer writer;
 	chat_request_begin(&writer, &out);
-	client_write_prompt(&writer, chat->session_id, text);
+	json_write_member_raw(&writer, "sessionId", span_of(chat->session_id));
+	json_write_key(&writer, "prompt");
+	json_write_array(&writer);
+	links_write(&writer, chat->means.cwd, text);
+	json_write_array_end(&writer);
 	chat->stage = STAGE_TURN;
 	chat->interrupts = 0;
 	chat_request(chat, ASK_PROMPT, "session/prompt", &writer);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "broker/chat/chat_parts.h"
+#include "broker/chat/links.h"
 
 /* Tab after "@": the names of files in the session's directory, as this machine has them. */
 enum { FILES_MAX = 10000, FILES_SHOWN = 30, FILE_NAME_SIZE = 4096 };
@@ -19,12 +20,12 @@ struct names {
 	struct buf shown;
 };
 
-/* A name that can be typed and seen. */
+/* A name that can be seen, and typed with backslashes. */
 static bool is_plain(struct span name)
 {
 	while (name.len > 0) {
 		size_t len = utf8_char_length(name);
-		if (len == 0 || utf8_is_hidden(name) || name.data[0] == ' ') {
+		if (len == 0 || utf8_is_hidden(name)) {
 			return false;
 		}
 		name = (struct span){name.data + len, name.len - len};
@@ -72,25 +73,43 @@ static void read_names(struct names *names, const char *folder, struct span pref
 	                      stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* The word before the cursor; empty: it does not begin with "@". */
+/* The word before the cursor, which begins with "@"; without data: there is none. */
 static struct span word_before(const char *text, size_t cursor)
 {
-	size_t begin = cursor;
-	while (begin > 0 && !strchr(" \t\n", text[begin - 1])) {
-		begin--;
+	size_t at = 0;
+	while (at < cursor) {
+		size_t len = links_word_length((struct span){text + at, cursor - at});
+		if (at + len == cursor && text[at] == '@') {
+			return (struct span){text + at + 1, len - 1};
+		}
+		at += len + 1; // and the blank
 	}
-	bool is_file = begin < cursor && text[begin] == '@';
-	return is_file ? (struct span){text + begin + 1, cursor - begin - 1} : (struct span){0};
+	return (struct span){0};
+}
+
+static void insert_escaped(struct chat *chat, const char *text)
+{
+	struct buf escaped;
+	buf_init(&escaped, SIZE_MAX / 2);
+	links_escape(span_of(text), &escaped);
+	char *typed = mem_strndup(buf_span(&escaped));
+	line_insert(chat->line, typed);
+	free(typed);
+	buf_finish(&escaped);
 }
 
 void chat_complete(struct chat *chat)
 {
 	size_t cursor;
 	const char *text = line_text(chat->line, &cursor);
-	struct span word = word_before(text, cursor);
-	if (!word.data) {
+	struct span typed = word_before(text, cursor);
+	struct buf unescaped;
+	if (!typed.data) {
 		return;
 	}
+	buf_init(&unescaped, SIZE_MAX / 2);
+	links_unescape(typed, &unescaped);
+	struct span word = unescaped.len > 0 ? buf_span(&unescaped) : SPAN_LITERAL("");
 	size_t folder_len = word.len;
 	while (folder_len > 0 && word.data[folder_len - 1] != '/') {
 		folder_len--;
@@ -110,7 +129,7 @@ void chat_complete(struct chat *chat)
 		chat_print_line(chat, SHOW_DIM, "-", all);
 		free(all);
 	} else if (names.count > 0) {
-		line_insert(chat->line, rest);
+		insert_escaped(chat, rest);
 		if (names.count == 1) {
 			line_insert(chat->line, names.is_directory ? "/" : " ");
 		}
@@ -118,4 +137,5 @@ void chat_complete(struct chat *chat)
 	free(rest);
 	free(names.common);
 	buf_finish(&names.shown);
+	buf_finish(&unescaped);
 }

@@ -27,13 +27,16 @@ class Terminal(Chat):
                               capture_output=True, text=True, env=self.environment(),
                               timeout=PATIENCE, check=False).stdout
 
-    def begin(self, columns=80, argv=None, **variables):
+    def begin(self, columns=80, argv=None, stops=False, **variables):
         """A shell of the terminal starts the chat, and says afterwards how it ended."""
         words = shlex.join(argv or self.argv())
         before = ' '.join(f'{name}={shlex.quote(str(value))}' for name, value in variables.items())
         # Ctrl-C is the shell's as well, which would go.
         after = 'echo status=$?; stty -a | grep -o " icanon"; exec cat'
         line = f'trap : INT; {before} {words}; {after}'
+        if stops:  # a shell with jobs: after Ctrl-Z the chat goes on once a line is typed
+            line = (f'set -m; {words}; stty -a | grep -o " icanon"; echo stopped; read line; '
+                    f'clear; fg; {after}')
         if self.has_begun:  # the same terminal, and what ran in it is killed
             self.tmux('respawn-pane', '-k', '-c', str(self.work), 'sh', '-c', line)
         else:

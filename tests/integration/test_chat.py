@@ -71,15 +71,68 @@ class InTerminal(Terminal):
 
     def test_the_name_of_a_file_is_completed(self):
         (self.work / 'folder').mkdir()
-        for name in ('one.txt', 'only.txt', 'two\x1b[2J.txt'):
+        for name in ('one.txt', 'only.txt', 'two\x1b[2J.txt', 'with a \\.txt'):
             (self.work / 'folder' / name).write_text('')
         self.begin()
         self.type('say @fo', 'Tab')
         self.wait_for('> say @folder/')
         self.type('o', 'Tab', 'Tab')
         self.wait_for('one.txt', 'only.txt', '> say @folder/on')
-        self.type('e', 'Tab', 'Enter')
-        self.wait_for('\n@folder/one.txt')
+        self.type('e', 'Tab')
+        self.type('@folder/w', 'Tab')
+        self.wait_for('@folder/one.txt @folder/with\\ a\\ \\\\.txt')
+        self.tmux('send-keys', 'Enter')
+        self.assertTrue(processes.wait_until(lambda: self.sent('session/prompt')))
+        prompt = self.sent('session/prompt')[0]['prompt']
+        self.assertEqual([one.get('name') for one in prompt if one['type'] == 'resource_link'],
+                         ['folder/one.txt', 'folder/with a \\.txt'])
+        self.end()
+
+    def test_a_stop_gives_the_terminal_back_and_takes_it_again(self):
+        self.begin(stops=True)
+        self.type('say not')
+        self.wait_for('> say not')
+        self.tmux('send-keys', 'C-z')
+        self.wait_for('stopped', ' icanon')
+        self.tmux('send-keys', 'Enter')
+        self.wait_for('> say not')  # what was typed is shown again
+        self.type(' yet')
+        self.wait_for('> say not yet')
+        self.tmux('send-keys', 'Enter')
+        self.wait_for('\nnot yet\n')
+        self.end()
+
+    def test_another_size_of_the_terminal(self):
+        self.begin(columns=100)
+        self.type('say ' + 'word ' * 12)
+        self.wait_for('> say ' + 'word ' * 11)
+        self.tmux('resize-window', '-x', '40', '-y', '30')
+        self.type('last', 'Enter')
+        self.wait_for('last\n')
+        self.assertTrue(processes.wait_until(lambda: self.sent('session/prompt')))
+        self.assertEqual(self.sent('session/prompt')[0]['prompt'][0]['text'],
+                         'say ' + 'word ' * 12 + 'last')
+        self.type('permission a title that is much longer than forty columns are', 'Enter')
+        screen = self.wait_for('\n* a title', '[n]')
+        line, = [line for line in screen.splitlines() if line.startswith('* a title')]
+        self.assertEqual(len(line), 40)
+        self.type('n')
+        self.wait_for('  -> ')
+        self.end()
+
+    def test_a_terminal_that_can_do_nothing(self):
+        self.begin(columns=40, TERM='dumb')
+        self.type('say **one**', 'Enter')
+        self.wait_for('> say **one**\n**one**\n')
+        self.type('permission Do it', 'Enter')
+        self.wait_for('asks: Do it', '[y]')
+        self.type('y', 'Enter')
+        self.wait_for('  -> Allow', '+ Do it')
+        self.type('hang', 'Enter')
+        self.assertTrue(processes.wait_until(lambda: len(self.sent('session/prompt')) == 3))
+        self.tmux('send-keys', 'C-c')
+        self.wait_for('ended: cancelled')
+        self.assertNotIn('\x1b', self.screen('-e'))
         self.end()
 
     def test_a_second_interrupt_ends_it(self):
@@ -119,6 +172,38 @@ class Piped(Chat):
         self.assertNames(out, '-old | +new | no checkpoint 99')
         self.assertEqual(file.read_text(), 'old\n')
         self.assertEqual(self.sent('session/prompt')[-1]['prompt'][0]['text'], '/unknown')
+
+    def test_names_of_files_become_links(self):
+        (self.work / 'notes.txt').write_text('')
+        (self.work / 'a folder').mkdir()
+        (self.work / 'a folder' / 'ä#%?.c').write_text('')
+        (self.work / 'link').symlink_to('/nowhere')
+        config = self.dir / 'config'
+        config.write_text('[profile "p"]\n\tisolation = copy\n')
+
+        def blocks(line, *options):
+            self.run_chat(line, *options)
+            return [(one['type'], one.get('text'), one.get('name'), one.get('uri'))
+                    for one in self.sent('session/prompt')[0]['prompt']]
+
+        def link(name, path, root=self.work):
+            return ('resource_link', None, name, f'file://{root}/{path}')
+
+        def text(words):
+            return ('text', words, None, None)
+        self.assertEqual(
+            blocks('say @notes.txt, (@./notes.txt) and @a\\ folder/ä#%?.c!'),
+            [text('say '), link('notes.txt', 'notes.txt'), text(', ('),
+             link('./notes.txt', 'notes.txt'), text(') and '),
+             link('a folder/ä#%?.c', 'a%20folder/%C3%A4%23%25%3F.c'), text('!')])
+        for line in ('say @none a@notes.txt @ @link @notes.txt/ \x1b@notes.txt', '@\\', '@@@'):
+            self.assertEqual(blocks(line), [text(line)])
+        self.assertEqual(blocks(f'@{self.work}/notes.txt'),
+                         [link(f'{self.work}/notes.txt', 'notes.txt')])
+        # In a copy, the name is the copy's.
+        (_, _, name, uri), = blocks('@notes.txt', '--config', str(config), '--profile', 'p')
+        self.assertEqual((name, uri.startswith(f'file://{self.work}')), ('notes.txt', False))
+        self.assertTrue(uri.endswith('/notes.txt'), uri)
 
     def test_modes_and_models(self):
         out, _ = self.run_chat('/mode\n/mode code\n/mode none\n/model\n')
