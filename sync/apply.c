@@ -25,7 +25,7 @@ struct applier {
 	struct trail trail;
 	int root;
 	bool is_untidy;             // a temporary file was left behind
-	int folder;                 // the one worked in, -1: none is open
+	int folder;                 // the current one; -1: none is open
 	char folder_path[PATH_MAX]; // its path
 };
 
@@ -45,9 +45,9 @@ static void report_left(struct applier *applier, const char *path, const char *w
 	}
 }
 
-/* ---- the folder worked in ---- */
+/* ---- the current folder ---- */
 
-/* Its names are on the disk before it is left. */
+/* Syncs the folder's names to the disk before leaving it. */
 static bool folder_leave(struct applier *applier, struct error *err)
 {
 	bool synced = applier->folder < 0 || applier->request->is_cache ||
@@ -61,7 +61,7 @@ static bool folder_leave(struct applier *applier, struct error *err)
 
 static const char why_no_folder[] = "its folder is gone, or something else is in its place";
 
-/* What stands in the way of opening a folder; NULL where that is of all paths. */
+/* Why a folder cannot be opened; NULL if the error concerns all paths. */
 static const char *blocked_why(int errnum)
 {
 	if (errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP || errnum == EXDEV) {
@@ -71,7 +71,9 @@ static const char *blocked_why(int errnum)
 	return slot_give_up(&nowhere, errnum, "", NULL) == SLOT_LEFT ? nowhere.why : NULL;
 }
 
-/* Opens the folder of the first `len` bytes of the trail. Sets *out_why where it stays as it is. */
+/*
+ * Opens the folder of the first `len` bytes of the trail. If it must stay unchanged, sets *out_why.
+ */
 static bool folder_enter(
 	struct applier *applier, size_t len, bool make, const char **out_why, struct error *err)
 {
@@ -112,14 +114,14 @@ static bool finish_slot(struct applier *applier, const struct slot *slot, enum s
 	return outcome != SLOT_FAILED;
 }
 
-/* The trail stands at the file, `mark` is where its folder ends. */
+/* The trail is at the file; `mark` is the length of its folder's path. */
 static bool apply_leaf(struct applier *applier, size_t mark, const struct store_entry *from,
 	const struct store_entry *to, struct error *err)
 {
 	const atomic_bool *is_cancelled = applier->request->is_cancelled;
 	if (is_cancelled && *is_cancelled) {
 		return error_set(err, ERROR_UNAVAILABLE,
-			"applying to %s: cancelled before \"%s\"; doing it again finishes it",
+			"applying to %s: cancelled before \"%s\"; run it again to finish it",
 			applier->request->root, applier->trail.path);
 	}
 	const char *why;
@@ -144,7 +146,7 @@ static bool apply_leaf(struct applier *applier, size_t mark, const struct store_
 
 /* ---- one name ---- */
 
-/* Removes a folder that became empty; what does not sync may be left in it. */
+/* Removes a folder that became empty; files that do not sync may be left in it. */
 static bool remove_folder(struct applier *applier, size_t mark, struct error *err)
 {
 	const char *why;
@@ -154,7 +156,7 @@ static bool remove_folder(struct applier *applier, size_t mark, struct error *er
 	const char *name = applier->trail.path + (mark ? mark + 1 : 0);
 	point("apply.emptied");
 	if (why || unlinkat(applier->folder, name, AT_REMOVEDIR) == 0) {
-		return true; // a folder that cannot be opened holds nothing that was removed
+		return true; // if the folder cannot be opened, nothing was removed from it
 	}
 	struct slot slot = {.path = applier->trail.path};
 	static const int fine[] = {ENOENT, ENOTEMPTY, EEXIST, ENOTDIR, EBUSY, EINVAL};
@@ -167,7 +169,10 @@ static bool remove_folder(struct applier *applier, size_t mark, struct error *er
 		applier, &slot, slot_give_up(&slot, errno, "removing the folder", err), true);
 }
 
-/* Removals go before all else in a folder: for other types and other spellings of a name. */
+/*
+ * Removals come before everything else in a folder, because of changed types and other spellings of
+ * a name.
+ */
 static bool remove_row(
 	struct applier *applier, const struct tree_view_row *row, size_t mark, struct error *err)
 {
@@ -276,7 +281,7 @@ static void report_remains(void *data, const char *name, const char *why)
 	}
 }
 
-/* A folder that is gone by now has nothing for us; one that is closed to us may be opened again. */
+/* A folder that is gone by now has no remains; one that cannot be opened may be opened later. */
 static bool sweep_folder(void *data, const char *folder, bool *out_keep, struct error *err)
 {
 	struct sweep sweep = {.applier = data, .folder = folder};

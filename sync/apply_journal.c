@@ -30,7 +30,7 @@ static bool fail(struct journal *journal, int errnum, struct error *err)
 	return error_set_errno(err, errnum, "store %s: %s", journal->store->path, journal->name);
 }
 
-/* What was noted: each folder is visited once. */
+/* The noted folders, each once. */
 struct notes {
 	char **folders; // owned, sorted from journal_replay on
 	size_t count;
@@ -44,7 +44,7 @@ static void notes_finish(struct notes *notes)
 	free(notes->folders);
 }
 
-/* What a killed one wrote of its last line has no end and names nothing. */
+/* If a killed process wrote only a part of its last line, that line has no end and is ignored. */
 static void notes_read(struct notes *notes, FILE *file)
 {
 	char *folder = NULL;
@@ -86,7 +86,7 @@ static bool load(struct journal *journal, struct notes *out_notes, struct error 
 	return is_read || fail(journal, EIO, err);
 }
 
-/* Whole or not at all: a folder that is no longer noted is never looked at again. */
+/* Replaces the file as a whole: a folder that is lost from it would never be visited again. */
 static bool replace(struct journal *journal, const struct buf *kept, struct error *err)
 {
 	struct temp temp = {.fd = -1};

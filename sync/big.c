@@ -36,13 +36,13 @@ void big_path(const git_oid *content, char path[OBJECT_PATH_SIZE])
 	object_path("big", content, path);
 }
 
-/* ---- a copy, and the hash of it ---- */
+/* ---- copying and hashing ---- */
 
-/* What is read is hashed, and written to `to` unless that is -1. */
+/* Everything read is hashed, and written to `to` unless that is -1. */
 struct copy {
 	int from, to;
-	bool from_file, to_file; // they have places
-	bool skips_zeros;        // of what is data some may be holes in `to`, a file
+	bool from_file, to_file; // these are regular files, with offsets
+	bool skips_zeros;        // zeros in the data become holes in `to`, a file
 	struct hash *hash;
 	char *chunk; // owned, STORE_CHUNK bytes
 };
@@ -83,7 +83,7 @@ static bool add_chunk(struct copy *copy, size_t length, struct error *err)
 	return copy->to < 0 || write_chunk(copy, bytes, err);
 }
 
-/* All of it: a pipe gives less than is asked for. */
+/* Reads all of it: a pipe may return less at a time. */
 static bool read_chunk(const struct copy *copy, size_t length, struct error *err)
 {
 	size_t done = 0;
@@ -117,7 +117,7 @@ static bool copy_data(struct copy *copy, uint64_t length, struct error *err)
 	return true;
 }
 
-/* In a file a hole stays one, in a stream it is nothing; it is hashed as the zeros it reads as. */
+/* A hole stays a hole in a file; a stream omits it. It is hashed as the zeros that it reads as. */
 static bool copy_hole(struct copy *copy, uint64_t length, struct error *err)
 {
 	if (copy->to_file && !skip(copy, length, err)) {
@@ -134,7 +134,7 @@ static bool copy_hole(struct copy *copy, uint64_t length, struct error *err)
 	return true;
 }
 
-/* What lies between the last data, which ended at `at`, and these; and these. */
+/* Handles the hole after the last data, which ended at `at`, and then this data. */
 static bool copy_extent(
 	struct copy *copy, uint64_t at, const struct extent *extent, struct error *err)
 {
@@ -166,7 +166,7 @@ static bool copy_holes_and_data(
 	return true;
 }
 
-/* `known` NULL: what the file that is read says, byte by byte. */
+/* If `known` is NULL, the holes are those of the file that is read. */
 static bool copy_run(
 	struct copy *copy, uint64_t size, const struct extents *known, struct error *err)
 {
@@ -179,22 +179,22 @@ static bool copy_run(
 	return copied;
 }
 
-/* Where the file system shares blocks, the copy is made in no time, and is one instant's. */
+/* If the file system can share blocks, the copy takes no time and shows one moment. */
 static bool clone_file(int from, int to)
 {
 	return ioctl(to, FICLONE, from) == 0;
 }
 
-/* ---- in ---- */
+/* ---- storing ---- */
 
-/* Whether a file is there; made young again if so asked. */
+/* Whether a file exists; with `refresh`, also renews its age. */
 static bool look(struct store *store, const char *path, bool refresh)
 {
 	return refresh ? utimensat(store->folder_fd, path, NULL, 0) == 0
 	               : faccessat(store->folder_fd, path, F_OK, 0) == 0;
 }
 
-/* A delta without one of its parts is none. */
+/* A delta that lacks one of its parts counts as missing. */
 static bool has_delta(struct store *store, const git_oid *content, bool refresh)
 {
 	struct delta delta;
@@ -231,7 +231,7 @@ static bool publish_whole(
 	return temp_publish(store, temp, path, err);
 }
 
-/* What is known is young again for store_prune. */
+/* If the content exists already, only renews its age for store_prune. */
 static bool publish(struct store *store, struct temp *temp, uint64_t size, const git_oid *content,
 	const struct store_before *before, struct error *err)
 {
@@ -352,7 +352,7 @@ bool big_put_parts(struct store *store, int fd, const struct extent *parts, size
 	return put;
 }
 
-/* ---- out ---- */
+/* ---- reading ---- */
 
 static int open_whole(struct store *store, const git_oid *content, struct error *err)
 {
@@ -365,7 +365,7 @@ static int open_whole(struct store *store, const git_oid *content, struct error 
 	return fd;
 }
 
-/* What a delta makes, into an empty file. */
+/* Writes the content of a delta to an empty file. */
 static bool copy_delta(struct store *store, const struct delta *delta, int to, struct error *err)
 {
 	struct delta_reader reader;
@@ -391,7 +391,7 @@ static bool copy_delta(struct store *store, const struct delta *delta, int to, s
 	return copied || error_prefix(err, "store %s: reading a delta", store->path);
 }
 
-/* The same as a file without a name; -1 on an error. */
+/* The same, to a file without a name; -1 on an error. */
 static int open_delta(struct store *store, const struct delta *delta, struct error *err)
 {
 	struct temp temp = {.fd = -1};
@@ -412,7 +412,7 @@ static bool is_whole(struct store *store, const git_oid *content, struct stat *o
 	return fstatat(store->folder_fd, path, out_status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Where there is no delta either, the whole one is what is missing. */
+/* If there is no delta either, the error is about the missing whole object. */
 static bool read_delta(
 	struct store *store, const git_oid *content, struct delta *delta, struct error *err)
 {
@@ -441,7 +441,7 @@ bool big_size(struct store *store, const git_oid *content, uint64_t *out_bytes, 
 	return true;
 }
 
-/* Its descriptor; -1 where it cannot be opened. */
+/* Its file descriptor; -1 if it cannot be opened. */
 static int open_content(
 	struct store *store, const git_oid *content, uint64_t *out_size, struct error *err)
 {

@@ -19,7 +19,7 @@
 enum { NUMBER_WIDTH = 8, MESSAGE_SIZE = CHECKPOINT_REASON_MAX + CHECKPOINT_SESSION_MAX + 64 };
 
 static const char folder_path[] = "refs/acp-broker/checkpoints";
-/* Lines of their own: neither reasons nor ids have any. */
+/* Lines of their own: reasons and ids contain no newline. */
 static const char session_key[] = "\n\nSession: ";
 static const char turn_key[] = "\nTurn: ";
 
@@ -78,7 +78,7 @@ static bool is_number(const char *name)
 	return strlen(name) == NUMBER_WIDTH && strspn(name, "0123456789") == NUMBER_WIDTH;
 }
 
-/* The numbers in use, ascending; to be freed. */
+/* The numbers in use, ascending; the caller frees them. */
 static bool list_numbers(
 	struct store *store, unsigned **out_numbers, size_t *out_count, struct error *err)
 {
@@ -130,8 +130,8 @@ const char *checkpoint_damage_text(
 		snprintf(more, sizeof(more), ", and %zu more are damaged", damage->count - 1);
 	}
 	text_format(text, CHECKPOINT_DAMAGE_MAX,
-		"checkpoint %u cannot be read%s; the others can be gone back to, and nothing of "
-		"it was removed: %s",
+		"checkpoint %u cannot be read%s; you can go back to the others, and nothing was "
+		"removed: %s",
 		damage->first, more, damage->err.text);
 	return text;
 }
@@ -177,7 +177,7 @@ void checkpoint_write(struct json_writer *writer, const struct checkpoint *check
 	json_write_member(writer, "tree", id_text(tree, &checkpoint->tree));
 }
 
-/* 0 where there is none. */
+/* 0 if there is none. */
 static bool newest_number(struct store *store, unsigned *out_number, struct error *err)
 {
 	unsigned *numbers;
@@ -215,7 +215,7 @@ bool checkpoint_find(
 	if (end == which || *end || errno != 0 || number == 0 || number > 99999999 ||
 		number < -99999999) {
 		return error_set_reason(err, ERROR_CONFIG, "INVALID_PARAMS",
-			"\"%s\" is no checkpoint: expected its number, or -1 for the newest",
+			"\"%s\" is not a checkpoint: expected its number, or -1 for the newest",
 			which);
 	}
 	if (number < 0) {
@@ -238,7 +238,7 @@ static void append_clean(char *out, size_t size, const char *text)
 	out[len] = '\0';
 }
 
-/* As the newest is, so that one more would say nothing. */
+/* Whether the newest one has this tree, so that another one would add nothing. */
 static bool is_newest(struct store *store, unsigned newest, const git_oid *tree)
 {
 	struct checkpoint checkpoint;
@@ -247,10 +247,10 @@ static bool is_newest(struct store *store, unsigned newest, const git_oid *tree)
 	       id_equal(&checkpoint.tree, tree);
 }
 
-/* What is noted with one; the texts are borrowed. */
+/* What is noted with a checkpoint; the texts are borrowed. */
 struct label {
 	const char *reason, *session;
-	unsigned turn; // 0: it is no turn's
+	unsigned turn; // 0: it belongs to no turn
 };
 
 static void write_message(char message[MESSAGE_SIZE], const struct label *label)
@@ -296,7 +296,7 @@ bool checkpoint_add(struct store *store, const git_oid *tree, const char *reason
 	return add(store, tree, &(struct label){reason, session, 0}, out_number, err);
 }
 
-/* The last turn of the session that there is a checkpoint of; 0: none. */
+/* The last turn of the session that has a checkpoint; 0: none. */
 static bool last_turn(
 	struct store *store, const char *session, unsigned *out_turn, struct error *err)
 {
@@ -355,7 +355,7 @@ struct checkpoint_horizon checkpoint_horizon(
 	return (struct checkpoint_horizon){0, first - (age_max_seconds - age)};
 }
 
-/* Whether it has the state of the one before it: a turn that has changed nothing. */
+/* Whether its tree is that of the one before it: a turn that changed nothing. */
 static bool repeats(const struct checkpoint *list, size_t at)
 {
 	return at > 0 && id_equal(&list[at].tree, &list[at - 1].tree);
@@ -371,9 +371,9 @@ size_t checkpoint_count_states(const struct checkpoint *list, size_t count)
 }
 
 /*
- * Of the list, which has no old ones, what is beyond the number: turns that have changed nothing
- * come first, since no state goes with them. A newest that has changed nothing stays, as each
- * newest does; the one before it goes in its place.
+ * Marks those beyond the maximum number, in a list without old ones. Turns that changed nothing
+ * come first, because no state is lost with them. The newest always stays; if it changed nothing,
+ * the one before it goes instead.
  */
 static void mark_excess(
 	const struct checkpoint *list, size_t count, size_t count_max, bool *is_forgotten)

@@ -44,7 +44,7 @@ static bool print_patch(struct store *store, git_diff *diff, struct checkpoint_p
 	       printing->was_refused || error_set_git(store->git, err, "comparing");
 }
 
-/* Begins to compare two trees; to be freed. NULL: err says why. */
+/* Begins to compare two trees; the caller frees the result. NULL: err says why. */
 static git_diff *compare(
 	struct store *store, const git_oid *from, const git_oid *to, struct error *err)
 {

@@ -13,14 +13,14 @@ struct row {
 	char *name; // owned; quoted
 	size_t added, deleted;
 	bool is_binary;
-	uint64_t old_bytes, new_bytes; // of a binary one
+	uint64_t old_bytes, new_bytes; // of a binary file
 };
 
 struct table {
 	struct row *rows;
 	size_t count;
 	int name_width, number_width;
-	int binary_width; // of the text of a binary one
+	int binary_width; // of the text for a binary file
 	size_t most;      // lines in one row
 	size_t graph_width;
 	size_t added, deleted;
@@ -48,7 +48,7 @@ static int digits_of(size_t number)
 	return digits;
 }
 
-/* One file; the patch of it is held no longer than it is counted. */
+/* Counts one file; its patch is freed right after. */
 static bool count_row(
 	struct store *store, git_diff *diff, size_t index, struct row *row, struct error *err)
 {
@@ -92,7 +92,7 @@ static void table_measure(struct table *table, const struct row *row)
 	}
 }
 
-/* Where names and signs do not fit, signs get up to three eighths of the line, as git's do. */
+/* If names and signs do not fit, the signs get up to three eighths of the line, like git's. */
 static void table_divide(struct table *table)
 {
 	table->number_width = larger(table->number_width, digits_of(table->most));
@@ -138,7 +138,7 @@ static void table_finish(struct table *table)
 
 /* ---- printing ---- */
 
-/* The name in a column; its end, from a slash on, where it is too long. */
+/* The name in a column; if it is too long, only its end, beginning with a slash. */
 static bool append_name(
 	struct buf *line, const struct table *table, const char *name, struct error *err)
 {
@@ -166,7 +166,9 @@ static size_t scale(const struct table *table, size_t lines)
 	return lines > 0 ? 1 + lines * (table->graph_width - 1) / table->most : 0;
 }
 
-/* How many signs; the smaller part gets its own share, at least one, the larger the rest. */
+/*
+ * How many signs to print: the smaller part gets its share, at least one, the larger part the rest.
+ */
 static void scale_both(const struct table *table, size_t *added, size_t *deleted)
 {
 	if (table->most <= table->graph_width) {

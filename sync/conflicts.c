@@ -21,8 +21,8 @@
 /* ---- a file of the workspace ---- */
 
 /*
- * What a killed one leaves there is swept with what is left by apply_run. One that was not killed
- * takes the note back, if it is the only one.
+ * Changes a file, with a note of its folder in the store. After a kill, the next apply_run sweeps
+ * the remains. Otherwise the note is removed, if it is the only one.
  */
 static bool set_noted(struct slot *slot, const char *path, const char *root,
 	const struct store_entry versions[2], struct error *err)
@@ -48,7 +48,7 @@ struct place {
 	int fd;
 };
 
-/* Makes of the file at `path` what `to` says; why it was not done, or NULL. */
+/* Changes the file at `path` to `to`. If it was left unchanged, slot->why says why. */
 static bool set_file(struct slot *slot, char *path, const struct place *root,
 	const struct store_entry versions[2], struct error *err)
 {
@@ -89,16 +89,19 @@ static bool set_below(struct slot *slot, const char *root, char *path,
 
 /* ---- parking ---- */
 
-/* What is parked already, by path; and of each conflict of the merge, in order, which that is. */
+/*
+ * What is parked already, sorted by path; and for each conflict of the merge, in order, the one
+ * that equals it.
+ */
 struct known {
 	struct store *store;
 	struct list list;
 	struct parked **sorted; // owned
 	size_t count;
-	struct parked **same; // owned; NULL: it is new
+	struct parked **same; // owned; NULL: the conflict is new
 };
 
-/* Of a batch that cannot be read nothing is known: it keeps nobody from parking. */
+/* A batch that cannot be read is ignored: it must not prevent parking. */
 static bool load_known(void *data, const char *name, struct error *err)
 {
 	struct known *known = data;
@@ -139,7 +142,7 @@ static void known_finish(struct known *known)
 	free(known->same);
 }
 
-/* The first that is parked of this path. */
+/* The index of the first parked conflict of this path. */
 static size_t known_find(const struct known *known, const char *path)
 {
 	size_t low = 0, high = known->count;
@@ -155,8 +158,8 @@ static size_t known_find(const struct known *known, const char *path)
 }
 
 /*
- * Whether it is the conflict, found again: by another try of the same sync, or after a kill. The
- * local version may have been changed since.
+ * Whether it is the same conflict, found again by another attempt of the same sync, or after a
+ * kill. The local version may have changed since.
  */
 static bool is_again(const struct conflict *parked, const struct conflict *conflict)
 {
@@ -180,7 +183,7 @@ static struct parked *find_same(const struct known *known, const struct conflict
 	return NULL;
 }
 
-/* Ends one whose versions are of no use any more. */
+/* Ends a conflict whose versions are no longer useful. */
 static bool drop(struct store *store, const struct parked *parked, struct error *err)
 {
 	struct parked_place place = {store, parked->id, parked->conflict.path};
@@ -188,7 +191,7 @@ static bool drop(struct store *store, const struct parked *parked, struct error 
 	return batch_drop(store, parked->id, err);
 }
 
-/* What is parked anew with another local version, or held by now, is not parked as before. */
+/* Ends the former conflict if it is parked again with another local version, or is held now. */
 static bool drop_former(
 	const struct known *known, const struct conflict *conflict, struct error *err)
 {
@@ -211,7 +214,7 @@ static bool keep_batch(struct store *store, const git_oid *tree, const char *sta
 	return batch_keep(store, name, tree, err);
 }
 
-/* The store has the version by now: a file that cannot be written is no failure. */
+/* The store already has the version, so that a file that cannot be written is no error. */
 static void write_file(struct store *store, const char *id, struct conflict *conflict)
 {
 	struct error err;
@@ -225,7 +228,7 @@ static void write_file(struct store *store, const char *id, struct conflict *con
 	point("park.written");
 }
 
-/* Those of a kill may have been kept without their files: they are looked at again. */
+/* After a kill a conflict may be stored without its file, so all are checked again. */
 static bool write_all(
 	const struct known *known, const struct merge *merge, const char *batch, struct error *err)
 {
@@ -248,7 +251,7 @@ static bool write_all(
 	return true;
 }
 
-/* Without anything new there is no batch. */
+/* Makes no batch if there is nothing new. */
 static bool park_new(const struct known *known, const struct merge *merge, const char *stamp,
 	char batch[BATCH_NAME_MAX], struct error *err)
 {
@@ -287,7 +290,7 @@ bool conflicts_park(
 	return parked;
 }
 
-/* ---- getting back ---- */
+/* ---- bringing back ---- */
 
 struct list_request {
 	struct store *store;
@@ -343,8 +346,8 @@ static bool replace(struct store *store, const char *root, const struct parked *
 	bool replaced = set_below(&slot, root, path, versions, err);
 	if (replaced && slot.why) {
 		replaced = error_set(err, ERROR_UNAVAILABLE,
-			"conflict %s: %s is not replaced: %s; acp-broker conflicts edit makes one "
-			"of both versions",
+			"conflict %s: %s was not replaced: %s; merge both versions with "
+			"acp-broker conflicts edit",
 			parked->id, path, slot.why);
 	}
 	free(path);

@@ -232,7 +232,7 @@ bool batch_load(struct store *store, const char *name, struct list *list, struct
 	return loaded;
 }
 
-/* ---- taking one out ---- */
+/* ---- removing one ---- */
 
 static bool drop_entry(struct store *store, const char *batch, struct tree_view *view,
 	struct span index, struct error *err)

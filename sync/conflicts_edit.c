@@ -10,9 +10,9 @@
 #include "sync/merge_text.h"
 #include "sync/parked.h"
 
-/* ---- what is to be merged ---- */
+/* ---- what to merge ---- */
 
-/* Puts what is in the workspace now into the store. */
+/* Puts the workspace's current content into the store. */
 static bool read_now(struct store *store, const char *root, const char *path,
 	struct store_entry *out_entry, struct error *err)
 {
@@ -26,13 +26,13 @@ static bool read_now(struct store *store, const char *root, const char *path,
 	}
 	return S_ISREG(status.st_mode)
 	               ? store_put_file(store, fd, &status, out_entry, err)
-	               : error_set(err, ERROR_UNAVAILABLE, "%s in %s is no file", path, root);
+	               : error_set(err, ERROR_UNAVAILABLE, "%s in %s is not a file", path, root);
 }
 
 static bool refuse(const struct parked *parked, const char *why, struct error *err)
 {
 	return error_set(err, ERROR_UNAVAILABLE,
-		"conflict %s: %s: %s: acp-broker conflicts take keeps one version", parked->id,
+		"conflict %s: %s: %s: acp-broker conflicts take can keep one version", parked->id,
 		parked->conflict.path, why);
 }
 
@@ -41,7 +41,7 @@ static bool is_text(const struct store_entry *entry)
 	return entry->mode == ENTRY_FILE || entry->mode == ENTRY_EXECUTABLE;
 }
 
-/* A version that was not there counts as empty. */
+/* A missing version counts as empty. */
 static bool id_of(
 	struct store *store, const struct store_entry *entry, git_oid *out_id, struct error *err)
 {
@@ -50,8 +50,8 @@ static bool id_of(
 }
 
 /*
- * What an edit before has left is of the version that the workspace had then: with another one it
- * would undo what the user did since. It stays beside, under a name of its own.
+ * An earlier edit belongs to the version that the workspace had then. If the workspace has another
+ * one now, the edit would undo what the user did since: it is renamed and stays beside the new one.
  */
 static void drop_outdated(const struct parked_place *place, const struct store_entry *now)
 {
@@ -72,7 +72,7 @@ static bool write_merged(struct store *store, const struct parked *parked,
 	drop_outdated(place, now);
 	return id_of(store, &parked->conflict.base, &texts.base, err) &&
 	       merge_text_marked(store, &texts, &merged.id, &is_merged, err) &&
-	       (is_merged || refuse(parked, "it is no text, or a very long one", err)) &&
+	       (is_merged || refuse(parked, "it is not text, or is too long", err)) &&
 	       parked_write_once(place, PARKED_MERGED, &merged, err);
 }
 
@@ -84,7 +84,7 @@ bool conflicts_edit_begin(struct store *store, const char *root, const struct pa
 	struct store_entry base = {.mode = ENTRY_FILE};
 	*out_edit = (struct conflict_edit){.has_base = is_text(&conflict->base)};
 	if (!is_text(&conflict->runtime)) {
-		return refuse(parked, "the sandbox's version is no text file", err);
+		return refuse(parked, "the sandbox's version is not a text file", err);
 	}
 	if (!read_now(store, root, conflict->path, &out_edit->was, err) ||
 		!id_of(store, &conflict->base, &base.id, err)) {
@@ -105,9 +105,9 @@ bool conflicts_edit_begin(struct store *store, const char *root, const struct pa
 	return true;
 }
 
-/* ---- what came of it ---- */
+/* ---- the result ---- */
 
-/* Whether a line begins as the conflicts do that merge_text_marked has marked. */
+/* Whether a line begins like the conflict markers of merge_text_marked. */
 static bool has_markers(struct span text)
 {
 	static const char *const marks[] = {MERGE_TEXT_BEGIN, MERGE_TEXT_END};
@@ -137,15 +137,15 @@ static bool check(struct store *store, const struct parked *parked,
 	bool is_checked = store_read(store, &merged->id, store->big_file_bytes, &text, err);
 	if (is_checked && has_markers(buf_span(&text))) {
 		is_checked = error_set(err, ERROR_UNAVAILABLE,
-			"conflict %s: %s has lines that are marked as a conflict; it is kept: "
-			"acp-broker conflicts edit %s goes on with it",
+			"conflict %s: %s still has conflict markers; it is kept: continue with "
+			"acp-broker conflicts edit %s",
 			parked->id, edit->files[PARKED_MERGED], parked->id);
 	}
 	buf_finish(&text);
 	return is_checked;
 }
 
-/* A broker may have ended it while the user edited. */
+/* A broker may have ended the conflict while the user edited. */
 static bool check_open(struct store *store, const struct parked *parked,
 	const struct conflict_edit *edit, struct error *err)
 {

@@ -22,7 +22,7 @@ struct finder {
 static bool find_in_folder(
 	struct finder *finder, const git_oid *from, const git_oid *to, struct error *err);
 
-/* The id of all paths is that of the last one behind the id of those before it. */
+/* The id of all paths: each step hashes the id so far and the next path. */
 static bool add(struct finder *finder, struct error *err)
 {
 	struct deletions *deletions = finder->deletions;
@@ -39,7 +39,7 @@ static bool add(struct finder *finder, struct error *err)
 	       error_set_git(git, err, "counting what was deleted");
 }
 
-/* Whether it is there under another name, which excuses no other path then. */
+/* Whether it exists under another name, which then excuses no other path. */
 static bool is_moved(struct finder *finder, const struct store_entry *entry)
 {
 	struct deletions_moved *moved = finder->moved;
@@ -123,7 +123,7 @@ void deletions_finish(struct deletions *deletions)
 	*deletions = (struct deletions){0};
 }
 
-/* ---- what is not deleted there ---- */
+/* ---- what is not deleted in the sandbox ---- */
 
 enum { SPARED_BASE, SPARED_RUNTIME, SPARED_MERGED, SPARED_TREE, SPARED_COUNT };
 
@@ -136,7 +136,7 @@ struct sparer {
 static bool spare_folder(struct sparer *sparer, const git_oid *const ids[SPARED_COUNT],
 	git_oid *out_id, struct error *err);
 
-/* What stands under a name; *out has a mode of 0: nothing. */
+/* The result for one name; *out has a mode of 0 if it is absent. */
 static bool spare_row(struct sparer *sparer, const struct tree_view_row *row,
 	struct tree_view_entry *out, struct error *err)
 {
@@ -191,7 +191,7 @@ static bool spare_rows(struct sparer *sparer, const struct tree_view views[SPARE
 	return spared;
 }
 
-/* Where the merge has all that the runtime has, nothing was deleted. */
+/* If the merge has everything that the runtime has, nothing was deleted. */
 static bool spare_folder(struct sparer *sparer, const git_oid *const ids[SPARED_COUNT],
 	git_oid *out_id, struct error *err)
 {

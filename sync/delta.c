@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "sync/store_impl.h"
 
-/* The file: this, the parts, the pieces; in the byte order of the machine. */
+/* The file: this header, the parts, the pieces; in the machine's byte order. */
 struct header {
 	char magic[8];
 	uint32_t byte_order; // 1
@@ -31,14 +31,17 @@ void delta_finish(struct delta *delta)
 	*delta = (struct delta){0};
 }
 
-/* ---- out ---- */
+/* ---- reading ---- */
 
 static bool read_exactly(int fd, void *to, size_t size)
 {
 	return size == 0 || read(fd, to, size) == (ssize_t)size;
 }
 
-/* Its pieces are in order and make the content; what they take of a part is not looked at. */
+/*
+ * Whether the pieces are in order and make up the content. Does not check their ranges in the
+ * parts.
+ */
 static bool pieces_are_good(const struct delta *delta)
 {
 	uint64_t at = 0;
@@ -165,7 +168,7 @@ bool delta_reader_read(struct delta_reader *reader, char *to, size_t len, uint64
 	return true;
 }
 
-/* ---- in ---- */
+/* ---- writing ---- */
 
 static bool continues(const struct delta_piece *last, const struct delta_piece *piece)
 {

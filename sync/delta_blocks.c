@@ -47,7 +47,10 @@ uint64_t delta_blocks_roll(const struct delta_blocks *blocks, uint64_t sum, cons
 	       blocks->power * ((unsigned char)bytes[0] + 1U);
 }
 
-/* The highest bits: sums can be made that differ in these alone, whatever the multiplier is. */
+/*
+ * Uses the highest bits: whatever the multiplier is, somebody could make sums that differ only in
+ * these.
+ */
 static size_t slot_of(const struct delta_blocks *blocks, uint64_t sum)
 {
 	return (size_t)((sum * blocks->spread) >> (64 - SLOT_BITS));

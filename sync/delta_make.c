@@ -10,18 +10,18 @@
 #include "sync/delta_impl.h"
 
 /*
- * How two versions are compared, as rsync does it: each block of the older one has a sum, which is
- * looked for at every byte of the newer one; a place where both are equal is followed in both
- * directions as far as they stay equal. Sums are never believed, bytes are compared. Whoever made
- * the files may have made them for this to take long, so what it takes is counted.
+ * Compares two versions like rsync does. Each block of the older one has a sum, which is searched
+ * for at every byte of the newer one. A match is extended in both directions as far as the bytes
+ * are equal. Sums are never trusted: bytes are compared. The author of the files may have made this
+ * slow on purpose, so the work is counted.
  */
 enum {
-	RUN_MIN = 64,      // bytes in the same place that are worth a piece
-	MISSES_MAX = 4096, // equal sums of unequal bytes, before it is given up
-	WORK_TIMES = 16,   // what may be read and looked at: so often all bytes of both versions
+	RUN_MIN = 64,      // bytes; a shorter match at the same offset is not worth a piece
+	MISSES_MAX = 4096, // equal sums of unequal bytes, before it gives up
+	WORK_TIMES = 16,   // the work limit is this many times the bytes of both versions
 };
 
-/* And so much more: each piece may take a window of both. */
+/* And this much more, because each piece may read a window of both. */
 static const uint64_t work_least = (uint64_t)2 << 30;
 
 struct making {
@@ -29,21 +29,21 @@ struct making {
 	struct delta_work work;
 	struct delta_window now, before;
 	struct delta_reader reader; // of the older version
-	struct delta base;          // how the older version is made; its pieces are what is shared
-	struct delta delta;         // the result; what is new has the part base.part_count
-	struct extent *news;        // owned: what is new, in the file
+	struct delta base;   // the parts of the older version; the shared pieces refer to them
+	struct delta delta;  // the result; new bytes have the part base.part_count
+	struct extent *news; // owned: the new bytes, in the file
 	size_t news_count;
 	uint64_t news_bytes, news_max;
 	struct delta_blocks blocks; // of the older version
-	bool has_blocks;            // they were read
+	bool has_blocks;            // the blocks were read
 	uint32_t misses;
-	uint64_t ahead;   // where the older version is compared: its offset less the newer one's
+	uint64_t ahead;   // offset in the older version minus offset in the newer one
 	bool is_followed; // `ahead` is known
 };
 
-/* ---- what is equal ---- */
+/* ---- equal bytes ---- */
 
-/* How many bytes are equal from two places on, at most `max`. */
+/* How many bytes from two offsets on are equal, at most `max`. */
 static uint64_t equal_run(struct making *making, uint64_t now, uint64_t before, uint64_t max)
 {
 	uint64_t left = making->before.size - before;
@@ -68,7 +68,9 @@ static uint64_t equal_run(struct making *making, uint64_t now, uint64_t before, 
 	return done;
 }
 
-/* How many are equal just before two places; less than a block, or its sum had been found. */
+/*
+ * How many bytes before two offsets are equal; less than a block, or its sum would have been found.
+ */
 static uint64_t equal_back(struct making *making, uint64_t now, uint64_t before, uint64_t max)
 {
 	char a[DELTA_BLOCK_MIN], b[DELTA_BLOCK_MIN];
@@ -110,7 +112,10 @@ static bool sum_piece(struct making *making, const struct delta_piece *piece)
 	return true;
 }
 
-/* Once: blocks that lie in one piece, and not in a hole. What is beside them is followed. */
+/*
+ * Done once: adds the blocks that lie in one piece and in no hole. Bytes beside them are found by
+ * extending matches.
+ */
 static bool sum_blocks(struct making *making)
 {
 	for (uint32_t i = 0; !making->has_blocks && i < making->base.piece_count; i++) {
@@ -123,7 +128,7 @@ static bool sum_blocks(struct making *making)
 	return true;
 }
 
-/* Where the older version has these bytes; false where it has not. */
+/* The offset of these bytes in the older version; false if it does not have them. */
 static bool find_block(struct making *making, uint64_t now, uint64_t sum, uint64_t *out_before)
 {
 	struct delta_blocks *blocks = &making->blocks;
@@ -181,12 +186,12 @@ static bool add_shared(struct making *making, uint64_t before, uint64_t length)
 
 /* ---- comparing ---- */
 
-/* What of the data may be searched: places from `at` to `stop`, bytes up to `end`. */
+/* Where to search: offsets from `at` to `stop`, bytes up to `end`. */
 struct search {
 	uint64_t at, stop, end;
 };
 
-/* The first place that begins a block of the older version; `stop` without one. */
+/* The first offset at which a block of the older version begins; `stop` if there is none. */
 static uint64_t find_moved(struct making *making, const struct search *search, uint64_t *out_before)
 {
 	const struct delta_blocks *blocks = &making->blocks;
@@ -212,11 +217,11 @@ static uint64_t find_moved(struct making *making, const struct search *search, u
 	return search->stop;
 }
 
-/* The same of places where `run` bytes are equal that did not move. Each byte is seen once. */
+/* The first offset at which `run` bytes are equal that did not move. Looks at each byte once. */
 static uint64_t find_unmoved(
 	struct making *making, const struct search *search, size_t run, uint64_t *out_before)
 {
-	uint64_t first = search->at; // all is equal from here to `at`
+	uint64_t first = search->at; // everything is equal from here to `at`
 	for (uint64_t at = first; first < search->stop && search->end - first >= run; at++) {
 		uint64_t before = first + making->ahead;
 		if (!making->is_followed || before >= making->before.size ||
@@ -239,9 +244,9 @@ static uint64_t find_unmoved(
 }
 
 /*
- * Most changes move nothing, and a whole block that is where it was ends them. What has moved is
- * looked for next, for which the older version is read once. Few equal bytes come last, for files
- * whose every block has changed: among zeros they would mislead.
+ * Most changes move nothing, and end at a whole block that is still in its place. Moved blocks are
+ * searched next, for which the older version is read once. Short matches come last, for files in
+ * which every block has changed: among zeros they would mislead.
  */
 static uint64_t find_in(struct making *making, const struct search *search, uint64_t *out_before)
 {
@@ -255,7 +260,7 @@ static uint64_t find_in(struct making *making, const struct search *search, uint
 	return found;
 }
 
-/* The first place from `at` on whose bytes the older version has; `end` without one. */
+/* The first offset from `at` on whose bytes the older version has; `end` if there is none. */
 static uint64_t find_shared(struct making *making, uint64_t at, uint64_t end, uint64_t *out_before)
 {
 	uint64_t limit = at + making->news_max - making->news_bytes;
@@ -272,7 +277,7 @@ static uint64_t find_shared(struct making *making, uint64_t at, uint64_t end, ui
 	return end;
 }
 
-/* What is equal where the last equal bytes suggest it; 0 where nothing is. */
+/* How many bytes are equal at the offset that the last match suggests. */
 static uint64_t follow(struct making *making, uint64_t at, uint64_t end)
 {
 	uint64_t before = at + making->ahead;
@@ -282,7 +287,7 @@ static uint64_t follow(struct making *making, uint64_t at, uint64_t end)
 	return equal_run(making, at, before, end - at);
 }
 
-/* Data of the newer version, without holes. */
+/* Compares data of the newer version, without holes. */
 static bool compare_data(struct making *making, uint64_t at, uint64_t end)
 {
 	while (at < end) {
@@ -313,7 +318,7 @@ static bool compare_data(struct making *making, uint64_t at, uint64_t end)
 static bool compare(struct making *making)
 {
 	uint64_t size = making->now.size;
-	making->is_followed = true; // most files change in their places
+	making->is_followed = true; // most files change without moving bytes
 	for (uint64_t at = 0; at < size;) {
 		struct extent data = extent_next(making->now.fd, at, size);
 		struct delta_piece hole = {.length = data.offset - at, .part = DELTA_HOLE};
@@ -340,7 +345,7 @@ static bool whole_size(struct store *store, const git_oid *content, uint64_t *ou
 	return true;
 }
 
-/* One piece: all of a whole object. */
+/* One piece: the whole of a whole object. */
 static bool base_of_whole(struct store *store, const git_oid *content, struct delta *out_base)
 {
 	uint64_t size = 0;
@@ -351,7 +356,7 @@ static bool base_of_whole(struct store *store, const git_oid *content, struct de
 	return delta_add(out_base, (struct delta_piece){.length = size});
 }
 
-/* The sizes of all, and the number of the largest. False where one is gone. */
+/* Gets the sizes of all parts, and the index of the largest. False if one is missing. */
 static bool measure_parts(
 	struct store *store, const struct delta *delta, uint64_t *out_total, uint32_t *out_largest)
 {
@@ -372,9 +377,9 @@ static bool measure_parts(
 }
 
 /*
- * A version that leads to too many parts, or to more than twice the bytes of the new one, keeps
- * more than it is worth: then the new one is compared with the largest part alone, the last
- * that was whole; and with nothing, if that is too large as well.
+ * A version with too many parts, or with more than twice the bytes of the new one, would keep too
+ * much alive. Then the new version is compared only with the largest part, which is the last whole
+ * version; or with nothing, if that is too large as well.
  */
 static bool find_base(
 	struct store *store, const git_oid *before, uint64_t size, struct delta *out_base)
@@ -404,7 +409,7 @@ static bool find_base(
 	return out_base->size / 2 <= size;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static bool making_init(
 	struct making *making, struct store *store, const struct delta_request *request)
@@ -441,7 +446,7 @@ static void making_finish(struct making *making)
 	delta_finish(&making->delta);
 }
 
-/* The parts that a piece leads to, and what is new as the last one. */
+/* Takes the parts that the pieces refer to, and the new bytes as the last part. */
 static void take_parts(struct delta *delta, const git_oid *parts)
 {
 	uint32_t numbers[DELTA_PARTS_MAX];

@@ -7,7 +7,7 @@
 
 enum {
 	WINDOW_MIN = 256 << 10,
-	READ_COST = 4096, // of one read, however few bytes it has
+	READ_COST = 4096, // the cost of one read, even of a few bytes
 };
 
 void delta_window_init(struct delta_window *window, uint64_t size, size_t block)
@@ -42,7 +42,7 @@ static bool is_over(const struct delta_work *work)
 	       (work->is_cancelled && atomic_load(work->is_cancelled));
 }
 
-/* What the older version has may lie in many pieces, each of which is read by itself. */
+/* In the older version, the bytes may lie in many pieces, each of which needs a read. */
 bool delta_window_read(struct delta_window *window, char *to, size_t len, uint64_t at)
 {
 	struct delta_work *work = window->work;

@@ -28,9 +28,9 @@ uint64_t extents_bytes(const struct extents *extents)
 	return bytes;
 }
 
-/* ---- of a file ---- */
+/* ---- from a file ---- */
 
-/* Only ENXIO says that there is nothing more. */
+/* Only ENXIO means that there is no more data. */
 struct extent extent_next(int fd, uint64_t at, uint64_t size)
 {
 	off_t data = lseek(fd, (off_t)at, SEEK_DATA);
@@ -43,7 +43,7 @@ struct extent extent_next(int fd, uint64_t at, uint64_t size)
 	return (struct extent){begin, end - begin};
 }
 
-/* Those that a grain joins are one. False where there are too many. */
+/* Merges parts whose hole is smaller than a grain. False if there are too many parts. */
 static bool find_by(struct extents *extents, int fd, uint64_t size, uint64_t grain)
 {
 	*extents = (struct extents){.size = size};
@@ -102,10 +102,10 @@ enum { LINE_SIZE = 40, DIGITS_MAX = 15 };
 static bool set_wrong(struct error *err, const char *why)
 {
 	return error_set(
-		err, ERROR_PROTOCOL, "the sandbox told wrongly what of it is data: %s", why);
+		err, ERROR_PROTOCOL, "the sandbox's list of the file's data is wrong: %s", why);
 }
 
-/* Byte by byte: what follows is not ours. */
+/* Reads byte by byte, because what follows is not ours to read. */
 static bool read_line(int fd, char line[LINE_SIZE], struct error *err)
 {
 	size_t length = 0;
@@ -118,8 +118,8 @@ static bool read_line(int fd, char line[LINE_SIZE], struct error *err)
 			return error_set_errno(err, errno, "reading");
 		}
 		if (count == 0) {
-			return error_set(err, ERROR_UNAVAILABLE,
-				"the stream became shorter before it began");
+			return error_set(
+				err, ERROR_UNAVAILABLE, "the stream ended before the data");
 		}
 		if (line[length] == '\n') {
 			line[length] = '\0';
@@ -131,7 +131,7 @@ static bool read_line(int fd, char line[LINE_SIZE], struct error *err)
 	}
 }
 
-/* Reads digits up to `end`; NULL where it is no number. */
+/* Reads digits up to `end`; NULL if it is not a number. */
 static const char *read_number(const char *at, char end, uint64_t *out)
 {
 	uint64_t number = 0;
@@ -151,10 +151,10 @@ static bool add_line(struct extents *extents, const char *line, struct error *er
 	uint64_t first, count;
 	const char *rest = read_number(line, ' ', &first);
 	if (!rest || !read_number(rest, '\0', &count) || count == 0) {
-		return set_wrong(err, "a line is no two numbers");
+		return set_wrong(err, "a line is not two numbers");
 	}
 	if (first + count > blocks_of(extents->size)) {
-		return set_wrong(err, "a part is beyond its end");
+		return set_wrong(err, "a part lies beyond its end");
 	}
 	if (extents->count == EXTENTS_MAX) {
 		return set_wrong(err, "there are too many parts");

@@ -43,7 +43,7 @@ bool git_layout_may_change(unsigned parts, unsigned part)
 
 /* ---- writing a file ---- */
 
-/* What git looks for; without the first there is no repository. */
+/* The names that git looks for; without the first it sees no repository. */
 static const struct mark {
 	const char *name;
 	enum git_part part;

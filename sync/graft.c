@@ -60,7 +60,7 @@ bool graft_find(struct store *store, const git_oid *tree, const char *path, stru
 	return true;
 }
 
-/* Puts one entry among those of a folder, and writes the folder. */
+/* Replaces one entry of a folder, and writes the folder. */
 static bool write_with(struct store *store, const struct tree_view *view,
 	const struct tree_view_entry *added, git_oid *out_tree, struct error *err)
 {
@@ -83,7 +83,7 @@ struct planting {
 	struct trail trail;
 };
 
-/* `tree` may be NULL. As deep as trail_push allows. */
+/* `tree` may be NULL. trail_push limits the depth. */
 static bool set_below(struct planting *planting, const git_oid *tree, const char *rest,
 	git_oid *out_tree, struct error *err)
 {
@@ -109,19 +109,19 @@ bool graft_set(struct store *store, const git_oid *tree, const char *path,
 	struct planting planting = {.store = store, .graft = graft};
 	if (!snapshot_path_is_safe(span_of(path))) {
 		char *quoted = path_quote(span_of(path));
-		error_set(err, ERROR_CONFIG, "%s is no path that is ever synced", quoted);
+		error_set(err, ERROR_CONFIG, "%s is a path that is never synced", quoted);
 		free(quoted);
 		return false;
 	}
 	return set_below(&planting, tree, path, out_tree, err);
 }
 
-/* ---- what is missing ---- */
+/* ---- missing entries ---- */
 
 static bool add_missing(struct store *store, struct trail *trail, const git_oid *from,
 	const git_oid *into, git_oid *out_tree, struct error *err);
 
-/* What stands at one name: what is there, what is missing there, or a folder of both. */
+/* One name: the existing entry, the missing one, or a folder merged from both. */
 static bool merge_name(struct store *store, struct trail *trail, const struct tree_view_row *row,
 	struct tree_view_entry *out, struct error *err)
 {
@@ -157,7 +157,7 @@ static bool merge_views(struct store *store, struct trail *trail, const struct t
 	return ok;
 }
 
-/* As deep as trail_push allows. */
+/* trail_push limits the depth. */
 static bool add_missing(struct store *store, struct trail *trail, const git_oid *from,
 	const git_oid *into, git_oid *out_tree, struct error *err)
 {

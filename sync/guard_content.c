@@ -8,7 +8,7 @@
 #include "base/json_doc.h"
 #include "base/json_names.h"
 
-/* Files of which only a part can make a tool run something. In doubt all of it does. */
+/* Files of which only a part can make a tool run something. If in doubt, all of it counts. */
 
 /* ---- .gitattributes ---- */
 
@@ -21,9 +21,9 @@ static struct span next_line(struct span *rest)
 }
 
 /*
- * The attributes that make git run nothing which the user has not set up for them (git's
- * gitattributes(5), and linguist's). Any other one may be a filter, or a macro that any
- * .gitattributes or the user's git names and that stands for one.
+ * The attributes with which git runs only what the user has set up for them (git's
+ * gitattributes(5), and linguist's). Any other one may be a filter, or a macro for one, defined in
+ * any .gitattributes or in the user's git.
  */
 static const char *const harmless[] = {"text", "crlf", "eol", "binary", "diff", "merge",
 	"whitespace", "ident", "working-tree-encoding", "encoding", "conflict-marker-size", "delta",
@@ -45,7 +45,7 @@ static bool is_harmless(struct span word)
 	return span_starts_with(word, SPAN_LITERAL("linguist-"));
 }
 
-/* A pattern in quotes may have blanks: what follows one in it is taken for an attribute. */
+/* A quoted pattern may have spaces: its parts after a space are taken for attributes. */
 static bool line_counts(struct span line)
 {
 	static const char blanks[] = " \t\r\n";
@@ -91,7 +91,7 @@ static bool attributes_count(struct span old, struct span content)
 
 static const char *const claude_members[] = {"hooks", "mcpServers", "apiKeyHelper", "env", NULL};
 
-/* NULL where two readers may read it in two ways. */
+/* NULL if two readers could read it differently. */
 static struct json_doc *read_object(struct span text)
 {
 	struct error err;

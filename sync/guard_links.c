@@ -10,20 +10,20 @@
 #include "sync/graft.h"
 #include "sync/tree_view.h"
 
-enum { FOLLOWED_MAX = 40 }; // links on the way to one target, as Linux has it
+enum { FOLLOWED_MAX = 40 }; // links on the way to one target; Linux's limit
 
 /* A link of the tree. */
 struct tree_link {
 	char *path; // owned
 	git_oid id;
-	bool is_taken; // its place is known
+	bool is_taken; // its place was added
 };
 
-/* A place of the tree that has a guarded name as well. */
+/* A place in the tree that also has a guarded name. */
 struct place {
 	char *path;  // owned; folded; "" the root
 	char *name;  // owned; the guarded name
-	bool is_way; // a link that was put here would lead the name elsewhere; nothing below counts
+	bool is_way; // a link put here would redirect the name; paths below do not count
 };
 
 struct guard_links {
@@ -78,7 +78,7 @@ static bool look_for_links(struct guard_links *links, const git_oid *tree, struc
 
 /* ---- names ---- */
 
-/* The rest of a folded path below a place, "" for the place itself; NULL: it is elsewhere. */
+/* The rest of a folded path below a place, "" for the place itself; NULL if it is elsewhere. */
 static const char *below(const char *folded, const char *place)
 {
 	size_t len = strlen(place);
@@ -99,7 +99,7 @@ static char *name_through(const struct place *place, const char *rest)
 	return name;
 }
 
-/* The next name that the path has, whether a guarded one or not; NULL after the last. */
+/* The next place at or above the path; NULL after the last. */
 static const struct place *next_place(
 	const struct guard_links *links, const char *folded, size_t *at, const char **out_rest)
 {
@@ -113,7 +113,7 @@ static const struct place *next_place(
 	return NULL;
 }
 
-/* `takes_ways`: a link that is put in the way counts as the name whose way it is. */
+/* `takes_ways`: a link that is put in the way counts as the name that it redirects. */
 static char *next_name(const struct guard_links *links, const char *path, bool is_link,
 	bool takes_ways, size_t *at)
 {
@@ -138,10 +138,10 @@ static char *next_name(const struct guard_links *links, const char *path, bool i
 
 /* ---- where a link leads ---- */
 
-/* An absolute path that is being followed, without links. */
+/* An absolute path that is being resolved, without links. */
 struct following {
-	char at[PATH_MAX];   // known, without a slash at the end
-	char rest[PATH_MAX]; // still to go
+	char at[PATH_MAX];   // resolved, without a slash at the end
+	char rest[PATH_MAX]; // still to resolve
 	int followed;
 };
 
@@ -157,7 +157,7 @@ static void add_place(struct guard_links *links, const char *path, const char *n
 	links->places[links->place_count++] = (struct place){folded, mem_strdup(name), is_way};
 }
 
-/* Where it is below the root; NULL: it is outside. */
+/* Its path below the root; NULL if it is outside. */
 static const char *place_of(const struct guard_links *links, const struct following *following)
 {
 	size_t len = strlen(links->root);
@@ -177,7 +177,7 @@ static bool join(char out[PATH_MAX], const char *first, const char *second)
 	return len >= 0 && len < PATH_MAX;
 }
 
-/* Goes on at the target of a link, which stands at the end of `at`. */
+/* Continues at the target of the link at the end of `at`. */
 static bool follow(struct guard_links *links, struct following *following, const git_oid *id)
 {
 	struct error err;
@@ -197,7 +197,7 @@ static bool follow(struct guard_links *links, struct following *following, const
 	return ok;
 }
 
-/* One name further. False where it cannot be gone on. */
+/* Resolves one more name. False if that is impossible. */
 static bool step(struct guard_links *links, struct following *following, const char *name)
 {
 	size_t skip = strspn(following->rest, "/");
@@ -224,7 +224,7 @@ static bool step(struct guard_links *links, struct following *following, const c
 	       found.mode != ENTRY_LINK || follow(links, following, &found.id);
 }
 
-/* The link has this guarded name: its target has it too. */
+/* The link has this guarded name, so that its target has it too. */
 static bool take(
 	struct guard_links *links, struct tree_link *link, const char *name, struct error *err)
 {
@@ -250,7 +250,7 @@ static bool take(
 	return true;
 }
 
-/* Its own name, or the first that links give it; NULL: none is guarded. To be freed. */
+/* Its own name, or the first that links give it; NULL: none is guarded. The caller frees it. */
 static char *guarded_name(const struct guard_links *links, const char *path)
 {
 	size_t at = 0;
@@ -259,7 +259,7 @@ static char *guarded_name(const struct guard_links *links, const char *path)
 	               : next_name(links, path, true, false, &at);
 }
 
-/* A link that is taken may give other links a guarded name. */
+/* Each new place may give other links a guarded name. */
 static bool take_all(struct guard_links *links, struct error *err)
 {
 	bool is_more = true;

@@ -34,9 +34,9 @@ static const char *const defaults[] = {
 };
 
 struct guard_paths {
-	char **globs; // owned, as they were written
-	char **files; // owned, in lower case: each glob, with all that is below it
-	char **links; // owned, the same: the folders that a glob names on its way
+	char **globs; // owned, as the user wrote them
+	char **files; // owned, in lower case: each glob, with everything below it
+	char **links; // owned, the same: the folders on a glob's way
 };
 
 static void lower(char *text)
@@ -68,7 +68,7 @@ void guard_paths_fold(char *path)
 	*out = '\0';
 }
 
-/* "a/b/c" has the folders "a" and "a/b"; what only says "any folder" is none. */
+/* "a/b/c" has the folders "a" and "a/b"; a component that matches any folder is left out. */
 static void add_links(struct guard_paths *guard, const char *glob)
 {
 	const char *begin = strncmp(glob, "**/", 3) == 0 ? glob + 3 : glob;
@@ -162,7 +162,7 @@ void guard_paths_destroy(struct guard_paths *guard)
 	}
 }
 
-/* A path below the root, with the slash of the root, and the whole one without its first. */
+/* A path below the root, beginning with a slash, and the absolute path without its first slash. */
 struct names {
 	const char *rooted, *whole;
 };
@@ -198,7 +198,7 @@ bool guard_paths_have(
 		root_len > 0 ? "/" : "", path);
 	if (len < 0 || (size_t)len >= sizeof(rooted) || whole_len < 0 ||
 		(size_t)whole_len >= sizeof(whole)) {
-		return true; // no name of a file: nobody may say that it is none of them
+		return true; // not a file's name: we cannot say that it is not guarded
 	}
 	lower(rooted);
 	lower(whole);

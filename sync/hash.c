@@ -5,9 +5,9 @@
 #include "sync/store_impl.h"
 
 /*
- * libgit2 hashes what goes through a stream into an odb. So an odb whose only
- * backend throws everything away computes the id of a file that fits in
- * no memory, with libgit2's own SHA-1.
+ * libgit2 hashes data that goes through a stream into an odb. With an odb whose only backend
+ * discards everything, we get the id of a file that does not fit into memory, with libgit2's own
+ * SHA-1.
  */
 
 static int stream_write(git_odb_stream *stream, const char *bytes, size_t length)

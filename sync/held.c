@@ -25,7 +25,7 @@ static const struct store_entry *version_of(
 	return versions[version];
 }
 
-/* A folder that stays as a whole; NULL: none. */
+/* A folder that is held as a whole; NULL: none. */
 static const git_oid *folder_of(const struct held_change *held, enum held_version version)
 {
 	const git_oid *const folders[] = {
@@ -41,12 +41,12 @@ static const git_oid *folder_of(const struct held_change *held, enum held_versio
 
 struct grafter {
 	struct store *store;
-	const struct held_change **items; // by path, so that those of a folder follow each other
+	const struct held_change **items; // sorted by path, so that those of a folder are together
 	enum held_version version;
 	struct trail trail;
 };
 
-/* Some of the items, which lie in one folder; the names in it begin at `name`. */
+/* Some of the items in one folder; the names in it begin at offset `name`. */
 struct range {
 	size_t first, end;
 	size_t name;
@@ -58,7 +58,7 @@ static struct span name_at(const struct grafter *grafter, size_t item, size_t na
 	return (struct span){text, strcspn(text, "/")};
 }
 
-/* The beginning of a range that has one name. */
+/* The items at the beginning of a range that have the same name. */
 static struct range take_name(const struct grafter *grafter, struct range range)
 {
 	struct span name = name_at(grafter, range.first, range.name);
@@ -84,13 +84,13 @@ static bool is_nothing(const struct grafter *grafter, size_t item)
 	return !version_of(held, grafter->version)->mode && !folder_of(held, grafter->version);
 }
 
-/* What of the range has the whole path up to there, which is the first, and not more. */
+/* Whether the first item of the range is exactly the path up to `end`. */
 static bool ends_at(const struct grafter *grafter, size_t item, size_t end)
 {
 	return !grafter->items[item]->path[end];
 }
 
-/* A file or a link, and something below it: one of them would be dropped. */
+/* Refuses a file or link that also has something below it: one of the two would be lost. */
 static bool check_leaf(struct grafter *grafter, struct range range, size_t end, struct error *err)
 {
 	for (size_t i = range.first + 1; i < range.end; i++) {
@@ -98,7 +98,7 @@ static bool check_leaf(struct grafter *grafter, struct range range, size_t end, 
 			char *path = path_quote(span_of(grafter->items[range.first]->path));
 			error_set(err, ERROR_SYSTEM,
 				"%s would be a file and a folder at once: this is a defect of the "
-				"broker's, nothing was changed",
+				"broker; nothing was changed",
 				path);
 			free(path);
 			return false;
@@ -107,7 +107,7 @@ static bool check_leaf(struct grafter *grafter, struct range range, size_t end, 
 	return true;
 }
 
-/* What stands under the name of the range, of which `old` is what stood there; NULL: nothing. */
+/* The new entry for the range's name; `old` is the former one. NULL: none. */
 static bool graft_name(struct grafter *grafter, const struct tree_view_entry *old,
 	struct range range, struct tree_view_entry *out, struct error *err)
 {
@@ -136,7 +136,7 @@ static bool graft_name(struct grafter *grafter, const struct tree_view_entry *ol
 	return grafted;
 }
 
-/* `made` has room for all of the view and of the range. */
+/* `made` has room for all entries of the view and the range. */
 static bool graft_names(struct grafter *grafter, const struct tree_view *view, struct range range,
 	struct tree_view_entry *made, git_oid *out_tree, struct error *err)
 {
@@ -188,7 +188,7 @@ static int compare_paths(const void *a, const void *b)
 	return path_compare((*left)->path, (*right)->path);
 }
 
-/* Those in this state; HELD_STATES: all. */
+/* Those in this state; HELD_STATES: all of them. */
 static bool graft_some(struct store *store, const struct list *held, enum held_state state,
 	enum held_version version, const git_oid *tree, git_oid *out_tree, struct error *err)
 {
@@ -227,9 +227,9 @@ bool held_graft(struct store *store, const struct list *held, enum held_version 
 	return graft_some(store, held, HELD_STATES, version, tree, out_tree, err);
 }
 
-/* ---- the tree of an answer ---- */
+/* ---- the tree that identifies changes ---- */
 
-/* Folders of it: a deletion has what would be deleted. */
+/* Folders of that tree; a deletion has the version that would be deleted. */
 static const char made_name[] = "made";
 static const char gone_name[] = "gone";
 
@@ -326,7 +326,9 @@ static bool is_text(struct span text)
 	       utf8_valid_length(text.data ? text.data : "", text.len) == text.len;
 }
 
-/* *out stays NULL where there is nothing, or nothing to show; *left is what may still be read. */
+/*
+ * *out stays NULL if there is no text, or none to show; *left is how many bytes may still be read.
+ */
 static bool read_text(struct store *store, const struct store_entry *entry, size_t *left,
 	char **out, struct error *err)
 {
@@ -367,7 +369,7 @@ bool held_read(struct store *store, const struct list *held, struct error *err)
 	return true;
 }
 
-/* ---- what is always allowed ---- */
+/* ---- what the user always allows ---- */
 
 static const char always_name[] = "guards/always";
 
@@ -377,9 +379,9 @@ bool held_find_always(struct store *store, git_oid *out_tree, bool *out_found, s
 	*out_found = store_find(store, always_name, out_tree, &missing);
 	return *out_found || missing.code == ERROR_NOT_FOUND ||
 	       error_set(err, missing.code,
-		       "%s; where it stays so, remove refs/acp-broker/%s in that store: you are "
-		       "asked "
-		       "anew about guarded files then",
+		       "%s; if this does not go away, remove refs/acp-broker/%s in that store: "
+		       "then "
+		       "you are asked again about guarded files",
 		       missing.text, always_name);
 }
 
@@ -433,7 +435,7 @@ bool held_park(struct store *store, const struct list *held, const char *stamp, 
 	merge_init(&merge);
 	LIST_FOR_EACH(one, held, struct held_change, link) {
 		if (one->runtime.mode == ENTRY_NONE) {
-			continue; // there is no version to keep
+			continue; // no version to keep
 		}
 		struct conflict *conflict = mem_alloc_zero(sizeof(*conflict));
 		conflict->path = mem_strdup(one->path);

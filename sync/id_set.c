@@ -13,7 +13,7 @@ static uint64_t key_of(const git_oid *id)
 	return key ? key : 1;
 }
 
-/* Where the key is, or would go. The ids are hashes: their bits need no mixing. */
+/* The slot that has the key, or would take it. The ids are hashes: their bits need no mixing. */
 static uint64_t *find_slot(const struct id_set *set, uint64_t key)
 {
 	size_t at = key & (set->capacity - 1);

@@ -43,7 +43,7 @@ static bool write_rules(struct store *store, struct span rules, struct error *er
 	return written;
 }
 
-/* libgit2 1.5 loses some memory where it is told the same again. */
+/* libgit2 1.5 leaks some memory if it is set to the same value again. */
 static bool set_work_tree(struct store *store, const char *top, struct error *err)
 {
 	const char *now = store->git->repository_workdir(store->repository);

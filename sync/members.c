@@ -31,7 +31,7 @@ static bool make_pathspec(
 	       error_set_git(git, err, "reading the patterns of include and exclude");
 }
 
-/* The rules and the index of the repository around the root, which is its top. */
+/* Uses the rules and the index of the repository around the root. */
 static bool use_repository(struct members *members, struct error *err)
 {
 	size_t top = strlen(members->repository.top);
@@ -43,7 +43,7 @@ static bool use_repository(struct members *members, struct error *err)
 		members->request->home, err);
 }
 
-/* Whether a folder on the way from the top to the root, or the root, is ignored. */
+/* Whether the root, or a folder between the top and the root, is ignored. */
 static bool root_is_ignored(struct members *members)
 {
 	char path[PATH_MAX];
@@ -70,8 +70,8 @@ static bool use_rules_alone(struct members *members, struct error *err)
 }
 
 /*
- * A repository around a workspace that it ignores - a home directory under
- * version control, say - is none of the workspace's.
+ * A repository that ignores the workspace in it (for example a home directory under version
+ * control) is not the workspace's.
  */
 static bool find_repository(struct members *members, struct error *err)
 {
@@ -130,7 +130,7 @@ void members_add_nested(struct members *members, const struct candidate *at)
 	if (length >= PATH_MAX || at->folder_length <= members->prefix) {
 		return;
 	}
-	path[length - 1] = '\0'; // the slash
+	path[length - 1] = '\0'; // removes the slash
 	if (!user_repository_find(&repository, path, false)) {
 		return;
 	}
@@ -155,7 +155,7 @@ static struct nested *nested_of(struct members *members, uint32_t folder)
 	return NULL;
 }
 
-/* The innermost repository that the candidate is in. */
+/* The innermost repository around the candidate. */
 static struct tracked *tracked_of(
 	struct members *members, const struct candidate *at, size_t *out_prefix)
 {
@@ -182,7 +182,7 @@ static bool is_tracked(struct members *members, const struct candidate *at, bool
 
 /* ---- ignore rules ---- */
 
-/* Whether a folder of the listing is ignored; once asked, it is remembered there. */
+/* Whether a folder of the listing is ignored; the listing remembers the answer. */
 static bool folder_is_ignored(struct members *members, struct candidate *at, uint32_t folder)
 {
 	struct listed *listed = &at->listing->items[folder];
@@ -216,7 +216,7 @@ static bool matches(const struct members *members, git_pathspec *patterns, const
 				   patterns, GIT_PATHSPEC_DEFAULT, path) == 1;
 }
 
-/* Whether what a pattern says before its first wildcard leads to the folder or below it. */
+/* Whether the pattern's part before its first wildcard leads to the folder or below it. */
 static bool may_match_below(const char *pattern, const char *folder)
 {
 	size_t literal = strcspn(pattern, "*?[\\");
@@ -238,7 +238,7 @@ static bool includes_below(const struct members *members, const char *folder)
 	return false;
 }
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
 bool members_has_file(struct members *members, struct candidate *at)
 {
@@ -263,19 +263,19 @@ bool members_has_folder(struct members *members, struct candidate *at)
 	       includes_below(members, path);
 }
 
-/* ---- telling ---- */
+/* ---- notes ---- */
 
 static void note_one(const struct tracked *tracked, struct snapshot *snapshot)
 {
 	if (tracked->source == TRACKED_PROGRAM) {
 		snapshot_note(snapshot,
-			"%s: the git program was asked for the tracked files, for "
+			"%s: the git program was asked for the tracked files, because "
 			"libgit2 cannot read this repository's index",
 			tracked->repository.top);
 	} else if (tracked->source == TRACKED_NOTHING) {
 		snapshot_note(snapshot,
-			"%s: the index could not be read; what is ignored is left "
-			"out, also where it is tracked",
+			"%s: the index could not be read; ignored files are left "
+			"out, even tracked ones",
 			tracked->repository.top);
 	}
 }

@@ -7,7 +7,7 @@
 #include "sync/id.h"
 #include "sync/moved.h"
 
-/* What a folder is on each side, where it is one. */
+/* A folder on each side that has one. */
 struct folder {
 	const git_oid *ids[SIDE_COUNT];
 };
@@ -51,9 +51,9 @@ static bool is_empty_tree(const git_oid *id)
 }
 
 /*
- * The folder of a name, after its file. Both cannot stand: below a local file that
- * stays everything of the runtime's is a conflict, and so the folder is empty; a file of
- * the runtime's gives way to a local folder.
+ * Merges the folder of a name, after its file. They cannot both exist. Below a local file that
+ * stays, everything of the runtime is a conflict, so that the folder is empty. A file of the
+ * runtime gives way to a local folder.
  */
 static bool merge_row_folder(struct merger *merger, const struct tree_view_row *row,
 	const struct store_entry sides[SIDE_COUNT], struct store_entry *leaf, git_oid *out_id,
@@ -83,7 +83,7 @@ static bool merge_row_folder(struct merger *merger, const struct tree_view_row *
 	return merged;
 }
 
-/* A deletion of the runtime's that is not followed. */
+/* A deletion by the runtime that is not followed. */
 static bool is_kept(const struct merger *merger, const struct tree_view_row *row,
 	const struct store_entry sides[SIDE_COUNT])
 {
@@ -98,7 +98,7 @@ static git_oid folder_of(const struct tree_view_entry *entry)
 	return id ? *id : store_empty_tree;
 }
 
-/* A deletion of what the agent has moved to where it is not brought from. */
+/* A deletion of files that the agent has moved to a place that is not synced. */
 static bool is_moved(const struct merger *merger, const struct tree_view_row *row,
 	const struct store_entry *local, const struct store_entry *made)
 {
@@ -117,8 +117,8 @@ static bool is_moved(const struct merger *merger, const struct tree_view_row *ro
 enum holding { HOLDING_NONE, HOLDING_FILE, HOLDING_WHOLE };
 
 /*
- * What the agent makes of a guarded file is held. A folder that is in its place on one of the
- * sides cannot stand on the other, so that all of it stays where it is.
+ * Holds the agent's change of a guarded file. If one side has a folder in its place, the folder
+ * cannot exist on the other side: then all of it stays as it is.
  */
 static bool hold(struct merger *merger, const struct tree_view_row *row,
 	const struct store_entry sides[SIDE_COUNT], struct store_entry *leaf,
@@ -225,7 +225,7 @@ static bool is_same_view(const struct tree_view *view, const struct result *resu
 	return true;
 }
 
-/* The tree of one of the sides where the result is that; else a new one. */
+/* Uses the tree of a side if the result equals it; otherwise writes a new one. */
 static bool result_write(struct merger *merger, const struct folder *folder,
 	const struct tree_view views[SIDE_COUNT], struct result *result, git_oid *out_id,
 	struct error *err)
@@ -290,7 +290,7 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp((*left)->path, (*right)->path);
 }
 
-/* They were found folder by folder, in which "a/b" comes before "a.b". */
+/* They were found folder by folder, in an order where "a/b" comes before "a.b". */
 static void sort_conflicts(struct merge *merge)
 {
 	if (merge->conflict_count < 2) {

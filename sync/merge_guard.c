@@ -5,11 +5,13 @@
 #include "sync/held.h"
 #include "sync/merge_impl.h"
 
-/* Files that the user is asked about before they come from the runtime. */
+/* Files that may only come from the runtime after the user was asked. */
 
-enum { GUARDED_CONTENT_MAX = 1 << 20 }; // bytes that are looked into; of more all counts
+enum {
+	GUARDED_CONTENT_MAX = 1 << 20
+}; // bytes that are checked; in a longer file any change counts
 
-/* Nothing, where there is nothing to read. False: it is no text of a size to look into. */
+/* An absent file is empty. False: it is not text, or is too large to check. */
 static bool read_content(const struct merger *merger, const struct store_entry *entry,
 	struct buf *out, bool *out_is_text, struct error *err)
 {
@@ -43,7 +45,7 @@ static bool content_counts(const struct merger *merger, const char *name,
 	return ok;
 }
 
-/* An answer that cannot be read is none: the user is asked again. */
+/* An unreadable answer counts as none: the user is asked again. */
 static bool is_allowed(const struct merger *merger, const struct store_entry *local,
 	const struct store_entry *made)
 {
@@ -69,7 +71,7 @@ bool merge_has_guarded(const struct merger *merger, const struct store_entry *ma
 		       guard, merger->options.root, merger->trail.path, made->mode == ENTRY_LINK);
 }
 
-/* The same by the names that links here give the file. */
+/* The same for the names that local links give the file. */
 static bool linked_content_counts(struct merger *merger, const struct store_entry *local,
 	const struct store_entry *made, bool *out_counts, struct error *err)
 {

@@ -36,7 +36,7 @@ static struct store_entry with_executable(const struct store_entry *entry, bool 
 	return made;
 }
 
-/* The bit of the side that changed it; of a file that both added, either side's. */
+/* The bit of the side that changed it; for a file that both added, of either side. */
 static bool merge_executable(const struct store_entry sides[SIDE_COUNT])
 {
 	bool local = store_entry_is_executable(&sides[LOCAL]);
@@ -62,7 +62,7 @@ static bool merge_texts(struct merger *merger, const struct store_entry sides[SI
 	return true;
 }
 
-/* Two files that both sides changed, each in its way. */
+/* A file that both sides changed differently. */
 static bool merge_files(struct merger *merger, const struct store_entry sides[SIDE_COUNT],
 	struct store_entry *out, bool *out_merged, struct error *err)
 {

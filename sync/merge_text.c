@@ -17,7 +17,7 @@ static size_t count_lines(struct span text)
 	return lines;
 }
 
-/* Reads a side; *out_is_text is false where it is not merged as text. */
+/* Reads a side; *out_is_text is false if it cannot be merged as text. */
 static bool read_side(struct store *store, const git_oid *id, struct buf *out, bool *out_is_text,
 	struct error *err)
 {
@@ -47,7 +47,7 @@ static git_merge_file_input input_of(const struct buf *buf)
 		.size = text.len};
 }
 
-/* Without `options` texts that do not merge cleanly give nothing. */
+/* Without `options`, texts that do not merge cleanly have no result. */
 static bool merge_buffers(struct store *store, const struct buf buffers[SIDES],
 	const git_merge_file_options *options, git_oid *out_id, bool *out_merged, struct error *err)
 {

@@ -15,7 +15,8 @@ struct finder {
 	struct id_set *ids;
 	size_t names;
 	struct trail trail;
-	struct error ignored; // here, as a folder may have folders TREE_VIEW_DEPTH_MAX deep
+	struct error ignored; // kept here, not on the stack: folders may be nested
+	                      // TREE_VIEW_DEPTH_MAX deep
 };
 
 static void find_folder(struct finder *finder, const git_oid *part, const git_oid *full);

@@ -28,7 +28,7 @@ bool parked_is_name(struct span name)
 
 /* ---- one file ---- */
 
-/* Below the store's folder. */
+/* Relative to the store's folder. */
 static char *path_of(const struct parked_place *place, enum parked_version version)
 {
 	const char *slash = strrchr(place->path, '/');
@@ -93,7 +93,8 @@ static bool read_file(const struct parked_place *place, const char *path,
 		return error_set_errno(err, errno, "reading %s/%s", place->store->path, path);
 	}
 	if (!S_ISREG(status.st_mode)) {
-		return error_set(err, ERROR_DENIED, "%s/%s is no file", place->store->path, path);
+		return error_set(
+			err, ERROR_DENIED, "%s/%s is not a file", place->store->path, path);
 	}
 	status.st_mode &= ~(mode_t)0111;
 	return store_put_file(place->store, fd, &status, out_entry, err);
@@ -128,7 +129,7 @@ static bool is_content(const struct store_entry *file, const struct store_entry 
 	                                 : store_entry_same_content(file, entry);
 }
 
-/* The folders of the version and of the conflict go with the last file in them. */
+/* Also removes the folders of the version and of the conflict when their last file is removed. */
 void parked_remove(const struct parked_place *place, enum parked_version version,
 	const struct store_entry *entry)
 {
@@ -146,7 +147,7 @@ void parked_remove(const struct parked_place *place, enum parked_version version
 	free(path);
 }
 
-/* ---- all that is there ---- */
+/* ---- all parked files ---- */
 
 static DIR *open_folder(struct store *store, const char *path)
 {
@@ -158,7 +159,7 @@ static DIR *open_folder(struct store *store, const char *path)
 	return folder;
 }
 
-/* The folder's time is that of the last file that came into it or left it. */
+/* A folder's time is when a file last came into it or left it. */
 static bool is_old(struct store *store, const char *path, time_t cutoff)
 {
 	struct stat status;

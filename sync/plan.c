@@ -9,7 +9,7 @@
 
 enum { PLAN_TREES = 5, PLAN_ENTRIES };
 
-/* `delivered` is missing where nothing was. */
+/* `delivered` may be missing. */
 struct part {
 	const char *name;
 	git_oid *tree;
@@ -55,7 +55,7 @@ bool plan_keep(struct store *store, const char *sandbox, const struct plan *plan
 		entries[count++] =
 			(struct tree_view_entry){SPAN_LITERAL(renames_name), ENTRY_FILE, followed};
 	}
-	/* One of the trees may be the empty one, which nobody has written so far. */
+	/* One of the trees may be the empty one, which may not be written yet. */
 	return tree_view_write(store, NULL, 0, &empty, err) &&
 	       tree_view_write(store, entries, count, &tree, err) &&
 	       store_keep(store, name, &tree, NULL, "merge", &commit, err);

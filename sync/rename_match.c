@@ -54,9 +54,9 @@ struct rename_file *rename_files_find(const struct rename_files *files, const ch
 /* ---- candidates ---- */
 
 struct candidate {
-	unsigned gone, fresh; // indexes
+	unsigned gone, fresh; // indexes in the two lists
 	unsigned percent;
-	unsigned names; // of the path, from its end, that both have
+	unsigned names; // equal components at the end of both paths
 };
 
 struct candidates {
@@ -113,7 +113,7 @@ static void match(struct rename_files *gone, size_t i, struct rename_files *fres
 	fresh->items[j].match = (int)i;
 }
 
-/* The best first; frees them. */
+/* Takes the best first; frees the candidates. */
 static void take_best(
 	struct candidates *candidates, struct rename_files *gone, struct rename_files *fresh)
 {
@@ -134,7 +134,7 @@ static void take_best(
 
 /* ---- equal contents ---- */
 
-/* A file by its content, whether it may be run or not. */
+/* A file sorted by its content, executable or not. */
 struct keyed {
 	git_oid content;
 	size_t index;
@@ -180,7 +180,7 @@ static bool is_empty_file(struct store *store, const git_oid *content)
 	       id_equal(&empty, content);
 }
 
-/* So many are the same in the same order, or nobody knows which is which. */
+/* Matches only if both have the same number; then in order, because nothing tells them apart. */
 static void match_many(struct rename_files *gone, const struct keyed *from, size_t from_count,
 	struct rename_files *fresh, const struct keyed *to, size_t to_count)
 {
@@ -217,13 +217,13 @@ static void match_equal(struct store *store, struct rename_files *gone, struct r
 	take_best(&candidates, gone, fresh);
 }
 
-/* ---- contents that are alike ---- */
+/* ---- similar contents ---- */
 
-/* What is read and compared. */
+/* Limits reading and comparing. */
 struct effort {
 	struct store *store;
 	const atomic_bool *is_cancelled; // may be NULL
-	uint64_t bytes;                  // read so far, or to be read
+	uint64_t bytes;                  // read so far, or going to be read
 };
 
 static bool is_cancelled(const struct effort *effort)
@@ -235,10 +235,10 @@ static bool is_cancelled(const struct effort *effort)
 struct rest {
 	const struct rename_files *files;
 	size_t *indexes;              // owned
-	struct similar_print *prints; // owned; of these
+	struct similar_print *prints; // owned; for each index
 	size_t count;
 	uint64_t pieces;
-	bool is_over; // there are more than are compared
+	bool is_over; // there are too many to compare
 };
 
 static void rest_finish(struct rest *rest)
@@ -272,7 +272,7 @@ static void rest_read(struct rest *rest, struct effort *effort, const struct ren
 	}
 }
 
-/* What a comparison costs; 0: there is none. */
+/* The cost of a comparison; 0: it is impossible. */
 static uint64_t work_of(const struct similar_print *a, const struct similar_print *b)
 {
 	bool may_be = a->count > 0 && b->count > 0 && similar_may_be(a->size, b->size);
@@ -348,7 +348,10 @@ static bool is_similar(
 	return percent >= SIMILAR_LEAST;
 }
 
-/* The same name in the new place of its folder: so all files of a folder need not be compared. */
+/*
+ * Tries the same name in the new place of its folder, so that not all files of a folder are
+ * compared.
+ */
 static void match_by_folder(
 	struct effort *effort, struct rename_files *gone, struct rename_files *fresh)
 {
@@ -392,7 +395,7 @@ static size_t folder_length(const char *path, size_t len)
 	return len > 0 ? len - 1 : 0;
 }
 
-/* Of files that follow each other, those with the same vote are counted as one. */
+/* Consecutive files with the same vote are counted together. */
 static void add_vote(struct rename_folders *folders, struct span from, struct span to, size_t count)
 {
 	struct rename_folder *last = folders->count ? &folders->items[folders->count - 1] : NULL;
@@ -415,7 +418,7 @@ static void add_vote(struct rename_folders *folders, struct span from, struct sp
 static bool is_same_name(const char *from, size_t from_at, size_t from_end, const char *to,
 	size_t to_at, size_t to_end)
 {
-	from_at += from_at > 0; // behind the slash
+	from_at += from_at > 0; // skips the slash
 	to_at += to_at > 0;
 	return from_end - from_at == to_end - to_at &&
 	       memcmp(from + from_at, to + to_at, to_end - to_at) == 0;
@@ -431,7 +434,7 @@ static void vote(struct rename_folders *folders, const char *from, const char *t
 	}
 }
 
-/* A folder's votes count for those above it as well, as long as their names have stayed. */
+/* The votes of a folder also count for the folders above it, as long as the names are equal. */
 static void vote_above(struct rename_folders *folders, size_t index)
 {
 	struct rename_folder below = folders->items[index];
@@ -466,7 +469,10 @@ static int compare_from(const void *a, const void *b)
 		((const struct rename_folder *)a)->from, ((const struct rename_folder *)b)->from);
 }
 
-/* Those of one folder, sorted; the first of them becomes the winner. False: there is none. */
+/*
+ * Counts the sorted votes of one folder; the first of them becomes the winner. False: there is
+ * none.
+ */
 static bool count_votes(struct rename_folder *votes, size_t count)
 {
 	size_t best = 0;

@@ -12,21 +12,22 @@
 #include "sync/tree_lookup.h"
 #include "sync/withheld.h"
 
-/* ---- what is gone, and what is new, on each side ---- */
+/* ---- missing and new files on each side ---- */
 
 enum { BASE, LOCAL, RUNTIME, DELIVERED, SIDE_COUNT };
 enum { OF_LOCAL, OF_RUNTIME, OF_COUNT };
 
-/* The places that have to be free for a file that follows. */
+/* The places that must be free for a file that follows. */
 enum { FREE_IN_BASE, FREE_ON_OTHER, FREE_ON_RENAMER, FREE_OLD_PLACE, FREE_COUNT };
 
 struct finder {
 	struct store *store;
 	struct trail trail;
 	size_t names, path_bytes;
-	size_t tries; // of follow
+	size_t tries; // calls of follow
 	struct tree_lookup free[FREE_COUNT];
-	struct rename_files gone[OF_COUNT], fresh[OF_COUNT]; // `other` is of the other side
+	struct rename_files gone[OF_COUNT],
+		fresh[OF_COUNT]; // `other` is the entry of the other side
 	const struct renames_request *request;
 	struct renames *found;
 };
@@ -75,7 +76,7 @@ static bool look_at_row(struct finder *finder, const struct tree_view_row *row, 
 		has_folder = has_folder || (i != DELIVERED && below.ids[i]);
 	}
 	if (finder->request->delivered && store_entry_equal(&sides[RUNTIME], &sides[DELIVERED])) {
-		sides[BASE] = sides[DELIVERED]; // it is not the runtime that has changed it
+		sides[BASE] = sides[DELIVERED]; // the runtime has not changed it
 	}
 	if (!trail_push(&finder->trail, row->name, &mark, err)) {
 		return false;
@@ -118,7 +119,7 @@ static bool look(struct finder *finder, struct error *err)
 	return looked;
 }
 
-/* ---- which of them follow ---- */
+/* ---- which files follow ---- */
 
 static const git_oid *tree_of(const struct finder *finder, int of)
 {
@@ -131,7 +132,7 @@ static bool is_changed(const struct rename_file *file)
 	return store_entry_is_file(&file->other) && !store_entry_equal(&file->other, &file->entry);
 }
 
-/* Something that one side has renamed, maybe, and that the other side has changed. */
+/* Whether one side may have renamed something that the other side has changed. */
 static bool is_worth_it(const struct finder *finder)
 {
 	for (int of = 0; of < OF_COUNT; of++) {
@@ -147,7 +148,7 @@ static bool is_worth_it(const struct finder *finder)
 	return false;
 }
 
-/* Whether nothing stands at the path, and no file where a folder above it would have to be. */
+/* Whether the path is free, and no file is where a folder above it would have to be. */
 static bool is_free(struct tree_lookup *lookup, const char *path, bool *out_free, struct error *err)
 {
 	const struct tree_view_entry *entry;
@@ -173,7 +174,7 @@ static bool is_withheld(const struct renames_request *request, const char *path)
 	return withholds;
 }
 
-/* A new file may complete a folder to a repository of git's. */
+/* A new file may turn a folder into a repository of git's. */
 static bool has_git_part(const char *path)
 {
 	unsigned parts = 0;
@@ -185,7 +186,7 @@ static bool has_git_part(const char *path)
 	return parts != 0;
 }
 
-/* Whether all places are free that have to be. */
+/* Whether all required places are free. */
 static bool has_room(
 	struct finder *finder, const struct rename *one, bool *out_room, struct error *err)
 {
@@ -212,7 +213,7 @@ static bool is_kept_out(const struct renames_request *request, const struct rena
 	       (is_added && has_git_part(one->to));
 }
 
-/* Adds a copy, where it may. */
+/* Adds a copy of the rename if it is allowed. */
 static bool follow(struct finder *finder, const struct rename *one, struct error *err)
 {
 	struct renames *found = finder->found;
@@ -234,7 +235,7 @@ static bool follow(struct finder *finder, const struct rename *one, struct error
 	return true;
 }
 
-/* Both have given it the same name. */
+/* Whether both sides have given it the same name. */
 static bool is_by_both(const struct finder *finder, const struct rename_file *gone, const char *to)
 {
 	const struct rename_files *files = &finder->gone[OF_RUNTIME];
@@ -268,7 +269,7 @@ static bool follow_files(struct finder *finder, int of, struct error *err)
 	return ok;
 }
 
-/* One that the other side has added; `renamer` looks up folders. */
+/* A file that the other side has added; `renamer` looks up folders. */
 static bool follow_one_added(struct finder *finder, int of, const struct rename_file *file,
 	const struct rename_folder *folder, struct tree_lookup *renamer, struct error *err)
 {
@@ -289,7 +290,7 @@ static bool follow_one_added(struct finder *finder, int of, const struct rename_
 	return ok;
 }
 
-/* What the other side has added in folders that are gone here as a whole. */
+/* Files that the other side has added in folders that this side renamed as a whole. */
 static bool follow_added(struct finder *finder, int of, struct error *err)
 {
 	const struct rename_files *added = &finder->fresh[1 - of];
@@ -329,8 +330,8 @@ static void rename_free(struct rename *one)
 }
 
 /*
- * Files that would get one name stay where they are; so do those of which one would get the name
- * of a folder that another one needs.
+ * Drops renames of which several lead to the same name, or one leads to the name of a folder that
+ * another one needs.
  */
 static void drop_doubles(struct renames *found)
 {
@@ -355,7 +356,7 @@ static void drop_doubles(struct renames *found)
 	found->count = kept;
 }
 
-/* Of what this side has renamed. */
+/* All renames of this side. */
 static bool follow_all(struct finder *finder, int of, struct error *err)
 {
 	const git_oid *renamer = tree_of(finder, of);
@@ -424,7 +425,7 @@ void renames_finish(struct renames *renames)
 	*renames = (struct renames){0};
 }
 
-/* ---- what waits for the user ---- */
+/* ---- changes that wait for the user ---- */
 
 bool renames_touch(const struct renames *renames, const struct list *held)
 {

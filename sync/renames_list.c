@@ -7,8 +7,8 @@
 #include "sync/renames.h"
 
 /*
- * What follows, as the bytes of a blob. For each: who has renamed it, in one byte; the mode (big
- * end first) and the id of both entries; and both paths, each with a NUL behind it.
+ * The list as the bytes of a blob. For each rename: one byte for who renamed it; the mode
+ * (big-endian) and the id of both entries; and both paths, each terminated by NUL.
  */
 
 enum {
@@ -58,7 +58,7 @@ bool renames_put(
 	return put;
 }
 
-/* NULL where none begins there that has something in it, and an end. */
+/* NULL if there is no path that is not empty and has an end. */
 static char *take_path(struct span *rest)
 {
 	const char *end = rest->len > 0 ? memchr(rest->data, '\0', rest->len) : NULL;

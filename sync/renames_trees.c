@@ -4,9 +4,9 @@
 #include "sync/renames.h"
 #include "sync/tree_lookup.h"
 
-/* The trees of a merge in which files have moved, and back. */
+/* Applies renames to the trees of a merge, and reverts them. */
 
-/* What a tree gets at some paths, for held_graft. */
+/* The entries that a tree gets at some paths, for held_graft. */
 struct placing {
 	struct list places; // of struct held_change
 };
@@ -24,7 +24,7 @@ static void place(struct placing *placing, const char *path, const struct store_
 	list_append(&placing->places, &change->link);
 }
 
-/* Finishes it. */
+/* Also frees the list. */
 static bool placing_make(struct placing *placing, struct store *store, const git_oid *tree,
 	git_oid *out_tree, struct error *err)
 {
@@ -35,7 +35,7 @@ static bool placing_make(struct placing *placing, struct store *store, const git
 
 static const struct store_entry nothing = {.mode = ENTRY_NONE};
 
-/* The local side has it at the old place, and the merge at the new one. */
+/* Whether the local side has it at the old place, and the merge at the new one. */
 static bool moves_local(const struct rename *one)
 {
 	return one->by == RENAME_BY_RUNTIME;
@@ -59,13 +59,13 @@ bool renames_align(const struct renames *renames, struct store *store, enum rena
 	return placing_make(&placing, store, tree, out_tree, err);
 }
 
-/* Whether an apply has left it as it is; nobody knows more than that. */
+/* Whether an apply left it unchanged. A full list does not know, so everything counts as left. */
 static bool is_left(struct stuck *left, const struct rename *one)
 {
 	return left->count == STUCK_MAX || stuck_find(left, one->to);
 }
 
-/* Where the files stood, and stand. */
+/* The trees with the old and new places. */
 enum { OLD_LOCAL, NEW_BASE, NEW_MERGED, NEW_NOW, RESTORER_COUNT };
 
 struct restorer {
@@ -74,7 +74,10 @@ struct restorer {
 	struct placing placing;
 };
 
-/* One file: what the base has at both places. Where the merge has nothing, nothing has arrived. */
+/*
+ * Sets the base's entries of one rename at both places. If the merge has no entry, nothing was
+ * applied.
+ */
 static bool restore(struct restorer *restorer, const struct rename *one, struct error *err)
 {
 	struct store_entry found[RESTORER_COUNT];
@@ -90,7 +93,7 @@ static bool restore(struct restorer *restorer, const struct rename *one, struct 
 	bool is_done = restorer->left ? !is_left(restorer->left, one)
 	                              : store_entry_equal(&found[NEW_NOW], &found[NEW_MERGED]);
 	if (is_done && found[NEW_MERGED].mode && one->by != RENAME_BY_LOCAL) {
-		/* As long as it is here, it is to be deleted. */
+		/* While it still exists here, it must be deleted. */
 		place(&restorer->placing, one->from, &found[OLD_LOCAL]);
 	} else {
 		place(&restorer->placing, one->from, &found[NEW_BASE]);

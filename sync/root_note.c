@@ -47,7 +47,7 @@ static void note_name(char name[SYNC_NAME_MAX], const char *sandbox)
 	text_whole(name, SYNC_NAME_MAX, "roots/%s", sandbox);
 }
 
-/* The tree has one folder, whose name says it. */
+/* The tree has one folder, whose name is the note. */
 bool root_note_find(struct store *store, const char *sandbox, struct root_note *out)
 {
 	char name[SYNC_NAME_MAX], text[TEXT_SIZE];
@@ -64,7 +64,7 @@ bool root_note_find(struct store *store, const char *sandbox, struct root_note *
 	if (found) {
 		text_whole(text, sizeof(text), "%.*s", (int)view.entries[0].name.len,
 			view.entries[0].name.data);
-		// NOLINTNEXTLINE(cert-err34-c): the count of what was read says all
+		// NOLINTNEXTLINE(cert-err34-c): the count of items read is check enough
 		found = sscanf(text, "%" SCNu64 ".%" SCNu64, &out->device, &out->inode) == 2;
 	}
 	tree_view_finish(&view);

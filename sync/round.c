@@ -74,7 +74,7 @@ void round_finish(struct round *round)
 	round->always = NULL;
 }
 
-/* Once each, however often it is looked for. */
+/* Adds each path once. */
 static void on_busy(void *data, const char *path)
 {
 	struct round *round = data;
@@ -128,7 +128,7 @@ static bool take_local(struct round *round, struct store *store,
 	return true;
 }
 
-/* By the base as it is now, and the local directory. */
+/* Uses the current base and the local directory. */
 static bool withhold(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err)
 {
@@ -139,7 +139,7 @@ static bool withhold(struct round *round, struct store *store,
 		store, &taking, &round->collected, &round->withheld, &round->runtime, err);
 }
 
-/* The trees as the merge sees them, of those of the round. */
+/* The round's trees, as the merge should see them. */
 static bool align(const struct renames *renames, struct store *store,
 	const struct merge_trees *trees, struct merge_trees *out, struct error *err)
 {
@@ -148,7 +148,7 @@ static bool align(const struct renames *renames, struct store *store,
 	       renames_align(renames, store, RENAME_RUNTIME, &trees->runtime, &out->runtime, err);
 }
 
-/* Each time from the beginning. */
+/* Starts again each time. */
 static bool merge_once(struct round *round, struct store *store,
 	const struct merge_options *options, struct error *err)
 {
@@ -158,11 +158,11 @@ static bool merge_once(struct round *round, struct store *store,
 	if (!align(&round->renames, store, &trees, &trees, err)) {
 		return false;
 	}
-	round->has_merge = true; // to be finished, also where it fails
+	round->has_merge = true; // must be finished, even after a failure
 	return merge_run_as(&round->merge, store, &trees, options, err);
 }
 
-/* With `moved`, which is to be finished, where there is something to be found. */
+/* Merges with `moved`, if there may be moves; the caller finishes it. */
 static bool merge_with_moved(struct round *round, struct store *store,
 	struct merge_options *options, struct id_set *moved, struct error *err)
 {
@@ -176,7 +176,7 @@ static bool merge_with_moved(struct round *round, struct store *store,
 	return moved->count == 0 || merge_once(round, store, options, err);
 }
 
-/* What follows a file to its new name; where that has to wait for the user, nothing does. */
+/* Merges with renames; but if one concerns a change that waits for the user, without any. */
 static bool merge_with_renames(struct round *round, struct store *store,
 	struct merge_options *options, struct id_set *moved, struct error *err)
 {
@@ -202,12 +202,12 @@ static bool merge_with_renames(struct round *round, struct store *store,
 	return merge_with_moved(round, store, options, moved, err);
 }
 
-/* Of the first that is held a note tells; the merge sees nothing of the agent's. */
+/* Withholds all changes of the agent; a note names the first held one. */
 static void withhold_all(struct round *round)
 {
 	static const char why[] =
-		"the agent has changed more than 10000 guarded files (guard-paths), and nothing "
-		"that it did comes here until there are fewer";
+		"the agent has changed more than 10000 guarded files (guard-paths), and none "
+		"of its changes come here until there are fewer";
 	static_assert(MERGE_HELD_MAX == 10000, "the text says how many");
 	const struct merge *merge = &round->merge;
 	const struct list *list = merge->held_count > 0 ? &merge->held : &merge->moved;
@@ -247,13 +247,13 @@ static bool merge(struct round *round, struct store *store, const struct workspa
 	return merged && round_guard_runtime(round, store, request, err);
 }
 
-/* The local directory, and what it is changed with. */
+/* The local directory, and the means to change it. */
 struct local {
 	struct round *round;
 	struct store *store;
 	const struct workspace_request *request;
 	const atomic_bool *is_cancelled;
-	struct stuck *left; // what an apply has left as it is
+	struct stuck *left; // paths that an apply left unchanged
 };
 
 static void on_left(void *data, const char *path, const char *why)
@@ -266,7 +266,7 @@ static void on_remains(void *data, const char *path, const char *why)
 	const struct local *local = data;
 	char *quoted = path_quote_below(local->request->local_root, path);
 	round_add_note(local->round,
-		"what an interrupted sync has left cannot be removed (%s), each sync tries again: "
+		"remains of an interrupted sync cannot be removed (%s), each sync tries again: "
 		"%s",
 		why, quoted);
 	free(quoted);
@@ -287,9 +287,9 @@ static bool apply(struct local *local, const git_oid *from, const git_oid *to, s
 	return apply_run(local->store, &applied, &result, err);
 }
 
-static const char rest_waits[] = "what the agent did to it waits for the next sync";
+static const char rest_waits[] = "the agent's change of it waits for the next sync";
 static const char rest_is_back[] =
-	"all else here is as in the checkpoint, and the sandbox follows with the next sync";
+	"everything else here is as in the checkpoint; the next sync updates the sandbox";
 
 static bool fail_busy(const struct workspace_request *request, const struct stuck *left,
 	const char *rest, struct error *err)
@@ -328,7 +328,7 @@ bool round_graft(const struct round *round, struct store *store, enum held_versi
 	       held_graft(store, &round->undelivered_changes, version, out_tree, out_tree, err);
 }
 
-/* What the runtime is sent, and what of it waits for the user. */
+/* Sets the tree for the runtime, and which part waits for the user. */
 static bool set_sent(
 	struct round *round, struct store *store, struct stuck *stuck, struct error *err)
 {
@@ -344,8 +344,8 @@ static bool set_sent(
 }
 
 /*
- * Of paths that are stuck, or conflicts of a round before, the base stays as it is; so does that
- * of what is held or withheld.
+ * Keeps the old base for stuck paths, for conflicts of an earlier round, and for held or withheld
+ * paths.
  */
 static bool note_applied(struct round *round, struct store *store,
 	const struct workspace_request *request, struct stuck *stuck, struct error *err)
@@ -363,8 +363,8 @@ static bool note_applied(struct round *round, struct store *store,
 }
 
 /*
- * The base of what was applied is the runtime's version (sync/settled.h), and what was delivered
- * before says nothing more of it.
+ * The base of the applied paths becomes the runtime's version (sync/settled.h); the tree delivered
+ * before no longer counts for them.
  */
 static bool settle(struct round *round, struct store *store, const struct settled_trees *trees,
 	struct stuck *left, struct error *err)
@@ -386,7 +386,7 @@ static bool settle(struct round *round, struct store *store, const struct settle
 	return !round->has_delivered || settled_base(store, trees, left, &round->delivered, err);
 }
 
-/* With the local directory known: what an apply that was cut off has done of its plan. */
+/* With the local directory known: settles what an interrupted apply has done of its plan. */
 static bool settle_cut(struct round *round, struct store *store, struct error *err)
 {
 	if (!round->was_cut) {
@@ -400,7 +400,7 @@ static bool settle_cut(struct round *round, struct store *store, struct error *e
 	return settle(round, store, &round->cut.trees, NULL, err);
 }
 
-/* The plan of an apply; where there is nothing to do, none is needed. */
+/* Stores the plan of an apply, if there is anything to do. */
 static bool keep_plan(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err)
 {
@@ -415,7 +415,9 @@ static bool keep_plan(struct round *round, struct store *store,
 	       plan_keep(store, request->name, &plan, err);
 }
 
-/* A file that moves here goes from its old place only once it has arrived at the new one. */
+/*
+ * Applies in two steps: a moved file leaves its old place only after it has arrived at the new one.
+ */
 static bool apply_merge(struct local *local, struct error *err)
 {
 	struct round *round = local->round;
@@ -432,7 +434,7 @@ static bool apply_merge(struct local *local, struct error *err)
 	       apply(local, &both, &rest, err);
 }
 
-/* From the local directory to the merge, once; what was left as it is comes into local->left. */
+/* Changes the local directory to the merge, once; paths left unchanged are added to local->left. */
 static bool apply_once(struct local *local, struct stuck *stuck, struct error *err)
 {
 	struct round *round = local->round;
@@ -460,7 +462,7 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 	bool is_done = false;
 	bool ok = true;
 	round->is_cancelled = is_cancelled;
-	if (round->has_merge) { // what it has parked is no conflict for the next one
+	if (round->has_merge) { // a path that it has parked is no conflict for the next merge
 		merge_take_conflicts(&round->earlier, &round->merge);
 	}
 	for (int i = 0; ok && !is_done && i < SYNC_ROUNDS_MAX; i++) {

@@ -8,7 +8,7 @@
 #include "sync/root_note.h"
 #include "sync/round_impl.h"
 
-/* What the store says of a sandbox: what both sides were, and what was cut off since. */
+/* The store's names for a sandbox: the last common tree, and anything interrupted since. */
 
 static void base_name(char name[SYNC_NAME_MAX], const char *sandbox)
 {
@@ -46,14 +46,15 @@ bool round_forget_base(struct store *store, const char *name, struct error *err)
 static bool fail_damaged(const char *sandbox, const struct error *damage, struct error *err)
 {
 	return error_set(err, damage->code,
-		"%s; where it stays so, remove refs/acp-broker/bases/%s, "
-		"refs/acp-broker/deliveries/%s and refs/acp-broker/merges/%s in that store: both "
-		"sides are compared anew then, which deletes nothing and makes conflicts of what "
-		"differs",
+		"%s; if this does not go away, remove refs/acp-broker/bases/%s, "
+		"refs/acp-broker/deliveries/%s and refs/acp-broker/merges/%s in that store: then "
+		"both sides are compared from scratch, which deletes nothing and makes a conflict "
+		"of "
+		"each difference",
 		damage->text, sandbox, sandbox, sandbox);
 }
 
-/* `out_tree` stays as it is where there is none of this name. */
+/* Leaves `out_tree` unchanged if there is no such name. */
 static bool find(struct store *store, const char *name, const char *sandbox, git_oid *out_tree,
 	bool *out_found, struct error *err)
 {
@@ -63,7 +64,7 @@ static bool find(struct store *store, const char *name, const char *sandbox, git
 	       fail_damaged(sandbox, &missing, err);
 }
 
-/* Of an apply that was cut off: what it was to do, and what held when it began. */
+/* Reads the plan of an interrupted apply, with the base and delivered trees of its start. */
 static bool read_cut(struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err)
 {
@@ -80,7 +81,7 @@ static bool read_cut(struct round *round, struct store *store,
 	return true;
 }
 
-/* One that cannot be read is as good as none: the runtime is asked for all of it then. */
+/* An unreadable one counts as missing: then the runtime is asked for everything. */
 static void read_known(
 	struct round *round, struct store *store, const struct workspace_request *request)
 {
@@ -144,7 +145,7 @@ static bool set_base(struct store *store, const struct workspace_request *reques
 	return store_keep(store, name, tree, NULL, "base", &commit, err);
 }
 
-/* From here on the runtime may be in part what it is to become. */
+/* From here on the runtime may partly match the target. */
 bool round_set_delivery(const struct round *round, struct store *store,
 	const struct workspace_request *request, struct error *err)
 {
@@ -187,7 +188,8 @@ bool round_keep_as_base(struct round *round, struct store *store,
 {
 	git_oid base;
 	if (round->why_no_delivery) {
-		return true; // it is what the runtime is, since the local directory has the merge
+		return true; // then it is the runtime's tree, because the local directory has the
+		             // merge
 	}
 	return keep_as_base(round, store, request, checkpoint, &base, err) &&
 	       round_set_known(round, store, request, &base, &round->sent, err);

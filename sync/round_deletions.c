@@ -7,14 +7,14 @@
 #include "sync/root_note.h"
 #include "sync/round_impl.h"
 
-/* More deletions than anybody makes on purpose without saying so, on either side. */
+/* Finds more deletions, on either side, than anybody makes on purpose without saying so. */
 
 static bool is_much(size_t deleted, size_t total)
 {
 	return deleted >= SYNC_DELETIONS_MAX || deleted * 2 > total;
 }
 
-/* What `to` lacks of what `from` has, but for what has only another name in it. */
+/* The files that `from` has and `to` lacks, without those that were only renamed. */
 static bool find(struct round *round, struct store *store, const git_oid *from, const git_oid *to,
 	const git_oid *was, struct error *err)
 {
@@ -37,7 +37,7 @@ static bool is_yes(const struct round *round)
 	       id_equal(&round->asked, &round->deletions.id);
 }
 
-/* The agent works in the local directory itself. */
+/* The agent works directly in the local directory. */
 static bool is_one(const struct workspace_request *request)
 {
 	return request->create_transport == transport_none_create;
@@ -72,18 +72,19 @@ bool round_guard_local(struct round *round, struct store *store, bool *out_keeps
 	}
 	round->deletions.total = round->files;
 	round->asks = true;
-	return error_set(err, ERROR_DENIED, "the agent has deleted %zu files of %zu: not done yet",
-		deleted, round->files);
+	return error_set(err, ERROR_DENIED,
+		"the agent has deleted %zu of %zu files: not deleted here yet", deleted,
+		round->files);
 }
 
-/* Once each, by the set of them: the answer was a no, or nobody can be asked. */
+/* Does not deliver these deletions: the answer was no, or nobody can be asked. */
 static void spare(struct round *round, size_t deleted, size_t total)
 {
 	round->spares = true;
 	round->merge.to_runtime.deleted = 0;
 	round_add_note(round,
-		"%zu of %zu files are gone here, and stay in the sandbox until you agree to delete "
-		"them there",
+		"%zu of %zu files are missing here; they stay in the sandbox until you agree to "
+		"delete them there",
 		deleted, total);
 }
 
@@ -117,7 +118,8 @@ bool round_guard_runtime(struct round *round, struct store *store,
 	round->deletions.total = total;
 	round->asks = true;
 	return error_set(err, ERROR_DENIED,
-		"%zu files of %zu are gone here: not deleted in the sandbox yet", deleted, total);
+		"%zu of %zu files are missing here: not deleted in the sandbox yet", deleted,
+		total);
 }
 
 static bool fail_replaced(
@@ -125,9 +127,9 @@ static bool fail_replaced(
 {
 	char *root = path_quote(span_of(request->local_root));
 	error_set_reason(err, ERROR_DENIED, "WORKSPACE_REPLACED",
-		"%s is another folder than at the last sync: it is not mounted, or was made anew. "
-		"Nothing is synced. Mount it again; where it is the right one, say yes to the "
-		"question that the next prompt brings, or remove refs/acp-broker/roots/%s in %s",
+		"%s is another folder than at the last sync: it is not mounted, or was made again. "
+		"Nothing is synced. Mount it again. If it is the right one, say yes to the "
+		"question at the next prompt, or remove refs/acp-broker/roots/%s in %s",
 		root, request->name, store_path);
 	free(root);
 	return false;
@@ -150,7 +152,7 @@ bool round_check_root(struct round *round, struct store *store,
 	if (!root_note_id(store, &now, &round->deletions.id, err)) {
 		return false;
 	}
-	if (is_yes(round)) { // noted at once: there may be another question before this sync ends
+	if (is_yes(round)) { // noted now: this sync may end with another question
 		round->has_new_root = false;
 		return root_note_keep(store, request->name, &now, err);
 	}

@@ -6,7 +6,7 @@
 #include "sync/graft.h"
 #include "sync/round_impl.h"
 
-/* What a sync cannot bring to the runtime. */
+/* Changes that a sync cannot bring to the runtime. */
 
 void round_drop_undelivered(struct round *round)
 {
@@ -37,7 +37,7 @@ void round_deliver_nothing(struct round *round, const char *why)
 	round->why_no_delivery = why;
 }
 
-/* What stands at a path; a folder has no mode here, and is in *out_folder. */
+/* The version at a path; a folder has no mode here, and is in *out_folder. */
 static bool find_version(struct store *store, const git_oid *tree, const char *path,
 	struct store_entry *out, git_oid *out_folder, struct error *err)
 {
@@ -56,8 +56,8 @@ static bool find_version(struct store *store, const git_oid *tree, const char *p
 }
 
 /*
- * One path of the runtime stays as it is, and is the base: all of it is here. Where the local
- * directory could not take it, the base stays instead.
+ * Leaves one path of the runtime unchanged. Its version becomes the base, because all of it is
+ * here. If the local directory could not take it, the base stays instead.
  */
 static bool keep_there(struct round *round, struct store *store, const struct stuck_path *at,
 	bool is_stuck, struct error *err)
@@ -75,7 +75,7 @@ static bool keep_there(struct round *round, struct store *store, const struct st
 	             find_version(store, &round->sent, at->path, &wanted, &folder, err);
 	if (found && store_entry_equal(&wanted, &change->runtime) &&
 		id_equal(&folder, &change->runtime_folder)) {
-		list_remove(&change->link); // there is nothing to do about it
+		list_remove(&change->link); // nothing is left to do about it
 		free(change->path);
 		free(change);
 	} else if (found) {
@@ -92,7 +92,7 @@ static bool note_undelivered(void *data, const struct tree_change *change, struc
 	return true;
 }
 
-/* Of what is sent, deliveries leave this as it is. */
+/* Removes the undelivered paths from the tree that is sent. */
 bool round_take_undelivered(
 	struct round *round, struct store *store, struct stuck *stuck, struct error *err)
 {

@@ -22,7 +22,7 @@ static const char *const own_environment[] = {"HOME=/nonexistent",
 	"GIT_CONFIG_GLOBAL=/dev/null", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0",
 	"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", NULL};
 
-/* The program's ends; CLOEXEC. */
+/* The ends for the program; CLOEXEC. */
 struct ends {
 	int in, out, words;
 };
@@ -49,7 +49,7 @@ static int spawn(pid_t *pid, const struct run_git_call *call, const struct ends 
 	return failed;
 }
 
-/* 1: bytes or the end can be read; 0: the time is over; -1: errno. */
+/* 1: bytes or the end can be read; 0: timeout; -1: errno. */
 static int wait_readable(int fd, long long deadline_ms)
 {
 	for (;;) {
@@ -100,7 +100,7 @@ static int wait_for(pid_t pid)
 	return waited == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Files in memory: what is read and said needs nobody at the other end. */
+/* Uses files in memory for stdin and stderr, which need no reader or writer at the other end. */
 static bool open_ends(struct ends *ends, struct span input, struct error *err)
 {
 	ends->in = memfd_create("input", MFD_CLOEXEC);
@@ -112,7 +112,7 @@ static bool open_ends(struct ends *ends, struct span input, struct error *err)
 	       (lseek(ends->in, 0, SEEK_SET) == 0 || error_set_errno(err, errno, "starting git"));
 }
 
-/* In one line: the rest of a message belongs to its first line. */
+/* Joins the lines into one: a message may continue over several. */
 static void read_words(int fd, char words[RUN_GIT_WORDS_MAX])
 {
 	ssize_t count = pread(fd, words, RUN_GIT_WORDS_MAX - 1, 0);

@@ -11,7 +11,7 @@ enum side { BASE, LOCAL, MERGED, RUNTIME, NOW, SIDE_COUNT };
 
 struct settler {
 	struct store *store;
-	struct stuck *left; // NULL: not known
+	struct stuck *left; // NULL: unknown
 	struct trail trail;
 };
 
@@ -22,13 +22,13 @@ struct folder {
 struct result {
 	struct tree_view_entry *entries;
 	size_t count;
-	bool is_changed; // it is not the base any more
+	bool is_changed; // differs from the base
 };
 
 static bool settle_folder(
 	struct settler *settler, const struct folder *folder, git_oid *out_id, struct error *err);
 
-/* Where nothing was applied there may be a conflict, and both sides are what they were. */
+/* If nothing was applied there may be a conflict, and both sides are unchanged. */
 static bool is_settled(const struct settler *settler, const struct store_entry sides[SIDE_COUNT])
 {
 	if (store_entry_equal(&sides[LOCAL], &sides[MERGED])) {
@@ -54,7 +54,7 @@ static bool settle_below(struct settler *settler, const struct tree_view_row *ro
 	return !is_any || settle_folder(settler, &folder, out_id, err);
 }
 
-/* A file and a folder of one name cannot both stand: then all stays as it was. */
+/* A file and a folder of one name cannot both exist: then all stays as it was. */
 static bool settle_names(struct settler *settler, const struct tree_view_row *row,
 	struct tree_view_entry *out, struct error *err)
 {
@@ -129,7 +129,7 @@ static bool settle_rows(struct settler *settler, const struct tree_view views[SI
 	return settled;
 }
 
-/* Of folders that the merge has not changed, the base is not even read. */
+/* If the merge has not changed a folder, the base is not even read. */
 static bool settle_folder(
 	struct settler *settler, const struct folder *folder, git_oid *out_id, struct error *err)
 {

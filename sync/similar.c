@@ -5,7 +5,7 @@
 
 enum { PIECE_MAX = 64 };
 
-/* FNV-1a. Who makes pieces collide only makes files look alike. */
+/* FNV-1a. A collision made on purpose only makes files look similar. */
 static uint64_t hash_of(struct span piece)
 {
 	uint64_t hash = 14695981039346656037U;

@@ -11,18 +11,18 @@
 #include "base/libc.h"
 #include "base/point.h"
 
-static const char why_changed[] = "it changed since it was looked at";
+static const char why_changed[] = "it changed since it was read";
 static const char why_saved[] = "it was saved at this moment";
 static const char why_appeared[] = "something is there now";
 
-/* Gives a temporary file up: it holds nothing that the store does not have. */
+/* Drops a temporary file whose content the store has. */
 static enum slot_outcome drop(struct slot *slot, const char *temp, enum slot_outcome outcome)
 {
 	slot_discard(slot, temp);
 	return outcome;
 }
 
-/* ---- something new ---- */
+/* ---- creating ---- */
 
 static enum slot_outcome put_new(struct slot *slot, const struct store_entry *to, struct error *err)
 {
@@ -41,13 +41,12 @@ static enum slot_outcome put_new(struct slot *slot, const struct store_entry *to
 	return drop(slot, temp, outcome);
 }
 
-/* ---- something else ---- */
+/* ---- replacing ---- */
 
 /*
- * The file at `aside` was taken from its name, and is what a user saved a moment ago:
- * it goes back. What stands under the name by now is ours or nothing, or saved later
- * still - into the one that was ours, too -, and then the one at `aside` is kept under a name of
- * its own. `ours` may be NULL.
+ * Puts back the file at `aside`, which was taken from its name and is what a user saved a moment
+ * ago. The name now has our file, or nothing, or a file saved even later (perhaps by writing into
+ * ours). In the last case the file at `aside` is kept under a name of its own. `ours` may be NULL.
  */
 static void put_back(struct slot *slot, const char *aside, const struct slot_state *ours)
 {
@@ -60,17 +59,17 @@ static void put_back(struct slot *slot, const char *aside, const struct slot_sta
 			slot_discard(slot, aside);
 			return;
 		}
-		/* Saved once more in between; that one is the newest and goes back again. */
+		/* It was saved once more in between; that newest file goes back again. */
 		libc_rename(slot->folder, aside, slot->folder, slot->name, RENAME_EXCHANGE);
 	} else if (slot_rename_new(slot->folder, aside, slot->name) == 0) {
 		return;
 	}
 	if (slot_keep(slot->folder, aside, slot->name, kept) < 0) {
-		slot->is_untidy = true; // the sweep keeps it
+		slot->is_untidy = true; // the sweep keeps the file
 	}
 }
 
-/* Where the file system cannot exchange names: look, and then replace at once. */
+/* If the file system cannot exchange names: checks, and then replaces at once. */
 static enum slot_outcome replace_blindly(
 	struct slot *slot, const char *temp, const struct slot_state *seen, struct error *err)
 {
@@ -83,7 +82,7 @@ static enum slot_outcome replace_blindly(
 	return SLOT_DONE;
 }
 
-/* From the exchange on, the temporary name holds what the user had: it says so before. */
+/* After the exchange the temporary name has the user's file, so its name must say so beforehand. */
 static enum slot_outcome exchange(struct slot *slot, const char *temp,
 	const struct slot_state *seen, const struct slot_state *ours, struct error *err)
 {
@@ -126,7 +125,7 @@ static enum slot_outcome replace(struct slot *slot, const struct slot_state *see
 	return exchange(slot, temp, seen, &ours, err);
 }
 
-/* ---- nothing any more ---- */
+/* ---- removing ---- */
 
 static enum slot_outcome take_away(
 	struct slot *slot, const struct slot_state *seen, struct error *err)
@@ -148,7 +147,7 @@ static enum slot_outcome take_away(
 	return SLOT_DONE;
 }
 
-/* ---- only another executable bit ---- */
+/* ---- changing only the executable bit ---- */
 
 static enum slot_outcome set_executable(
 	struct slot *slot, const struct slot_state *seen, bool is_executable, struct error *err)
@@ -178,7 +177,7 @@ enum slot_outcome slot_set(struct slot *slot, const struct store_entry *from,
 	enum slot_outcome outcome = slot_inspect(slot, &seen, err);
 	if (outcome == SLOT_LEFT && seen.exists && S_ISDIR(seen.status.st_mode)) {
 		if (!to->mode) {
-			return SLOT_ALREADY; // a folder is not a file that could be removed
+			return SLOT_ALREADY; // a folder is not a file to remove
 		}
 		if (!from->mode && slot_make_way(slot->folder, slot->name)) {
 			outcome = slot_inspect(slot, &seen, err);

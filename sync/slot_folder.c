@@ -9,7 +9,7 @@
 
 enum { DEPTH_MAX = 100 };
 
-/* Parked versions may be there when it is checked, and are counted. */
+/* A check accepts and counts parked versions. */
 enum kind { VISIT_CHECK, VISIT_REMOVE };
 
 struct visit {
@@ -36,7 +36,7 @@ static bool visit_names(DIR *names, struct visit *visit, int depth)
 	return true;
 }
 
-/* Fails at the first that is no folder. */
+/* Fails at the first entry that is not a folder. */
 static bool visit_folder(int folder, const char *name, struct visit *visit, int depth)
 {
 	int fd = depth > DEPTH_MAX

@@ -13,7 +13,7 @@
 #include "base/timestamp.h"
 #include "sync/slot.h"
 
-/* A file whose time is younger than this when it is read may change within that time unseen. */
+/* If a file's time is younger than this when it is read, another change may get the same time. */
 enum { RACY_SECONDS = 2 };
 
 static const char why_changing[] = "it changed while it was read";
@@ -40,7 +40,7 @@ enum slot_outcome slot_leave(struct slot *slot, const char *why)
 	return SLOT_LEFT;
 }
 
-/* The change time is not compared: a rename changes it. */
+/* Ignores the change time, because a rename changes it. */
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -63,7 +63,7 @@ static enum slot_outcome inspect_link(struct slot *slot, struct slot_state *out,
 	return SLOT_ALREADY;
 }
 
-/* The id of what is read from `fd`, and its status, which was the same before and after. */
+/* Hashes the bytes read from `fd`. Its status must be the same before and after. */
 static enum slot_outcome hash_file(
 	struct slot *slot, int fd, struct stat *status, git_oid *out_id, struct error *err)
 {
@@ -127,9 +127,9 @@ enum slot_outcome slot_inspect(struct slot *slot, struct slot_state *out, struct
 }
 
 /*
- * A read lease is only had of a file that nobody has open for writing; it is
- * given back at once. SIGURG, which does nothing, says that it is wanted back.
- * File systems without leases do not tell: then the times have to do.
+ * The kernel grants a read lease only if nobody has the file open for writing; we return it at
+ * once. SIGURG, which does nothing, would tell us that somebody waits for the lease. File systems
+ * without leases say nothing: there the times must do.
  */
 static bool is_open_for_writing(int fd)
 {
@@ -155,7 +155,7 @@ bool slot_is_untouched(struct slot *slot, const char *name, const struct slot_st
 		return false;
 	}
 	if (!S_ISREG(status.st_mode)) {
-		return true; // a link's target is never written again
+		return true; // a link's target never changes
 	}
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = beneath_open(slot->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

@@ -33,7 +33,7 @@ static unsigned long long random_id(void)
 {
 	unsigned long long id = 0;
 	if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id)) {
-		abort(); // of 8 bytes getrandom(2) never returns a part
+		abort(); // getrandom(2) always returns all of 8 bytes
 	}
 	return id;
 }
@@ -51,7 +51,7 @@ void slot_discard(struct slot *slot, const char *temp)
 	}
 }
 
-/* Takes the name first, which fails where it is taken, and then replaces what only holds it. */
+/* Creates the name first, which fails if it exists, and then replaces the placeholder. */
 static int rename_over_own(int folder, const char *from, const char *to)
 {
 	struct stat status;
@@ -133,7 +133,7 @@ static enum slot_outcome write_link(
 
 static const char why_permissions[] = "its permissions could not be kept";
 
-/* What the file in whose place it comes is besides its content, but for the executable bits. */
+/* Copies the metadata of the file that it will replace, except for the executable bits. */
 static bool be_like(const struct slot *slot, int fd, const struct stat *like, bool is_executable)
 {
 	struct error err;
@@ -181,9 +181,9 @@ enum slot_outcome slot_temp_write(struct slot *slot, const struct store_entry *t
 	return outcome;
 }
 
-/* ---- what a killed one left ---- */
+/* ---- the remains of a killed process ---- */
 
-/* What only this name refuses is told; true where the sweep goes on. */
+/* Reports a failure that concerns only this name; returns true if the sweep can go on. */
 static bool refuse(
 	struct slot *slot, const struct slot_sweeper *sweeper, const char *doing, struct error *err)
 {
@@ -194,7 +194,7 @@ static bool refuse(
 	return true;
 }
 
-/* A name that ends in .old.tmp is of a file that stood under its own name for a moment. */
+/* A file named .old.tmp had its own name until a moment before the kill. */
 static bool sweep_one(struct slot *slot, const struct slot_sweeper *sweeper, struct error *err)
 {
 	struct slot_state state;

@@ -43,7 +43,7 @@ void snapshot_note(struct snapshot *snapshot, const char *format, ...)
 
 enum { READ_TRIES = 3 };
 
-/* A change this short before the scan may be followed by one with the same time. */
+/* A change so shortly before the scan may be followed by another one with the same time. */
 static const int64_t racy_ns = 2LL * 1000000000;
 
 struct content {
@@ -60,7 +60,7 @@ static enum outcome outcome_of_errno(int errnum)
 	return errnum == ENOENT || errnum == ENOTDIR ? OUTCOME_GONE : OUTCOME_UNREADABLE;
 }
 
-/* What the last listing of the root had at this path, so that a big file's versions are alike. */
+/* The entry of this path in the last listing, so that a big file can be stored as a delta of it. */
 static struct store_before last_version(const struct content *content, const struct listed *listed)
 {
 	struct store_before before = {
@@ -173,7 +173,7 @@ static bool read_contents(struct content *content, struct error *err)
 	return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static bool cache_is_current(const struct listing *listing, const struct listing *cache)
 {
@@ -206,7 +206,7 @@ static void tell(
 	memcpy(snapshot->first_refused, walk->refused.first, sizeof(snapshot->first_refused));
 	if (walk->refused.count > 0) {
 		snapshot_note(snapshot,
-			"git refuses every link of the name .gitmodules, so %zu stayed as they "
+			"git refuses every link named .gitmodules, so %zu stayed as they "
 			"were, \"%s\" first",
 			walk->refused.count, walk->refused.first);
 	}
@@ -246,11 +246,11 @@ void snapshot_warning(
 		text, SNAPSHOT_WARNING_MAX, "%s%s%s", files, *files && *bytes ? "; " : "", bytes);
 }
 
-/* ---- looking ---- */
+/* ---- walking ---- */
 
 struct snapshot_view {
 	struct snapshot_request request;
-	bool is_measured; // no content is read
+	bool is_measured; // read no content
 	char root[PATH_MAX];
 	int root_fd;
 	struct members members;
@@ -259,10 +259,10 @@ struct snapshot_view {
 	struct listing listing;
 	struct walk walk;
 	struct buf nested;        // sync/nested.h
-	struct snapshot snapshot; // but the tree
+	struct snapshot snapshot; // all except the tree
 };
 
-/* A listing and an index of many files are some 40 MiB: each goes as soon as it is done with. */
+/* A listing and an index of many files take some 40 MiB: each is freed as soon as possible. */
 static void let_members_go(struct snapshot_view *view)
 {
 	if (view->has_members) {

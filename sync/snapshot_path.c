@@ -9,8 +9,8 @@
 #include "sync/snapshot_impl.h"
 
 /*
- * The code points that HFS+ leaves out of names when it compares them, in
- * UTF-8: U+200C–200F, 202A–202E, 206A–206F and FEFF. Length, or 0.
+ * The length of a code point that HFS+ ignores when it compares names, or 0. In UTF-8: U+200C–200F,
+ * 202A–202E, 206A–206F and FEFF.
  */
 static size_t ignorable_length(const unsigned char *at, size_t left)
 {
@@ -29,7 +29,7 @@ static size_t ignorable_length(const unsigned char *at, size_t left)
 	return is_ignorable ? 3 : 0;
 }
 
-/* NTFS leaves out dots and spaces at the end, and a stream's name after a colon. */
+/* NTFS ignores dots and spaces at the end, and a stream's name after a colon. */
 static bool is_end_for_ntfs(const char *rest, size_t length)
 {
 	size_t i = 0;
@@ -47,8 +47,8 @@ static bool is_for_ntfs(struct span name, const char *plain)
 }
 
 /*
- * One of 8 characters that NTFS may make of .gitmodules: gitmod~1 to gitmod~4, then gi7eba~1 and
- * so on, with fewer of those letters the longer the number is.
+ * Short names of 8 characters that NTFS may give .gitmodules: gitmod~1 to gitmod~4, then gi7eba~1
+ * and so on, with fewer letters for longer numbers.
  */
 static bool is_short_gitmodules(struct span name)
 {
@@ -95,7 +95,7 @@ static bool is_for_hfs(struct span name, const char *plain)
 	return plain[matched] == '\0';
 }
 
-/* Characters whose small form is of ASCII in file systems that fold all of Unicode. */
+/* Characters that file systems with Unicode case folding treat as ASCII letters. */
 static const struct fold {
 	const char *from, *to;
 } folds[] = {

@@ -8,18 +8,18 @@
 #include "base/real_path.h"
 #include "sync/snapshot.h"
 
-/* A system's own directories: not to be synced, and neither is what is below these. */
+/* The system's own directories: neither they nor anything below them is synced. */
 static const char *const system_folders[] = {"/bin", "/boot", "/dev", "/efi", "/etc", "/lib",
 	"/lib32", "/lib64", "/libx32", "/lost+found", "/nix/store", "/proc", "/run", "/sbin",
 	"/sys", "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec",
 	"/usr/sbin", "/usr/share", "/var/run"};
 
-/* These only themselves: projects live below them. */
+/* Only these themselves are refused: projects live below them. */
 static const char *const crowded_folders[] = {"/", "/home", "/media", "/mnt", "/nix", "/opt",
 	"/root", "/run/media", "/run/user", "/snap", "/srv", "/tmp", "/usr", "/usr/local",
 	"/usr/src", "/var", "/var/cache", "/var/lib", "/var/log", "/var/spool", "/var/tmp"};
 
-/* Below a system folder, and yet users' own. */
+/* These lie below a system folder, but belong to users. */
 static const char *const open_folders[] = {"/run/media", "/run/user"};
 
 static bool is_one_of(const char *path, const char *const *folders, size_t count, bool below)
@@ -41,7 +41,7 @@ static bool is_system(const char *path)
 	       !is_one_of(path, open_folders, ARRAY_LENGTH(open_folders), true);
 }
 
-/* Whether `folder` is `path` or holds it: a link to home counts as home. */
+/* Whether `folder` is `path` or is above it; symbolic links are resolved. */
 static bool holds(const char *path, const char *folder)
 {
 	char real[PATH_MAX];
@@ -62,7 +62,7 @@ bool snapshot_root_check(const char *root, const char *home, struct error *err)
 	}
 	if (!S_ISDIR(status.st_mode)) {
 		return error_set_reason(err, ERROR_DENIED, "DIRECTORY_NOT_FOUND",
-			"the workspace %s is no directory", root);
+			"the workspace %s is not a directory", root);
 	}
 	if (is_system(real)) {
 		return error_set(err, ERROR_DENIED,

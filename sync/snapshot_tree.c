@@ -5,7 +5,7 @@
 
 enum { TREE_MAX = 64 << 20 };
 
-/* An empty folder, and what has gone, stand in no tree. */
+/* Trees have no empty folders and no removed files. */
 static bool is_in_tree(const struct listed *listed)
 {
 	static const git_oid none;
@@ -13,7 +13,7 @@ static bool is_in_tree(const struct listed *listed)
 	       (listed->mode != LISTED_FOLDER || !id_equal(&listed->id, &none));
 }
 
-/* Whether all children are what the cache has: then it is the cached tree. */
+/* Whether all children match the cache: then it is the cached tree. */
 static const struct listed *cached_tree(
 	const struct listing *listing, const struct listing *cache, const struct listed *folder)
 {
@@ -68,7 +68,7 @@ static bool write_tree(struct store *store, const struct listing *listing, struc
 	return object_put(store, GIT_OBJECT_TREE, buf_span(text), &folder->id, err);
 }
 
-/* From the last to the first: what is in a folder comes after it. */
+/* Goes from the last to the first, because a folder's content comes after it. */
 bool snapshot_write_trees(struct store *store, struct listing *listing, const struct listing *cache,
 	struct error *err)
 {

@@ -15,9 +15,9 @@
 
 struct header {
 	char magic[8];
-	char boot[BOOT_ID_SIZE]; // what was not synced before a power failure may be lost
-	uint64_t big_file_bytes; // the limit decides how a file stands in a tree
-	uint64_t checksum;       // of what follows the header
+	char boot[BOOT_ID_SIZE]; // objects that were not synced before a power failure may be lost
+	uint64_t big_file_bytes; // the limit decides how a tree stores a file
+	uint64_t checksum;       // of everything after the header
 	uint64_t names_length;
 	uint32_t count;
 	uint32_t item_size;
@@ -25,7 +25,7 @@ struct header {
 
 static const char magic[8] = "acpstat";
 
-/* Against a torn or damaged file, not against an enemy: eight bytes at a time. */
+/* Detects a torn or damaged file, not an attack: eight bytes at a time. */
 static uint64_t checksum_add(uint64_t sum, const void *bytes, size_t length)
 {
 	const char *at = bytes;
@@ -134,7 +134,7 @@ bool stat_cache_write(
 	};
 	memcpy(header.magic, magic, sizeof(magic));
 	if (!cache_path(name, path)) {
-		return error_set(err, ERROR_CONFIG, "\"%s\" is no name for a cache", name);
+		return error_set(err, ERROR_CONFIG, "\"%s\" is not a name for a cache", name);
 	}
 	struct span items = {
 		(const char *)listing->items, (size_t)listing->count * sizeof(listing->items[0])};

@@ -60,8 +60,8 @@ static const char *objects_path(const struct store *store, char *path, size_t si
 }
 
 /*
- * Of files that are streamed: little time goes into making them small.
- * At level 0 libgit2 1.5 writes no zlib stream at all, and cannot read it back.
+ * Compression of streamed files: little time is spent on it. At level 0 libgit2 1.5 writes an
+ * invalid zlib stream, which it cannot read back.
  */
 enum { LOOSE_COMPRESSION = 1, LOOSE_PRIORITY = 1, PACK_PRIORITY = 2 };
 
@@ -98,7 +98,7 @@ static bool open_repository(struct store *store, struct error *err)
 	return true;
 }
 
-/* Its id is a constant; nobody else writes it. */
+/* Its id is a constant; no other code writes it. */
 static bool put_empty_tree(struct store *store, struct error *err)
 {
 	git_oid id;
@@ -118,7 +118,7 @@ bool store_open(struct store *store, const char *path, uint64_t big_file_bytes, 
 	if (!store->git) {
 		return false;
 	}
-	git_keep_loaded(); // the pool's threads use it
+	git_keep_loaded(); // the pool's threads use libgit2
 	store->path = mem_strdup(path);
 	if (!folder_open(store, err) || !open_odb(store, err) || !open_repository(store, err) ||
 		!put_empty_tree(store, err)) {
@@ -144,7 +144,7 @@ void store_close(struct store *store)
 	*store = (struct store){.folder_fd = -1, .big_fd = -1};
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 bool store_has(struct store *store, const struct store_entry *entry)
 {

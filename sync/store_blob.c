@@ -8,7 +8,7 @@
 #include "base/timestamp.h"
 #include "sync/store_impl.h"
 
-/* Up to here a file is read in one piece; above, it is streamed. */
+/* A file up to this size is read as a whole; a larger one is streamed. */
 enum { WHOLE_MAX = 4 << 20 };
 
 static bool set_changed(struct error *err)
@@ -30,7 +30,9 @@ static bool is_same_file(const struct stat *before, const struct stat *after)
 	       timespec_equals(&before->st_ctim, &after->st_ctim);
 }
 
-/* What goes on changing - a log, say - would fill the store with what nobody asks for again. */
+/*
+ * A file that changes all the time (for example a log) would fill the store with useless versions.
+ */
 bool blob_is_unchanged(int fd, const struct stat *status, struct error *err)
 {
 	struct stat now;
@@ -40,14 +42,14 @@ bool blob_is_unchanged(int fd, const struct stat *status, struct error *err)
 	return is_same_file(status, &now) || set_changed(err);
 }
 
-/* ---- in ---- */
+/* ---- storing ---- */
 
 bool store_put_bytes(struct store *store, struct span bytes, git_oid *out_id, struct error *err)
 {
 	return object_put(store, GIT_OBJECT_BLOB, bytes, out_id, err);
 }
 
-/* Reads as much as there is, up to `size`; -1 on an error. */
+/* Reads up to `size` bytes, fewer at the end of the file; -1 on an error. */
 static ssize_t read_at(int fd, char *to, size_t size, off_t offset)
 {
 	size_t done = 0;
@@ -173,7 +175,7 @@ bool store_put_version(struct store *store, int fd, struct stat *status,
 	return true;
 }
 
-/* ---- out ---- */
+/* ---- reading ---- */
 
 static bool set_read_error(struct store *store, const git_oid *id, struct error *err)
 {
@@ -182,7 +184,7 @@ static bool set_read_error(struct store *store, const git_oid *id, struct error 
 	return error_set_git(store->git, err, "reading %s in the store %s", hex, store->path);
 }
 
-/* An object of a pack has no stream; it is read whole. */
+/* An object in a pack cannot be streamed; it is read as a whole. */
 static bool copy_packed(struct store *store, const git_oid *id, int fd, struct error *err)
 {
 	git_odb_object *object = NULL;

@@ -19,7 +19,7 @@
 static const char root_name[] = "workspace"; // in the store
 static const char removed_name[] = ".removed-";
 
-/* ---- whose it is ---- */
+/* ---- its workspace ---- */
 
 void store_note_root(struct store *store, const char *root)
 {
@@ -63,9 +63,9 @@ time_t store_used(const char *folder)
 	return used;
 }
 
-/* ---- what is needed ---- */
+/* ---- what is still needed ---- */
 
-/* Whether a folder has something whose name begins so, but for some names. */
+/* Whether a folder has an entry with this prefix, apart from the names in `but`. */
 static bool has_others(const char *folder, const char *prefix, const char *const *but)
 {
 	DIR *open_folder = opendir(folder);
@@ -87,7 +87,7 @@ static bool has_any(const char *folder, const char *prefix)
 	return has_others(folder, prefix, NULL);
 }
 
-/* What a mirror has saved of a sync that was cut off: FOLDER/rsync/NAME/rescued-… */
+/* What a mirror has saved of an interrupted sync: FOLDER/rsync/NAME/rescued-… */
 static bool has_rescued(const char *folder)
 {
 	char *rsync = path_join(folder, "rsync");
@@ -117,11 +117,11 @@ static const char *need_of_ref(const char *name)
 		return "it has conflicts that nobody has ended";
 	}
 	bool is_commits = strcmp(name, "agent") == 0 || strcmp(name, "agent-in") == 0;
-	return is_commits ? "it has commits of an agent's"
-	                  : "a sandbox of the workspace is not at its end";
+	return is_commits ? "it has commits of an agent"
+	                  : "a sandbox of the workspace has not ended";
 }
 
-/* Of all kinds of refs but those that may go; a kind that is not known here is needed. */
+/* Checks all kinds of refs except those that may go; an unknown kind counts as needed. */
 static const char *need_of_refs(const char *folder, const char *const *ended)
 {
 	char *refs = path_join(folder, "refs/acp-broker");
@@ -148,7 +148,7 @@ bool store_is_over(const char *folder, const char *const *ended, char out_need[S
 {
 	const char *need = need_of_refs(folder, ended);
 	if (!need && (has_any(folder, "apply-") || has_rescued(folder))) {
-		need = "a sync was cut off";
+		need = "a sync was interrupted";
 	}
 	char *parked = path_join(folder, "parked"); // sync/parked.h
 	if (!need && has_any(parked, "")) {
@@ -161,9 +161,9 @@ bool store_is_over(const char *folder, const char *const *ended, char out_need[S
 	return !need;
 }
 
-/* ---- its end ---- */
+/* ---- removal ---- */
 
-/* It has no name any more before the first file goes: nobody opens half of it. */
+/* Renames it before the first file is removed, so that nobody opens half of it. */
 bool store_remove(const char *folder, struct error *err)
 {
 	struct stat status;

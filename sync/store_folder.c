@@ -24,7 +24,7 @@ static bool make_folder(int at, const char *path, struct error *err)
 	return true;
 }
 
-/* Each directory on the way to the last component, which is not made. */
+/* Creates each directory above the last component, but not the last one. */
 static bool make_parents(int at, const char *path, struct error *err)
 {
 	char part[PATH_MAX];
@@ -47,7 +47,7 @@ bool folder_make_parents(struct store *store, const char *path, struct error *er
 	return make_parents(store->folder_fd, path, err);
 }
 
-/* ---- files that appear whole ---- */
+/* ---- files that appear as a whole ---- */
 
 bool temp_create(struct store *store, struct temp *temp, struct error *err)
 {
@@ -126,8 +126,8 @@ static const char *const folders[] = {"objects", "objects/pack", "objects/info",
 	"refs/heads", "refs/tags", "refs/acp-broker", "info", "big", "delta", "tmp", "cache"};
 
 /*
- * Big blobs are neither compressed nor made deltas of: what a pack is for is
- * to be sent once. HEAD comes last: where it is, all is there.
+ * Big blobs are neither compressed nor stored as deltas, because a pack is only made to be sent
+ * once. HEAD is written last: if it exists, everything does.
  */
 static const struct {
 	const char *path, *content;
@@ -190,11 +190,11 @@ bool folder_open(struct store *store, struct error *err)
 	return store->big_fd >= 0 || error_set_errno(err, errno, "store %s/big", store->path);
 }
 
-/* ---- what killed writers left ---- */
+/* ---- remains of killed writers ---- */
 
 enum { STALE_SECONDS = 3600 };
 
-/* Where temporary files are, and how their names begin. */
+/* Where temporary files are, and the prefixes of their names. */
 static const struct {
 	const char *folder, *prefix;
 } litter[] = {

@@ -19,7 +19,7 @@
 
 #define REFS_FOLDER "refs/acp-broker"
 
-/* Commits, trees and tags that are yet to be read. What is in none of them is a leaf. */
+/* Commits, trees and tags still to be read. All other objects refer to nothing. */
 struct marking {
 	struct store *store;
 	struct id_set *set;
@@ -41,7 +41,10 @@ static void push(struct marking *marking, const git_oid *id)
 	marking->pending[marking->count++] = *id;
 }
 
-/* And what a delta needs. One that cannot be read hides what it needs: then nothing may go. */
+/*
+ * Also marks what a delta needs. If a delta cannot be read, its needs are unknown: then nothing may
+ * be removed.
+ */
 static bool mark_big(struct marking *marking, const git_oid *id)
 {
 	struct store_entry entry = {ENTRY_BIG, *id};
@@ -62,7 +65,7 @@ static bool mark_big(struct marking *marking, const git_oid *id)
 	return true;
 }
 
-/* "MODE NAME\0" and the id's bytes, again and again. */
+/* "MODE NAME\0" and the bytes of an id, repeatedly. */
 static bool mark_tree(struct marking *marking, struct span tree)
 {
 	while (tree.len > 0) {
@@ -153,7 +156,7 @@ static bool is_in_time(const struct marking *marking, struct error *err)
 		       marking->store->path);
 }
 
-/* All that the pending ones lead to. */
+/* Marks everything that the pending objects lead to. */
 static bool mark_pending(struct marking *marking, struct error *err)
 {
 	while (marking->count > 0) {
@@ -165,16 +168,17 @@ static bool mark_pending(struct marking *marking, struct error *err)
 	return true;
 }
 
-/* ---- what is referred to ---- */
+/* ---- where references begin ---- */
 
-/* What the file led to is not known, and whoever mends it wants to find it all. */
+/* What the file referred to is unknown, and whoever repairs it will need all of that. */
 static bool fail_file(
 	const struct marking *marking, const char *path, const char *loss, struct error *err)
 {
 	return err->code == ERROR_SYSTEM &&
 	       error_set(err, ERROR_SYSTEM,
-		       "%s; nothing is removed from the store until what %s leads to can be read "
-		       "again, so that nothing is lost that may yet be repaired; to do without it "
+		       "%s; nothing is removed from the store until everything that %s leads to "
+		       "can "
+		       "be read again, because it may still be repaired; to do without it, "
 		       "remove %s/%s: %s",
 		       err->text, path, marking->store->path, path, loss);
 }
@@ -184,32 +188,32 @@ static const char *loss_of_ref(const char *path)
 	static const struct {
 		const char *folder, *loss;
 	} losses[] = {
-		{REFS_FOLDER "/checkpoints/", "this checkpoint is given up then"},
-		{REFS_FOLDER "/bases/", "its sandbox is compared anew then"},
-		{REFS_FOLDER "/merges/", "what a sync that was cut off has done is merged again"},
-		{REFS_FOLDER "/conflicts/", "what these conflicts have parked is given up then"},
-		{REFS_FOLDER "/agent/", "these commits of the agent's are given up then"},
+		{REFS_FOLDER "/checkpoints/", "then this checkpoint is lost"},
+		{REFS_FOLDER "/bases/", "then its sandbox is compared from scratch"},
+		{REFS_FOLDER "/merges/", "then the work of an interrupted sync is merged again"},
+		{REFS_FOLDER "/conflicts/", "then the parked versions of these conflicts are lost"},
+		{REFS_FOLDER "/agent/", "then these commits of the agent are lost"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(losses); i++) {
 		if (strncmp(path, losses[i].folder, strlen(losses[i].folder)) == 0) {
 			return losses[i].loss;
 		}
 	}
-	return "what only it keeps is given up then";
+	return "then everything that only it keeps is lost";
 }
 
 static bool mark_ref(struct marking *marking, const char *path, struct error *err)
 {
 	git_oid id;
 	if (!ref_read(marking->store, path, &id, err)) {
-		return err->code == ERROR_NOT_FOUND || // forgotten meanwhile
+		return err->code == ERROR_NOT_FOUND || // removed meanwhile
 		       fail_file(marking, path, loss_of_ref(path), err);
 	}
 	push(marking, &id);
 	return mark_pending(marking, err) || fail_file(marking, path, loss_of_ref(path), err);
 }
 
-/* NAME.lock is no ref, but what libgit2 and git are about to make one of. */
+/* NAME.lock is no ref, but one that libgit2 or git is about to write. */
 static bool is_ref_name(const char *name)
 {
 	static const char lock[] = ".lock";
@@ -218,7 +222,7 @@ static bool is_ref_name(const char *name)
 	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !is_lock;
 }
 
-/* One name in a folder of refs: a folder of more of them goes on the list. */
+/* One name in a folder of refs; a subfolder is added to the list. */
 static bool mark_name(struct marking *marking, const char *path, char ***folders, struct error *err)
 {
 	struct stat status;
@@ -267,7 +271,7 @@ static bool mark_folder(
 	return marked;
 }
 
-/* The files are looked at one by one: libgit2 says nothing of a ref that it cannot read. */
+/* Reads the files one by one, because libgit2 does not report a ref that it cannot read. */
 static bool mark_ref_files(struct marking *marking, struct error *err)
 {
 	char **folders = NULL;
@@ -280,7 +284,7 @@ static bool mark_ref_files(struct marking *marking, struct error *err)
 	return marked;
 }
 
-/* Those that somebody has packed with git, or made elsewhere, too. */
+/* Also marks refs that somebody has packed with git, or made elsewhere. */
 static bool mark_other_refs(struct marking *marking, struct error *err)
 {
 	const struct git *git = marking->store->git;
@@ -293,7 +297,7 @@ static bool mark_other_refs(struct marking *marking, struct error *err)
 		if (result == 0) {
 			push(marking, &id);
 		} else if (result == GIT_ENOTFOUND) {
-			result = 0; // forgotten meanwhile
+			result = 0; // removed meanwhile
 		}
 	}
 	git->reference_iterator_free(iterator);
@@ -314,7 +318,7 @@ static bool mark_cache(struct marking *marking, const char *name, struct error *
 	push(marking, &tree);
 	text_whole(path, sizeof(path), "cache/%s", name);
 	return mark_pending(marking, err) ||
-	       fail_file(marking, path, "the next sync reads all files anew then", err);
+	       fail_file(marking, path, "then the next sync reads all files again", err);
 }
 
 static bool mark_caches(struct marking *marking, struct error *err)

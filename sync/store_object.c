@@ -13,11 +13,10 @@
 #include "sync/store_impl.h"
 
 /*
- * Objects that are held in memory are written here and not by libgit2: uncompressed, for
- * most of them live for a few turns, and zlib takes ten times as long as everything else that
- * is done to them; and with a third of the system calls. What is written is an
- * ordinary loose object, a zlib stream of stored blocks (RFC 1950, RFC 1951), to be read
- * by every git.
+ * We write objects in memory ourselves, uncompressed: most of them live for a few turns, and
+ * compressing takes ten times as long as everything else. It also needs a third of libgit2's system
+ * calls. The result is an ordinary loose object, a zlib stream of stored blocks (RFC 1950, RFC
+ * 1951), which every git can read.
  */
 enum { HEADER_MAX = 32, BLOCK_MAX = 65535, WRITE_MAX = 64, BLOCK_HEADER_SIZE = 5 };
 
@@ -30,7 +29,7 @@ void object_path(const char *folder, const git_oid *id, char path[OBJECT_PATH_SI
 
 static uint32_t adler_add(uint32_t sum, struct span bytes)
 {
-	enum { MODULUS = 65521, RUN = 5552 }; // so many bytes do not overflow 32 bits
+	enum { MODULUS = 65521, RUN = 5552 }; // this many bytes do not overflow 32 bits
 	uint32_t a = sum & 0xffff;
 	uint32_t b = sum >> 16;
 	for (size_t i = 0; i < bytes.len;) {
@@ -50,7 +49,7 @@ static const char *type_name(git_object_t type)
 	return type == GIT_OBJECT_TREE ? "tree" : type == GIT_OBJECT_COMMIT ? "commit" : "blob";
 }
 
-/* What is gathered for writev: pieces, and the headers of the blocks among them. */
+/* Pieces gathered for writev, with the headers of the blocks between them. */
 struct gather {
 	struct iovec pieces[WRITE_MAX];
 	unsigned char headers[WRITE_MAX][BLOCK_HEADER_SIZE];
@@ -115,8 +114,8 @@ static bool write_stream(int fd, git_object_t type, struct span content, struct 
 }
 
 /*
- * A loose object that is there is made young again, so that store_prune spares it.
- * One that a power failure left empty is removed: it is not there.
+ * Renews the age of an existing loose object, so that store_prune spares it. Removes one that a
+ * power failure left empty, and reports it as missing.
  */
 static bool refresh_loose(struct store *store, const char *path)
 {
@@ -163,7 +162,7 @@ bool object_put(struct store *store, git_object_t type, struct span content, git
 	}
 	object_path("objects", &id, path);
 	if (!refresh_loose(store, path)) {
-		/* In a pack it is the library that knows how to make it young again. */
+		/* Only libgit2 knows how to renew the age of an object in a pack. */
 		if (store->git->odb_exists_ext(store->odb, &id, GIT_ODB_LOOKUP_NO_REFRESH) == 1) {
 			return put_by_library(store, type, content, out_id, err);
 		}

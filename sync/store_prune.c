@@ -18,7 +18,7 @@
 struct pruning {
 	struct store *store;
 	struct id_set reachable;
-	time_t cutoff; // what was written or used since then stays
+	time_t cutoff; // objects written or used since then stay
 	long long deadline_ms;
 	struct store_pruned pruned;
 };
@@ -58,9 +58,9 @@ static bool is_old(const struct pruning *pruning, const char *path, struct stat 
 }
 
 /*
- * Who puts an object that is there makes it young. It may do so between our look and our
- * removal: so it is first moved away, looked at again, and moved back if it is young now.
- * Who comes after the move does not find it and writes it.
+ * Another process that stores an existing object renews its age, perhaps between our check and our
+ * removal. So we first move the object away, check again, and move it back if it is young now. A
+ * process that comes after the move does not find it and writes it.
  */
 static void remove_if_old(struct pruning *pruning, const char *path)
 {
@@ -76,7 +76,7 @@ static void remove_if_old(struct pruning *pruning, const char *path)
 			pruning->pruned.objects++;
 			pruning->pruned.bytes += (uint64_t)status.st_blocks * 512;
 		} else if (linkat(at, temp.name, at, path, 0) < 0 && errno != EEXIST) {
-			fd_close(&temp.fd); // stays in tmp: better than nowhere
+			fd_close(&temp.fd); // it stays in tmp: better than nowhere
 		}
 	}
 	temp_discard(pruning->store, &temp);
@@ -118,7 +118,7 @@ static int on_packed(const git_oid *id, void *data)
 {
 	struct pack_use *use = data;
 	use->is_used = id_set_has(&use->pruning->reachable, id);
-	return use->is_used ? 1 : 0; // 1 ends the walk
+	return use->is_used ? 1 : 0; // 1 ends the iteration
 }
 
 /* A pack that cannot be read counts as used. */
@@ -141,7 +141,10 @@ static bool pack_is_used(struct pruning *pruning, const char *index_path)
 	return result != 0 || use.is_used;
 }
 
-/* Without its index a pack is nothing: that goes first, and who is killed leaves rubbish. */
+/*
+ * Without its index a pack is useless: the index is removed first, so that a kill leaves only
+ * rubbish.
+ */
 static void prune_pack(struct pruning *pruning, const char *folder, const char *name)
 {
 	char base[PATH_MAX], path[PATH_MAX + 8];
@@ -168,12 +171,12 @@ static void prune_pack(struct pruning *pruning, const char *folder, const char *
 	pruning->pruned.bytes += (uint64_t)status.st_blocks * 512;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole ---- */
 
 static void prune_all(struct pruning *pruning)
 {
-	each_name(pruning, "delta", prune_folder, ""); // before the parts that it needs
-	each_name(pruning, "big", prune_folder, "");   // the largest: the time is limited
+	each_name(pruning, "delta", prune_folder, ""); // before the parts that the deltas need
+	each_name(pruning, "big", prune_folder, ""); // the largest files first: the time is limited
 	each_name(pruning, "objects/pack", prune_pack, ".pack");
 	each_name(pruning, "objects", prune_folder, "");
 }
@@ -189,7 +192,7 @@ bool store_prune(struct store *store, long long grace_seconds, long long time_ma
 		return error_set_errno(err, errno, "store %s: prune.lock", store->path);
 	}
 	bool good = true;
-	/* Somebody else is at it: that does. */
+	/* If another process is pruning, that is enough. */
 	if (lock_file_try(lock, LOCK_ALONE) == LOCK_TAKEN) {
 		good = store_mark(store, &pruning.reachable, pruning.deadline_ms, err);
 		if (good) {

@@ -14,9 +14,9 @@
 #include "sync/store_impl.h"
 
 /*
- * A ref is a file of one line, written like everything else here: whole, under
- * another name first. libgit2 would make a NAME.lock, which a killed broker
- * leaves behind and nobody may write after.
+ * A ref is a file of one line. Like all files here it is first written under another name, and then
+ * appears as a whole. libgit2 would make a NAME.lock, which a killed broker leaves behind and which
+ * blocks all later writers.
  */
 static bool ref_path(
 	const struct store *store, const char *name, char path[PATH_MAX], struct error *err)
@@ -24,7 +24,7 @@ static bool ref_path(
 	int valid = 0;
 	int length = snprintf(path, PATH_MAX, "refs/acp-broker/%s", name);
 	if (length >= PATH_MAX || store->git->reference_name_is_valid(&valid, path) < 0 || !valid) {
-		return error_set(err, ERROR_CONFIG, "\"%s\" is no name for a snapshot", name);
+		return error_set(err, ERROR_CONFIG, "\"%s\" is not a name for a snapshot", name);
 	}
 	return true;
 }

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/words.h"
 
-enum { LISTED_MAX = 48 << 20 }; // bytes of names that git may list
+enum { LISTED_MAX = 48 << 20 }; // bytes of names; the maximum for git's list
 
 void tracked_init(struct tracked *tracked, struct store *store,
 	const struct user_repository *repository, const char *home)
@@ -57,8 +57,8 @@ static bool ask_program(struct tracked *tracked, bool is_sha256)
 }
 
 /*
- * An index that libgit2 reads without a complaint and wrongly: a repository of
- * SHA-256 has longer ids. Its extension is in the config alone.
+ * libgit2 reads the index of a SHA-256 repository without an error but wrongly, because its ids are
+ * longer. Only the config names that extension.
  */
 static bool is_sha256(const struct tracked *tracked)
 {
@@ -103,7 +103,7 @@ static void ensure_read(struct tracked *tracked)
 	}
 }
 
-/* The first listed path that is not below `path` in order. */
+/* The first listed path that does not sort before `path`. */
 static const char *listed_from(const struct tracked *tracked, const char *path)
 {
 	size_t low = 0;

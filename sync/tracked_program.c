@@ -44,7 +44,7 @@ static bool copy_file(int from_folder, int to_folder, const char *name, struct e
 	return true;
 }
 
-/* The index, and the shared index that a split one refers to. */
+/* Copies the index, and the shared index of a split one. */
 static bool copy_index(const char *from, int to_folder, struct error *err)
 {
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -80,7 +80,10 @@ static bool fill_folder(
 	       copy_index(tracked->repository.folder, folder, err);
 }
 
-/* Outside of a sparse index's cone only directories are listed; an old git knows no such option. */
+/*
+ * Outside of a sparse index's cone this lists only directories; an old git does not know the
+ * option.
+ */
 static bool list(struct tracked *tracked, const char *folder, struct error *err)
 {
 	char git_dir[PATH_MAX + 16], work_tree[PATH_MAX + 16];

@@ -8,9 +8,9 @@
 struct auto_transport {
 	struct transport transport;
 	struct transport *candidates[2]; // owned; in the order of preference
-	struct transport *chosen;        // one of them; NULL: not decided
-	size_t at;                       // the one that is being prepared
-	struct error why_not;            // of the first
+	struct transport *chosen;        // one of them; NULL: not decided yet
+	size_t at;                       // the candidate that is being prepared
+	struct error why_not;            // the first candidate's error
 	sandbox_done *prepared;
 	void *data;
 };

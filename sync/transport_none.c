@@ -5,7 +5,10 @@
 #include "base/soon.h"
 #include "sync/transport.h"
 
-/* Nothing is far away: what was delivered last is there, and what is delivered is there at once. */
+/*
+ * There is no other side: a collect returns the last delivered tree, and a delivery is done at
+ * once.
+ */
 struct none_transport {
 	struct transport transport;
 	struct transport_request request;

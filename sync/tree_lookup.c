@@ -31,7 +31,7 @@ static const struct tree_view_entry *entry_of(const struct tree_view *view, stru
 					  compare_name);
 }
 
-/* Goes down to a folder, by one name after the other. */
+/* Goes down to a folder, one name after another. */
 static bool descend(struct tree_lookup *lookup, struct span rest, struct error *err)
 {
 	struct trail trail = {0};

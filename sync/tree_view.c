@@ -13,7 +13,7 @@
 
 enum { MODE_DIGITS_MAX = 6, ENTRY_MORE = 16 };
 
-/* ---- where a walk is ---- */
+/* ---- the trail ---- */
 
 bool trail_push(struct trail *trail, struct span name, size_t *out_mark, struct error *err)
 {
@@ -83,7 +83,7 @@ static const char *name_fault(struct span name)
 		return "the name is too long";
 	}
 	if (memchr(name.data, '/', name.len) || !snapshot_path_is_safe(name)) {
-		return "no snapshot holds such a name";
+		return "no snapshot may have such a name";
 	}
 	if (parked_is_name(name) || apply_is_temporary(name)) {
 		return "the name is one that never syncs";
@@ -91,7 +91,7 @@ static const char *name_fault(struct span name)
 	return NULL;
 }
 
-/* Takes "MODE NAME\0ID" from the front of rest. */
+/* Takes "MODE NAME\0ID" from the front of *rest. */
 static bool entry_parse(struct span *rest, struct tree_view_entry *entry)
 {
 	size_t at = 0;
@@ -116,7 +116,7 @@ static bool entry_parse(struct span *rest, struct tree_view_entry *entry)
 	return true;
 }
 
-/* Names as git orders them: a folder's as if a slash ended it. */
+/* Compares names like git: a folder's name as if it ended in a slash. */
 static int compare_as_git(const void *a, const void *b)
 {
 	const struct tree_view_entry *left = a;
@@ -152,7 +152,7 @@ static bool tree_view_parse(struct tree_view *view, const struct trail *trail, s
 		}
 		struct tree_view_entry *entry = &view->entries[view->count];
 		if (!entry_parse(&rest, entry) || !is_known_mode(entry->mode)) {
-			return tree_view_refuse(trail, SPAN_LITERAL(""), "it is no tree", err);
+			return tree_view_refuse(trail, SPAN_LITERAL(""), "it is not a tree", err);
 		}
 		const char *fault = name_fault(entry->name);
 		if (fault) {
@@ -167,7 +167,7 @@ static bool tree_view_parse(struct tree_view *view, const struct trail *trail, s
 	return true;
 }
 
-/* A file and a folder of one name can have others between them where git orders them. */
+/* In git's order other names may come between a file and a folder of one name. */
 static bool sort_by_name(struct tree_view *view, const struct trail *trail, struct error *err)
 {
 	if (view->count == 0) {
@@ -177,7 +177,7 @@ static bool sort_by_name(struct tree_view *view, const struct trail *trail, stru
 	for (size_t i = 1; i < view->count; i++) {
 		struct span name = view->entries[i].name;
 		if (span_equals(view->entries[i - 1].name, name)) {
-			return tree_view_refuse(trail, name, "the name stands there twice", err);
+			return tree_view_refuse(trail, name, "the name occurs twice", err);
 		}
 	}
 	return true;
@@ -196,7 +196,7 @@ bool tree_view_load(struct tree_view *view, struct store *store, const git_oid *
 		return error_set_git(store->git, err, "reading the tree of \"%s\"", trail->path);
 	}
 	if (type != GIT_OBJECT_TREE) {
-		return tree_view_refuse(trail, SPAN_LITERAL(""), "it is no tree", err);
+		return tree_view_refuse(trail, SPAN_LITERAL(""), "it is not a tree", err);
 	}
 	if (size > TREE_VIEW_BYTES_MAX) {
 		return error_set(err, ERROR_LIMIT,

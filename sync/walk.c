@@ -65,14 +65,14 @@ void walk_keep_base(struct walk *walk, uint32_t index, const char *path)
 
 /* ---- a folder ---- */
 
-/* A folder that is being walked: what the base and the cache know of it. */
+/* A folder during the walk: what the base and the cache know about it. */
 struct scan {
 	struct walk *walk;
 	uint32_t folder;
 	int fd;
 	struct names *names;
-	git_tree *base;              // NULL: not in the base, or the cached one is the same
-	bool base_is_cached;         // what the cache has here is what the base has
+	git_tree *base;              // NULL: not in the base, or equal to the cached one
+	bool base_is_cached;         // in this folder, the cache matches the base
 	uint32_t cached, cached_end; // the next of the cache's children, and their end
 	struct candidate at;
 };
@@ -102,7 +102,7 @@ static void begin_base(struct scan *scan)
 	}
 }
 
-/* The cache's child of that name and kind. The names come in order. */
+/* The cache's child with that name and kind. The names come in order. */
 static const struct listed *next_cached(struct scan *scan, const char *name, bool is_folder)
 {
 	if (scan->cached == LISTED_NONE) {
@@ -121,7 +121,7 @@ static const struct listed *next_cached(struct scan *scan, const char *name, boo
 	return NULL;
 }
 
-/* Sets whether the base has the name; the id, where it is a folder there. */
+/* Sets whether the base has the name, and its id if it is a folder there. */
 static void look_into_base(
 	struct scan *scan, const char *name, const struct listed *cached, git_oid *out_id)
 {
@@ -151,7 +151,7 @@ static void note_left(struct walk_left *left, const char *path)
 	}
 }
 
-/* Its other name in the tree becomes a file of its own with the first change. */
+/* Notes a hard link: at the first change its other name becomes a separate file. */
 static void note_linked(struct scan *scan, const struct stat *status)
 {
 	struct walk *walk = scan->walk;
@@ -163,7 +163,7 @@ static void note_linked(struct scan *scan, const struct stat *status)
 	}
 }
 
-/* How many files each folder has with all below it; the children of one come after it. */
+/* How many files are in and below each folder. A folder's children come after it. */
 static uint32_t *count_below(const struct listing *listing)
 {
 	uint32_t *counts = mem_alloc_zero(listing->count * sizeof(*counts));
@@ -188,7 +188,10 @@ static uint32_t find_largest_in(
 	return largest;
 }
 
-/* The folder with the most files, and of that the one that has more than half of them. 0: none. */
+/*
+ * The largest folder; then, in it, the one that has more than half of its files, and so on. 0:
+ * none.
+ */
 static uint32_t find_largest(const struct listing *listing, const uint32_t *counts)
 {
 	uint32_t largest = find_largest_in(listing, counts, 0);
@@ -246,7 +249,7 @@ static uint32_t mode_of(const struct stat *status)
 	return status->st_mode & S_IXUSR ? ENTRY_EXECUTABLE : ENTRY_FILE;
 }
 
-/* A big file stands in a tree with a mode of its own, and its x bit in the id. */
+/* In a tree a big file has its own mode; its executable bit is in the id. */
 static bool same_mode(const struct listed *cached, uint32_t mode)
 {
 	struct store_entry entry = {cached->mode, cached->id};
@@ -295,7 +298,7 @@ static bool add_file(
 	return count_file(walk, &status, err);
 }
 
-/* Whether the folder is one of those that are looked into. */
+/* Whether the folder is one of those to read. */
 static bool is_asked_for(const struct scan *scan)
 {
 	const struct members *members = scan->walk->members;
@@ -370,7 +373,7 @@ static bool scan_children(struct scan *scan, struct error *err)
 	return true;
 }
 
-/* The path of the folder, with a slash at its end, but for an empty one. */
+/* The path of the folder, with a slash at its end unless it is empty. */
 static bool begin_path(struct scan *scan)
 {
 	struct members *members = scan->walk->members;
@@ -447,7 +450,7 @@ bool walk_run(struct walk *walk, struct error *err)
 	names_init(&names);
 	begin_root(walk);
 	bool walked = true;
-	/* What a folder adds comes after it, so each is met once. */
+	/* A folder's children are appended after it, so that each is visited once. */
 	for (uint32_t i = 0; walked && i < walk->listing->count; i++) {
 		const struct listed *listed = &walk->listing->items[i];
 		if (listed->mode == LISTED_FOLDER && !(listed->flags & LISTED_FIXED)) {

@@ -31,7 +31,7 @@ static uint8_t type_of(int folder_fd, const char *name)
 {
 	struct stat status;
 	if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
-		return DT_REG; // its own trouble comes when it is its turn
+		return DT_REG; // if it fails later, its own turn reports that
 	}
 	return (uint8_t)IFTODT(status.st_mode);
 }

@@ -33,10 +33,10 @@ struct taker {
 struct folder {
 	const git_oid *ids[SIDE_COUNT];
 	git_oid taken;
-	bool is_withheld; // whole
+	bool is_withheld; // as a whole
 };
 
-/* Whether the agent has changed it, to something else than what is here. */
+/* Whether the agent has changed it, to something other than the local version. */
 static bool is_changed(const struct tree_view_row *row)
 {
 	const struct tree_view_entry *runtime = row->sides[RUNTIME];
@@ -44,7 +44,9 @@ static bool is_changed(const struct tree_view_row *row)
 	       !tree_view_is_same(row->sides[LOCAL], runtime);
 }
 
-/* What the folder at the trail has here, members or not. One that cannot be read has nothing. */
+/*
+ * The parts that the local folder at the trail has, members or not. An unreadable folder has none.
+ */
 static unsigned parts_here(struct taker *taker)
 {
 	struct error ignored;
@@ -62,7 +64,7 @@ static unsigned parts_here(struct taker *taker)
 	return parts;
 }
 
-/* The parts of which the runtime's changes are withheld; or the folder is, whole. */
+/* The parts in which the runtime's changes are withheld; or the whole folder is. */
 static unsigned find_withheld(
 	struct taker *taker, struct folder *folder, const struct tree_view views[SIDE_COUNT])
 {
@@ -88,7 +90,7 @@ static unsigned find_withheld(
 
 static bool take_folder(struct taker *taker, struct folder *folder, struct error *err);
 
-/* *out NULL: nothing stands there any more. */
+/* *out is NULL if the entry is gone. */
 static bool take_row(struct taker *taker, const struct tree_view_row *row, unsigned withheld,
 	struct tree_view_entry *made, const struct tree_view_entry **out, struct error *err)
 {
@@ -135,7 +137,8 @@ static bool take_rows(struct taker *taker, struct folder *folder,
 			break;
 		}
 		is_less = is_less || !tree_view_is_same(entry, row.sides[RUNTIME]);
-		if (entry && !id_equal(&entry->id, &store_empty_tree)) { // no folder is empty
+		if (entry &&
+			!id_equal(&entry->id, &store_empty_tree)) { // trees have no empty folders
 			entries[count] = *entry;
 			entries[count++].name = row.name;
 		}
@@ -188,7 +191,7 @@ bool withheld_has(const char *path)
 	return answer == GIT_WRITE_REFUSED;
 }
 
-/* Nothing of a directory that is git's own. True: it is one. */
+/* Returns true, and takes nothing, if the local directory belongs to git. */
 static bool take_none(
 	const struct withheld_request *request, const git_oid *runtime, struct stuck *paths)
 {
@@ -259,8 +262,8 @@ static bool add_below(
 }
 
 /*
- * The files of one name, and the folders, are two things. Both cannot stand: then it is the one
- * that `full` has.
+ * The file and the folder of a name are separate entries. If there would be both, the one that
+ * `full` has wins.
  */
 static bool add_names(struct adder *adder, const struct tree_view_row *row,
 	struct tree_view_entry *made, struct error *err)
@@ -286,7 +289,7 @@ static bool add_names(struct adder *adder, const struct tree_view_row *row,
 	return true;
 }
 
-/* *out NULL: nothing stands there. */
+/* *out is NULL if there is no entry. */
 static bool add_row(struct adder *adder, const struct tree_view_row *row,
 	struct tree_view_entry *made, const struct tree_view_entry **out, struct error *err)
 {

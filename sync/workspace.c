@@ -27,7 +27,7 @@ const git_oid *workspace_tree(const struct workspace *workspace)
 
 void workspace_hurry(struct workspace *workspace)
 {
-	workspace->is_hurried = true; // the next look at the lock is the last
+	workspace->is_hurried = true; // the next try of the lock is the last
 }
 
 const struct deletions *workspace_question(const struct workspace *workspace)
@@ -104,7 +104,7 @@ void workspace_fail(struct workspace *workspace, const struct error *err)
 	raise_end(workspace, NULL, &copy);
 }
 
-enum { NOTE_MAX = 4096 }; // has room for all there may be
+enum { NOTE_MAX = 4096 }; // enough for all parts
 
 static void add_note(char note[NOTE_MAX], const char *text)
 {
@@ -120,12 +120,15 @@ static void add_left(char note[NOTE_MAX], const struct transport_left *left)
 	if (left->count > 1) {
 		snprintf(more, sizeof(more), " and %zu more", left->count - 1);
 	}
-	text_format(text, sizeof(text), "left out in the sandbox, for it could not be taken: %s%s",
+	text_format(text, sizeof(text), "left in the sandbox because it could not be synced: %s%s",
 		left->first, more);
 	add_note(note, text);
 }
 
-/* What comes and goes - a file that is busy in one sync and not in the next - is told once. */
+/*
+ * Tells a set only once, even if it changes back and forth, such as a file that is busy in every
+ * other sync.
+ */
 static bool is_left_news(struct workspace *workspace)
 {
 	uint64_t print = workspace->left.print;
@@ -142,7 +145,8 @@ static bool is_left_news(struct workspace *workspace)
 
 enum { NAMED_MAX = 3, NAMES_SIZE = 512 };
 
-/* Those of the paths that were not told yet; each is named once, as far as there are few at once.
+/*
+ * Takes the paths that the user was not told about yet. Each is told once; a note names only a few.
  */
 static bool take_names(const struct stuck *paths, struct stuck *told, char names[NAMES_SIZE])
 {
@@ -173,8 +177,8 @@ static void add_busy(struct workspace *workspace, const struct round *round, cha
 	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
 	if (take_names(&round->busy, &workspace->told_busy, names)) {
 		text_format(text, sizeof(text),
-			"being written to while they are read: %s: the sandbox keeps the version "
-			"before until a sync can read them whole",
+			"being written to while they are read: %s: the sandbox keeps the old "
+			"version until a sync can read them completely",
 			names);
 		add_note(note, text);
 	}
@@ -187,7 +191,7 @@ static void add_withheld(
 	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
 	if (take_names(withheld, &workspace->told_withheld, names)) {
 		text_format(text, sizeof(text),
-			"in the sandbox alone, and not brought here, since %s: %s",
+			"only in the sandbox, and not brought here because %s: %s",
 			withheld->paths[0].why, names);
 		add_note(note, text);
 	}
@@ -202,7 +206,7 @@ static void add_moved(struct workspace *workspace, const struct merge *merge, ch
 	}
 	if (take_names(&paths, &workspace->told_moved, names)) {
 		text_format(text, sizeof(text),
-			"still here, since what the agent has moved it to is in the sandbox alone: "
+			"not deleted here because the agent's new place for it is not synced: "
 			"%s",
 			names);
 		add_note(note, text);
@@ -210,7 +214,7 @@ static void add_moved(struct workspace *workspace, const struct merge *merge, ch
 	stuck_finish(&paths);
 }
 
-/* What was delivered since is told again when it is not. */
+/* A path that was delivered since is told again if it fails again. */
 static void add_undelivered(struct workspace *workspace, char note[NOTE_MAX])
 {
 	struct stuck *undelivered = &workspace_work(workspace)->round.undelivered;
@@ -229,7 +233,10 @@ static void add_undelivered(struct workspace *workspace, char note[NOTE_MAX])
 	}
 }
 
-/* What the user was not told yet: the same, and what only has another number, is none. */
+/*
+ * Notes what is new for the user. Repeated notes, and notes that differ only in a number, are
+ * dropped.
+ */
 static void take_news(struct workspace *workspace, const struct merge *merge, char note[NOTE_MAX])
 {
 	const struct round *round = &workspace_work(workspace)->round;
@@ -253,7 +260,7 @@ static void take_news(struct workspace *workspace, const struct merge *merge, ch
 	workspace->told_excess = round->told_excess;
 }
 
-/* Whether there is nothing to ask about: an answer may have come while the sync was under way. */
+/* Whether there is nothing to ask: an answer may have come during the sync. */
 static bool is_answered(const struct workspace *workspace, const struct round *round)
 {
 	const git_oid *asked = &round->asked_held;
@@ -269,7 +276,7 @@ void workspace_succeed(struct workspace *workspace)
 	workspace_unlock(workspace);
 	workspace->has_tree = true;
 	workspace->tree = round->target;
-	/* The next sync may begin before the listener has read this one's. */
+	/* The next sync may begin before the listener has read this result. */
 	merge_move(&merge, &round->merge);
 	round->has_merge = false;
 	struct sync_result result = {
@@ -305,7 +312,7 @@ void workspace_succeed(struct workspace *workspace)
 	workspace->told_held = round->held;
 	workspace->refused_held[0] = round->still_refused;
 	if (round->has_allowed && id_equal(&round->allowed, &workspace->allowed_held)) {
-		workspace->has_allowed_held = false; // it was acted on
+		workspace->has_allowed_held = false; // it was used
 	}
 	take_news(workspace, &merge, note);
 	result.note = note;
@@ -313,7 +320,7 @@ void workspace_succeed(struct workspace *workspace)
 	merge_finish(&merge);
 }
 
-/* A step on the pool may outlive whoever asked for it. */
+/* A step on the pool may outlive its caller. */
 static void request_copy(struct workspace_request *request)
 {
 	request->store_folder = mem_strdup(request->store_folder);

@@ -60,7 +60,7 @@ static bool open_store(struct work *work, struct error *err)
 	return true;
 }
 
-/* What -1 means, and whether a checkpoint is kept, changes with the sync that comes first. */
+/* The meaning of -1, and whether a checkpoint exists, change with the sync that comes first. */
 static bool find_target(struct work *work, struct error *err)
 {
 	const char *rollback = work->order.rollback;
@@ -92,7 +92,7 @@ static bool read_base(struct work *work, struct error *err)
 	return is_read && round_check_root(round, &work->store, &work->request, err);
 }
 
-/* Whether it has failed is for who waits for the transport, too. */
+/* If it fails, the code that waits for the transport finds the error. */
 static bool look(struct work *work, struct error *err)
 {
 	struct error why;
@@ -111,8 +111,9 @@ static bool merge_trees(struct work *work, struct error *err)
 static bool keep_target(struct work *work, struct error *err)
 {
 	const struct sync_order *order = &work->order;
-	const char *reason = order->reason == SYNC_REASON_TURN ? "sync" // one that was asked for
-	                                                       : sync_reason_name(order->reason);
+	const char *reason = order->reason == SYNC_REASON_TURN
+	                             ? "sync" // one that the user asked for
+	                             : sync_reason_name(order->reason);
 	struct checkpoint_turn turn = {.is_before = order->turn == SYNC_BEFORE_TURN,
 		.least = order->turn_least,
 		.words = order->name};
@@ -155,15 +156,15 @@ static void on_kept(struct workspace *workspace)
 static const char *why_no_delivery(bool is_full, bool is_lasting)
 {
 	if (is_full) {
-		return "there is no room in the sandbox";
+		return "there is no space in the sandbox";
 	}
 	return is_lasting ? "it cannot be replaced in the sandbox"
 	                  : "files change there faster than they can be synced";
 }
 
 /*
- * A delivery has failed. One more is tried without what was in its way; in the end there is none,
- * and the sync has done all else. A sandbox that would be empty then is of no use.
+ * A delivery failed. Tries once more without the paths that were in its way; after that delivers
+ * nothing, while the rest of the sync is done. If the sandbox would then be empty, the sync fails.
  */
 static bool tries_again(struct workspace *workspace, const struct transport_delivered *delivered,
 	const struct error *err)
@@ -215,7 +216,7 @@ static void deliver(struct workspace *workspace)
 		workspace->transport, &round->collected, &round->sent, on_delivered, workspace);
 }
 
-/* The one that ends last, the transport's collecting or the look, goes on. */
+/* Whichever ends last, the transport's collect or the look, continues. */
 static void join(struct workspace *workspace)
 {
 	if (workspace->is_collecting || pool_has(&workspace->work->job)) {
@@ -240,13 +241,15 @@ static void on_collected(
 	workspace->is_collecting = false;
 	if (err) {
 		workspace->collect_err = *err;
-		workspace->work->is_cancelled = true; // the look is for nothing
+		workspace->work->is_cancelled = true; // its result is not needed
 		join(workspace);
 		return;
 	}
 	workspace->received_bytes += collected->received_bytes;
 	workspace->collected = collected->tree;
-	/* What that of another try, or of a sync that has failed, has found was not told yet. */
+	/*
+	 * Keeps earlier notes: those of another attempt, or of a failed sync, were not shown yet.
+	 */
 	transport_note_add(workspace->note, collected->note);
 	workspace->left = collected->left;
 	workspace->commits_left = collected->commits_left;
@@ -272,8 +275,8 @@ static void on_looked(struct workspace *workspace)
 }
 
 /*
- * What the local directory is does not depend on what the runtime is: both are found out at
- * once, where they are not in each other's way.
+ * The snapshot of the local directory does not depend on the runtime: the two are read at the same
+ * time, unless they would disturb each other.
  */
 static void collect(struct workspace *workspace)
 {
@@ -337,7 +340,7 @@ static void fail_locked(struct workspace *workspace)
 	if (workspace->is_hurried) {
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 			"another acp-broker is syncing this workspace, and there is no time to "
-			"wait for it: what is not here yet comes with the next session");
+			"wait for it: the rest comes with the next session");
 	} else {
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 			"another acp-broker has been syncing this workspace for %lld s "

@@ -216,12 +216,12 @@ static void test_what_is_told_wrongly_is_refused(void **state)
 		enum error_code code;
 	} wrong[] = {
 		{"echo '0 193'; echo; exec cat \"$path\"", "beyond its end", ERROR_PROTOCOL},
-		{"echo '-1 3'; echo", "no two numbers", ERROR_PROTOCOL},
-		{"echo '0 99999999999999999999'; echo", "no two numbers", ERROR_PROTOCOL},
+		{"echo '-1 3'; echo", "not two numbers", ERROR_PROTOCOL},
+		{"echo '0 99999999999999999999'; echo", "not two numbers", ERROR_PROTOCOL},
 		{"echo '1 2'; echo '2 1'; echo; cat \"$path\"", "overlap", ERROR_PROTOCOL},
 		{"yes '0 1'", "overlap", ERROR_PROTOCOL},
 		{"exec cat /dev/zero", "too long", ERROR_PROTOCOL},
-		{"exit 0", "shorter", ERROR_UNAVAILABLE},
+		{"exit 0", "ended", ERROR_UNAVAILABLE},
 	};
 	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage_there(stage, make_sparse);

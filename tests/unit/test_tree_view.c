@@ -95,14 +95,14 @@ static void test_trees_of_no_right_form_are_refused(void **state)
 		{{{"100644", SPAN_LITERAL("a")}, {"100644", SPAN_LITERAL("a.b")},
 			 {"40000", SPAN_LITERAL("a")}},
 			3, "twice"},
-		{{{"100664", SPAN_LITERAL("a")}}, 1, "no tree"},
-		{{{"040000", SPAN_LITERAL("a")}}, 1, "no tree"},
-		{{{"0", SPAN_LITERAL("a")}}, 1, "no tree"},
-		{{{"20644", SPAN_LITERAL("tty")}}, 1, "no tree"},
-		{{{"1006440", SPAN_LITERAL("a")}}, 1, "no tree"},
-		{{{"", SPAN_LITERAL("a")}}, 1, "no tree"},
+		{{{"100664", SPAN_LITERAL("a")}}, 1, "not a tree"},
+		{{{"040000", SPAN_LITERAL("a")}}, 1, "not a tree"},
+		{{{"0", SPAN_LITERAL("a")}}, 1, "not a tree"},
+		{{{"20644", SPAN_LITERAL("tty")}}, 1, "not a tree"},
+		{{{"1006440", SPAN_LITERAL("a")}}, 1, "not a tree"},
+		{{{"", SPAN_LITERAL("a")}}, 1, "not a tree"},
 		{{{"100644", SPAN_LITERAL("")}}, 1, "no snapshot"},
-		{{{"100644", SPAN_LITERAL("a\0..")}}, 1, "no tree"},
+		{{{"100644", SPAN_LITERAL("a\0..")}}, 1, "not a tree"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(trees); i++) {
 		git_oid tree = raw_tree(store, trees[i].entries, trees[i].count);
@@ -123,7 +123,7 @@ static void test_a_blob_for_a_tree_is_refused(void **state)
 	git_oid tree;
 	assert_true(store_put_bytes(store, SPAN_LITERAL("text"), &folder.id, &err));
 	assert_true(tree_view_write(store, &folder, 1, &tree, &err));
-	expect_refused(store, &tree, "no tree");
+	expect_refused(store, &tree, "not a tree");
 }
 
 static void test_folders_without_end_are_refused(void **state)

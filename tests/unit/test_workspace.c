@@ -308,9 +308,9 @@ static void test_what_is_left_out_is_told_once(void **state)
 		const char *const *left;
 		const char *note;
 	} syncs[] = {
-		{NULL, ""}, {one, "left out | sandbox | \"d/secret\\033\""}, {one, ""},
-		{two, "left out | sandbox | b and 1 more"}, {turned, ""},
-		{others, "left out | sandbox | b and 1 more"}, {NULL, ""},
+		{NULL, ""}, {one, "left | sandbox | \"d/secret\\033\""}, {one, ""},
+		{two, "left | sandbox | b and 1 more"}, {turned, ""},
+		{others, "left | sandbox | b and 1 more"}, {NULL, ""},
 		{others, ""}, // a file that is busy in some syncs and not in others
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(syncs); i++) {

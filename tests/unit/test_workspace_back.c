@@ -91,7 +91,7 @@ static void test_what_cannot_go_back_is_told_and_all_else_does(void **state)
 	roll_back(fixture, "1");
 	assert_false(fixture->is_ok);
 	assert_string_equal(fixture->err.reason, "SYNC_BUSY");
-	assert_names(fixture->err.text, "/out | a folder | all else");
+	assert_names(fixture->err.text, "/out | a folder | everything else");
 	expect(fixture, "cat a out/i", "1\ni\n");
 	sync_once(fixture);
 	expect(fixture, "cat $R/a out/i", "1\ni\n");

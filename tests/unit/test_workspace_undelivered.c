@@ -111,7 +111,7 @@ static void test_a_full_runtime_gets_its_files_later(void **state)
 	sync_once(fixture);
 	assert_int_equal(dir_transport_hooks.delivers, 1);
 	assert_int_equal(fixture->result.to_runtime.added, 0);
-	assert_names(fixture->note, "sandbox | a | b | new | room");
+	assert_names(fixture->note, "sandbox | a | b | new | space");
 	expect(fixture, "cat c a; ls $R; cat $R/a", "its\naa\na\nb\nc\na\n");
 	run(fixture, "echo more > $R/more; rm $R/c");
 	sync_once(fixture);
