@@ -14,6 +14,7 @@
 
 #include "base/attr.h"
 #include "base/fd.h"
+#include "base/like_folder.h"
 
 /* For a symbolic link the kernel returns ENOTDIR, as for a file; openat2 returns ELOOP. */
 static int keep_apart(int folder, const char *name, int errnum)
@@ -33,7 +34,7 @@ static int step_into(int folder, const char *name, enum missing missing)
 	int flags = O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC;
 	int next = openat(folder, name, flags);
 	if (next < 0 && errno == ENOENT && missing == MISSING_IS_MADE) {
-		if (mkdirat(folder, name, 0777) < 0 && errno != EEXIST) {
+		if (like_folder_mkdir(folder, name, 0777) < 0 && errno != EEXIST) {
 			return -1;
 		}
 		next = openat(folder, name, flags);

@@ -299,8 +299,9 @@ const char *sandbox_limit(const struct sandbox *sandbox, enum limit_kind kind);
 bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out);
 
 /*
- * Where the agent works in the workspace itself and is confined: looks for what has come there
- * since, from which the user's tools run commands. on_notice tells it. Does nothing elsewhere.
+ * At the end of a turn. Where the agent works in the workspace itself and is confined: looks for
+ * what has come there since, from which the user's tools run commands. on_notice tells it, and what
+ * there was to tell before there was a session. May do nothing.
  */
 void sandbox_look(struct sandbox *sandbox);
 

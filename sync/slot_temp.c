@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/file_keep.h"
 #include "base/libc.h"
+#include "base/like_folder.h"
 #include "base/text.h"
 #include "sync/parked.h"
 #include "sync/slot.h"
@@ -150,8 +151,8 @@ static enum slot_outcome write_file(struct slot *slot, const struct store_entry 
 	bool is_executable = store_entry_is_executable(to);
 	mode_t mode = is_executable ? 0777 : 0666;
 	ATTR_CLEANUP(fd_cleanup)
-	int fd = openat(slot->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		like ? PRIVATE_MODE : mode);
+	int fd = like_folder_open(
+		slot->folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC, like ? PRIVATE_MODE : mode);
 	if (fd < 0) {
 		return slot_give_up(slot, errno, "writing", err);
 	}

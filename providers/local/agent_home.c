@@ -24,7 +24,7 @@
  * What is above the kept folder is never shown: no agent has put a link there. The folder itself
  * is: an agent that took its permissions away would keep the profile's next one from starting.
  */
-static int open_kept(int top, const char *path)
+static int open_kept(int top, const char *path, const struct owner *owner)
 {
 	char name[64];
 	int fd = beneath_open(top, path, O_PATH | O_DIRECTORY);
@@ -32,7 +32,8 @@ static int open_kept(int top, const char *path)
 		fd = beneath_open_folder(top, path, true);
 	}
 	text_whole(name, sizeof(name), "/proc/self/fd/%d", fd);
-	if (fd >= 0 && chmod(name, 0700) != 0) {
+	if (fd >= 0 &&
+		((owner->is_other && !owner_give_one(fd, owner)) || chmod(name, 0700) != 0)) {
 		int errnum = errno;
 		fd_close(&fd);
 		errno = errnum;
@@ -41,10 +42,10 @@ static int open_kept(int top, const char *path)
 }
 
 bool agent_home_init(struct agent_home *agent, const struct settings *settings, const char *home,
-	const char *folder, struct error *err)
+	const char *folder, const struct owner *owner, struct error *err)
 {
 	*agent = (struct agent_home){
-		.files = agent_files_find(settings_get(settings, "agent-state"))};
+		.files = agent_files_find(settings_get(settings, "agent-state")), .owner = *owner};
 	if (!agent->files) {
 		return true;
 	}
@@ -54,7 +55,7 @@ bool agent_home_init(struct agent_home *agent, const struct settings *settings, 
 		return false;
 	}
 	ATTR_CLEANUP(fd_cleanup) int top = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ATTR_CLEANUP(fd_cleanup) int kept = open_kept(top, agent->files->kept);
+	ATTR_CLEANUP(fd_cleanup) int kept = open_kept(top, agent->files->kept, owner);
 	if (kept < 0) {
 		int errnum = errno;
 		return error_set_errno(err, errnum, "making %s", agent->kept);

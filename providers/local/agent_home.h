@@ -7,6 +7,7 @@
 #include "providers/impl.h"
 #include "providers/local/agent_files.h"
 #include "providers/local/cell_drawing.h"
+#include "providers/local/owner.h"
 
 /*
  * What a confined agent has in its home of its own files (agent_files.h):
@@ -20,13 +21,14 @@ struct agent_home {
 	const struct agent_files *files; // NULL: none of a known agent
 	char *home;                      // the user's, without links; owned
 	char *kept;                      // the profile's folder; owned
+	struct owner owner;              // of what lies in the cell and in `kept`
 };
 
 enum { AGENT_FILE_MAX = 256 << 10 };
 
 /* `folder` is of the profile, in the state folder; made where it is missing. */
 bool agent_home_init(struct agent_home *agent, const struct settings *settings, const char *home,
-	const char *folder, struct error *err) ATTR_NODISCARD;
+	const char *folder, const struct owner *owner, struct error *err) ATTR_NODISCARD;
 void agent_home_finish(struct agent_home *agent);
 
 /* After the user's paths, which come first: what overlaps with one of them is left out. */

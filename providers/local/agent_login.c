@@ -34,6 +34,7 @@ struct agent_login {
 	char *home;                    // the user's
 	int home_fd;                   // the same
 	int cell_fd;                   // the cell's home
+	struct owner owner;            // of that: its file system knows nobody else
 	ev_io changed;                 // inotify, of the folders of both files
 	ev_timer look;
 	bool is_due;   // it has changed while the worker looked
@@ -101,7 +102,12 @@ static bool compare(
 	if (json_is_newer(users, cells, newer)) {
 		return renew_users(login, users, cells, err);
 	}
-	return !json_is_newer(cells, users, newer) || renew_cells(login, users, err);
+	if (!json_is_newer(cells, users, newer)) {
+		return true;
+	}
+	bool is_done = owner_enter(&login->owner, err) && renew_cells(login, users, err);
+	owner_leave(&login->owner);
+	return is_done;
 }
 
 /* A side that has no login, or is being written, says nothing. */
@@ -230,6 +236,7 @@ struct agent_login *agent_login_start(
 	login->home = mem_strdup(agent->home);
 	login->home_fd = home_fd;
 	login->cell_fd = copy_fd;
+	login->owner = agent->owner;
 	ev_timer_init(&login->look, on_look, LOOK_AFTER_S, 0.);
 	ev_io_init(&login->changed, on_changed, inotify_init1(IN_NONBLOCK | IN_CLOEXEC), EV_READ);
 	if (login->changed.fd >= 0) {

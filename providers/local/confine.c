@@ -39,6 +39,7 @@ bool confine_has(const struct confine *confine, const char *name, const char *re
 struct confine *confine_extend(const struct confine *confine, const char *name, const char *real)
 {
 	struct confine *extended = confine_create();
+	extended->owner = confine->owner;
 	extended->roots = mem_alloc((confine->count + 1) * sizeof(*extended->roots));
 	for (size_t i = 0; i < confine->count; i++) {
 		add_root(extended, confine->roots[i].name, confine->roots[i].real);

@@ -10,6 +10,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 #include "providers/impl.h"
+#include "providers/local/owner.h"
 
 /*
  * Paths held inside a set of roots. A path is walked name by name with
@@ -29,7 +30,8 @@ struct confine_root {
 struct confine {
 	struct confine_root *roots; // owned
 	size_t count;
-	size_t references; // loop thread only
+	size_t references;  // loop thread only
+	struct owner owner; // who walks, having entered (owner_enter); not the way to a root
 };
 
 struct confine *confine_create(void); // empty, one reference

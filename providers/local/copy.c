@@ -13,11 +13,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/hash.h"
 #include "base/real_path.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "providers/local/agent_login.h"
 #include "providers/local/allowed_sockets.h"
 #include "providers/local/copy_cell.h"
@@ -26,6 +28,7 @@
 #include "providers/local/copy_tree.h"
 #include "providers/local/file_io.h"
 #include "providers/local/host.h"
+#include "providers/local/owner.h"
 #include "providers/local/pinned.h"
 
 enum { MAKE_TRIES = 16 };
@@ -36,6 +39,7 @@ struct copy_sandbox {
 	void *data;
 	char home[PATH_MAX];
 	int timeout_ms;                  // prepare-timeout
+	struct owner owner;              // of the copies; root itself, unless in a cell
 	bool must_confine;               // confine = required, or its network has to be
 	struct cell *cell;               // NULL: nothing is confined
 	struct agent_home agent;         // what it has in the cell's home
@@ -44,6 +48,7 @@ struct copy_sandbox {
 	int start_fd;                    // of the folder in which the agent starts; -1: of none
 	struct copy_place start;         // that
 	struct list jobs;                // of struct copy_job
+	char **notices;                  // owned; for the end of the next turn
 	bool is_in_place;                // there are no copies: `pinned` has the roots
 	struct pinned pinned;
 };
@@ -59,7 +64,9 @@ struct copy_job {
 	struct copy_place place;
 	struct sandbox_root *copies; // owned, owned names in the sandbox; what is removed
 	size_t copy_count;
-	int held;       // of `place`, in which the agent was started; or -1
+	int held; // of `place`, in which the agent was started; or -1
+	struct owner owner;
+	struct owner_left left;
 	int timeout_ms; // for another one's copy
 	atomic_bool is_cancelled;
 	bool failed;
@@ -125,6 +132,19 @@ static bool fill_copy(struct copy_job *job, const char *real, struct error *err)
 	       copy_ignored(&copy, err) && copy_mark_made(&job->place, real, err);
 }
 
+/*
+ * A broker that is root makes the copy, and another user may work in it. After a session that was
+ * confined root has it back.
+ */
+static bool give_copy(struct copy_job *job, struct error *err)
+{
+	struct stat status;
+	bool is_given = !job->owner.is_other && lstat(job->place.folder, &status) == 0 &&
+	                status.st_uid == job->owner.uid;
+	return geteuid() != 0 || is_given ||
+	       owner_give(job->place.folder, &job->owner, &job->is_cancelled, &job->left, err);
+}
+
 /* Who waited for another one's copy finds it done. */
 static bool make_copy(struct copy_job *job, struct error *err)
 {
@@ -139,7 +159,7 @@ static bool make_copy(struct copy_job *job, struct error *err)
 			return false;
 		}
 		if (copy_lock(job->place.folder, job->timeout_ms, &job->is_cancelled, &lock, err)) {
-			return fill_copy(job, real, err);
+			return fill_copy(job, real, err) && give_copy(job, err);
 		}
 		if (err->code != ERROR_NOT_FOUND) {
 			return false;
@@ -225,6 +245,21 @@ static void on_shown(void *data, const struct error *err)
 	tell_done(job);
 }
 
+/* Who asks for the copy has no session yet to be told in. */
+static void note_left(const struct copy_job *job)
+{
+	char text[PATH_MAX + 256];
+	if (job->failed || (job->left.linked == 0 && job->left.deep == 0)) {
+		return;
+	}
+	text_format(text, sizeof(text),
+		"In %s %zu files have more than one name (hard links), and %zu folders are too "
+		"deep: they were not given to user %u, who is confined, and still are another "
+		"user's",
+		job->place.runtime, job->left.linked, job->left.deep, (unsigned)job->owner.uid);
+	words_append(&job->sandbox->notices, text);
+}
+
 /*
  * The copy is shown with what a sync keeps beside it, from where files are renamed into it: both
  * have to be on one mount.
@@ -233,6 +268,7 @@ static void on_done(struct pool_job *pool_job)
 {
 	struct copy_job *job = CONTAINER_OF(pool_job, struct copy_job, job);
 	struct cell *cell = job->sandbox->cell;
+	note_left(job);
 	if (job->failed || !job->local || !cell) {
 		tell_done(job);
 	} else if (cell_show(cell, job->place.folder, on_shown, job, &job->err)) {
@@ -252,6 +288,7 @@ static struct copy_job *job_create(struct copy_sandbox *self, sandbox_done *done
 	job->failed = true;
 	job->held = -1;
 	job->timeout_ms = self->timeout_ms;
+	job->owner = self->cell ? self->owner : (struct owner){.uid = geteuid(), .gid = getegid()};
 	error_set(&job->err, ERROR_UNAVAILABLE, "copying the workspace: the broker is ending");
 	job->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = job_drop};
@@ -335,6 +372,7 @@ static void copy_close(struct sandbox *sandbox)
 	agent_login_end(self->login);
 	cell_destroy(self->cell);
 	agent_home_finish(&self->agent);
+	words_free(self->notices);
 	free(self);
 }
 
@@ -434,6 +472,25 @@ static struct file_op *copy_resolve_path(
 	return op;
 }
 
+static void on_told(void *data, const char *text)
+{
+	struct copy_sandbox *self = data;
+	if (self->listener->on_notice) {
+		self->listener->on_notice(self->data, text);
+	}
+}
+
+static void copy_look(struct sandbox *sandbox)
+{
+	struct copy_sandbox *self = from_sandbox(sandbox);
+	char **notices = self->notices;
+	self->notices = NULL;
+	for (char **notice = notices; notice && *notice; notice++) {
+		on_told(self, *notice);
+	}
+	words_free(notices);
+}
+
 static const struct sandbox_impl copy_impl = {
 	.add_root = copy_add_root,
 	.exec = copy_exec,
@@ -448,6 +505,7 @@ static const struct sandbox_impl copy_impl = {
 	.resume = host_resume,
 	.by_signals = host_by_signals,
 	.usage = host_usage,
+	.look = copy_look,
 };
 
 /* ---- the workspaces themselves ---- */
@@ -492,14 +550,6 @@ static const struct sandbox_impl in_place_impl = {
 	.look = in_place_look,
 	.is_pinned = in_place_is_pinned,
 };
-
-static void on_told(void *data, const char *text)
-{
-	struct copy_sandbox *self = data;
-	if (self->listener->on_notice) {
-		self->listener->on_notice(self->data, text);
-	}
-}
 
 static void on_prepared(void *data, const struct error *err)
 {
@@ -569,6 +619,7 @@ static void on_cell_ready(void *data)
 	struct sandbox *sandbox = &self->host.sandbox;
 	struct error err;
 	self->host.spawner = cell_spawner(self->cell);
+	local_files_set_owner(&self->host.files, &self->owner);
 	self->pinned.cell = self->cell;
 	sandbox->home = copy_cell_home(self->host.context);
 	sandbox->capabilities.confined = true;
@@ -624,13 +675,17 @@ static const struct cell_listener cell_listener = {
 	.on_notice = on_told,
 };
 
-/* Of the profile, as its copies' folder is. */
+/* Of the profile, as its copies' folder is; and of the user, whose the files in it are. */
 static bool make_agent_home(struct copy_sandbox *self, const char *state, struct error *err)
 {
 	char folder[PATH_MAX];
 	const char *home = copy_cell_home(self->host.context);
-	return copy_put_path(folder, err, "%s/homes/%s", state, path_last_part(self->home)) &&
-	       agent_home_init(&self->agent, self->settings, home ? home : "/", folder, err);
+	const char *name = path_last_part(self->home);
+	bool fits = self->owner.is_other ? copy_put_path(folder, err, "%s/homes/%s.%u", state, name,
+						   (unsigned)self->owner.uid)
+	                                 : copy_put_path(folder, err, "%s/homes/%s", state, name);
+	return fits && agent_home_init(&self->agent, self->settings, home ? home : "/", folder,
+			       &self->owner, err);
 }
 
 /* The state folder is above that of all copies. */
@@ -655,15 +710,28 @@ static bool make_cell(struct copy_sandbox *self, struct error *err)
 		.settings = self->settings,
 		.state = state,
 		.agent = &self->agent,
+		.owner = &self->owner,
 		.sandbox = &self->host.sandbox};
 	if (self->is_in_place) {
 		const char *home = copy_cell_home(self->host.context);
 		pinned_init(&self->pinned, &self->host, self->settings, home ? home : "/", state);
+		self->pinned.owner = self->owner;
 		self->pinned.tell = on_told;
 		self->pinned.data = self;
 	}
 	self->cell = copy_cell_create(&config, &cell_listener, self, err);
 	return self->cell != NULL;
+}
+
+/* The agent starts there before a session gives it all of the copy. */
+static void give_start(struct copy_sandbox *self)
+{
+	struct error err;
+	if (self->start_fd >= 0 && self->cell && self->owner.is_other &&
+		!copy_place_give(&self->start, &self->owner, &err)) {
+		copy_start_end(self->start_fd, self->home, &self->start);
+		self->start_fd = -1; // a session in it will say why
+	}
 }
 
 struct sandbox *copy_prepare(const struct provider_context *context,
@@ -677,6 +745,7 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	self->start_fd = -1;
 	bool is_confined = copy_confinement(request->settings) != CONFINEMENT_NO;
 	self->settings = request->settings;
+	self->owner = owner_find(request->directory);
 	if (!make_home(self, request->profile, err) ||
 		!local_limits_read(
 			&self->host.limits, &self->host.sandbox, request->settings, err) ||
@@ -694,6 +763,9 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	if (is_confined) {
 		agent_home_set_variables(
 			&self->agent, &self->host.environment, &self->host.sandbox);
+		if (self->owner.is_other) {
+			copy_cell_name_user(context, &self->host.environment);
+		}
 		self->host.sandbox.environment = (const char *const *)self->host.environment;
 	}
 	self->host.sandbox.home = self->home;
@@ -703,6 +775,7 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	}
 	if (request->directory && !self->is_in_place) {
 		self->start_fd = copy_start(self->home, request->directory, &self->start);
+		give_start(self);
 		self->host.sandbox.start = self->start_fd >= 0 ? self->start.runtime : NULL;
 	}
 	self->host.sandbox.capabilities =

@@ -2,9 +2,12 @@
 #include "providers/local/copy_cell.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/text.h"
+#include "base/words.h"
 #include "providers/local/cell_drawing.h"
 #include "providers/local/allowed_sockets.h"
 
@@ -89,6 +92,28 @@ const char *copy_cell_home(const struct provider_context *context)
 
 /* ---- the plan ---- */
 
+/* What is shown writable is written by who works in the cell, and permissions hold. */
+static void warn_of_others(
+	const struct cell_drawing *drawing, const struct copy_cell_config *config)
+{
+	char text[ERROR_TEXT_MAX];
+	struct stat status;
+	for (size_t i = 0; config->owner->is_other && i < drawing->count; i++) {
+		const struct cell_entry *entry = &drawing->entries[i];
+		if (entry->rule != CELL_WRITE || stat(entry->source, &status) != 0 ||
+			status.st_uid == config->owner->uid) {
+			continue;
+		}
+		text_format(text, sizeof(text),
+			"%s: the confined agent runs as user %u, because nothing that is root is "
+			"confined. %s is user %u's, and its permissions say what the agent may "
+			"write",
+			drawing->said[i], (unsigned)config->owner->uid, entry->source,
+			(unsigned)status.st_uid);
+		sandbox_warn(config->sandbox, text);
+	}
+}
+
 /* Last what is ours, so that nothing that the user shows has it. */
 static bool draw(
 	struct cell_drawing *drawing, const struct copy_cell_config *config, struct error *err)
@@ -121,6 +146,18 @@ static const char *find_user(const struct provider_context *context)
 	return is_name ? user : "user";
 }
 
+void copy_cell_name_user(const struct provider_context *context, char ***environment)
+{
+	static const char *const names[] = {"USER", "LOGNAME"};
+	char text[300];
+	const char *user = find_user(context);
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		text_format(text, sizeof(text), "%s=%s", names[i], user);
+		environment_drop(*environment, names[i]);
+		words_append(environment, text);
+	}
+}
+
 struct cell *copy_cell_create(const struct copy_cell_config *config,
 	const struct cell_listener *listener, void *data, struct error *err)
 {
@@ -133,11 +170,12 @@ struct cell *copy_cell_create(const struct copy_cell_config *config,
 	}
 	struct cell_drawing *drawing = cell_drawing_create(home);
 	if (draw(drawing, config, err)) {
+		warn_of_others(drawing, config);
 		const struct cell_plan plan = {.user = find_user(context),
 			.home = drawing->home,
 			.home_name = home,
-			.uid = geteuid(),
-			.gid = getegid(),
+			.uid = config->owner->uid,
+			.gid = config->owner->gid,
 			.has_network = copy_cell_has_network(config->settings),
 			.entries = drawing->entries,
 			.entry_count = drawing->count};

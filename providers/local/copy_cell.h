@@ -33,12 +33,16 @@ extern const struct error_reason copy_cell_reason;
 /* The user's home, which is the sandbox's as well; borrowed. NULL: HOME names none. */
 const char *copy_cell_home(const struct provider_context *context);
 
+/* Variables have the name of who works in the cell, where the broker is root. */
+void copy_cell_name_user(const struct provider_context *context, char ***environment);
+
 struct copy_cell_config {
 	const struct provider_context *context;
 	const struct settings *settings;
 	const char *state;              // the state folder, without links
 	const struct agent_home *agent; // what is in its home
 	struct sandbox *sandbox;        // gets warnings
+	const struct owner *owner;      // who works in it
 };
 
 /* The configuration is borrowed until this returns. */

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/hash.h"
@@ -87,37 +88,38 @@ static bool write_place(const struct copy_place *place, const char *text, struct
 	return written || error_set_errno(err, errnum, "making %s", place->place);
 }
 
-/* An agent may have put a link there: nothing is made or copied through it. */
-static bool make_real_folder(const char *path)
-{
-	struct stat status;
-	if (mkdir(path, 0700) == 0) {
-		return true;
-	}
-	if (errno != EEXIST || lstat(path, &status) != 0) {
-		return false;
-	}
-	errno = ENOTDIR;
-	return S_ISDIR(status.st_mode);
-}
-
+/*
+ * An agent may put a link there at any moment: nothing is made or copied through it. The folder
+ * above lets in nobody else, whatever the umask says.
+ */
 static bool make_folders(const struct copy_place *place, struct error *err)
 {
+	ATTR_CLEANUP(fd_cleanup)
+	int top = open(place->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	ATTR_CLEANUP(fd_cleanup)
+	int made = beneath_open_folder(top, place->runtime + strlen(place->folder) + 1, true);
+	int errnum = errno;
+	return made >= 0 || error_set_errno(err, errnum, "making %s", place->runtime);
+}
+
+bool copy_place_give(const struct copy_place *place, const struct owner *owner, struct error *err)
+{
 	char path[PATH_MAX];
-	bool made = true;
-	memcpy(path, place->runtime, sizeof(path));
-	for (char *at = path + place->top; made; at++) {
-		at += strcspn(at, "/");
-		bool is_last = *at == '\0';
-		*at = '\0';
-		made = make_real_folder(path);
-		if (is_last) {
+	size_t len = strlen(place->folder);
+	bool is_given = true;
+	while (is_given) {
+		text_whole(path, sizeof(path), "%.*s", (int)len, place->runtime);
+		ATTR_CLEANUP(fd_cleanup)
+		int fd = beneath_open(AT_FDCWD, path, O_PATH | O_DIRECTORY);
+		is_given = fd >= 0 && owner_give_one(fd, owner);
+		if (!place->runtime[len]) {
 			break;
 		}
-		*at = '/';
+		len += 1 + strcspn(place->runtime + len + 1, "/");
 	}
 	int errnum = errno;
-	return made || error_set_errno(err, errnum, "making %s", path);
+	return is_given ||
+	       error_set_errno(err, errnum, "giving %s to user %u", path, (unsigned)owner->uid);
 }
 
 bool copy_place_make(
@@ -271,13 +273,13 @@ void copy_start_end(int fd, const char *home, const struct copy_place *place)
 /* ---- the end of a copy ---- */
 
 /*
- * All that lies in a folder but one name. By descriptor: an agent may put a link in the folder's
- * place at any moment.
+ * All that lies in a folder but one name. By descriptor, and through no link: an agent may put one
+ * on the way at any moment.
  */
 static bool remove_others(const char *folder, const char *kept, struct error *err)
 {
 	char path[PATH_MAX];
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = beneath_open(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
 	DIR *open_folder = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 	bool is_done = true;

@@ -7,6 +7,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "providers/local/owner.h"
 #include "providers/provider.h"
 
 /*
@@ -29,6 +30,9 @@ bool copy_place_of(struct copy_place *place, const char *home, const char *real,
 	struct error *err) ATTR_NODISCARD;
 /* The same once the folder is there, and makes the root in it: where that is, is decided now. */
 bool copy_place_make(struct copy_place *place, const char *home, const char *real,
+	struct error *err) ATTR_NODISCARD;
+/* Gives the folder and the way to the root to somebody, and nothing that is in the root. */
+bool copy_place_give(const struct copy_place *place, const struct owner *owner,
 	struct error *err) ATTR_NODISCARD;
 bool copy_mark_made(const struct copy_place *place, const char *real, struct error *err);
 

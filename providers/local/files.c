@@ -16,6 +16,7 @@ struct op_kind {
 	bool (*run)(struct local_op *op, struct error *err); // worker thread
 	void (*report)(struct local_op *op, const struct error *err);
 	bool is_write;
+	bool is_root;
 };
 
 struct local_op {
@@ -105,10 +106,11 @@ static bool run_plain_root(struct local_op *op, struct error *err)
 		       confine_refuse(err, op->path, "a link was put in its place"));
 }
 
-static const struct op_kind kind_read = {run_read, report_read, false};
-static const struct op_kind kind_write = {run_write, report_plain, true};
-static const struct op_kind kind_stat = {run_stat, report_stat, false};
-static const struct op_kind kind_resolve = {run_resolve, report_resolve, false};
+static const struct op_kind kind_read = {.run = run_read, .report = report_read};
+static const struct op_kind kind_write = {
+	.run = run_write, .report = report_plain, .is_write = true};
+static const struct op_kind kind_stat = {.run = run_stat, .report = report_stat};
+static const struct op_kind kind_resolve = {.run = run_resolve, .report = report_resolve};
 
 /* ---- an operation's life ---- */
 
@@ -151,10 +153,17 @@ static void finish(struct local_op *op)
 	op_drop(&op->job);
 }
 
+/* A root is what the broker makes one; all else is done for whoever works in it. */
 static void on_run(struct pool_job *job)
 {
 	struct local_op *op = CONTAINER_OF(job, struct local_op, job);
-	op->failed = !op->kind->run(op, &op->err);
+	const struct owner *owner = &op->confine->owner;
+	if (op->kind->is_root) {
+		op->failed = !op->kind->run(op, &op->err);
+		return;
+	}
+	op->failed = !owner_enter(owner, &op->err) || !op->kind->run(op, &op->err);
+	owner_leave(owner);
 }
 
 static void on_done(struct pool_job *job)
@@ -222,6 +231,11 @@ void local_files_init(struct local_files *files, struct sandbox *sandbox, struct
 	*files =
 		(struct local_files){.sandbox = sandbox, .pool = pool, .confine = confine_create()};
 	list_init(&files->ops);
+}
+
+void local_files_set_owner(struct local_files *files, const struct owner *owner)
+{
+	files->confine->owner = *owner;
 }
 
 void local_files_finish(struct local_files *files)
@@ -315,8 +329,9 @@ static void report_root(struct local_op *op, const struct error *err)
 	op->done.plain(op->done_data, err);
 }
 
-static const struct op_kind kind_root = {run_root, report_root, false};
-static const struct op_kind kind_plain_root = {run_plain_root, report_root, false};
+static const struct op_kind kind_root = {.run = run_root, .report = report_root, .is_root = true};
+static const struct op_kind kind_plain_root = {
+	.run = run_plain_root, .report = report_root, .is_root = true};
 
 void local_files_add_root(
 	struct local_files *files, const char *path, sandbox_done *done, void *data)

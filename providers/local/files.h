@@ -17,6 +17,9 @@ struct local_files {
 void local_files_init(struct local_files *files, struct sandbox *sandbox, struct pool *pool);
 void local_files_finish(struct local_files *files); // cancels what is left
 
+/* Before the first operation: whose permissions hold in the roots. */
+void local_files_set_owner(struct local_files *files, const struct owner *owner);
+
 /*
  * Makes a folder a root, under the name it is given by. Not an operation that
  * can be cancelled but by local_files_finish.

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/environment.h"
@@ -35,6 +36,7 @@ struct pin_job {
 	char **refused; // owned
 	char **above;   // owned
 	struct pin_rules rules;
+	struct owner owner;
 	bool is_look;
 	bool is_showing; // the cell does: it has left the pool
 	bool is_failed;
@@ -111,6 +113,21 @@ static bool lies_in_git(const char *path)
 	return at != NULL;
 }
 
+/* A broker that is root would show the agent what it can only read, and not say why. */
+static bool check_owner(const struct pin_job *job, struct error *err)
+{
+	struct stat status;
+	return !job->owner.is_other || stat(job->path, &status) != 0 ||
+	       status.st_uid == job->owner.uid ||
+	       error_set(err, ERROR_CONFIG,
+		       "%s is user %u's, and the confined agent runs as user %u, because nothing "
+		       "that is root is confined: %s, or let the agent work in a copy (isolation = "
+		       "copy)",
+		       job->path, (unsigned)status.st_uid, (unsigned)job->owner.uid,
+		       status.st_uid == 0 ? "give the folder to an ordinary user"
+					  : "start the broker in this folder");
+}
+
 static bool check(const struct pin_job *job, struct error *err)
 {
 	const char *path = job->path;
@@ -151,7 +168,7 @@ static void on_run(struct pool_job *pool_job)
 {
 	struct pin_job *job = CONTAINER_OF(pool_job, struct pin_job, job);
 	job->is_failed = !file_find_root(job->local, job->path, &job->err) ||
-	                 !check(job, &job->err) ||
+	                 !check(job, &job->err) || !check_owner(job, &job->err) ||
 	                 !pin_list_find(&job->list, job->path, &job->rules, &job->err);
 	if (!job->is_failed && !job->is_look && !pin_list_repository(job->path, job->repository)) {
 		job->repository[0] = '\0';
@@ -174,6 +191,7 @@ static struct pin_job *job_create(struct pinned *pinned, const char *local)
 	words_append_all(&job->refused, (const char *const *)pinned->refused);
 	words_append_all(&job->above, (const char *const *)pinned->above);
 	job->rules = pinned->rules;
+	job->owner = pinned->owner;
 	job->is_failed = true;
 	error_set(&job->err, ERROR_UNAVAILABLE, "%s: the broker is ending", local);
 	job->job = (struct pool_job){

@@ -4,6 +4,7 @@
 
 #include "providers/local/cell/cell.h"
 #include "providers/local/host.h"
+#include "providers/local/owner.h"
 #include "providers/local/pin_list.h"
 
 /*
@@ -20,6 +21,7 @@ struct pinned {
 	const char *home_name;  // borrowed; HOME, which may lead through links
 	char *home;             // owned; the same without
 	bool writes_git;        // git-write
+	struct owner owner;     // who works in the cell, where that is another user
 	struct list jobs;       // of struct pin_job
 	struct list roots;      // of struct pinned_root
 	void (*tell)(void *data, const char *text); // what the user should know; may be NULL
@@ -32,8 +34,8 @@ void pinned_init(struct pinned *pinned, struct host_sandbox *host, const struct 
 void pinned_finish(struct pinned *pinned);
 
 /*
- * As sandbox_add_root. ERROR_CONFIG for a folder that would undo the confinement, and for one that
- * a link leads to, which an agent may have made.
+ * As sandbox_add_root. ERROR_CONFIG for a folder that would undo the confinement, for one that a
+ * link leads to, which an agent may have made, and for one that is not the cell's user's.
  */
 void pinned_add_root(struct pinned *pinned, const char *local_root, sandbox_done *done, void *data);
 

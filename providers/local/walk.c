@@ -105,14 +105,25 @@ static enum step reopen_folder(struct walk *walk, int from)
 	return STEP_ON;
 }
 
-static int open_root(const struct confine_root *root)
+/* The folders above it need not be the owner's. */
+static int open_root(const struct walk *walk, const struct confine_root *root)
 {
-	return beneath_open(AT_FDCWD, root->real, O_PATH | O_DIRECTORY);
+	struct error ignored;
+	const struct owner *owner = &walk->confine->owner;
+	owner_leave(owner);
+	int fd = beneath_open(AT_FDCWD, root->real, O_PATH | O_DIRECTORY);
+	int errnum = errno;
+	if (!owner_enter(owner, &ignored)) {
+		fd_close(&fd);
+		errnum = EPERM;
+	}
+	errno = errnum;
+	return fd;
 }
 
 static enum step enter_root(struct walk *walk, const struct confine_root *root)
 {
-	int fd = open_root(root);
+	int fd = open_root(walk, root);
 	int errnum = errno;
 	if (fd < 0 && (errnum == ELOOP || errnum == ENOTDIR)) {
 		return failed(confine_refuse(walk->err, walk->asked, rule_swapped));
@@ -173,7 +184,7 @@ static enum step step_up(struct walk *walk)
 {
 	if (walk->at[0]) {
 		path_pop(walk->at);
-		ATTR_CLEANUP(fd_cleanup) int root = open_root(walk->root);
+		ATTR_CLEANUP(fd_cleanup) int root = open_root(walk, walk->root);
 		return root < 0 ? STEP_SWAPPED : reopen_folder(walk, root);
 	}
 	char above[PATH_MAX];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Of tests of what confines an agent: nothing that is root is, so root becomes another user."""
+"""Of tests of what confines an agent; as root they become another user."""
 
 import atexit
 import ctypes

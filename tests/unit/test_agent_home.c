@@ -29,6 +29,7 @@ static struct agent_home agent;
 static struct cell_drawing *drawing;
 static struct sandbox sandbox;
 static struct error err;
+static const struct owner own; // nobody else
 
 static const char *path_of(const char *name)
 {
@@ -78,7 +79,7 @@ static void draw(const char *name)
 	char kept[PATH_MAX];
 	text_whole(kept, sizeof(kept), "%s", path_of("state/homes/1"));
 	settings_add(&settings, "agent-state", name, "test");
-	assert_true(agent_home_init(&agent, &settings, drawing->home_name, kept, &err));
+	assert_true(agent_home_init(&agent, &settings, drawing->home_name, kept, &own, &err));
 	assert_true(agent_home_draw(&agent, drawing, &sandbox, &err));
 }
 
@@ -115,7 +116,7 @@ static void test_an_agent_cannot_close_the_folder_to_the_next_one(void **state)
 	assert_int_equal(chmod(path_of(kept), 0), 0);
 	agent_home_finish(&agent);
 	text_whole(top, sizeof(top), "%s", path_of("state/homes/1"));
-	assert_true(agent_home_init(&agent, &settings, drawing->home_name, top, &err));
+	assert_true(agent_home_init(&agent, &settings, drawing->home_name, top, &own, &err));
 	assert_int_equal(stat(path_of(kept), &status), 0);
 	assert_int_equal(status.st_mode & 07777, 0700);
 }

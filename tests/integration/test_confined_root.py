@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A broker that is root: whoever owns the workspace works in the cell, and never root."""
+
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+import case
+
+from acp import RpcError
+from confinement import CONFINE, USER
+from sync_case import SyncCase
+
+OF_ROOTS = 65533  # who works in a cell whose workspace is root's
+
+# Where everybody may execute it, and no cell hides it.
+PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
+                                         os.access('/opt', os.W_OK) else None))
+PROGRAMS.chmod(0o755)
+AGENT = shutil.copy(case.AGENT, PROGRAMS)
+
+
+def tearDownModule():
+    shutil.rmtree(PROGRAMS)
+
+
+@unittest.skipUnless(os.geteuid() == 0, 'only root can become another user')
+class ConfinedRoot(SyncCase):
+    def setUp(self):
+        super().setUp()
+        (self.dir / 'home').mkdir(exist_ok=True)
+        (self.dir / 'home/key').write_text('SECRET\n')
+        (self.work / 'file').write_text('one\n')
+        (self.work / 'program').write_text('#!/bin/sh\n')
+        (self.work / 'program').chmod(0o700)
+
+    def give(self, user):
+        for path in (self.work, *self.work.rglob('*')):
+            os.chown(path, user, user, follow_symlinks=False)
+
+    def broker_argv(self, *options, agent):
+        return [case.BROKER, *options, '--', *agent]
+
+    def environment(self):
+        return {**super().environment(), 'USER': 'root', 'LOGNAME': 'root'}
+
+    def confined(self, **keys):
+        options = self.config(confine=CONFINE, allow_read=str(PROGRAMS), **keys)
+        client = self.broker(options=options, agent=[AGENT])
+        answer = client.initialize()
+        self.assertTrue(answer['_meta']['broker']['capabilities']['confined'])
+        self.warnings = answer['_meta']['broker']['warnings']
+        return client, client.new_session(self.work)
+
+    def unconfined(self):
+        client = self.broker(options=self.config(isolation='copy'), agent=[AGENT])
+        client.initialize()
+        return client, client.new_session(self.work)
+
+    def shell(self, client, session, line):
+        """What the line has printed, in a terminal of the agent."""
+        before = len(client.texts(session))
+        client.prompt(session, f'terminal {line}')
+        return '\n'.join(client.texts(session)[before:])
+
+    def ends(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0, client.stderr)
+        self.assert_nothing_runs()
+
+    def owner(self, name):
+        status = (self.work / name).lstat()
+        return status.st_uid, status.st_gid, oct(status.st_mode & 0o7777)
+
+    def work_in(self, user, agent):
+        """The agent edits in its copy, by itself and by the broker; all is delivered."""
+        client, session = self.confined()
+        said = self.shell(client, session, f'echo "<$(id -u) $(id -G) $USER>"; cat {self.dir}/'
+                          'home/key; grep -h "CapEff\\|CapBnd" /proc/self/status; '
+                          'chown 0 file || echo two >>file; echo "exit" >>program; '
+                          'mkdir folder; echo new >folder/new; ln -s new folder/link')
+        self.assertIn(f'<{agent} {agent} user>', said)
+        self.assertIn('CapEff:\\t0000000000000000', said.replace('\t', '\\t'))
+        self.assertNotIn('SECRET', said)
+        client.prompt(session, f'write {self.work}/one/two/written text')
+        said = self.shell(client, session, 'echo more >>one/two/written; cat one/two/written')
+        self.assertIn('more', said)
+        self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o777 & ~mask
+        kept = {'file': mode & 0o666, 'program': 0o700, 'folder': mode,
+                'folder/new': mode & 0o666, 'one': mode, 'one/two/written': mode & 0o666}
+        self.assertEqual({name: self.owner(name) for name in kept},
+                         {name: (user, user, oct(bits)) for name, bits in kept.items()})
+        self.ends(client)
+
+    def test_a_users_workspace(self):
+        self.give(USER)
+        self.work_in(USER, USER)
+
+    def test_roots_own_workspace(self):
+        self.work_in(0, OF_ROOTS)
+
+    def test_the_option_starts(self):
+        client = self.broker(options=[*self.config(allow_read=str(PROGRAMS)), '--confine'],
+                             agent=[AGENT])
+        self.assertTrue(client.initialize()['_meta']['broker']['capabilities']['confined'])
+        self.ends(client)
+
+    def test_a_copy_changes_hands(self):
+        """An unconfined root has worked in it; then somebody confined, then root again."""
+        (self.work / '.gitignore').write_text('cache\n')
+        (self.work / 'cache').mkdir()
+        (self.work / 'cache/one').write_text('cached\n')
+        client, session = self.unconfined()
+        copy = self.shell(client, session, 'pwd; ln cache/one cache/other')
+        copy = pathlib.Path(re.search(r'/[^"]*/copies/\w+/\w+/work', copy)[0])
+        self.ends(client)
+        client, session = self.confined()
+        self.assertIn(f'{OF_ROOTS}', self.shell(client, session, 'stat -c %u . file .gitignore'))
+        notice, = (text for text in self.notices(client) if 'hard links' in text)
+        self.assertNames(notice, f'2 files | user {OF_ROOTS} | {copy}')
+        self.assertEqual((copy / 'cache/one').stat().st_uid, 0)
+        self.assertEqual((copy / 'cache').stat().st_uid, OF_ROOTS)
+        self.ends(client)
+        client, session = self.unconfined()
+        self.assertEqual([str(path) for path in (copy, *copy.rglob('*'))
+                          if path.lstat().st_uid != 0], [])
+        self.ends(client)
+
+    def test_what_an_agent_keeps_is_of_the_user(self):
+        for user in (0, USER, 0):
+            self.give(user)
+            client, session = self.confined(agent_state='codex')
+            said = self.shell(client, session, f'cat ~/.codex/sessions/*; '
+                              f'echo of-{user} >>~/.codex/sessions/1')
+            self.assertNotIn(f'of-{USER if user == 0 else 0}', said)
+            self.ends(client)
+        self.assertIn('of-0', said)
+
+    def test_a_writable_folder_of_roots_is_told(self):
+        (self.dir / 'home/notes').mkdir()
+        client, session = self.confined(allow_write='~/notes')
+        warning = next(text for text in self.warnings if 'notes' in text)
+        self.assertNames(warning, f'allow-write = ~/notes | user {OF_ROOTS} | user 0')
+        self.ends(client)
+
+    def test_the_workspace_itself(self):
+        self.dir.chmod(0o755)
+        self.give(USER)
+        (self.work / 'closed').write_text('SECRET\n')
+        (self.work / 'closed').chmod(0o600)
+        client, session = self.confined(isolation='none')
+        said = self.shell(client, session, 'id -u; echo two >>file; echo new >new; cat closed')
+        client.prompt(session, f'write {self.work}/written text', f'read {self.work}/closed')
+        self.assertIn(str(USER), said)
+        self.assertNotIn('SECRET', said + '\n'.join(client.texts(session)))
+        self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
+        self.assertEqual([self.owner(name)[0] for name in ('file', 'new', 'written', 'closed')],
+                         [USER, USER, USER, 0])
+        self.ends(client)
+
+    def test_roots_own_workspace_itself_is_refused(self):
+        with self.assertRaises(RpcError) as caught:
+            self.confined(isolation='none')
+        self.assertNames(caught.exception.message, f'{self.work} | user 0 | user {OF_ROOTS} | '
+                         'isolation = copy')
+        self.clients[-1].close_stdin()
+        self.clients[-1].wait()
+
+
+if __name__ == '__main__':
+    case.main()
