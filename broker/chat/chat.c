@@ -38,6 +38,7 @@ void chat_print_begin(struct chat *chat, struct buf *out)
 	if (chat->line) {
 		line_hide(chat->line);
 	}
+	chat_progress_hide(chat);
 	chat->show.columns = isatty(STDERR_FILENO) || chat->is_person
 	                             ? tty_columns(chat->output.out.fd)
 	                             : SIZE_MAX;
@@ -78,6 +79,7 @@ void chat_close(struct chat *chat)
 		line_hide(chat->line);
 	}
 	tty_leave(); // nothing is typed any more
+	chat_progress_begin(chat, "ending the session");
 	if (chat->ask.request) {
 		chat_answer(chat, -1);
 	}
@@ -108,6 +110,7 @@ static void on_ended(void *data, const struct client_end *end)
 		chat->status = chat->status ? chat->status : end->code ? end->code : EXIT_FAILURE;
 	}
 	chat_close(chat);
+	chat_progress_end(chat);
 	check_ended(chat);
 }
 
@@ -136,7 +139,7 @@ static void request_initialize(struct chat *chat)
 	struct buf out;
 	struct json_writer writer;
 	chat_request_begin(&writer, &out);
-	client_write_initialize(&writer, "acp-broker-chat");
+	client_write_initialize(&writer, "acp-broker-chat", true);
 	chat_request(chat, ASK_INITIALIZE, "initialize", &writer);
 }
 
@@ -211,6 +214,7 @@ void chat_begin_session(struct chat *chat, char *session_id, const struct messag
 	chat->session_id = session_id;
 	chat->choices = mem_strndup(message_place(message, PLACE_RESULT));
 	chat->stage = STAGE_IDLE;
+	chat_progress_end(chat);
 	chat_forget_choices(chat);
 	request_status(chat);
 	chat_print_begin(chat, &out);
@@ -308,6 +312,7 @@ static void take_answer(struct chat *chat, const struct message *message)
 	}
 	if (chat->session_id) {
 		chat->stage = STAGE_IDLE;
+		chat_progress_end(chat);
 		chat->interrupts = 0; // the one that has cancelled the turn is no half of an end
 	}
 	if (message->is_error) {
@@ -384,6 +389,9 @@ static bool on_message(void *data, const struct message *message)
 		chat_note_choice(chat, message_place(message, PLACE_PARAMS));
 		show_update(&chat->show, message_place(message, PLACE_PARAMS), &out);
 		chat_print_end(chat, &out);
+		chat_progress_note(chat);
+	} else if (strcmp(message->method, "_broker/session/state") == 0) {
+		chat_progress_take_state(chat, message_place(message, PLACE_PARAMS));
 	}
 	chat_settle(chat);
 	return true;
@@ -511,6 +519,7 @@ static void stop(struct chat *chat)
 	if (chat->line) {
 		line_hide(chat->line);
 	}
+	chat_progress_hide(chat);
 	tty_leave();
 	raise(SIGSTOP);
 	if (chat->line && chat->stage != STAGE_ENDING) {
@@ -580,6 +589,7 @@ static void start_line(struct chat *chat, const char *term)
 	}
 	if (chat->line) {
 		tty_enter();
+		chat->show.has_progress = true;
 	} else {
 		chat_print_line(chat, SHOW_DIM, "!", err.text);
 	}
@@ -613,11 +623,13 @@ static void init(struct chat *chat, const struct chat_means *means, bool is_colo
 	chat->in.data = chat;
 	chat->is_person = isatty(STDIN_FILENO) == 1;
 	chat_commands_init(chat);
+	chat_progress_init(chat);
 }
 
 static void finish(struct chat *chat)
 {
 	ev_io_stop(chat->means.loop, &chat->in);
+	chat_progress_end(chat);
 	chat_commands_finish(chat);
 	line_destroy(chat->line);
 	tty_end();
@@ -653,6 +665,7 @@ static bool run(struct chat *chat, struct error *err)
 		}
 		watch_signals(chat);
 		request_initialize(chat);
+		chat_progress_begin(chat, "starting the agent");
 		ev_run(chat->means.loop, 0);
 		for (size_t i = 0; i < ARRAY_LENGTH(watched_signals); i++) {
 			ev_signal_stop(chat->means.loop, &chat->signals[i]);

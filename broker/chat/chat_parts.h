@@ -35,11 +35,21 @@ enum stage {
 
 enum { CHAT_SIGNALS = 6, CHOICE_KINDS = 2 };
 
+enum { PROGRESS_TEXT_MAX = 256 };
+
+struct progress {
+	struct ev_timer timer; // active: the user waits for something
+	char text[PROGRESS_TEXT_MAX];
+	double since; // ev_now
+	bool is_shown;
+};
+
 struct chat {
 	struct chat_means means;
 	struct client *client;
 	struct output output;
 	struct show show;
+	struct progress progress;
 	struct ask ask;
 	struct keys keys;  // with a line
 	struct line *line; // NULL: lines are read as they are
@@ -93,6 +103,21 @@ void chat_answer(struct chat *chat, int option);
 
 /* Ends the session: nothing is typed any more. Idempotent. */
 void chat_close(struct chat *chat);
+
+/* ---- chat_progress.c ---- */
+
+void chat_progress_init(struct chat *chat);
+
+/* The user waits for this from now on, or goes on to wait, now for this. */
+void chat_progress_begin(struct chat *chat, const char *text);
+void chat_progress_end(struct chat *chat);
+
+/* Takes the line away until it is drawn again: something else is printed. */
+void chat_progress_hide(struct chat *chat);
+
+/* After an update: a sync of the broker's has begun or ended, or the turn has. */
+void chat_progress_note(struct chat *chat);
+void chat_progress_take_state(struct chat *chat, struct span params); // _broker/session/state
 
 /* ---- chat_typed.c ---- */
 

@@ -34,6 +34,7 @@ void show_finish(struct show *show)
 	for (size_t i = 0; i < SHOW_ROOTS; i++) {
 		free(show->roots[i]);
 	}
+	free(show->own_title);
 }
 
 void show_set_root(struct show *show, size_t number, const char *path)
@@ -335,6 +336,12 @@ static void show_call_texts(
 	}
 }
 
+/* A call of the broker's own: a sync, or news about one. No agent can use such an id. */
+static bool is_own(const struct show_call *call)
+{
+	return strncmp(call->id, "acp-broker-", strlen("acp-broker-")) == 0;
+}
+
 /* What failed says why; the broker's own calls say what it did (sync, set-up). */
 static void show_call_end(struct show *show, struct show_call *call, const struct json_doc *doc,
 	json_node update, struct buf *out)
@@ -345,9 +352,13 @@ static void show_call_end(struct show *show, struct show_call *call, const struc
 		return;
 	}
 	call->has_ended = true;
+	if (is_own(call)) {
+		free(show->own_title);
+		show->own_title = NULL;
+	}
 	show_path_line(show, has_failed ? SHOW_BAD : SHOW_GOOD, has_failed ? "x" : "+",
 		title_of(call), true, out);
-	if (has_failed || strncmp(call->id, "acp-broker-", strlen("acp-broker-")) == 0) {
+	if (has_failed || is_own(call)) {
 		show_call_texts(show, doc, update, out);
 	}
 	if (!call->has_shown_diffs) {
@@ -367,6 +378,10 @@ static bool is_bare(const struct json_doc *doc, json_node update)
 static void print_begin(struct show *show, struct show_call *call, struct buf *out)
 {
 	call->has_begun = true;
+	if (is_own(call) && show->has_progress) {
+		mem_set_text(&show->own_title, call->title ? call->title : "");
+		return;
+	}
 	show_path_line(show, SHOW_DIM, "*", title_of(call), true, out);
 }
 

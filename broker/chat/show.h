@@ -30,6 +30,8 @@ struct show_call {
 
 struct show {
 	bool is_colored;
+	bool has_progress; // the caller shows own_title while the broker's own call runs
+	char *own_title;   // owned; NULL: none runs
 	size_t columns;    // of the terminal; the caller keeps it up to date
 	const char *block; // the kind of update whose text is streaming in; "": none
 	struct style style;

@@ -228,7 +228,7 @@ static void ask(struct visit *visit, long id, const char *method,
 
 static void write_initialize(struct json_writer *writer, const struct visit *visit)
 {
-	client_write_initialize(writer, "acp-broker-doctor");
+	client_write_initialize(writer, "acp-broker-doctor", false);
 }
 
 static void write_new(struct json_writer *writer, const struct visit *visit)

@@ -181,7 +181,7 @@ static void ask(struct exec *exec, long id, const char *method,
 
 static void write_initialize(struct json_writer *writer, const struct exec *exec)
 {
-	client_write_initialize(writer, "acp-broker-exec");
+	client_write_initialize(writer, "acp-broker-exec", false);
 }
 
 static void write_new(struct json_writer *writer, const struct exec *exec)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/client/methods.h"
 
-void client_write_initialize(struct json_writer *writer, const char *client_name)
+void client_write_initialize(struct json_writer *writer, const char *client_name, bool wants_states)
 {
 	json_write_member_int(writer, "protocolVersion", 1);
 	json_write_key(writer, "clientInfo");
@@ -9,7 +9,9 @@ void client_write_initialize(struct json_writer *writer, const char *client_name
 	json_write_member(writer, "name", client_name);
 	json_write_member(writer, "version", ACP_BROKER_VERSION);
 	json_write_object_end(writer);
-	json_write_member_raw(writer, "clientCapabilities", SPAN_LITERAL("{}"));
+	json_write_member_raw(writer, "clientCapabilities",
+		wants_states ? SPAN_LITERAL("{\"_meta\":{\"broker\":{\"state\":true}}}")
+			     : SPAN_LITERAL("{}"));
 }
 
 void client_write_new(struct json_writer *writer, const char *cwd)

@@ -8,9 +8,10 @@
 /*
  * Write the params of requests that this program's own clients make (ACP, protocolVersion 1), as
  * members of an open object. These clients offer neither files nor terminals, and bring no MCP
- * servers.
+ * servers. With wants_states the broker sends _broker/session/state (docs/daemons.md).
  */
-void client_write_initialize(struct json_writer *writer, const char *client_name);
+void client_write_initialize(
+	struct json_writer *writer, const char *client_name, bool wants_states);
 void client_write_new(struct json_writer *writer, const char *cwd);
 /* `session_id` is raw JSON. */
 void client_write_prompt(struct json_writer *writer, const char *session_id, struct span text);

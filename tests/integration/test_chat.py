@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`acp-broker chat` in a real terminal (tmux), and without one."""
 
+import fcntl
 import json
 import subprocess
 
@@ -134,6 +135,26 @@ class InTerminal(Terminal):
         self.wait_for('ended: cancelled')
         self.assertNotIn('\x1b', self.screen('-e'))
         self.end()
+
+    def test_what_takes_long_has_a_line_that_goes_again(self):
+        config = self.dir / 'config'
+        config.write_text('[profile "p"]\n\tisolation = copy\n')
+        self.begin(argv=self.argv('--config', str(config), '--profile', 'p'))
+        store, = (self.dir / 'home/state/acp-broker/stores').iterdir()
+
+        def held(keys, wanted):
+            """What is shown while no sync can begin: another process has the store's lock."""
+            with open(store / 'acp-broker.lock', 'r+b') as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self.tmux('send-keys', *keys)
+                return self.wait_for(*wanted)
+        self.type('say one')
+        screen = held(['Enter'], ['\n~ Syncing workspace', ' s)'])
+        self.assertNotIn('* Syncing', screen)
+        self.wait_for('\none\n', '\n>')
+        self.assertNotIn('~', self.screen())
+        held(['C-d'], ['\n~ bringing', ' s)'])
+        self.assertNotIn('~', self.wait_for('status=0', ' icanon'))
 
     def test_a_second_interrupt_ends_it(self):
         self.begin()
