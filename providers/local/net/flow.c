@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include <linux/netfilter_ipv4.h> // after netinet/in.h
@@ -17,6 +16,7 @@
 #include "base/text.h"
 #include "providers/local/net/hello.h"
 #include "providers/local/net/pipe.h"
+#include "providers/local/net/target.h"
 
 enum flow_state { READING, DECIDING, RESOLVING, CONNECTING, RELAYING };
 
@@ -307,26 +307,6 @@ static void connect_next(struct flow *flow)
 
 /* ---- which addresses ---- */
 
-/* Whoever owns a name can give it any address, also one that only this machine reaches. */
-static bool is_reached(const struct wire_start *start, const struct lookup_found *found)
-{
-	const struct address *address = &found->address;
-	enum address_reach reach = address_reach(address);
-	bool is_named = false; // by a network
-	bool is_alone = false; // in that network
-	for (uint32_t i = 0; i < start->network_count; i++) {
-		const struct address_network *network = &start->networks[i];
-		bool is_in = address_is_in(address, network);
-		is_named = is_named || is_in;
-		is_alone = is_alone ||
-		           (is_in && network->bits == (address->family == AF_INET ? 32 : 128));
-	}
-	if (reach == ADDRESS_NEVER || (found->is_own && !is_alone)) {
-		return false;
-	}
-	return reach == ADDRESS_PUBLIC || is_named;
-}
-
 void flows_found(struct flows *flows, const struct lookup_answer *answer)
 {
 	struct flow *flow = NULL;
@@ -337,7 +317,7 @@ void flows_found(struct flows *flows, const struct lookup_answer *answer)
 		return;
 	}
 	for (uint32_t i = 0; i < answer->count; i++) {
-		if (is_reached(flows->start, &answer->found[i])) {
+		if (target_is_reached(flows->start, &answer->found[i])) {
 			flow->addresses[flow->address_count++] = answer->found[i].address;
 		}
 	}
@@ -400,61 +380,21 @@ static void ask(struct flow *flow)
 	send_message(flow->flows, &message);
 }
 
-static bool is_service(const struct flow *flow, uint16_t port)
-{
-	const struct wire_start *start = flow->flows->start;
-	for (uint32_t i = 0; i < start->service_count; i++) {
-		if (start->services[i] == port) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool is_this_machine(const struct proxy_target *target)
-{
-	const struct address six = {.family = AF_INET6, .bytes = {[15] = 1}};
-	if (!target->is_address) {
-		return strcmp(target->name, "localhost") == 0;
-	}
-	return target->address.family == AF_INET
-	               ? target->address.bytes[0] == IN_LOOPBACKNET
-	               : memcmp(target->address.bytes, six.bytes, sizeof(six.bytes)) == 0;
-}
-
-/* An address of our DNS stands for the name that it was given for. False: for none. */
-static bool name_target(const struct flow *flow, struct proxy_target *target)
-{
-	static const struct address_network ours = {
-		.address = {.family = AF_INET, .bytes = {198, 18}}, .bits = 15};
-	uint32_t value;
-	if (!target->is_address || !address_is_in(&target->address, &ours)) {
-		return true;
-	}
-	memcpy(&value, target->address.bytes, sizeof(value));
-	const char *name = host_names_find(flow->flows->names, ntohl(value));
-	target->is_address = false;
-	return name && text_whole(target->name, sizeof(target->name), "%s", name);
-}
-
 static void take_target(struct flow *flow, const struct proxy_target *target)
 {
+	const struct flows *flows = flow->flows;
 	flow->wanted = *target;
-	if (!name_target(flow, &flow->wanted)) {
+	switch (target_settle(flows->start, flows->names, &flow->wanted, &flow->target)) {
+	case TARGET_SETTLED:
+		ask(flow);
+		break;
+	case TARGET_UNKNOWN:
 		refuse(flow, PROXY_NOT_FOUND);
-		return;
+		break;
+	case TARGET_REFUSED:
+		refuse(flow, PROXY_REFUSED);
+		break;
 	}
-	flow->target = flow->wanted.is_address ? NETWORK_TO_ADDRESS : NETWORK_TO_NAME;
-	if (is_this_machine(&flow->wanted)) {
-		if (!is_service(flow, flow->wanted.port)) {
-			refuse(flow, PROXY_REFUSED);
-			return;
-		}
-		flow->target = NETWORK_TO_SERVICE;
-		flow->wanted.is_address = false;
-		text_whole(flow->wanted.name, sizeof(flow->wanted.name), "localhost");
-	}
-	ask(flow);
 }
 
 /* ---- what a program says before it is connected ---- */
@@ -592,14 +532,11 @@ void flows_add(struct flows *flows, int client)
 
 void flows_add_to(struct flows *flows, int client, const struct proxy_target *target)
 {
-	const struct address gate = address_from_ipv4(PORTS_GATE_ADDRESS);
 	struct flow *flow = create(flows, client);
 	if (!flow) {
 		return;
 	}
-	if (target->port == PORTS_GATE_PORT && target->is_address &&
-		target->address.family == AF_INET &&
-		memcmp(target->address.bytes, gate.bytes, sizeof(gate.bytes)) == 0) {
+	if (target_is_gate(target)) {
 		enter(flow, READING, FLOW_HEAD_MS);
 		watch(flows->loop, &flow->client, EV_READ);
 	} else {

@@ -15,7 +15,7 @@
 #include "providers/local/net/wire.h"
 
 /* How many messages are read: so many at once, and so many a second. */
-enum { MESSAGES_MAX = 1024, REFILL = 40, REFILL_MS = 100 };
+enum { MESSAGES_MAX = 2048, REFILL = 100, REFILL_MS = 100 };
 
 struct network {
 	struct ev_loop *loop;

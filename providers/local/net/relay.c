@@ -317,9 +317,11 @@ static bool become_user(const struct wire_start *start, struct error *err)
 	pid_t guard = getppid();
 	gid_t gid = start->gid;
 	uid_t uid = start->uid;
-	if (geteuid() == 0 && uid != 0 &&
-		(setgroups(1, &gid) != 0 || setresgid(gid, gid, gid) != 0 ||
-			setresuid(uid, uid, uid) != 0)) {
+	if (uid == 0) {
+		return error_set(err, ERROR_DENIED, "nothing that runs as root is confined");
+	}
+	if (geteuid() == 0 && (setgroups(1, &gid) != 0 || setresgid(gid, gid, gid) != 0 ||
+				      setresuid(uid, uid, uid) != 0)) {
 		int errnum = errno;
 		return error_set_errno(err, errnum, "becoming user %u", (unsigned)uid);
 	}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/net/target.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "providers/local/net/ports.h"
+
+bool target_is_gate(const struct proxy_target *target)
+{
+	const struct address gate = address_from_ipv4(PORTS_GATE_ADDRESS);
+	return target->port == PORTS_GATE_PORT && target->is_address &&
+	       target->address.family == AF_INET &&
+	       memcmp(target->address.bytes, gate.bytes, sizeof(gate.bytes)) == 0;
+}
+
+/* An address of our DNS stands for the name that it was given for. False: for none. */
+static bool find_name(const struct host_names *names, struct proxy_target *target)
+{
+	static const struct address_network ours = {
+		.address = {.family = AF_INET, .bytes = {198, 18}}, .bits = 15};
+	uint32_t value;
+	if (!target->is_address || !address_is_in(&target->address, &ours)) {
+		return true;
+	}
+	memcpy(&value, target->address.bytes, sizeof(value));
+	const char *name = host_names_find(names, ntohl(value));
+	target->is_address = false;
+	return name && text_whole(target->name, sizeof(target->name), "%s", name);
+}
+
+static bool is_this_machine(const struct proxy_target *target)
+{
+	const struct address six = {.family = AF_INET6, .bytes = {[15] = 1}};
+	if (!target->is_address) {
+		return strcmp(target->name, "localhost") == 0;
+	}
+	return target->address.family == AF_INET
+	               ? target->address.bytes[0] == IN_LOOPBACKNET
+	               : memcmp(target->address.bytes, six.bytes, sizeof(six.bytes)) == 0;
+}
+
+static bool is_service(const struct wire_start *start, uint16_t port)
+{
+	for (uint32_t i = 0; i < start->service_count; i++) {
+		if (start->services[i] == port) {
+			return true;
+		}
+	}
+	return false;
+}
+
+enum target_end target_settle(const struct wire_start *start, const struct host_names *names,
+	struct proxy_target *target, enum network_target *out_kind)
+{
+	if (!find_name(names, target)) {
+		return TARGET_UNKNOWN;
+	}
+	if (!is_this_machine(target)) {
+		*out_kind = target->is_address ? NETWORK_TO_ADDRESS : NETWORK_TO_NAME;
+		return TARGET_SETTLED;
+	}
+	if (!is_service(start, target->port)) {
+		return TARGET_REFUSED;
+	}
+	*out_kind = NETWORK_TO_SERVICE;
+	target->is_address = false;
+	text_whole(target->name, sizeof(target->name), "localhost");
+	return TARGET_SETTLED;
+}
+
+bool target_is_reached(const struct wire_start *start, const struct lookup_found *found)
+{
+	const struct address *address = &found->address;
+	enum address_reach reach = address_reach(address);
+	bool is_named = false; // by a network
+	bool is_alone = false; // in that network
+	for (uint32_t i = 0; i < start->network_count; i++) {
+		const struct address_network *network = &start->networks[i];
+		bool is_in = address_is_in(address, network);
+		is_named = is_named || is_in;
+		is_alone = is_alone ||
+		           (is_in && network->bits == (address->family == AF_INET ? 32 : 128));
+	}
+	if (reach == ADDRESS_NEVER || (found->is_own && !is_alone)) {
+		return false;
+	}
+	return reach == ADDRESS_PUBLIC || is_named;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/net/flow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "base/random.h"
+#include "base/text.h"
+
+/* The broker and the lookup are played by the test; services are real, on this machine. */
+enum { DEADLINE_MS = 60000, MESSAGES_MAX = 16 };
+
+static struct ev_loop *loop;
+static struct host_names *names;
+static struct flows *flows;
+static struct wire_start start;
+static struct wire_message messages[MESSAGES_MAX];
+static size_t message_count;
+static struct lookup_request request;
+static bool takes_lookups;
+static int listener; // for programs and for servers
+static uint16_t port;
+
+static void on_message(void *data, const struct wire_message *message)
+{
+	assert_true(message_count < MESSAGES_MAX);
+	messages[message_count++] = *message;
+}
+
+static bool on_lookup(void *data, const struct lookup_request *asked)
+{
+	request = *asked;
+	return takes_lookups;
+}
+
+static const struct flows_listener flows_listener = {
+	.on_message = on_message, .on_lookup = on_lookup};
+
+static int open_listener(uint16_t *out_port)
+{
+	struct sockaddr_in name = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(name);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&name, size), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &size), 0);
+	*out_port = ntohs(name.sin_port);
+	return fd;
+}
+
+static int set_up(void **state)
+{
+	loop = ev_loop_new(EVFLAG_AUTO);
+	names = host_names_create();
+	listener = open_listener(&port);
+	start = (struct wire_start){.service_count = 1, .services = {port}};
+	message_count = 0;
+	takes_lookups = true;
+	request = (struct lookup_request){.id = 0};
+	flows = flows_create(loop, names, &start, &flows_listener, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	flows_destroy(flows);
+	host_names_destroy(names);
+	fd_close(&listener);
+	ev_loop_destroy(loop);
+	return 0;
+}
+
+static void on_tick(struct ev_loop *ticking, ev_timer *timer, int events)
+{
+}
+
+static void turn(void)
+{
+	ev_timer tick;
+	ev_timer_init(&tick, on_tick, 0.005, 0.);
+	ev_timer_start(loop, &tick);
+	ev_run(loop, EVRUN_ONCE);
+	ev_timer_stop(loop, &tick);
+}
+
+#define TURN_UNTIL(condition)                                                                      \
+	do {                                                                                       \
+		long long until_ms = clock_now_ms() + DEADLINE_MS;                                 \
+		while (!(condition) && clock_now_ms() < until_ms) {                                \
+			turn();                                                                    \
+		}                                                                                  \
+		assert_true(condition);                                                            \
+	} while (0)
+
+static int accept_now(void)
+{
+	struct pollfd poll_fd = {.fd = listener, .events = POLLIN};
+	TURN_UNTIL(poll(&poll_fd, 1, 0) == 1);
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* A program and, in *out_accepted, what it has connected to. */
+static int dial(int *out_accepted)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&name, sizeof(name)), 0);
+	*out_accepted = accept_now();
+	return fd;
+}
+
+static int dial_to(const char *host, uint16_t to)
+{
+	int accepted;
+	int fd = dial(&accepted);
+	struct proxy_target target = {.port = to};
+	target.is_address = address_parse(&target.address, host);
+	if (!target.is_address) {
+		text_whole(target.name, sizeof(target.name), "%s", host);
+	}
+	flows_add_to(flows, accepted, &target);
+	return fd;
+}
+
+static int dial_gate(const char *said)
+{
+	int fd = dial_to(PORTS_GATE, PORTS_GATE_PORT);
+	assert_int_equal(send(fd, said, strlen(said), 0), strlen(said));
+	return fd;
+}
+
+static int dial_service(uint16_t to)
+{
+	int accepted;
+	int fd = dial(&accepted);
+	flows_add_service(flows, accepted, to);
+	return fd;
+}
+
+static ssize_t read_some(int fd, char *bytes, size_t size)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	TURN_UNTIL(poll(&poll_fd, 1, 0) == 1);
+	return recv(fd, bytes, size, MSG_DONTWAIT);
+}
+
+static void expect(int fd, const char *text)
+{
+	char bytes[256];
+	assert_true(strlen(text) < sizeof(bytes));
+	assert_int_equal(read_some(fd, bytes, strlen(text)), strlen(text));
+	assert_memory_equal(bytes, text, strlen(text));
+}
+
+static void expect_reset(int fd)
+{
+	char byte;
+	assert_int_equal(read_some(fd, &byte, 1), -1);
+	assert_int_equal(errno, ECONNRESET);
+	close(fd);
+}
+
+static void assert_told(size_t at, enum wire_kind kind, enum network_result result)
+{
+	assert_true(message_count > at);
+	assert_int_equal(messages[at].kind, kind);
+	assert_int_equal(messages[at].result, result);
+	assert_int_equal(messages[at].id, messages[0].id);
+}
+
+static void test_a_name_that_has_no_address_is_not_found(void **state)
+{
+	int client = dial_to("nobody.example", 443);
+	assert_told(0, WIRE_ASK, 0);
+	assert_string_equal(request.name, "");
+	flows_decide(flows, messages[0].id, true);
+	assert_string_equal(request.name, "nobody.example");
+	struct lookup_answer answer = {.id = request.id + 1};
+	flows_found(flows, &answer); // of nobody
+	assert_int_equal(message_count, 1);
+	answer.id = request.id;
+	flows_found(flows, &answer);
+	assert_told(1, WIRE_TELL, NETWORK_NOT_FOUND);
+	expect_reset(client);
+	flows_found(flows, &answer);
+	flows_decide(flows, messages[0].id, true);
+	assert_int_equal(message_count, 2);
+	assert_int_equal(flows_count(flows), 0);
+}
+
+static void test_an_answer_counts_only_after_a_yes(void **state)
+{
+	int client = dial_to("good.example", 443);
+	struct lookup_answer answer = {.id = messages[0].id, .count = 1};
+	answer.found[0].address = address_from_ipv4(0x08080808);
+	flows_found(flows, &answer);
+	assert_int_equal(message_count, 1);
+	flows_decide(flows, messages[0].id, false);
+	expect_reset(client);
+	assert_int_equal(message_count, 1);
+}
+
+static void test_a_lookup_that_cannot_be_handed_on_is_told(void **state)
+{
+	takes_lookups = false;
+	int client = dial_gate("CONNECT good.example:443 HTTP/1.1\r\n\r\n");
+	TURN_UNTIL(message_count == 1);
+	flows_decide(flows, messages[0].id, true);
+	assert_told(1, WIRE_TELL, NETWORK_UNREACHABLE);
+	expect(client, "HTTP/1.1 502 ");
+	close(client);
+}
+
+static void test_addresses_that_are_not_reached_are_forbidden(void **state)
+{
+	int client = dial_to("rebound.example", 443);
+	flows_decide(flows, messages[0].id, true);
+	struct lookup_answer answer = {.id = request.id, .count = 2};
+	answer.found[0].address = address_from_ipv4(INADDR_LOOPBACK);
+	answer.found[1] = (struct lookup_found){address_from_ipv4(0x08080808), .is_own = 1};
+	flows_found(flows, &answer);
+	assert_told(1, WIRE_TELL, NETWORK_FORBIDDEN);
+	expect_reset(client);
+}
+
+static void test_nobody_at_a_port_is_unreachable(void **state)
+{
+	uint16_t closed;
+	int fd = open_listener(&closed);
+	fd_close(&fd);
+	int client = dial_service(closed);
+	flows_decide(flows, messages[0].id, true);
+	TURN_UNTIL(message_count == 2);
+	assert_told(1, WIRE_TELL, NETWORK_UNREACHABLE);
+	expect_reset(client);
+}
+
+static void test_who_gives_up_needs_no_verdict(void **state)
+{
+	const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+	int client = dial_to("good.example", 443);
+	setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	close(client);
+	TURN_UNTIL(message_count == 2);
+	assert_told(1, WIRE_GONE, 0);
+	assert_int_equal(flows_count(flows), 0);
+}
+
+static void test_what_is_no_head_is_closed_and_nothing_is_asked(void **state)
+{
+	char byte;
+	int client = dial_gate("GET / HTTP/1.1\r\n\r\n");
+	expect(client, "HTTP/1.1 501 ");
+	close(client);
+	client = dial_gate("CONNECT good.exam");
+	turn();
+	shutdown(client, SHUT_WR);
+	assert_true(read_some(client, &byte, 1) <= 0);
+	close(client);
+	assert_int_equal(message_count, 0);
+	assert_int_equal(flows_count(flows), 0);
+}
+
+/* What does not fit waits in the program's own socket, and wakes nobody. */
+static void test_much_that_is_said_early_arrives_whole(void **state)
+{
+	enum { SIZE = 1 << 20 };
+	static char out[SIZE], in[SIZE];
+	size_t said = 0, got = 0;
+	int client = dial_service(port);
+	random_fill(out, sizeof(out));
+	for (ssize_t count = 1; count > 0;) {
+		count = send(client, out + said, SIZE - said, MSG_DONTWAIT);
+		said += count > 0 ? (size_t)count : 0;
+		turn();
+	}
+	assert_true(said > (64 << 10) && message_count == 1);
+	flows_decide(flows, messages[0].id, true);
+	int server = accept_now();
+	while (got < SIZE) {
+		ssize_t count = send(client, out + said, SIZE - said, MSG_DONTWAIT);
+		said += count > 0 ? (size_t)count : 0;
+		turn();
+		count = recv(server, in + got, SIZE - got, 0);
+		assert_true(count > 0 || (count < 0 && errno == EAGAIN));
+		got += count > 0 ? (size_t)count : 0;
+	}
+	assert_memory_equal(in, out, SIZE);
+	close(client);
+	close(server);
+	TURN_UNTIL(flows_count(flows) == 0);
+}
+
+static void test_the_end_closes_all(void **state)
+{
+	char byte;
+	int waiting = dial_to("good.example", 443);
+	int client = dial_service(port);
+	flows_decide(flows, messages[1].id, true);
+	int server = accept_now();
+	TURN_UNTIL(message_count == 3);
+	flows_destroy(flows);
+	flows = NULL;
+	assert_true(read_some(waiting, &byte, 1) <= 0);
+	assert_true(read_some(client, &byte, 1) <= 0);
+	assert_true(read_some(server, &byte, 1) <= 0);
+	close(waiting);
+	close(client);
+	close(server);
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(test_a_name_that_has_no_address_is_not_found),
+		CASE(test_an_answer_counts_only_after_a_yes),
+		CASE(test_a_lookup_that_cannot_be_handed_on_is_told),
+		CASE(test_addresses_that_are_not_reached_are_forbidden),
+		CASE(test_nobody_at_a_port_is_unreachable),
+		CASE(test_who_gives_up_needs_no_verdict),
+		CASE(test_what_is_no_head_is_closed_and_nothing_is_asked),
+		CASE(test_much_that_is_said_early_arrives_whole),
+		CASE(test_the_end_closes_all),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

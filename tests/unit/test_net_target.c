@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/net/target.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+
+static struct wire_start start;
+
+static struct address address_of(const char *text)
+{
+	struct address address;
+	assert_true(address_parse(&address, text));
+	return address;
+}
+
+static void allow(const char *network)
+{
+	assert_true(address_parse_network(&start.networks[start.network_count++], network));
+}
+
+static bool is_reached(const char *text, bool is_own)
+{
+	const struct lookup_found found = {.address = address_of(text), .is_own = is_own};
+	return target_is_reached(&start, &found);
+}
+
+static void test_only_public_addresses_are_reached_unless_a_network_is_named(void **state)
+{
+	start = (struct wire_start){.network_count = 0};
+	assert_true(is_reached("8.8.8.8", false));
+	assert_true(is_reached("2606:4700::1", false));
+	assert_false(is_reached("10.1.2.3", false));
+	assert_false(is_reached("fd12::1", false));
+	assert_false(is_reached("::ffff:10.1.2.3", false));
+	allow("10.0.0.0/8");
+	allow("fd12::/16");
+	assert_true(is_reached("10.1.2.3", false));
+	assert_true(is_reached("fd12::1", false));
+	assert_false(is_reached("192.168.0.1", false));
+}
+
+static void test_no_network_opens_what_is_never_reached(void **state)
+{
+	static const char *const never[] = {"127.0.0.1", "169.254.169.254", "0.0.0.0", "224.0.0.1",
+		"::1", "fe80::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "fd00:ec2::254"};
+	start = (struct wire_start){.network_count = 0};
+	allow("0.0.0.0/0");
+	allow("::/0");
+	allow("127.0.0.1/32");
+	for (size_t i = 0; i < ARRAY_LENGTH(never); i++) {
+		assert_false(is_reached(never[i], false));
+	}
+}
+
+static void test_this_machines_addresses_have_to_be_named_alone(void **state)
+{
+	start = (struct wire_start){.network_count = 0};
+	assert_false(is_reached("8.8.8.8", true));
+	allow("192.168.0.0/16");
+	assert_false(is_reached("192.168.0.5", true));
+	assert_true(is_reached("192.168.0.6", false));
+	allow("192.168.0.5/32");
+	assert_true(is_reached("192.168.0.5", true));
+	assert_false(is_reached("2606:4700::1", true));
+	allow("2606:4700::1/128");
+	assert_true(is_reached("2606:4700::1", true));
+}
+
+static struct proxy_target target_of(const char *host, uint16_t port)
+{
+	struct proxy_target target = {.port = port};
+	target.is_address = address_parse(&target.address, host);
+	if (!target.is_address) {
+		text_whole(target.name, sizeof(target.name), "%s", host);
+	}
+	return target;
+}
+
+static void test_an_address_of_our_dns_is_the_name_it_was_given_for(void **state)
+{
+	struct host_names *names = host_names_create();
+	enum network_target kind;
+	char text[ADDRESS_TEXT_SIZE];
+	const struct address given = address_from_ipv4(host_names_give(names, "good.example"));
+	address_print(&given, text);
+	start = (struct wire_start){.network_count = 0};
+	struct proxy_target target = target_of(text, 443);
+	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_SETTLED);
+	assert_int_equal(kind, NETWORK_TO_NAME);
+	assert_false(target.is_address);
+	assert_string_equal(target.name, "good.example");
+	target = target_of("198.19.255.255", 443);
+	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_UNKNOWN);
+	target = target_of("198.18.0.1", 443);
+	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_UNKNOWN);
+	target = target_of("198.20.0.1", 443);
+	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_SETTLED);
+	assert_int_equal(kind, NETWORK_TO_ADDRESS);
+	host_names_destroy(names);
+}
+
+static void test_this_machine_is_its_services(void **state)
+{
+	static const char *const hosts[] = {"localhost", "127.0.0.1", "127.9.9.9", "::1"};
+	struct host_names *names = host_names_create();
+	enum network_target kind;
+	start = (struct wire_start){.service_count = 1, .services = {5432}};
+	for (size_t i = 0; i < ARRAY_LENGTH(hosts); i++) {
+		struct proxy_target target = target_of(hosts[i], 5432);
+		assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_SETTLED);
+		assert_int_equal(kind, NETWORK_TO_SERVICE);
+		assert_string_equal(target.name, "localhost");
+		target = target_of(hosts[i], 5433);
+		assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_REFUSED);
+	}
+	host_names_destroy(names);
+}
+
+static void test_the_gate_is_one_address_and_port(void **state)
+{
+	struct proxy_target target = target_of(PORTS_GATE, PORTS_GATE_PORT);
+	assert_true(target_is_gate(&target));
+	target.port++;
+	assert_false(target_is_gate(&target));
+	target = target_of("198.18.0.2", PORTS_GATE_PORT);
+	assert_false(target_is_gate(&target));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_only_public_addresses_are_reached_unless_a_network_is_named),
+		cmocka_unit_test(test_no_network_opens_what_is_never_reached),
+		cmocka_unit_test(test_this_machines_addresses_have_to_be_named_alone),
+		cmocka_unit_test(test_an_address_of_our_dns_is_the_name_it_was_given_for),
+		cmocka_unit_test(test_this_machine_is_its_services),
+		cmocka_unit_test(test_the_gate_is_one_address_and_port),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
