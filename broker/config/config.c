@@ -17,7 +17,7 @@
 #include "broker/config/config_profile.h"
 #include "broker/config/known_agents.h"
 
-/* ---- where the file is ---- */
+/* ---- the file's path ---- */
 
 char *config_default_path(const char *const *environment)
 {
@@ -32,7 +32,7 @@ char *config_default_path(const char *const *environment)
 	return NULL;
 }
 
-/* The directory as an absolute path, in the caller's own spelling where that is one. */
+/* Makes the directory an absolute path; an absolute path keeps the caller's spelling. */
 static bool resolve_workspace(const char *workspace, char **out_path, struct error *err)
 {
 	struct stat status;
@@ -61,7 +61,10 @@ static bool is_below(const char *path, const char *folder)
 	       (strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0'));
 }
 
-/* The agent can write in the workspace, so it could write its own permissions there. */
+/*
+ * The agent can write in the workspace, so it could give itself permissions in a configuration
+ * there.
+ */
 static bool check_outside_workspace(const char *file, const char *workspace, struct error *err)
 {
 	char *real_file = realpath(file, NULL);
@@ -69,11 +72,11 @@ static bool check_outside_workspace(const char *file, const char *workspace, str
 	bool inside = real_file && real_workspace && is_below(real_file, real_workspace);
 	free(real_file);
 	free(real_workspace);
-	return !inside ||
-	       error_set(err, ERROR_CONFIG,
-		       "%s: a configuration inside the workspace %s is never read, as the agent "
-		       "can write there: keep it elsewhere and name it with --config",
-		       file, workspace);
+	return !inside || error_set(err, ERROR_CONFIG,
+				  "%s: a configuration file inside the workspace %s is never read, "
+				  "because the agent "
+				  "can write there: move it elsewhere and name it with --config",
+				  file, workspace);
 }
 
 static bool locate(struct config *config, const struct options *options,
@@ -90,7 +93,7 @@ static bool locate(struct config *config, const struct options *options,
 
 /* ---- the broker's own keys ---- */
 
-/* The option's word, else the section's; checked as the key says. NULL where neither is there. */
+/* The option's value, else the section's, checked against the key; NULL if neither is given. */
 static bool pick(const struct config_file *file, const char *key_name, const char *option,
 	const char **out_value, struct error *err)
 {
@@ -149,7 +152,7 @@ static bool read_file(struct config_file *file, const struct options *options,
 	return config_file_check(file, registry, err);
 }
 
-/* What a provider takes from the broker's environment is in no trace, either. */
+/* Variables that a provider reads from the broker's environment are masked in traces too. */
 static void mask_secrets(struct profile *profile, const struct provider *provider)
 {
 	size_t count;
@@ -171,7 +174,10 @@ static bool can_confine(const struct provider *provider)
 
 enum { AGENT_WORDS_LOOKED_AT = 4 }; // as in "npx -y @agentclientprotocol/codex-acp"
 
-/* Whose files a confined agent has, unless the profile says so: those of the agent it is. */
+/*
+ * Unless the profile names agent-state, a confined agent gets the state files of the known agent
+ * that it is.
+ */
 static void load_agent_state(struct profile *profile, const struct provider *provider)
 {
 	size_t count;
@@ -205,7 +211,7 @@ static bool load_from_provider(struct profile *profile, const struct options *op
 	return !(options->flags & OPTION_CONFINE) || (provider && can_confine(provider)) ||
 	       error_set(err, ERROR_CONFIG,
 		       "--confine: the agent of profile %s does not run on this machine (backend = "
-		       "%s): leave the option out, or take a profile with backend = local",
+		       "%s): leave the option out, or use a profile with backend = local",
 		       profile->name, profile->backend);
 }
 

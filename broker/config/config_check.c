@@ -13,11 +13,11 @@
 
 enum { SECTION_TEXT_MAX = 160, KEYS_TEXT_MAX = 900, NAME_MAX_BYTES = 100 };
 
-/* The keys a section may have: its kind's and, for a profile, its provider's. */
+/* The keys that a section may have: those of its kind and, for a profile, of its provider. */
 struct key_set {
 	const struct setting_key *keys[2];
 	size_t counts[2];
-	const struct registry *registry; // a profile's: what else it might be; NULL elsewhere
+	const struct registry *registry; // for a profile, to find the provider of a key; else NULL
 };
 
 static const struct setting_key *key_set_find(const struct key_set *set, const char *name)
@@ -32,7 +32,7 @@ static const struct setting_key *key_set_find(const struct key_set *set, const c
 	return NULL;
 }
 
-/* "profile.devbox", as git-config(1) writes it. */
+/* Writes "profile.devbox", in the notation of git-config(1). */
 static const char *section_text(char *text, size_t size, const struct config_section *section)
 {
 	text_format(text, size, "%s%s%s", section_kind_name(section->kind),
@@ -40,7 +40,7 @@ static const char *section_text(char *text, size_t size, const struct config_sec
 	return text;
 }
 
-/* Prefixes a mistake with the file and the key it is about. */
+/* Puts the file and the key before the error's text. */
 static bool fail_at(const struct config_file *file, const struct config_section *section,
 	const char *key, struct error *err)
 {
@@ -52,7 +52,7 @@ static bool fail_at(const struct config_file *file, const struct config_section 
 
 /* ---- unknown keys ---- */
 
-/* The kind of section that does know the key, or -1. */
+/* The kind of section that has the key, or -1. */
 static int kind_with_key(const char *name)
 {
 	for (int kind = 0; kind < SECTION_KIND_COUNT; kind++) {
@@ -77,7 +77,7 @@ static void list_keys(char *text, size_t size, const struct key_set *set)
 	setting_choices_text(text, size, names);
 }
 
-/* The provider of another backend, which does know the key of a profile; or NULL. */
+/* Another backend's provider that has this key of a profile, or NULL. */
 static const struct provider *provider_with_key(const struct registry *registry, const char *name)
 {
 	const struct provider *provider = NULL;
@@ -103,7 +103,7 @@ static bool fail_unknown_key(const struct config_section *section, const struct 
 	const struct provider *provider = provider_with_key(set->registry, name);
 	if (provider) {
 		return error_set(err, ERROR_CONFIG,
-			"a key of backend = %s, and this profile's is another",
+			"this key belongs to backend = %s, but this profile has another backend",
 			provider_name(provider));
 	}
 	struct nearest nearest;
@@ -123,7 +123,7 @@ static bool fail_unknown_key(const struct config_section *section, const struct 
 
 /* ---- values ---- */
 
-/* A key without "=" is true, as git-config(1) says, and a mistake where no truth value is meant. */
+/* A key without "=" means true (git-config(1)); an error for any key that is not a truth value. */
 static bool check_bare(struct setting *setting, const struct setting_key *key, struct error *err)
 {
 	if (setting->value) {
@@ -151,7 +151,7 @@ static bool check_keys(const struct config_file *file, const struct config_secti
 	return true;
 }
 
-/* "expected this or that, got …", of the backends this program has. */
+/* Fails with "expected A or B, got …", naming this program's backends. */
 static bool fail_unknown_backend(
 	const struct registry *registry, const char *value, struct error *err)
 {
@@ -173,7 +173,7 @@ static const char *backend_of(const struct config_section *section)
 	return value ? value : section_key(SECTION_PROFILE, "backend")->fallback;
 }
 
-/* NULL: there is none of this name. */
+/* NULL if no provider has this name. */
 static const struct provider *provider_of(
 	const struct config_section *section, const struct registry *registry)
 {
@@ -204,7 +204,7 @@ static bool check_section(const struct config_file *file, const struct config_se
 	return check_keys(file, section, &set, err);
 }
 
-/* ---- what sections say of each other ---- */
+/* ---- references between sections ---- */
 
 /* The section that a key names must exist. */
 static bool check_reference(const struct config_file *file, const struct config_section *section,
@@ -214,7 +214,7 @@ static bool check_reference(const struct config_file *file, const struct config_
 	return !name || config_file_need(file, kind, name, err) || fail_at(file, section, key, err);
 }
 
-/* The same of an agent, which may be a known one. */
+/* The same for an agent, which may also be a known one. */
 static bool check_agent_name(
 	const struct config_file *file, const struct config_section *section, struct error *err)
 {
@@ -234,7 +234,7 @@ static bool check_agent(const struct config_file *file, const struct config_sect
 	}
 	if (strpbrk(command, " \t") && !strchr(command, '/')) {
 		error_set(err, ERROR_CONFIG,
-			"expected the program alone; its arguments go into arg = lines, one each");
+			"expected the program alone; write each argument on its own line: arg = …");
 		return fail_at(file, section, "command", err);
 	}
 	return true;
@@ -255,7 +255,7 @@ static bool policy_is_used(const struct config_file *file, const struct config_s
 	return false;
 }
 
-/* A policy that applies to nothing is a misspelt name: its rules would be lost in silence. */
+/* A policy that applies to nothing has a misspelt name: its rules would be lost silently. */
 static bool check_policy(const struct config_file *file, const struct config_section *section,
 	const struct registry *registry, struct error *err)
 {
@@ -266,8 +266,8 @@ static bool check_policy(const struct config_file *file, const struct config_sec
 	policy_destroy(policy);
 	if (!policy_is_used(file, section)) {
 		error_set(err, ERROR_CONFIG,
-			"expected the name of a profile, or policy = %s in one: no profile uses "
-			"these rules",
+			"no profile uses these rules: expected the name of a profile, or "
+			"policy = %s in one",
 			section->name);
 		return fail_at(file, section, NULL, err);
 	}
@@ -294,7 +294,7 @@ static bool check_references(const struct config_file *file, const struct config
 	return true;
 }
 
-/* What prepares a sandbox has no meaning where the agent works on this machine as it is. */
+/* Keys that prepare a sandbox mean nothing if the agent works on this machine as it is. */
 static bool check_provisions(const struct config_file *file, const struct config_section *section,
 	const struct registry *registry, struct error *err)
 {
@@ -305,8 +305,8 @@ static bool check_provisions(const struct config_file *file, const struct config
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		if (settings_get(&section->settings, names[i])) {
 			error_set(err, ERROR_CONFIG,
-				"expected a backend with sandboxes of its own: this profile's "
-				"agent works on this machine as it is");
+				"this profile's agent works on this machine as it is: "
+				"expected a backend with sandboxes of its own");
 			return fail_at(file, section, names[i], err);
 		}
 	}

@@ -69,7 +69,7 @@ struct config_section *config_file_need(
 	const char *word = section_kind_name(kind);
 	if (!file->was_read) {
 		error_set(err, ERROR_CONFIG, "no [%s %s]: there is no configuration file%s%s", word,
-			quoted, file->path ? " " : "; HOME is not set, name one with --config",
+			quoted, file->path ? " " : "; HOME is not set; name one with --config",
 			file->path ? file->path : "");
 		return NULL;
 	}
@@ -106,13 +106,13 @@ bool config_file_need_agent(const struct config_file *file, const char *name,
 	const char *place = file->was_read ? file->path : "a configuration file";
 	if (nearest.best) {
 		return error_set(err, ERROR_CONFIG,
-			"no [agent %s] in %s, and no known agent of this name: did you mean "
+			"no [agent %s] in %s, and no known agent has this name: did you mean "
 			"\"%s\"?",
 			quoted, place, nearest.best);
 	}
 	return error_set(err, ERROR_CONFIG,
-		"no [agent %s] in %s, and no known agent of this name: acp-broker agents lists "
-		"those that there are",
+		"no [agent %s] in %s, and no known agent has this name: acp-broker agents "
+		"lists the known agents",
 		quoted, place);
 }
 
@@ -157,7 +157,7 @@ static bool fail_unknown_section(
 		file->path, word);
 }
 
-/* "agent.claude.command": the section's word, its name in between or none, the key. */
+/* "agent.claude.command": the section's word, its name if it has one, the key. */
 static bool on_entry(void *data, const char *entry, const char *value, struct error *err)
 {
 	struct config_file *file = data;

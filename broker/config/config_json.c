@@ -8,7 +8,7 @@
 #include "broker/config/config_shown.h"
 #include "broker/config/mcp_url.h"
 
-/* NAME=value; null is the value of a secret. */
+/* Writes NAME=value; a secret's value is null. */
 static void write_variables(
 	struct json_writer *writer, const char *key, char *const *entries, size_t count)
 {
@@ -65,7 +65,7 @@ static bool is_first(const struct settings *settings, const struct setting *want
 	return false;
 }
 
-/* What was written, each key once; then the numbers that hold without having been written. */
+/* Writes each key that was written, once; then the numbers that apply by default. */
 static void write_settings(struct json_writer *writer, const struct profile *profile)
 {
 	size_t count;

@@ -23,7 +23,9 @@ bool config_profile_load_others(struct config *config, const struct config_file 
 	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
 		count += section->kind == SECTION_PROFILE;
 	}
-	/* In one piece, and never moved: settings are a list that knows its own place. */
+	/*
+	 * One allocation that never moves, because the lists in the settings point to themselves.
+	 */
 	config->others = mem_alloc_zero(count * sizeof(*config->others));
 	LIST_FOR_EACH(section, &file->sections, struct config_section, link) {
 		if (section->kind == SECTION_PROFILE &&

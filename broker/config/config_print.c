@@ -18,7 +18,7 @@ enum { LABEL_WIDTH = 20 };
 
 static void print_label(const char *label)
 {
-	printf("%-*s ", LABEL_WIDTH - 1, label); // the longest one, too, stands apart
+	printf("%-*s ", LABEL_WIDTH - 1, label); // a space even after the longest label
 }
 
 static void print_line(const char *label, const char *text)
@@ -27,7 +27,7 @@ static void print_line(const char *label, const char *text)
 	puts(text);
 }
 
-/* The whole value, as the configuration file would have it. */
+/* Prints the whole value, quoted as in the configuration file. */
 static void print_quoted(const char *label, const char *value)
 {
 	size_t size = strlen(value) * 4 + 16;
@@ -45,7 +45,7 @@ static void print_quoted_list(const char *label, char *const *values)
 
 /* ---- the agent's program ---- */
 
-/* The PATH that the agent will have; the last one that is set. */
+/* The PATH that the agent will have: the last one that is set. */
 static const char *agent_path(char *const *agent_env, const char *const *environment)
 {
 	const char *path = environment_get(environment, "PATH");
@@ -70,7 +70,7 @@ static bool print_program(const struct profile *profile, const char *const *envi
 {
 	const char *name = profile->agent_argv[0];
 	if (!profile->runs_here) {
-		print_line("program", "looked for in the sandbox when it starts");
+		print_line("program", "will be looked for in the sandbox");
 		return true;
 	}
 	const char *path = agent_path(profile->agent_env, environment);
@@ -83,7 +83,7 @@ static bool print_program(const struct profile *profile, const char *const *envi
 	} else if (strchr(name, '/')) {
 		puts("not found, or not executable");
 	} else {
-		printf("not found on PATH (%s)\n", path ? path : "which is not set");
+		printf("not found on PATH (%s)\n", path ? path : "PATH is not set");
 	}
 	if (!found && known && !strchr(name, '/')) {
 		print_line("  install", known->install);
@@ -94,7 +94,10 @@ static bool print_program(const struct profile *profile, const char *const *envi
 
 /* ---- sections ---- */
 
-/* NAME=value; of a variable that holds a secret, by its name, that alone: this is shown around. */
+/*
+ * Prints NAME=value. Of a variable that may hold a secret it prints only the name, because people
+ * share this output.
+ */
 static void print_variables(const char *label, char *const *entries, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -147,7 +150,7 @@ bool config_is_shown(const char *key)
 	return !setting_key_find(keys, count, key);
 }
 
-/* What was written of the profile's keys, of which there is no default; or of the provider's. */
+/* Prints the written keys that have no default, either the profile's or the provider's. */
 static void print_written(const struct profile *profile, bool is_providers)
 {
 	size_t count;
@@ -160,7 +163,7 @@ static void print_written(const struct profile *profile, bool is_providers)
 	}
 }
 
-/* Limits and deadlines as they hold, then what only the provider knows. */
+/* Prints all limits and deadlines, then the keys that only the provider knows. */
 static void print_settings(const struct profile *profile)
 {
 	size_t count;
@@ -180,7 +183,7 @@ const char *config_toolhost_text(const struct profile *profile)
 	return section_key(SECTION_PROFILE, "toolhost")->choices[profile->toolhost];
 }
 
-/* Of a header the name alone; a URL without what may be secret in it. */
+/* Prints only the names of headers, and the URL without parts that may be secret. */
 static void print_mcp_server(const struct mcp_server *server)
 {
 	print_quoted("mcp", server->name);

@@ -81,7 +81,7 @@ static const char *value_of(const struct profile *profile, const char *key)
 	return value ? value : section_key(SECTION_PROFILE, key)->fallback;
 }
 
-/* Its words are those of the key's table, in the order of the enumeration. */
+/* The enumeration is in the order of the key's table of words. */
 static int load_choice(const struct profile *profile, const char *name)
 {
 	const struct setting_key *key = section_key(SECTION_PROFILE, name);
@@ -109,7 +109,7 @@ static void load_sync(struct profile *profile)
 	words_append_settings(&sync->include, &profile->settings, "include");
 	words_append_settings(&sync->exclude, &profile->settings, "exclude");
 	sync->guard_paths = guard_paths_create((const char *const *)guarded, &err);
-	assert(sync->guard_paths); // the file was checked
+	assert(sync->guard_paths); // config_file_check has checked it
 	words_free(guarded);
 }
 
@@ -143,7 +143,7 @@ static bool load_settings(struct profile *profile, const struct config_section *
 
 /* ---- which profile ---- */
 
-/* *out_section stays NULL where the built-in profile has no section. */
+/* *out_section stays NULL if the built-in profile has no section. */
 static bool find_profile(const struct config_file *file, const char *option, const char **out_name,
 	const struct config_section **out_section, struct error *err)
 {
@@ -170,12 +170,12 @@ static bool fail_no_agent(
 {
 	const char *path = file->path ? file->path : "the configuration";
 	return error_set(err, ERROR_CONFIG,
-		"no agent is named: write --agent NAME (acp-broker agents lists the names) or -- "
-		"COMMAND, or agent = NAME in [profile \"%s\"] of %s",
+		"no agent is named: add --agent NAME (acp-broker agents lists the names) or -- "
+		"COMMAND, or set agent = NAME in [profile \"%s\"] of %s",
 		profile->name, path);
 }
 
-/* Borrowed; NULL: none is named. */
+/* Borrowed; NULL if no agent is named. */
 static const char *named_agent(const struct profile *profile, const struct config_file *file,
 	const struct options *options)
 {
@@ -199,7 +199,7 @@ static bool load_agent(struct profile *profile, const struct config_file *file,
 	}
 	struct config_agent agent;
 	if (!config_file_need_agent(file, name, &agent, err)) {
-		return error_prefix(err, "--agent"); // the file was checked
+		return error_prefix(err, "--agent"); // config_file_check has checked the file
 	}
 	if (agent.section) {
 		const struct settings *settings = &agent.section->settings;
@@ -219,7 +219,8 @@ static bool check_secrets(const struct profile *profile, const struct config_fil
 	for (char **name = profile->secret_env; *name; name++) {
 		if (!environment_get(environment, *name)) {
 			return error_set(err, ERROR_CONFIG,
-				"%s: profile.%s.secret-env: expected %s to be set in the broker's "
+				"%s: profile.%s.secret-env: the variable %s is not set in the "
+			        "broker's "
 				"environment",
 				file->path, profile->name, *name);
 		}
@@ -227,7 +228,7 @@ static bool check_secrets(const struct profile *profile, const struct config_fil
 	return true;
 }
 
-/* Isolated sandboxes do not have the broker's own environment. */
+/* Isolated sandboxes do not get the broker's own environment. */
 static void load_secrets(struct profile *profile, const char *const *environment)
 {
 	for (char **name = profile->secret_env; *name; name++) {
@@ -254,7 +255,7 @@ char **config_profile_environment(const struct profile *profile, const char *con
 	return all;
 }
 
-/* ---- what is in the sandbox first ---- */
+/* ---- copy and setup ---- */
 
 static bool load_provisions(struct profile *profile, const struct config_file *file,
 	const char *const *environment, struct error *err)
@@ -276,7 +277,7 @@ static bool load_provisions(struct profile *profile, const struct config_file *f
 	return true;
 }
 
-/* ---- which MCP servers ---- */
+/* ---- MCP servers ---- */
 
 static bool has_mcp_server(const struct profile *profile, const char *name)
 {
@@ -292,7 +293,7 @@ static bool load_mcp_server(struct profile *profile, const struct config_file *f
 	const char *name, const char *const *environment, struct error *err)
 {
 	const struct config_section *section = config_file_need(file, SECTION_MCP, name, err);
-	assert(section); // the file was checked
+	assert(section); // config_file_check has checked it
 	profile->mcp = mem_realloc(profile->mcp, (profile->mcp_count + 1) * sizeof(*profile->mcp));
 	struct mcp_server *server = &profile->mcp[profile->mcp_count++];
 	if (!mcp_server_load(server, name, &section->settings, environment, err)) {
@@ -314,7 +315,7 @@ static bool load_mcp(struct profile *profile, const struct config_file *file,
 	return true;
 }
 
-/* The section's, with the mode that the command line asks for. */
+/* The section's policy, with the mode from the command line. */
 static struct policy *load_policy(
 	const struct config_section *section, const struct options *options, struct error *err)
 {

@@ -18,10 +18,9 @@
 #include "base/text.h"
 
 /*
- * What the child tells: records of a tag and terminated texts. RECORD_ENTRY:
- * name, value; RECORD_BARE: name; RECORD_MISTAKE: text, of what is wrong in the
- * file; RECORD_FAILURE: text, of what the system refused; RECORD_END: all was
- * told.
+ * What the child process writes: records of a tag and NUL-terminated texts. RECORD_ENTRY: name,
+ * value. RECORD_BARE: name. RECORD_MISTAKE: text about a mistake in the file. RECORD_FAILURE: text
+ * about a failed system call. RECORD_END: the last record.
  */
 enum record {
 	RECORD_ENTRY = '=',
@@ -42,7 +41,8 @@ static bool check_is_file(int fd, const char *path, struct error *err)
 		return error_set_errno(err, errno, "%s", path);
 	}
 	if (S_ISDIR(status.st_mode)) {
-		return error_set(err, ERROR_CONFIG, "%s: expected a file, it is a directory", path);
+		return error_set(
+			err, ERROR_CONFIG, "%s: expected a file, but it is a directory", path);
 	}
 	if (!S_ISREG(status.st_mode)) {
 		return error_set(err, ERROR_CONFIG, "%s: expected a regular file", path);
@@ -50,7 +50,7 @@ static bool check_is_file(int fd, const char *path, struct error *err)
 	return true;
 }
 
-/* Appends what the descriptor gives until its end. */
+/* Appends everything up to the end of the file. */
 static bool read_all(int fd, struct buf *content, struct error *err)
 {
 	for (;;) {
@@ -71,7 +71,7 @@ static bool read_all(int fd, struct buf *content, struct error *err)
 	}
 }
 
-/* What the user can put right in the file's name, its place or its mode. */
+/* Whether the user can correct it: the file's name, its place or its mode. */
 static bool is_mistake(int errnum)
 {
 	return errnum == EACCES || errnum == EPERM || errnum == ELOOP || errnum == ENAMETOOLONG;
@@ -104,7 +104,7 @@ static bool load_file(const char *path, struct buf *content, bool *out_found, st
 	return true;
 }
 
-/* ---- what libgit2 would accept and we do not ---- */
+/* ---- lines that libgit2 would accept and we do not ---- */
 
 static bool has_include(struct span line)
 {
@@ -126,7 +126,10 @@ static bool is_comment(struct span line)
 	return i < line.len && (line.data[i] == '#' || line.data[i] == ';');
 }
 
-/* Looks at every line before libgit2 does, which would follow an include at once. */
+/*
+ * Checks every line before libgit2 parses the file, because libgit2 would follow an include at
+ * once.
+ */
 static bool check_lines(const char *path, struct span content, struct error *err)
 {
 	size_t number = 1;
@@ -140,7 +143,7 @@ static bool check_lines(const char *path, struct span content, struct error *err
 		}
 		if (has_include(line) && !is_comment(line)) {
 			return error_set(err, ERROR_CONFIG,
-				"%s:%zu: [include] is not supported: all settings stand in this "
+				"%s:%zu: [include] is not supported: move all settings into this "
 				"one file",
 				path, number);
 		}
@@ -149,7 +152,7 @@ static bool check_lines(const char *path, struct span content, struct error *err
 	return true;
 }
 
-/* ---- the child: libgit2 to records ---- */
+/* ---- the child process: from libgit2 to records ---- */
 
 static bool append_text(struct buf *records, enum record tag, const char *text)
 {
@@ -170,7 +173,7 @@ static int on_git_entry(const git_config_entry *entry, void *data)
 	               : -1;
 }
 
-/* The one thing that is told. */
+/* Replaces all records by this one. */
 static void tell_alone(struct buf *records, enum record tag, const char *text)
 {
 	buf_clear(records);
@@ -178,8 +181,8 @@ static void tell_alone(struct buf *records, enum record tag, const char *text)
 }
 
 /*
- * "failed to parse config file: WHY (in FILE:LINE)" becomes "LINE: WHY", as the
- * file libgit2 knows is not the one the user knows.
+ * Turns "failed to parse config file: WHY (in FILE:LINE)" into "LINE: WHY", because libgit2 reads a
+ * copy under another name.
  */
 static void tell_git_error(struct buf *records, const char *fd_path, const git_error *error)
 {
@@ -238,9 +241,9 @@ static void ATTR_NORETURN run_child(int fd, int pipe_fd)
 	_exit(told ? 0 : 1);
 }
 
-/* ---- the parent: records to entries ---- */
+/* ---- the parent: from records to entries ---- */
 
-/* Takes the terminated text at *at; NULL where the records end too early. */
+/* Takes the NUL-terminated text at *at; NULL if the records end too early. */
 static const char *take_text(struct span records, size_t *at)
 {
 	const char *text = records.data + *at;
@@ -276,11 +279,11 @@ static bool deliver(struct span records, const char *path, config_entry_handler 
 			return false;
 		}
 	}
-	return error_set(
-		err, ERROR_SYSTEM, "%s: the process that was reading it ended too early", path);
+	return error_set(err, ERROR_SYSTEM,
+		"%s: the process that reads the file ended early; try again", path);
 }
 
-/* Starts the child and gathers all it tells. */
+/* Starts the child process and gathers its output. */
 static bool parse_apart(int fd, struct buf *records, struct error *err)
 {
 	int pipe_fds[2];
@@ -296,7 +299,7 @@ static bool parse_apart(int fd, struct buf *records, struct error *err)
 	}
 	close(pipe_fds[1]);
 	if (child < 0) {
-		return error_set_errno(err, errnum, "starting a process to read it");
+		return error_set_errno(err, errnum, "starting a process to read the file");
 	}
 	bool read = read_all(reader, records, err);
 	fd_close(&reader);
@@ -305,12 +308,14 @@ static bool parse_apart(int fd, struct buf *records, struct error *err)
 	return read;
 }
 
-/* The checked bytes as a file without a name, so that what was checked is what is parsed. */
+/*
+ * Writes the checked bytes to an anonymous file, so that libgit2 parses exactly what was checked.
+ */
 static bool make_copy(struct span content, int *out_fd, struct error *err)
 {
 	int fd = memfd_create("acp-broker-config", MFD_CLOEXEC);
 	if (fd < 0) {
-		return error_set_errno(err, errno, "copying it");
+		return error_set_errno(err, errno, "copying the file");
 	}
 	if (!fd_write_all(fd, content, err)) {
 		fd_close(&fd);

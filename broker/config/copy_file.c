@@ -8,7 +8,7 @@
 #include "base/real_path.h"
 #include "base/text.h"
 
-/* What is behind "~/" or below the home directory; NULL where it is not. */
+/* The part of the path after "~/" or after the home directory; NULL if it is in neither. */
 static const char *below_home(const char *path, const char *home)
 {
 	if (strncmp(path, "~/", 2) == 0) {
@@ -27,11 +27,11 @@ static char *place_source(const char *source, const char *home, struct error *er
 		return mem_strdup(source);
 	}
 	if (strncmp(source, "~/", 2) != 0) {
-		error_set(err, ERROR_CONFIG, "expected a file as /PATH or ~/PATH, got %s", source);
+		error_set(err, ERROR_CONFIG, "expected /PATH or ~/PATH, got %s", source);
 		return NULL;
 	}
 	if (!home) {
-		error_set(err, ERROR_CONFIG, "expected HOME to be set, for %s", source);
+		error_set(err, ERROR_CONFIG, "HOME is not set, so %s has no meaning", source);
 		return NULL;
 	}
 	size_t size = strlen(home) + strlen(source);
@@ -48,7 +48,8 @@ static const char *place_target(
 		placed = below_home(source, home);
 		if (!placed) {
 			error_set(err, ERROR_CONFIG,
-				"expected %s:TARGET, as it is not below the home directory",
+				"expected %s:TARGET, because the file is not below the home "
+				"directory",
 				source);
 			return NULL;
 		}

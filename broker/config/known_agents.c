@@ -9,8 +9,8 @@
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /*
- * From the packages that tests/interop/agents/ installs: their `bin` and `engines`, their
- * answers to initialize (agentInfo, authMethods) and --version, their README and --help.
+ * Sources: the packages that tests/interop/agents/ installs (`bin` and `engines`), the agents'
+ * answers to initialize (agentInfo, authMethods) and to --version, their README and --help.
  */
 static const struct known_agent agents[] = {
 	{
@@ -26,7 +26,7 @@ static const struct known_agent agents[] = {
 		.base_url_variable = "ANTHROPIC_BASE_URL",
 	},
 	{
-		/* Another service is a provider in CODEX_CONFIG. */
+		/* Another model service is set as a provider in CODEX_CONFIG. */
 		.name = "codex",
 		.title = "Codex",
 		.info_name = "@agentclientprotocol/codex-acp",
@@ -50,7 +50,9 @@ static const struct known_agent agents[] = {
 		.base_url_variable = "GOOGLE_GEMINI_BASE_URL",
 	},
 	{
-		/* Each provider has a variable of its own; its configuration leads them elsewhere.
+		/*
+                 * Each provider has its own variable. The agent's configuration sets another base
+                 * URL.
                  */
 		.name = "opencode",
 		.title = "OpenCode",

@@ -23,13 +23,13 @@ const struct setting_key mcp_keys[] = {
 		.help = "how the agent reaches it: stdio with a command, http with a url"},
 	{.name = "command",
 		.type = SETTING_TEXT,
-		.help = "the program in the sandbox, found on PATH or by its path"},
+		.help = "the program in the sandbox: a path, or a name on PATH"},
 	{.name = "arg", .type = SETTING_LIST, .help = "one argument of the program"},
 	{.name = "env", .type = SETTING_ENV_LIST, .help = "NAME=value for the program"},
 	{.name = "secret-env",
 		.type = SETTING_NAME_LIST,
-		.help = "a variable for it from the broker's environment"},
-	{.name = "url", .type = SETTING_TEXT, .help = "where the agent reaches it"},
+		.help = "a variable passed on from the broker's environment"},
+	{.name = "url", .type = SETTING_TEXT, .help = "the URL by which the agent reaches it"},
 	{.name = "header", .type = SETTING_LIST, .help = "NAME: value, sent with each request"},
 };
 const size_t mcp_key_count = ARRAY_LENGTH(mcp_keys);
@@ -56,7 +56,7 @@ static enum mcp_type type_of(const struct settings *settings)
 
 /* ---- checking ---- */
 
-/* Which keys belong to a server that is a program, and which to one that has a URL. */
+/* The keys for a server that is a program, and those for one that has a URL. */
 static const struct {
 	const char *name;
 	bool is_for_url;
@@ -92,7 +92,7 @@ static bool check_form(const struct settings *settings, const char **out_key, st
 	return true;
 }
 
-/* RFC 9110, 5.6.2: what a field's name is made of. */
+/* A header's name is a token (RFC 9110, 5.6.2). */
 static bool is_token(struct span text)
 {
 	static const char marks[] = "!#$%&'*+-.^_`|~";
@@ -121,7 +121,7 @@ static bool header_is_valid(const char *header)
 	return true;
 }
 
-/* A value is never repeated here: it may be a secret. */
+/* The text never repeats a value, which may be a secret. */
 static bool check_headers(const struct settings *settings, struct error *err)
 {
 	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
@@ -144,7 +144,7 @@ bool mcp_config_check(const struct settings *settings, const char **out_key, str
 	if (command && strpbrk(command, " \t") && !strchr(command, '/')) {
 		*out_key = "command";
 		return error_set(err, ERROR_CONFIG,
-			"expected the program alone; its arguments go into arg = lines, one each");
+			"expected the program alone; write each argument on its own line: arg = …");
 	}
 	if (url && !mcp_url_is_http(url)) {
 		*out_key = "url";
@@ -168,7 +168,7 @@ static bool add_secret(struct mcp_server *server, const char *name, const char *
 	const char *value = environment_get(environment, name);
 	if (!value) {
 		return error_set(err, ERROR_CONFIG,
-			"expected %s to be set in the broker's environment", name);
+			"the variable %s is not set in the broker's environment", name);
 	}
 	size_t size = strlen(name) + strlen(value) + 2;
 	char *entry = mem_alloc(size);
@@ -210,7 +210,7 @@ void mcp_server_finish(struct mcp_server *server)
 
 /* ---- writing ---- */
 
-/* [{"name":…,"value":…}] of "NAME=value" or "NAME: value". */
+/* Writes [{"name":…,"value":…}] from "NAME=value" or "NAME: value". */
 static void write_pairs(
 	struct json_writer *writer, const char *key, char *const *pairs, char separator)
 {

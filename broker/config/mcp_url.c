@@ -32,7 +32,7 @@ static const char *skip_blanks(const char *url)
 	return url;
 }
 
-/* User, password, host and port; empty where there is no scheme or no authority. */
+/* User, password, host and port; empty if the URL has no scheme or no authority. */
 static struct span authority_of(const char *url)
 {
 	size_t scheme = scheme_length(url);
@@ -54,7 +54,7 @@ static struct span without_user(struct span authority)
 	return authority;
 }
 
-/* Of "[::1]:80" what is in the brackets, of "host:80" what is before the port. */
+/* "[::1]:80" gives the text in the brackets, "host:80" the text before the port. */
 static struct span without_port(struct span host)
 {
 	if (host.len > 0 && host.data[0] == '[') {
@@ -66,7 +66,7 @@ static struct span without_port(struct span host)
 	return colon ? (struct span){host.data, (size_t)(colon - host.data)} : host;
 }
 
-/* Tabs and line ends inside a URL count for nothing (URL Standard, "basic URL parser"). */
+/* Tabs and line ends inside a URL are ignored (URL Standard, "basic URL parser"). */
 static bool is_ignored(char byte)
 {
 	return byte == '\t' || byte == '\r' || byte == '\n';
@@ -110,7 +110,7 @@ bool mcp_url_host(const char *url, char host[MCP_HOST_MAX])
 	return true;
 }
 
-/* In any of the spellings of inet_aton(3): 127.1, 0x7f000001, 2130706433. */
+/* Accepts every spelling of inet_aton(3): 127.1, 0x7f000001, 2130706433. */
 static bool is_loopback_v4(const char *host)
 {
 	struct in_addr address;

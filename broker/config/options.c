@@ -13,14 +13,14 @@ enum { QUOTED_MAX = 96, CHOICES_MAX = 256 };
 struct parser {
 	struct options *options;
 	char *const *argv;
-	int count; // words that may be the broker's
+	int count; // words before "--", which are the broker's
 	int at;
-	const char *group;             // the first word of a command of two, or NULL
+	const char *group;             // the first word of a two-word command, or NULL
 	const struct command_row *row; // the command seen, or NULL
-	bool is_help;                  // the command is only what help is asked for
+	bool is_help;                  // the words after "help" name a command
 };
 
-/* Compares the part of a word before its "=". */
+/* Compares the part of the word before "=". */
 static bool option_is(const struct option *option, const char *word, size_t len)
 {
 	if (len == 2 && option->letter && word[1] == option->letter) {
@@ -43,12 +43,13 @@ static bool fail_unknown_option(const char *word, size_t len, struct error *err)
 			nearest.best);
 	}
 	return error_set(err, ERROR_CONFIG,
-		"unknown option %s: acp-broker --help lists the options; an agent's own words go "
+		"unknown option %s: acp-broker --help lists the options; the agent's own options "
+		"go "
 		"after --",
 		name);
 }
 
-/* Takes the value behind "=" or the next word. */
+/* Takes the value after "=", or the next word. */
 static bool take_value(
 	struct parser *parser, const struct option *option, const char *equals, struct error *err)
 {
@@ -91,7 +92,10 @@ static bool parse_option(struct parser *parser, const char *word, struct error *
 
 /* ---- commands ---- */
 
-/* "list, show or take": what may come after the group; or, without one, first of all. */
+/*
+ * Writes "list, show or take": the words that may follow the group, or the first words without a
+ * group.
+ */
 static void list_words(const char *group, char *text, size_t size)
 {
 	const char *names[ARRAY_LENGTH(command_table) + 1] = {NULL};
@@ -159,7 +163,7 @@ static bool take_command(
 	struct parser *parser, const struct command_row *row, const char *word, struct error *err)
 {
 	if (parser->row) {
-		return error_set(err, ERROR_CONFIG, "expected one command, got %s and %s",
+		return error_set(err, ERROR_CONFIG, "expected only one command, got %s and %s",
 			parser->row->name, word);
 	}
 	if (row->group && !parser->group) {
@@ -167,7 +171,7 @@ static bool take_command(
 		return true;
 	}
 	parser->row = row;
-	/* An option such as --help has the last word. */
+	/* An option such as --help takes precedence. */
 	if (parser->options->command == COMMAND_RUN) {
 		parser->options->command = row->command;
 	}
@@ -193,7 +197,7 @@ static bool parse_word(struct parser *parser, const char *word, struct error *er
 	return fail_bare_word(parser, word, err);
 }
 
-/* A flag is no use to another command, and whoever wrote it meant something. */
+/* Refuses a flag that this command does not take, because the user meant something by it. */
 static bool check_flags(const struct parser *parser, struct error *err)
 {
 	const struct command_row *row = parser->row;
@@ -215,7 +219,7 @@ static bool check_flags(const struct parser *parser, struct error *err)
 			}
 		}
 		char choices[CHOICES_MAX];
-		return error_set(err, ERROR_CONFIG, "%s goes with %s alone", option_table[i].name,
+		return error_set(err, ERROR_CONFIG, "%s goes only with %s", option_table[i].name,
 			setting_choices_text(choices, sizeof(choices), names));
 	}
 	return true;
@@ -246,21 +250,21 @@ static bool take_agent(struct parser *parser, struct error *err)
 {
 	if (parser->at == parser->count) {
 		return error_set(err, ERROR_CONFIG,
-			"--: expected the agent's command after it: acp-broker -- AGENT [ARG...]");
+			"--: expected the agent's command after --: acp-broker -- AGENT [ARG...]");
 	}
 	if (!parser->argv[parser->at][0]) {
 		return error_set(err, ERROR_CONFIG,
-			"--: expected the agent's command after it, got an empty word");
+			"--: expected the agent's command after --, got an empty word");
 	}
 	parser->options->agent_argv = (const char *const *)&parser->argv[parser->at];
 	return !parser->options->agent ||
 	       error_set(err, ERROR_CONFIG,
-		       "--agent %s: expected the agent by its name, or its command after --, not "
+		       "--agent %s: name the agent here, or give its command after --, not "
 		       "both",
 		       parser->options->agent);
 }
 
-/* What follows "--" is an agent's, or words that may begin with a dash. */
+/* After "--" come the agent's words, or a command's words that may begin with a dash. */
 static bool take_rest(struct parser *parser, struct error *err)
 {
 	if (!parser->group) {
@@ -274,7 +278,7 @@ static bool take_rest(struct parser *parser, struct error *err)
 	return true;
 }
 
-/* "-" is stdin; "-1" is the newest checkpoint, where a word of a command may stand. */
+/* "-" is stdin. "-1" is the newest checkpoint if the command takes words. */
 static bool is_option(const struct parser *parser, const char *word)
 {
 	bool is_number = word[0] == '-' && word[1] >= '0' && word[1] <= '9';

@@ -16,7 +16,7 @@ static void print_option(const struct option *option)
 	printf("  %-22s %s\n", left, option->help);
 }
 
-/* Those of a command: its own, then those that go with every command. */
+/* Prints a command's own options, then those of every command. */
 static void print_options(unsigned flags)
 {
 	puts("\nOptions:");
@@ -64,8 +64,8 @@ static void print_all(void)
 {
 	puts("Usage: acp-broker [OPTION...] [-- AGENT [ARG...]]\n"
 	     "       acp-broker COMMAND [OPTION...] [WORD...]\n\n"
-	     "Stands between an editor and an ACP agent: starts the agent, carries the\n"
-	     "session over stdin and stdout, and leaves nothing behind.");
+	     "Stands between an editor and an ACP agent: starts the agent, passes messages\n"
+	     "over stdin and stdout, and leaves nothing behind at the end.");
 	print_options(SESSION_FLAGS);
 	print_commands(NULL);
 	puts("\nacp-broker help COMMAND prints the options of a command.\n"
