@@ -12,26 +12,26 @@
 #include "broker/config/config_file.h"
 #include "broker/config/config_shown.h"
 
-enum { VERSION_MAX = 256 }; // bytes of what a program prints
+enum { VERSION_MAX = 256 }; // bytes of a program's output
 
-/* One agent: a section of the configuration, or a known agent without one. */
+/* One agent: a section of the configuration, or a known agent without a section. */
 struct row {
 	struct list link; // agents.rows
 	struct agents *agents;
 	const char *name;                // borrowed
-	const struct known_agent *known; // what is known of its program; may be NULL
+	const struct known_agent *known; // the known agent of its program; may be NULL
 	bool is_section;
 	char **argv;             // owned
-	char **env;              // its own variables; owned
+	char **env;              // owned; the variables of its section
 	char *program;           // owned; NULL: not on this machine
-	char *version;           // owned; one line; NULL: not known
-	struct capture *capture; // NULL: none runs
+	char *version;           // owned; one line; NULL: unknown
+	struct capture *capture; // NULL: not running
 };
 
 struct agents {
 	const struct agents_means *means;
 	struct list rows;
-	size_t running; // captures
+	size_t running; // captures that run
 };
 
 /* ---- versions ---- */
@@ -62,11 +62,11 @@ static void ask_version(struct row *row)
 	argv[0] = mem_strdup(row->program);
 	struct capture_spec spec = {.argv = (const char *const *)argv,
 		.env = means->environment,
-		.cwd = "/", // nothing of the workspace is read
+		.cwd = "/", // not the workspace, from which it might read
 		.out_max = VERSION_MAX,
 		.out_is_cut = true,
 		.timeout_ms = AGENTS_VERSION_MS};
-	struct error ignored; // its version is not known then
+	struct error ignored; // then its version stays unknown
 	row->capture = capture_start(means->loop, means->spawner, &spec, on_version, row, &ignored);
 	row->agents->running += row->capture != NULL;
 	words_free(argv);
@@ -161,7 +161,7 @@ static void print_row(const struct row *row)
 {
 	char *name = mask_line(span_of(row->name));
 	printf("%s%s%s%s\n", name, row->known ? ": " : "", row->known ? row->known->title : "",
-		row->is_section ? " (of the configuration)" : "");
+		row->is_section ? " (in the configuration)" : "");
 	free(name);
 	print_part("program", row->program ? row->program : "not found on PATH");
 	if (row->version) {

@@ -48,15 +48,16 @@
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Built from the top down by run, taken apart in reverse. */
+/* run() fills it from the top down and takes it apart in reverse. */
 struct broker {
 	const struct options *options;
 	const char *const *environment;
 	const struct broker_providers *providers;
-	bool was_signaled;       // to end; closing our stdin is no second signal
-	bool client_tells;       // one of ours has started it, and tells what fails
-	bool is_trial;           // that is doctor: what earlier brokers left is not touched
-	const char *login_token; // an editor has started it for a terminal login; or NULL
+	bool was_signaled;       // by a signal; so the end of our stdin is not reported as a second
+	                         // reason
+	bool client_tells;       // started by a client of ours, which reports failures to the user
+	bool is_trial;           // started by doctor: does not touch what earlier brokers left
+	const char *login_token; // an editor has started it for a login in a terminal; or NULL
 	struct ev_loop *loop;
 	struct spawner *spawner;
 	struct pool *pool;
@@ -67,23 +68,27 @@ struct broker {
 	struct config config;
 	struct trace *trace;
 	struct audit *audit;
-	struct secrets *secrets; // for the log
+	struct secrets *secrets; // masked in the log
 	struct relay *relay;
-	char *directory;      // owned; where it was started, where that can be a workspace; or NULL
-	struct error failure; // of the session; ERROR_NONE: there was none
+	char *directory; // owned; the directory it was started in, if that can be a workspace; or
+	                 // NULL
+	struct error failure; // the session's; ERROR_NONE: none
 	struct fd_inherited in;
 	struct fd_inherited out;
 	struct end_signals signals;
 };
 
-/* One line: what was being done, on what, why it failed, what to do. */
+/* Prints one line: what was attempted, on what, why it failed, what to do. */
 static int complain(const struct error *err)
 {
 	stderr_failure(err);
 	return err->code == ERROR_CONFIG ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/* The loop cannot go on. Nothing is undone here: the guards see us gone and end what runs. */
+/*
+ * The loop cannot continue. Nothing is cleaned up here: the guards notice our end and end what
+ * runs.
+ */
 static void on_loop_failed(const char *text)
 {
 	static const char lead[] = "(libev) ";
@@ -96,7 +101,7 @@ static void on_loop_failed(const char *text)
 
 /* ---- a session ---- */
 
-/* The directory an editor starts us in is its project's, unless it is nobody's. */
+/* An editor starts us in its project's directory, unless that is the home directory or the like. */
 static char *workspace_of_start(const char *home)
 {
 	struct error ignored;
@@ -136,7 +141,7 @@ static const struct relay_listener relay_listener = {
 	.on_finished = on_finished,
 };
 
-/* Gives the relay descriptors of its own, so that the inherited ones can be given back. */
+/* Gives the relay duplicates, so that the inherited descriptors can be restored. */
 static bool connect_editor(struct broker *broker, struct error *err)
 {
 	if (!fd_inherited_init(&broker->in, STDIN_FILENO, O_RDONLY, err)) {
@@ -149,7 +154,7 @@ static bool connect_editor(struct broker *broker, struct error *err)
 	int in = fcntl(broker->in.fd, F_DUPFD_CLOEXEC, 3);
 	int out = fcntl(broker->out.fd, F_DUPFD_CLOEXEC, 3);
 	if (in == -1 || out == -1) {
-		error_set_errno(err, errno, "duplicating stdin and stdout");
+		error_set_errno(err, errno, "duplicating stdin and stdout for the relay");
 		fd_close(&in);
 		fd_close(&out);
 		fd_inherited_finish(&broker->in);
@@ -160,7 +165,10 @@ static bool connect_editor(struct broker *broker, struct error *err)
 	return true;
 }
 
-/* Somebody has typed the command: what comes next on stdin and stdout is nothing for people. */
+/*
+ * stdin is a terminal, so a person has typed the command and does not see what the program waits
+ * for.
+ */
 static void greet_terminal(const struct options *options)
 {
 	if (isatty(STDIN_FILENO) != 1) {
@@ -170,7 +178,7 @@ static void greet_terminal(const struct options *options)
 		"acp-broker is started by an editor or another ACP client, and speaks JSON-RPC\n"
 		"with it on stdin and stdout. It now waits for such a client here.\n\n"
 		"  The agent's command in an editor's settings:  acp-broker%s%s\n"
-		"  What the configuration means:                 acp-broker check\n"
+		"  The effective configuration:                  acp-broker check\n"
 		"  All commands:                                 acp-broker --help\n\n"
 		"Ctrl-D or Ctrl-C ends it.\n",
 		options->agent_argv ? " -- " : "",
@@ -218,7 +226,7 @@ static int run_session(struct broker *broker, struct provider *provider)
 	fd_inherited_finish(&broker->in);
 	if (broker->failure.code != ERROR_NONE) {
 		complain(&broker->failure);
-		return EXIT_FAILED; // the command line was right, whatever it was
+		return EXIT_FAILED; // the command line was right, so this is no usage error
 	}
 	return EXIT_SUCCESS;
 }
@@ -280,7 +288,10 @@ static int run_test_provider(struct broker *broker, struct provider *provider)
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILED;
 }
 
-/* What may hold secrets: the broker's own environment, and what the profile adds for the agent. */
+/*
+ * Variables that may hold secrets: those of the broker's own environment, and those that the
+ * profile adds for the agent.
+ */
 static char **variables(const struct broker *broker)
 {
 	char **all = mem_alloc_zero(sizeof(*all));
@@ -337,7 +348,7 @@ static bool load_configuration(struct broker *broker, struct error *err)
 	return true;
 }
 
-/* Also without a configuration that can be used, for that is what it says then. */
+/* Also works without a usable configuration, because that is a finding. */
 static int run_doctor(struct broker *broker)
 {
 	struct error err, unusable;
@@ -356,7 +367,7 @@ static int run_doctor(struct broker *broker)
 		.config_error = &unusable,
 	};
 	if (is_usable && !broker->options->log_level) {
-		log_set_level(LOG_LEVEL_ERROR); // the findings say it
+		log_set_level(LOG_LEVEL_ERROR); // the findings report it
 	}
 	bool ok = doctor_run(&means, &is_well, &err);
 	int status = !ok ? complain(&err) : is_well ? EXIT_SUCCESS : EXIT_FAILED;
@@ -395,7 +406,7 @@ static int run_configured(struct broker *broker)
 	return status;
 }
 
-/* On what brokers have begun that are gone, and on sandboxes; each with its own profile. */
+/* Commands on dead brokers' sessions and on sandboxes; each uses its own profile. */
 static int run_on_sessions(const struct broker *broker)
 {
 	struct error err;
@@ -442,7 +453,7 @@ static bool is_of_a_profile(const struct options *options)
 	return options_has_agent(options) || options->command == COMMAND_TEST_PROVIDER;
 }
 
-/* The spawner comes first: it is forked while nothing is allocated and no library loaded. */
+/* The spawner comes first: it is forked before memory is allocated and libraries are loaded. */
 static int run(struct broker *broker)
 {
 	struct error err;
@@ -451,13 +462,13 @@ static int run(struct broker *broker)
 		return complain(&err);
 	}
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); // a trace that may not grow further is no reason to die
+	signal(SIGXFSZ, SIG_IGN); // a trace that reaches its size limit must not kill us
 	int status = EXIT_FAILED;
 	ev_set_syserr_cb(on_loop_failed);
 	/*
-	 * Not epoll: a descriptor it cannot register is one nobody ever hears of again, libev's own
-	 * for signals and threads among them. For our few descriptors poll costs half a
-	 * microsecond a turn more.
+	 * Not epoll: libev ignores a descriptor that epoll cannot register, even its own for
+	 * signals and threads. poll costs half a microsecond more per loop iteration for our few
+	 * descriptors.
 	 */
 	broker->loop = ev_loop_new(EVBACKEND_POLL | EVFLAG_NOENV);
 	broker->pool = pool_create(broker->loop);
@@ -495,7 +506,7 @@ static int run(struct broker *broker)
 	return status;
 }
 
-/* On what is kept of a workspace, or on its policy: no agent is run, nothing is forked for one. */
+/* Commands on a workspace's store or on its policy: they run no agent and fork nothing for one. */
 static int run_command(const struct broker *broker)
 {
 	struct error err;
@@ -519,8 +530,7 @@ static int run_on_records(const struct broker *broker)
 	return ok ? EXIT_SUCCESS : complain(&err);
 }
 
-/* One prompt, or a chat: the broker is a process of its own, so that nothing here needs a spawner.
- */
+/* exec and chat: they run the broker as a process of its own, so they need no spawner. */
 static int run_exec(const struct broker *broker)
 {
 	struct error err;
@@ -545,17 +555,19 @@ static int run_exec(const struct broker *broker)
 	return status;
 }
 
-/* Whatever was done, nobody would ever hear of it. */
+/* Without stdout nobody would see the result, whatever the command did. */
 static bool check_stdout(struct error *err)
 {
 	return fcntl(STDOUT_FILENO, F_GETFD) >= 0 ||
 	       error_set(err, ERROR_SYSTEM,
-		       "writing to stdout: it was closed when acp-broker was started. Start it "
-		       "with "
-		       "a stdout, /dev/null where nobody reads it");
+		       "writing to stdout: it was closed when acp-broker started. Start it with a "
+		       "stdout, or with /dev/null where nobody reads it");
 }
 
-/* What a command has printed is out, or it has failed. --watch ends well without a reader. */
+/*
+ * Makes sure that a command's output is written, or fails. --watch ends successfully if its reader
+ * has gone.
+ */
 static int flush_stdout(const struct options *options, int status)
 {
 	if (status != EXIT_SUCCESS || (options->flags & OPTION_WATCH)) {
@@ -601,7 +613,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		options_parse(&options, argc - client_tells, argv + client_tells, &err);
 	enum log_format format;
 	if (options.log_format && log_format_parse(options.log_format, &format)) {
-		log_set_format(format); // before anything can be said; the configuration checks it
+		log_set_format(format); // before the first message; config_load checks the value
 	}
 	if (!is_understood) {
 		return complain(&err);

@@ -16,7 +16,7 @@ bool chat_command_run(const struct exec_means *means, int *out_status, struct er
 	const char *id = options->word_count > 0 ? options->words[0] : NULL;
 	if (id && !resumes) {
 		return error_set(err, ERROR_CONFIG,
-			"chat: expected no word, or --resume before it, got \"%s\"", id);
+			"chat: expected no argument, or --resume ID, got \"%s\"", id);
 	}
 	const char *resume = !resumes ? NULL : id ? id : "";
 	if (!exec_plan_make_chat(&plan, means->options, means->registry, means->environment, err)) {

@@ -10,8 +10,8 @@
 struct check {
 	const struct check_means *means;
 	struct error *err;
-	char **names;  // owned; of what the provider has resolved
-	char **values; // owned; as many
+	char **names;  // owned; of the settings that the provider has resolved
+	char **values; // owned; one for each name
 	char **warnings;
 	bool *out_found;
 	bool has_failed;
@@ -40,7 +40,7 @@ static void on_done(void *data, const struct error *err)
 
 static const struct provider_describe_listener listener = {.on_fact = on_fact, .on_done = on_done};
 
-/* ---- for programs ---- */
+/* ---- as JSON ---- */
 
 static void write_facts(struct json_writer *writer, const struct check *check)
 {
@@ -64,7 +64,7 @@ static void write_check(struct json_writer *writer, const void *data)
 	write_facts(writer, check);
 }
 
-/* ---- for people ---- */
+/* ---- as text ---- */
 
 static void print_warnings(const struct check *check)
 {

@@ -18,7 +18,7 @@
 
 /* ---- printing ---- */
 
-/* Whether printing has failed by now. The errno of printf's own failures is lost: EIO. */
+/* Whether printing has failed so far. The errno of a failed printf is lost, so it becomes EIO. */
 static bool note_failure(struct command_context *context)
 {
 	if (ferror(stdout) && !context->print_errno) {
@@ -103,7 +103,7 @@ bool command_lock(struct command_context *context, struct error *err)
 	}
 	return error_set(err, ERROR_TIMEOUT,
 		"%s: another acp-broker has been syncing it for %d s (sync-lock-timeout); nothing "
-		"was changed: try again when it is done",
+		"was changed: try again when that sync has ended",
 		context->place.root, timeout_ms / 1000);
 }
 
@@ -160,7 +160,7 @@ bool command_snapshot(struct command_context *context, git_oid *out_tree, struct
 	return true;
 }
 
-/* ---- running one ---- */
+/* ---- running a command ---- */
 
 static command_action *const actions[COMMAND_COUNT] = {
 	[COMMAND_CHECKPOINTS_LIST] = command_checkpoints_list,
@@ -177,7 +177,7 @@ static command_action *const actions[COMMAND_COUNT] = {
 	[COMMAND_COMMITS_TAKE] = command_commits_take,
 };
 
-/* The user asked in one directory and gets another's: that is to be seen. */
+/* Tells the user if the workspace is another directory than the present one. */
 static void say_where(const struct store_place *place)
 {
 	if (*place->below) {

@@ -10,11 +10,12 @@
 
 /* ---- list ---- */
 
-static const size_t UNKNOWN = SIZE_MAX; // a tree of one of the two cannot be read
+static const size_t UNKNOWN = SIZE_MAX; // one of the two trees cannot be read
 
 struct listed {
 	struct checkpoint *checkpoints; // owned
-	size_t *changed; // owned; files, against the one before; of the first: 0; or UNKNOWN
+	size_t *changed; // owned; files that differ from the one before; 0 for the first; or
+	                 // UNKNOWN
 	size_t count;
 	struct checkpoint_damage damage;
 };
@@ -47,7 +48,7 @@ static bool is_counted(const struct listed *listed, size_t index)
 	return index > 0 && listed->changed[index] != UNKNOWN;
 }
 
-/* As _broker/checkpoint/list has them, and how many files changed. */
+/* The members as in _broker/checkpoint/list, and the number of changed files. */
 static void write_one(struct json_writer *writer, const struct listed *listed, size_t index)
 {
 	const struct checkpoint *checkpoint = &listed->checkpoints[index];
@@ -75,7 +76,7 @@ static void write_listed(struct json_writer *writer, const void *data)
 	json_write_member(writer, "damaged", checkpoint_damage_text(&listed->damage, text));
 }
 
-/* Characters; what is no UTF-8 counts byte by byte. */
+/* Characters; each byte that is not UTF-8 counts as one. */
 static size_t width_of(const char *text)
 {
 	size_t width = 0;
@@ -164,7 +165,7 @@ static void print_head(struct command_context *context, const struct checkpoint 
 	putchar('\n');
 }
 
-/* The tree of the one before; the empty one where it is the first that is still kept. */
+/* The tree of the checkpoint before; the empty tree if this is the oldest one kept. */
 static bool find_before(struct store *store, const struct checkpoint *checkpoint, git_oid *out_tree,
 	struct error *err)
 {
@@ -194,7 +195,7 @@ bool command_checkpoints_show(struct command_context *context, struct error *err
 	return print_diff(context, &before, &checkpoint.tree, err);
 }
 
-/* The lock is not held while the diff is printed: its reader may be a pager. */
+/* Releases the lock before the diff is printed, because a pager may read it slowly. */
 static bool find_now(struct command_context *context, git_oid *out_tree, struct error *err)
 {
 	bool ok = command_lock(context, err) && command_snapshot(context, out_tree, err);

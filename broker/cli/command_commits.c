@@ -11,22 +11,22 @@
 #include "sync/id.h"
 
 enum {
-	COMMITS_MAX = 65536,  // of a branch
-	COMMITS_PRINTED = 20, // the same, for people
+	COMMITS_MAX = 65536,  // per branch
+	COMMITS_PRINTED = 20, // per branch, as text
 	ID_PRINTED = 12,      // digits
 };
 
-/* A branch, as it is read; all of them may be many. */
+/* One branch is read at a time, because all of them may be large. */
 struct listing {
 	struct command_context *context;
-	struct json_writer *writer; // NULL: for people
+	struct json_writer *writer; // NULL: print text
 	size_t branches;
-	size_t commits; // of the branch in hand
+	size_t commits; // of the present branch
 };
 
-/* ---- what fetches a branch ---- */
+/* ---- the command that fetches a branch ---- */
 
-/* What needs no quotes is easier to read without them. */
+/* Leaves out quotes that are not needed, to be easier to read. */
 static char *quote(const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -34,7 +34,7 @@ static char *quote(const char *word)
 	return word[strspn(word, plain)] ? shell_quote(word) : mem_strdup(word);
 }
 
-/* Of a repository below the root; "" for the workspace's own, which the user is in. */
+/* The path of a nested repository; "" for the workspace's own, where the user already is. */
 static char *quote_folder(const struct command_context *context, const struct agent_branch *branch)
 {
 	char *path = NULL;
@@ -49,7 +49,10 @@ static char *quote_folder(const struct command_context *context, const struct ag
 	return folder;
 }
 
-/* A line for a shell, whatever the agent has called its branch; the caller frees it. */
+/*
+ * A line for a shell that is safe whatever name the agent has given its branch; the caller frees
+ * it.
+ */
 static char *fetch_line(const struct listing *listing, const struct agent_branch *branch)
 {
 	const struct command_context *context = listing->context;
@@ -68,7 +71,7 @@ static char *fetch_line(const struct listing *listing, const struct agent_branch
 	return line;
 }
 
-/* ---- for programs ---- */
+/* ---- as JSON ---- */
 
 static void write_branch(
 	struct listing *listing, const struct agent_branch *branch, const char *fetch)
@@ -96,7 +99,7 @@ static void write_commit(struct json_writer *writer, const struct agent_commit *
 	json_write_object_end(writer);
 }
 
-/* ---- for people ---- */
+/* ---- as text ---- */
 
 static void print_branch(
 	const struct listing *listing, const struct agent_branch *branch, const char *fetch)

@@ -16,7 +16,10 @@
 
 /* ---- list ---- */
 
-/* "20260131T101502-…" of an id, in UTC, as local time; as it is where it is something else. */
+/*
+ * Turns the UTC time in an id like "20260131T101502-…" into local time; returns any other id
+ * unchanged.
+ */
 static const char *time_of(const char *id, char text[COMMAND_TIME_SIZE])
 {
 	struct tm utc = {0};
@@ -28,7 +31,7 @@ static const char *time_of(const char *id, char text[COMMAND_TIME_SIZE])
 	return text;
 }
 
-/* Whether the parked file is still where it was put. */
+/* Whether the parked file is still in its place. */
 static bool has_file(const struct parked *parked)
 {
 	return faccessat(AT_FDCWD, parked->file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -82,7 +85,7 @@ bool command_conflicts_list(struct command_context *context, struct error *err)
 	return ok;
 }
 
-/* ---- which one ---- */
+/* ---- finding the conflict ---- */
 
 static size_t count_path(const struct list *list, const char *path)
 {
@@ -100,17 +103,18 @@ static struct parked *fail_find(
 	size_t count = count_path(list, path ? path : word);
 	if (count > 1) {
 		error_set(err, ERROR_NOT_FOUND,
-			"%s has %zu conflicts: name one by its id (acp-broker conflicts list)",
+			"%s has %zu conflicts: give the id of one (acp-broker conflicts list)",
 			quoted, count);
 	} else {
 		error_set(err, ERROR_NOT_FOUND,
-			"there is no conflict %s: acp-broker conflicts list has them all", quoted);
+			"there is no conflict %s: acp-broker conflicts list prints all conflicts",
+			quoted);
 	}
 	free(quoted);
 	return NULL;
 }
 
-/* By its id, by its path as the user sees it, or by its path below the root. */
+/* Finds it by its id, by its path as the user sees it, or by its path below the root. */
 static struct parked *find(
 	const struct command_context *context, struct list *list, struct error *err)
 {
@@ -140,7 +144,7 @@ static bool with_one(struct command_context *context,
 
 /* ---- show ---- */
 
-/* A tree with one version at its path, so that the two can be compared. */
+/* Makes a tree with one version at its path, so that two versions can be compared. */
 static bool tree_of(struct store *store, const struct parked *parked,
 	const struct store_entry *version, git_oid *out_tree, struct error *err)
 {
@@ -150,7 +154,7 @@ static bool tree_of(struct store *store, const struct parked *parked,
 	       graft_set(store, &store_empty_tree, parked->conflict.path, &graft, out_tree, err);
 }
 
-/* How a version came from what both sides once had. */
+/* Shows how a version differs from the last common one. */
 static bool show_change(struct command_context *context, const struct parked *parked,
 	const struct store_entry *version, const char *whose, struct error *err)
 {
@@ -162,7 +166,7 @@ static bool show_change(struct command_context *context, const struct parked *pa
 		!tree_of(store, parked, version, &now, err)) {
 		return false;
 	}
-	printf("\na/: what both had%s\nb/: %s version%s\n\n",
+	printf("\na/: the last common version%s\nb/: %s version%s\n\n",
 		parked->conflict.base.mode ? "" : ": nothing", whose,
 		version->mode ? "" : ", which was deleted");
 	return checkpoint_diff(store, &base, &now, CHECKPOINT_PATCH, &reader, err);
@@ -192,8 +196,8 @@ bool command_conflicts_show(struct command_context *context, struct error *err)
 	unsigned both = OPTION_LOCAL | OPTION_RUNTIME;
 	if ((context->options->flags & both) == both) {
 		return error_set(err, ERROR_CONFIG,
-			"conflicts show: expected --local or --runtime, not both; without them it "
-			"shows how both came from what was there before");
+			"conflicts show: expected --local or --runtime, not both; without either "
+			"it shows how both differ from the last common version");
 	}
 	return with_one(context, show, err);
 }
@@ -205,7 +209,7 @@ static void print_kept(struct command_context *context, const struct parked *par
 {
 	struct parked_place place = {&context->store, parked->id, parked->conflict.path};
 	char *file = parked_file(&place, version);
-	printf("    %s is kept, for checkpoint-age: ", what);
+	printf("    %s is kept for checkpoint-age: ", what);
 	command_print_path(file);
 	putchar('\n');
 	free(file);
@@ -223,7 +227,7 @@ static bool take(struct command_context *context, const struct parked *parked, s
 	if (is_local) {
 		print_kept(context, parked, PARKED_RUNTIME, "the sandbox's");
 	} else if (parked->conflict.local.mode) {
-		print_kept(context, parked, PARKED_LOCAL, "the one that was here");
+		print_kept(context, parked, PARKED_LOCAL, "your earlier version");
 	}
 	return true;
 }
@@ -255,13 +259,13 @@ static bool edit_one(
 	if (ok) {
 		command_print_path(parked->conflict.path);
 		puts(": your edit is in its place.");
-		print_kept(context, parked, PARKED_LOCAL, "the one that was here");
+		print_kept(context, parked, PARKED_LOCAL, "your earlier version");
 	}
 	conflicts_edit_finish(&edit);
 	return ok;
 }
 
-/* Brokers may sync while the user edits: what changes meanwhile is found at the end. */
+/* Brokers may sync while the user edits; changes made meanwhile are found at the end. */
 bool command_conflicts_edit(struct command_context *context, struct error *err)
 {
 	return with_one(context, edit_one, err);

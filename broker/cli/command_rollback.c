@@ -11,27 +11,27 @@
 #include "sync/graft.h"
 #include "sync/id.h"
 
-/* A change of the workspace to what a checkpoint has, or to a part of it. */
+/* A change of the workspace, or of a part of it, to the content of a checkpoint. */
 struct change {
 	struct checkpoint *checkpoint;
 	const char *what; // "rollback to", "restore from", "undelete from"
-	const char *same; // said where there is nothing to do; NULL: it is as in the checkpoint
-	git_oid now;      // the workspace, before
-	git_oid target;   // and after
-	unsigned before;  // the checkpoint of now
+	const char *same; // printed if there is nothing to do; NULL: a default text
+	git_oid now;      // the workspace before
+	git_oid target;   // the workspace after
+	unsigned before;  // the checkpoint made of `now`
 };
 
 static void on_left(void *data, const char *path, const char *why)
 {
 	char *quoted = path_quote(span_of(path));
-	stderr_note("%s is left as it is: %s", quoted, why);
+	stderr_note("%s was not changed: %s", quoted, why);
 	free(quoted);
 }
 
 static void on_remains(void *data, const char *path, const char *why)
 {
 	char *quoted = path_quote(span_of(path));
-	stderr_note("%s, which an interrupted sync has left, stays: %s", quoted, why);
+	stderr_note("%s, left by an interrupted sync, was not removed: %s", quoted, why);
 	free(quoted);
 }
 
@@ -53,7 +53,7 @@ static void print_done(const struct change *change, const struct apply_result *r
 		command_time(time, change->checkpoint->time), change->before);
 }
 
-/* What is now is kept first, so that this too can be gone back behind. */
+/* First keeps the present state as a checkpoint, so that this change can be undone too. */
 static bool make(struct command_context *context, struct change *change, struct error *err)
 {
 	struct apply_result result;
@@ -73,14 +73,14 @@ static bool make(struct command_context *context, struct change *change, struct 
 		.on_left = on_left,
 		.on_remains = on_remains};
 	if (!apply_run(&context->store, &request, &result, err)) {
-		return error_prefix(err, "%s %u (what was before is checkpoint %u)", change->what,
+		return error_prefix(err, "%s %u (the earlier state is checkpoint %u)", change->what,
 			change->checkpoint->number, change->before);
 	}
 	point("command.applied");
 	if (result.left > 0) {
 		return error_set(err, ERROR_UNAVAILABLE,
-			"%s %u: %zu written, %zu deleted, %zu left as they are; what was before is "
-			"checkpoint %u: try again when nothing else changes them",
+			"%s %u: %zu written, %zu deleted, %zu not changed; what was there before "
+			"is checkpoint %u. Try again when nothing else changes these files",
 			change->what, change->checkpoint->number, result.written, result.deleted,
 			result.left, change->before);
 	}
@@ -91,7 +91,10 @@ static bool make(struct command_context *context, struct change *change, struct 
 	return true;
 }
 
-/* An agent at work, or its next prompt, would find half of it. */
+/*
+ * Takes the locks, because an agent at work, or its next prompt, would see a half-changed
+ * workspace.
+ */
 static bool begin(struct command_context *context, struct change *change, struct error *err)
 {
 	return checkpoint_find(
@@ -113,7 +116,7 @@ bool command_checkpoints_rollback(struct command_context *context, struct error 
 	return make(context, &change, err);
 }
 
-/* ---- what is not here any more ---- */
+/* ---- undelete ---- */
 
 bool command_checkpoints_undelete(struct command_context *context, struct error *err)
 {
@@ -126,9 +129,9 @@ bool command_checkpoints_undelete(struct command_context *context, struct error 
 	       make(context, &change, err);
 }
 
-/* ---- some paths alone ---- */
+/* ---- restore ---- */
 
-/* Puts what the checkpoint has at a path into the target. */
+/* Puts the checkpoint's version of a path into the target tree. */
 static bool take_path(
 	struct command_context *context, struct change *change, const char *word, struct error *err)
 {

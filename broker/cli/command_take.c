@@ -39,7 +39,7 @@ static void print_move(const struct take_result *result)
 {
 	command_print_path(result->branch);
 	if (!*result->now) {
-		puts(" has no commit again, and the index is as it was. No file was touched.");
+		puts(" has no commit again, and the index is as before. No file was changed.");
 		return;
 	}
 	printf(" is at %.*s", ID_PRINTED, result->now);
@@ -52,14 +52,14 @@ static void print_taken(const struct take_result *result)
 {
 	if (result->has_all) {
 		command_print_path(result->branch);
-		puts(" has all commits of the agent's: nothing to do.");
+		puts(" already has all of the agent's commits: nothing to do.");
 		return;
 	}
 	print_move(result);
-	printf(": it has %zu commit%s more, of the agent's branch ", result->commits,
+	printf(": it got %zu commit%s from the agent's branch ", result->commits,
 		result->commits == 1 ? "" : "s");
 	command_print_path(result->taken);
-	printf(".\nThe index has their %zu file%s; no file was touched.\n"
+	printf(".\nThe index has their %zu file%s; no file was changed.\n"
 	       "acp-broker commits take --undo moves both back.\n",
 		result->files, result->files == 1 ? "" : "s");
 }
@@ -72,7 +72,7 @@ static bool undo(const struct take_request *request, struct error *err)
 	}
 	print_move(&result);
 	if (*result.now) {
-		puts(". The index is as it was; no file was touched.");
+		puts(". The index is as before; no file was changed.");
 	}
 	return true;
 }
@@ -92,8 +92,8 @@ static bool take(const struct take_request *request, struct error *err)
 }
 
 /*
- * The innermost repository in the workspace that the user is in, as git would find it; "" for the
- * workspace's own. The caller frees it.
+ * The innermost repository in the workspace that contains the working directory, as git would find
+ * it; "" for the workspace's own. The caller frees it.
  */
 static char *find_repository(const struct store_place *place, char root[PATH_MAX])
 {

@@ -13,13 +13,13 @@
 #include "broker/init/editors.h"
 
 struct line {
-	const char *group;             // the first word of a command of two, or NULL
+	const char *group;             // the first word of a two-word command, or NULL
 	const struct command_row *row; // or NULL
 	size_t word_count;             // after the command
 	const char *config;            // --config FILE, or NULL
-	const struct option *open;     // the option whose value is typed, or NULL
-	bool is_agents;                // after "--", where that is the agent's command
-	bool has_program;              // which is there
+	const struct option *open;     // the option whose value is being typed, or NULL
+	bool is_agents;                // after "--", where the agent's command stands
+	bool has_program;              // the agent's program was typed already
 };
 
 static bool begins_with(const char *text, const char *start)
@@ -41,7 +41,7 @@ static void offer_choices(const char *typed, const char *const *choices)
 	}
 }
 
-/* ---- what is there already ---- */
+/* ---- the words typed so far ---- */
 
 static void read_option(struct line *line, const char *word)
 {
@@ -62,7 +62,7 @@ static void read_bare_word(struct line *line, const char *word)
 		}
 		if (row->group && !line->group) {
 			line->group = row->group;
-		} else if (row->command != COMMAND_HELP) { // what follows help is a command
+		} else if (row->command != COMMAND_HELP) { // after "help" stands a command
 			line->row = row;
 		}
 		return;
@@ -86,7 +86,7 @@ static void read_word(struct line *line, const char *word)
 	}
 }
 
-/* ---- what may come ---- */
+/* ---- candidates ---- */
 
 static void offer_sections(const char *typed, enum section_kind kind, const char *config,
 	const char *const *environment)

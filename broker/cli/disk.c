@@ -103,7 +103,7 @@ static void print_holdings(const struct holdings *holdings)
 	char text[DISK_TEXT_SIZE];
 	long long bytes = 0;
 	if (holdings->count == 0) {
-		stderr_note("nothing is kept");
+		stderr_note("nothing is kept in the state folder");
 		return;
 	}
 	printf("%-6s  %9s  %5s  %-13s  %s\n", "KIND", "SIZE", "AGE", "STATE", "WORKSPACE");

@@ -25,11 +25,11 @@
 
 struct pruning {
 	const struct sessions_means *means;
-	struct holdings holdings; // as they are now
-	long long older_s;        // -1: at any age
+	struct holdings holdings; // the present ones
+	long long older_s;        // -1: any age
 	long long max_bytes;      // 0: no limit
 	bool is_dry;
-	char **failed; // owned: paths that are not tried again
+	char **failed; // owned: paths that failed; they are not tried again
 	char **gone;   // owned: paths that were removed, or would be
 	size_t removed, checkpoints;
 	long long bytes;
@@ -54,7 +54,7 @@ static bool read_value(
 	return true;
 }
 
-/* With a size alone, age does not matter. */
+/* With only a size, age does not matter. */
 static bool read_limits(struct pruning *pruning, struct error *err)
 {
 	const struct options *options = pruning->means->options;
@@ -88,7 +88,7 @@ static bool is_in(char *const *paths, const struct holding *holding)
 	return words_contain((const char *const *)paths, holding->path);
 }
 
-/* ---- one after the other ---- */
+/* ---- removing one ---- */
 
 static void note_removed(struct pruning *pruning, const struct holding *holding)
 {
@@ -110,18 +110,19 @@ static void note_kept(struct pruning *pruning, const struct holding *holding, co
 	words_append(&pruning->failed, holding->path);
 }
 
-/* It is synced once more, so nothing is lost that came into it after it was collected. */
+/* Syncs the copy once more, so that changes made after its collection are not lost. */
 static bool end_copy(struct pruning *pruning, const struct holding *copy, struct error *err)
 {
 	if (!sessions_end_sandbox(pruning->means, copy->record, err)) {
 		return false;
 	}
-	char *made = path_join(copy->path, ".made"); // an agent may have started in the folder
+	char *made = path_join(copy->path, ".made"); // agents may work in this folder
 	bool is_there = access(made, F_OK) == 0;
 	free(made);
-	return !is_there || error_set(err, ERROR_UNAVAILABLE,
-				    "something in it is not in the workspace, or somebody works "
-				    "in it");
+	return !is_there ||
+	       error_set(err, ERROR_UNAVAILABLE,
+		       "it has changes that are not in the workspace, or somebody works "
+		       "in it");
 }
 
 static bool is_store_of(
@@ -133,7 +134,7 @@ static bool is_store_of(
 	return is_same;
 }
 
-/* Since it was looked at, somebody may have begun a session. */
+/* Checks again, because somebody may have begun a session meanwhile. */
 static bool check_records(
 	const struct pruning *pruning, const struct holding *store, struct error *err)
 {
@@ -143,14 +144,18 @@ static bool check_records(
 		const struct holding *other = &now.list[i];
 		if (other->kind == HOLDING_RECORD && other->state != HOLDING_FINISHED &&
 			is_store_of(pruning, store, other->workspace)) {
-			ok = error_set(err, ERROR_UNAVAILABLE, "session %s begins", other->record);
+			ok = error_set(err, ERROR_UNAVAILABLE, "session %s has begun to use it",
+				other->record);
 		}
 	}
 	holdings_finish(&now);
 	return ok;
 }
 
-/* Whoever makes a record of its workspace waits for this lock: what is seen with it stays so. */
+/*
+ * A broker that creates a record of this workspace waits for this lock, so the result of the checks
+ * stays true.
+ */
 static bool end_store(struct pruning *pruning, const struct holding *store, struct error *err)
 {
 	int fd = -1;
@@ -159,7 +164,7 @@ static bool end_store(struct pruning *pruning, const struct holding *store, stru
 	}
 	bool ok = fd >= 0 && store_lock_try(fd);
 	if (!ok) {
-		error_set(err, ERROR_UNAVAILABLE, "another acp-broker works with it");
+		error_set(err, ERROR_UNAVAILABLE, "another acp-broker is using it");
 	}
 	ok = ok && check_records(pruning, store, err);
 	ok = ok && store_remove(store->path, err);
@@ -173,12 +178,12 @@ static bool end_record(struct pruning *pruning, const struct holding *record, st
 	ATTR_CLEANUP(fd_cleanup)
 	int folder_fd = record_folder_open(pruning->means->state_folder, err);
 	return folder_fd >= 0 && sessions_remove(folder_fd, record->record, &is_removed, err) &&
-	       (is_removed || error_set(err, ERROR_UNAVAILABLE, "a broker has it"));
+	       (is_removed || error_set(err, ERROR_UNAVAILABLE, "a broker is using it"));
 }
 
 static bool end_mirror(struct pruning *pruning, const struct holding *mirror, struct error *err)
 {
-	return error_set(err, ERROR_UNAVAILABLE, "it goes with its store");
+	return error_set(err, ERROR_UNAVAILABLE, "it is removed together with its store");
 }
 
 static bool end_one(struct pruning *pruning, const struct holding *holding)
@@ -198,7 +203,7 @@ static bool end_one(struct pruning *pruning, const struct holding *holding)
 	return true;
 }
 
-/* What is old and finished, of one kind; of the others it is said why they stay. */
+/* Removes what is old and finished, of one kind; says why the others stay. */
 static void end_old(struct pruning *pruning, enum holding_kind kind)
 {
 	for (size_t i = 0; i < pruning->holdings.count; i++) {
@@ -218,7 +223,7 @@ static void end_old(struct pruning *pruning, enum holding_kind kind)
 	}
 }
 
-/* A copy without a record is nobody's: its last one stays as long as it does. */
+/* A copy is found by its record: the last record of a copy stays as long as the copy. */
 static void keep_records_of_copies(struct pruning *pruning)
 {
 	struct holdings *holdings = &pruning->holdings;
@@ -239,7 +244,7 @@ static void keep_records_of_copies(struct pruning *pruning)
 struct forgetting {
 	struct checkpoint_limits limits;
 	bool is_dry;
-	size_t count; // of checkpoints that went
+	size_t count; // of forgotten checkpoints
 };
 
 static bool forget_open(struct forgetting *forgetting, struct store *store, struct error *err)
@@ -268,7 +273,7 @@ static bool forget_open(struct forgetting *forgetting, struct store *store, stru
 	return ok;
 }
 
-/* One that a broker syncs with just now prunes itself. */
+/* A store that a broker is syncing with prunes itself. */
 static bool forget(struct forgetting *forgetting, const struct holding *holding, struct error *err)
 {
 	struct store store;
@@ -346,7 +351,7 @@ static const struct holding *oldest_finished(const struct pruning *pruning)
 	return oldest;
 }
 
-/* The one that was not used for longest goes first; a store is finished once its copy is gone. */
+/* The one unused for the longest goes first. A store is finished once its copy is gone. */
 static bool shrink(struct pruning *pruning, struct error *err)
 {
 	char size[DISK_TEXT_SIZE], limit[DISK_TEXT_SIZE];
@@ -356,7 +361,7 @@ static bool shrink(struct pruning *pruning, struct error *err)
 		char *path = mem_strdup(oldest->path);
 		long long its = oldest->bytes;
 		bool ended = end_one(pruning, oldest);
-		words_append(&pruning->failed, path); // it is gone, or it failed
+		words_append(&pruning->failed, path); // removed or failed: not tried again
 		free(path);
 		if (!pruning->is_dry && !find(pruning, err)) {
 			return false;
@@ -379,7 +384,7 @@ static bool shrink(struct pruning *pruning, struct error *err)
 	return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole command ---- */
 
 static bool prune_old(struct pruning *pruning, struct error *err)
 {

@@ -11,27 +11,31 @@
 #include "broker/cli/command.h"
 #include "broker/cli/doctor_parts.h"
 
-/* ---- what to do ---- */
+/* ---- advice ---- */
 
-/* The codes of doctor's own, and those whose help is for a session that goes on. */
+/* doctor's own codes, and codes whose usual help is for a session that goes on. */
 static const struct {
 	const char *code, *advice;
 } own_advice[] = {
-	{"AGENT_ERROR", "look this error up in the agent's documentation; it is its own"},
-	{"AGENT_EXITED", "run the agent's command in a terminal: it says why it ends"},
-	{"BROKER_FAILED", "run it again with --log-level debug, and report what it says"},
-	{"CONFIG_INVALID", "correct what the line names, then run acp-broker check"},
-	{"DISK_LOW", "make room; acp-broker du shows what the broker keeps, prune removes it"},
-	{"DISK_FULL", "make room; acp-broker du shows what the broker keeps, prune removes it"},
+	{"AGENT_ERROR", "this error is the agent's own: look it up in the agent's documentation"},
+	{"AGENT_EXITED", "run the agent's command in a terminal to see why it ends"},
+	{"BROKER_FAILED", "run doctor again with --log-level debug, and report its output"},
+	{"CONFIG_INVALID", "correct the setting that the line names, then run acp-broker check"},
+	{"DISK_LOW",
+		"free some space; acp-broker du shows what the broker keeps, prune removes it"},
+	{"DISK_FULL",
+		"free some space; acp-broker du shows what the broker keeps, prune removes it"},
 	{"LEFTOVERS", "run acp-broker sessions collect"},
 	{"LOGIN_NEEDED", "log in to the agent, as its documentation says"},
-	{"NOT_ENFORCED", "change what the line names, or remove the key from the profile"},
+	{"NOT_ENFORCED",
+		"change the setting that the line names, or remove the key from the profile"},
 	{"ORPHANS", "end the named processes: kill -CONT, then kill, then kill -KILL"},
-	{"SANDBOX_UNFIT", "run acp-broker test-provider, and report what it says"},
+	{"SANDBOX_UNFIT", "run acp-broker test-provider, and report its output"},
 	{"SESSION_REFUSED", "run the same session in your editor with --log-level debug"},
-	{"STATE_OF_ANOTHER", "run it as that user, or set XDG_STATE_HOME to a folder of yours"},
+	{"STATE_OF_ANOTHER",
+		"run acp-broker as that user, or set XDG_STATE_HOME to your own folder"},
 	{"STATE_UNUSABLE", "set XDG_STATE_HOME to a folder that you can write to"},
-	{"WORKSPACE_UNUSABLE", "start in the folder of your project, or name it with --workspace"},
+	{"WORKSPACE_UNUSABLE", "start in your project's folder, or name it with --workspace"},
 };
 
 static const char *help_of(const struct doctor *doctor, const char *code)
@@ -43,17 +47,17 @@ static const char *help_of(const struct doctor *doctor, const char *code)
 	}
 	const struct error_reason *reason =
 		doctor->provider ? provider_reason_find(doctor->provider, code) : NULL;
-	return reason ? reason->help : "do what the line says";
+	return reason ? reason->help : "correct what the line names";
 }
 
 const char *doctor_advice(const struct doctor *doctor, enum doctor_step step, const char *code)
 {
 	if (step == DOCTOR_INITIALIZE && strcmp(code, "TIMEOUT_EXCEEDED") == 0) {
-		return "check the command: with these words it has to speak ACP on stdin and "
+		return "check the command: with these arguments it must speak ACP on stdin and "
 		       "stdout";
 	}
 	if (step == DOCTOR_SANDBOX && strcmp(code, "PERMISSION_DENIED") == 0) {
-		return "do what the line says"; // it is no policy that refuses
+		return "correct what the line names"; // not a refusal by policy
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(own_advice); i++) {
 		if (strcmp(own_advice[i].code, code) == 0) {
@@ -90,11 +94,11 @@ static void look_at_configuration(struct doctor *doctor)
 	doctor->known = known_agent_of_argv((const char *const *)config->profile.agent_argv);
 	doctor_report_ok(&doctor->report, DOCTOR_CONFIGURATION, "%s%s, profile %s, agent %s",
 		config->file ? config->file : "no file",
-		config->file && !config->file_was_read ? " (there is none)" : "",
+		config->file && !config->file_was_read ? " (does not exist)" : "",
 		config->profile.name, config->profile.agent_name);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole command ---- */
 
 static void write_doctor(struct json_writer *writer, const void *data)
 {
@@ -108,7 +112,7 @@ static void write_doctor(struct json_writer *writer, const void *data)
 	doctor_report_write(&doctor->report, writer);
 }
 
-/* A step that waits for those before it. */
+/* A step that needs earlier steps. */
 static bool may_go_on(const struct doctor *doctor)
 {
 	return doctor->report.failed == 0 && !doctor->is_interrupted;
@@ -131,8 +135,8 @@ static void look_at_all(struct doctor *doctor)
 	}
 	for (size_t i = 0; i < DOCTOR_STEP_COUNT; i++) {
 		if (!doctor->report.is_told[i]) {
-			doctor_report_skip(&doctor->report, (enum doctor_step)i,
-				"a step before it has failed");
+			doctor_report_skip(
+				&doctor->report, (enum doctor_step)i, "an earlier step has failed");
 		}
 	}
 }
@@ -140,12 +144,12 @@ static void look_at_all(struct doctor *doctor)
 static void print_end(const struct doctor *doctor)
 {
 	if (doctor->is_interrupted) {
-		return; // nobody knows
+		return; // unknown
 	}
 	if (doctor->report.failed == 0) {
 		puts("A session works.");
 	} else {
-		printf("No session works; see the %s above.\n",
+		printf("A session does not work: see the %s above.\n",
 			doctor->report.failed == 1 ? "line with FAILED" : "lines with FAILED");
 	}
 }

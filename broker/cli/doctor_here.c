@@ -35,7 +35,7 @@ static void warn(
 
 /* ---- the state folder ---- */
 
-/* A file is made there as records are. */
+/* Creates a file there, as for a record. */
 static bool try_to_write(const char *folder, struct error *err)
 {
 	char path[PATH_MAX];
@@ -68,7 +68,7 @@ void doctor_look_at_state(struct doctor *doctor)
 	}
 	if (stat(folder, &status) == 0 && status.st_uid != geteuid()) {
 		error_set(&err, ERROR_DENIED,
-			"%s belongs to the user %u, who can change what is kept there", folder,
+			"%s belongs to user %u, who can change what is kept there", folder,
 			(unsigned)status.st_uid);
 		warn(doctor, DOCTOR_STATE, "STATE_OF_ANOTHER", &err);
 		return;
@@ -104,7 +104,7 @@ static bool check_workspace(const struct doctor *doctor, const char *workspace, 
 	return !doctor->is_copy || snapshot_root_check(workspace, home, err);
 }
 
-/* How much of it a copy takes. Over the limits of a sync, no session can have one. */
+/* Measures what a copy takes. No session can have a copy over the limits of a sync. */
 static bool measure(struct doctor *doctor, const char *workspace, struct error *err)
 {
 	const struct doctor_means *means = doctor->means;
@@ -146,12 +146,12 @@ void doctor_look_at_workspace(struct doctor *doctor)
 		fail(doctor, DOCTOR_WORKSPACE, "WORKSPACE_UNUSABLE", &err);
 	} else if (!doctor->is_copy) {
 		doctor_report_ok(
-			&doctor->report, DOCTOR_WORKSPACE, "%s: looked at, not changed", workspace);
+			&doctor->report, DOCTOR_WORKSPACE, "%s: read, not changed", workspace);
 	} else if (!measure(doctor, workspace, &err)) {
 		doctor_fail_with(doctor, DOCTOR_WORKSPACE, &err);
 	} else {
 		doctor_report_ok(&doctor->report, DOCTOR_WORKSPACE,
-			"%s: looked at, not changed; a copy takes %s", workspace,
+			"%s: read, not changed; a copy takes %s", workspace,
 			disk_size_text(size, (long long)doctor->workspace_bytes));
 	}
 	free(workspace);
@@ -159,7 +159,7 @@ void doctor_look_at_workspace(struct doctor *doctor)
 
 /* ---- the disk ---- */
 
-/* The place, or the nearest folder above it that is there. */
+/* Finds the place, or the nearest existing folder above it. */
 static bool find_space(const char *place, struct statvfs *out)
 {
 	char *at = mem_strdup(place);
@@ -172,21 +172,21 @@ static bool find_space(const char *place, struct statvfs *out)
 	return is_found;
 }
 
-/* False where something was said of it. */
+/* False if it has reported something. */
 static bool look_at_space(struct doctor *doctor, const char *place, unsigned long long *least)
 {
 	struct error err;
 	struct statvfs space;
 	char size[DISK_TEXT_SIZE];
 	if (!place || !find_space(place, &space)) {
-		return true; // its own step has said so
+		return true; // the folder's own step has reported it
 	}
 	unsigned long long bytes = (unsigned long long)space.f_bavail * space.f_frsize;
-	bool has_inodes = space.f_files > 0; // some file systems count none
+	bool has_inodes = space.f_files > 0; // some file systems do not count inodes
 	*least = bytes < *least ? bytes : *least;
-	error_set(&err, ERROR_UNAVAILABLE, "%s has room for %s%s", place,
+	error_set(&err, ERROR_UNAVAILABLE, "%s has %s free%s", place,
 		disk_size_text(size, (long long)bytes),
-		has_inodes && space.f_favail < DOCTOR_FILES_LOW ? ", and for few files" : "");
+		has_inodes && space.f_favail < DOCTOR_FILES_LOW ? ", and few free inodes" : "");
 	if (bytes >> 20 < DOCTOR_DISK_LEAST_MIB || (has_inodes && space.f_favail == 0)) {
 		fail(doctor, DOCTOR_DISK, "DISK_FULL", &err);
 		return false;

@@ -15,12 +15,12 @@
 #include "broker/ledger/holdings.h"
 #include "broker/ledger/state_folder.h"
 
-/* What brokers left that are gone: edits in the state folder, and processes. */
+/* What dead brokers left: edits in the state folder, and processes. */
 enum { NAMED_MAX = 3, ENVIRONMENT_MAX = 128 * 1024 };
 
 struct leftovers {
 	size_t count;
-	char names[512]; // the first ones
+	char names[512]; // of the first ones
 };
 
 static void add(struct leftovers *leftovers, const char *kind, const char *name)
@@ -38,9 +38,8 @@ static void tell(struct doctor *doctor, const struct leftovers *leftovers, const
 	if (leftovers->count == 0) {
 		return;
 	}
-	error_set(&err, ERROR_UNAVAILABLE, "brokers that are gone have left %zu %s: %s%s",
-		leftovers->count, what, leftovers->names,
-		leftovers->count > NAMED_MAX ? ", …" : "");
+	error_set(&err, ERROR_UNAVAILABLE, "dead brokers have left %zu %s: %s%s", leftovers->count,
+		what, leftovers->names, leftovers->count > NAMED_MAX ? ", …" : "");
 	doctor_report_warn(&doctor->report, DOCTOR_LEFTOVERS, code,
 		doctor_advice(doctor, DOCTOR_LEFTOVERS, code), err.text);
 }
@@ -83,12 +82,12 @@ static char **environment_of(int proc_fd)
 	for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
 		words_append(&words, text + at);
 	}
-	memset(text, 0, ENVIRONMENT_MAX); // there may be secrets in it
+	memset(text, 0, ENVIRONMENT_MAX); // it may contain secrets
 	free(text);
 	return words;
 }
 
-/* Whether the broker that has forked it keeps its records where ours are. */
+/* Whether the broker that forked it keeps its records in our state folder. */
 static bool is_of_this_state(pid_t pid, const char *state_folder)
 {
 	char path[64];
@@ -106,7 +105,7 @@ static bool is_of_this_state(pid_t pid, const char *state_folder)
 	return is_same;
 }
 
-/* The uppermost process of a broker that is gone: who cleans up after it, and should be done. */
+/* The topmost process of a dead broker: it cleans up after the broker, and should have ended. */
 static bool is_orphan(const struct tree_process *process)
 {
 	char name[32], above[32];
@@ -122,7 +121,7 @@ static void find_processes(const struct doctor *doctor, struct leftovers *leftov
 {
 	char number[32];
 	struct tree tree = {0};
-	struct error ignored; // without /proc nothing is found
+	struct error ignored; // without /proc it finds nothing
 	bool is_read = tree_scan(&tree, &ignored);
 	for (size_t i = 0; is_read && i < tree.count; i++) {
 		const struct tree_process *process = &tree.items[i];
@@ -143,10 +142,10 @@ void doctor_look_for_leftovers(struct doctor *doctor)
 		return;
 	}
 	find_processes(doctor, &processes);
-	tell(doctor, &edits, "LEFTOVERS", "with edits that are not in their workspaces");
+	tell(doctor, &edits, "LEFTOVERS", "sessions with edits that are not in their workspaces");
 	tell(doctor, &processes, "ORPHANS", "processes that have not ended");
 	if (edits.count + processes.count == 0) {
-		doctor_report_ok(&doctor->report, DOCTOR_LEFTOVERS,
-			"no broker that is gone has left anything");
+		doctor_report_ok(
+			&doctor->report, DOCTOR_LEFTOVERS, "dead brokers have left nothing");
 	}
 }

@@ -37,13 +37,13 @@ static const struct {
 	[DOCTOR_SKIPPED] = {"skipped", "skipped"},
 };
 
-/* As one line that drives no terminal and has no secret. */
+/* As one line, without control characters and secrets. */
 static char *clean(const struct doctor_report *report, const char *text)
 {
 	struct buf out;
 	buf_init(&out, SIZE_MAX / 2);
 	bool ok = buf_append(&out, span_of(text), NULL);
-	(void)ok; // it has no maximum
+	(void)ok; // the buffer has no maximum
 	secrets_mask_text(report->secrets, &out, false);
 	char *line = mask_line(buf_span(&out));
 	buf_finish(&out);

@@ -6,17 +6,17 @@
 #include "broker/cli/doctor_parts.h"
 #include "broker/cli/test_provider.h"
 
-/* What was found of the checks of one part. */
+/* The findings of one part of the checks. */
 struct part {
 	size_t ok, failed;
 	char code[64];
-	char text[ERROR_TEXT_MAX]; // of the first that failed, or was skipped, or had something to
-	                           // tell, in this order
+	char text[ERROR_TEXT_MAX]; // of the first check that failed, was skipped, or had a note, in
+	                           // this order
 };
 
 struct trying {
 	struct doctor *doctor;
-	enum trial_part at; // whose checks are made
+	enum trial_part at; // the part whose checks run
 	struct part parts[TRIAL_PART_COUNT];
 };
 
@@ -29,7 +29,7 @@ static const enum doctor_step steps[TRIAL_PART_COUNT] = {
 	[TRIAL_REMOVAL] = DOCTOR_END,
 };
 
-/* A check that saw something else than it must; the others have codes of the failure's own. */
+/* A check that saw a wrong result has a code of its own; other failures keep their code. */
 static const char *code_of(const char *code)
 {
 	return strcmp(code, "INVALID_MESSAGE") == 0 ? "SANDBOX_UNFIT" : code;
@@ -40,7 +40,8 @@ static void tell(struct trying *trying, enum trial_part which)
 	const struct part *part = &trying->parts[which];
 	struct doctor *doctor = trying->doctor;
 	enum doctor_step step = steps[which];
-	if (part->failed > 0 && which == TRIAL_NETWORK) { // where it is required, nothing is ready
+	if (part->failed > 0 &&
+		which == TRIAL_NETWORK) { // with `required`, the sandbox is not ready then
 		doctor_report_warn(&doctor->report, step, "NOT_ENFORCED",
 			doctor_advice(doctor, step, "NOT_ENFORCED"), part->text);
 	} else if (part->failed > 0) {
@@ -49,7 +50,7 @@ static void tell(struct trying *trying, enum trial_part which)
 	} else if (part->ok == 0) {
 		doctor_report_skip(&doctor->report, step, part->text);
 	} else if (which == TRIAL_REMOVAL) {
-		return; // the session's end is told there
+		return; // the session's end reports it
 	} else if (*part->text) {
 		doctor_report_ok(&doctor->report, step, "%s", part->text);
 	} else {

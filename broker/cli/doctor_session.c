@@ -22,27 +22,27 @@
 
 enum { ASK_INITIALIZE = 1, ASK_NEW, ASK_HEALTH }; // ids of our requests
 
-enum { MESSAGE_SLACK = 64 * 1024 }; // bytes by which the broker may make a message longer
+enum { MESSAGE_SLACK = 64 * 1024 }; // bytes that the broker may add to a message
 
-/* A session, from the start of its broker to the end. */
+/* A session, from the start of its broker to its end. */
 struct visit {
 	struct doctor *doctor;
 	struct client *client;
 	struct scratch scratch;
 	struct ev_timer due;
 	struct end_signals signals;
-	int timeout_ms;     // of what is waited for
-	long asked;         // the id of the request that is not answered
-	char logins[256];   // names of the ways to log in that the agent has
-	bool is_over;       // nothing more is asked
-	bool has_failed;    // a step was told to have failed
-	int urges;          // of the broker that does not end
-	struct error error; // the broker could not be heard; ERROR_NONE: it could
+	int timeout_ms;     // of the present wait
+	long asked;         // the id of the unanswered request
+	char logins[256];   // names of the agent's ways to log in
+	bool is_over;       // no further requests
+	bool has_failed;    // a step was reported as failed
+	int urges;          // signals sent to a broker that does not end
+	struct error error; // why the broker could not be read; ERROR_NONE: it could
 	struct client_end end;
 };
 
 static const struct {
-	const char *stage; // of an error of the broker's (docs/errors.md)
+	const char *stage; // of a broker's error (docs/errors.md)
 	enum doctor_step step;
 } steps[] = {
 	{"config", DOCTOR_CONFIGURATION},
@@ -82,7 +82,7 @@ static void wait_for(struct visit *visit, int timeout_ms)
 	ev_timer_start(loop, &visit->due);
 }
 
-/* The broker's own deadlines come first: it says more of what failed. */
+/* The broker's own deadlines expire first, because its error says more. */
 static int timeout_of(const struct visit *visit, long asked)
 {
 	const struct profile *profile = profile_of(visit);
@@ -109,7 +109,7 @@ static void finish_session(struct visit *visit)
 				profile->drain_timeout_ms + DOCTOR_SLACK_MS);
 }
 
-/* ---- what is wrong ---- */
+/* ---- failures ---- */
 
 static void fail(struct visit *visit, enum doctor_step step, const char *code, const char *advice,
 	const char *text)
@@ -146,7 +146,7 @@ static void describe_login(const struct known_agent *known, char *out, size_t si
 	}
 }
 
-/* What an agent that is not found, or not logged in to, takes. */
+/* Advice for an agent that was not found, or needs a login. */
 static const char *advice_of(
 	const struct visit *visit, enum doctor_step step, const char *code, char *room, size_t size)
 {
@@ -167,7 +167,7 @@ static const char *advice_of(
 	return doctor_advice(visit->doctor, step, code);
 }
 
-/* The last line of what a program said, of which the beginning is left out. */
+/* The last line of a program's output, whose beginning is missing. */
 static const char *last_words(const char *detail)
 {
 	enum { LAST_MAX = 240 };
@@ -177,7 +177,7 @@ static const char *last_words(const char *detail)
 	}
 	size_t from = len > LAST_MAX ? len - LAST_MAX : 0;
 	while (from > 0 && ((unsigned char)detail[from] & 0xc0) == 0x80) {
-		from++; // not from the middle of a character
+		from++; // not in the middle of a character
 	}
 	return detail + from;
 }
@@ -249,12 +249,12 @@ static void note_logins(struct visit *visit, const struct json_doc *doc)
 		method = json_next(doc, method)) {
 		char *name = json_string(doc, json_get(doc, method, "name"));
 		text_append(visit->logins, sizeof(visit->logins), "%s%s",
-			*visit->logins ? ", " : "", name ? name : "a way without a name");
+			*visit->logins ? ", " : "", name ? name : "an unnamed method");
 		free(name);
 	}
 }
 
-/* What the agent calls itself; NULL: nothing. */
+/* The agent's own name; NULL if it gives none. */
 static char *read_name(const struct visit *visit, const struct json_doc *doc, const char *path)
 {
 	char *said = json_string(doc, json_path(doc, 0, path));
@@ -281,11 +281,11 @@ static void take_initialize(struct visit *visit, const struct json_doc *doc)
 static void take_new(struct visit *visit)
 {
 	doctor_report_ok(&visit->doctor->report, DOCTOR_LOGIN,
-		*visit->logins ? "none is needed for a session" : "it knows no login");
+		*visit->logins ? "a session needs no login" : "the agent has no login");
 	ask(visit, ASK_HEALTH, "_broker/health", write_nothing);
 }
 
-/* Room for a copy of the user's workspace, where the copies are. */
+/* Checks that the sandbox has room for a copy of the user's workspace. */
 static void look_at_room(struct visit *visit, const struct json_doc *doc, json_node agent)
 {
 	char text[256], needs[DISK_TEXT_SIZE], has[DISK_TEXT_SIZE];
@@ -298,7 +298,8 @@ static void look_at_room(struct visit *visit, const struct json_doc *doc, json_n
 		disk_size_text(needs, (long long)doctor->workspace_bytes),
 		disk_size_text(has, room));
 	fail(visit, DOCTOR_DISK, "DISK_FULL",
-		"make room there, or leave files out: exclude in the profile, .gitignore", text);
+		"free some space there, or leave files out: exclude in the profile, .gitignore",
+		text);
 }
 
 static void take_health(struct visit *visit, const struct json_doc *doc)
@@ -311,7 +312,8 @@ static void take_health(struct visit *visit, const struct json_doc *doc)
 			doctor_advice(doctor, DOCTOR_SESSION, "SANDBOX_UNAVAILABLE"), problem);
 	} else {
 		doctor_report_ok(&doctor->report, DOCTOR_SESSION,
-			"the agent has opened one; a process beside it answers in %lld us",
+			"the agent has opened one; another process in the sandbox answers in %lld "
+			"us",
 			json_int(doc, json_get(doc, agent, "roundTripUs"), 0));
 		look_at_room(visit, doc, agent);
 	}
@@ -323,12 +325,12 @@ static void take_result(struct visit *visit, const struct message *message)
 {
 	struct json_doc *doc = json_doc_parse_unchecked(message_place(message, PLACE_RESULT), NULL);
 	if (visit->asked == ASK_NEW) {
-		take_new(visit); // whatever else it says is for an editor
+		take_new(visit); // other messages are for an editor
 	} else if (!doc) {
 		fail(visit, visit->asked == ASK_INITIALIZE ? DOCTOR_INITIALIZE : DOCTOR_SESSION,
 			"MESSAGE_TOO_LONG",
 			doctor_advice(visit->doctor, DOCTOR_SESSION, "MESSAGE_TOO_LONG"),
-			"the answer has too many values to be read");
+			"the answer has too many values");
 	} else if (visit->asked == ASK_INITIALIZE) {
 		take_initialize(visit, doc);
 	} else {
@@ -388,7 +390,8 @@ static char **make_argv(const struct visit *visit)
 	words_append(&argv, DOCTOR_WORD);
 	exec_plan_add_given(&argv, &options);
 	if (!options.toolhost && profile_of(visit)->toolhost == TOOLHOST_AUTO) {
-		words_append(&argv, "--toolhost=broker"); // this client serves nothing
+		words_append(
+			&argv, "--toolhost=broker"); // this client serves no files or terminals
 	}
 	if (options.agent_argv) {
 		words_append(&argv, "--");
@@ -427,7 +430,7 @@ static bool run_broker(struct visit *visit, struct error *err)
 	return visit->client != NULL;
 }
 
-/* ---- its end ---- */
+/* ---- the end of the broker ---- */
 
 static void judge_end(struct visit *visit)
 {
@@ -435,7 +438,7 @@ static void judge_end(struct visit *visit)
 	struct doctor *doctor = visit->doctor;
 	const char *advice = doctor_advice(doctor, DOCTOR_END, "BROKER_FAILED");
 	if (visit->has_failed || doctor->is_interrupted) {
-		return; // it was told
+		return; // already reported
 	}
 	if (visit->error.code != ERROR_NONE) {
 		doctor_report_fail(
@@ -461,7 +464,7 @@ static void visit_finish(struct visit *visit)
 	scratch_remove(&visit->scratch);
 	if (!visit->has_failed && doctor->report.failed == 0 && !doctor->is_interrupted) {
 		doctor_report_ok(&doctor->report, DOCTOR_END,
-			"the session has ended; what was made for it is removed");
+			"the session has ended, and everything made for it is removed");
 	}
 }
 

@@ -17,9 +17,9 @@ void end_signals_prepare(void)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGTERM, SIG_DFL);
-	signal(SIGUSR1, SIG_IGN); // by default they would kill, and everything started with it
+	signal(SIGUSR1, SIG_IGN); // their default would kill us, and all programs that we start
 	signal(SIGUSR2, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); // ignored, it would take from waitpid what our children tell
+	signal(SIGCHLD, SIG_DFL); // if it is ignored, waitpid cannot report our child processes
 }
 
 static bool is_ignored(int number)

@@ -45,13 +45,13 @@ struct exec {
 	struct end_signals signals;
 	struct ev_timer cancel_due;
 	struct exec_plan plan;
-	char *session_id;   // owned; JSON; NULL: there is no session
-	long asked;         // the id of the request that is not answered
+	char *session_id;   // owned, JSON; NULL: no session
+	long asked;         // the id of the unanswered request
 	bool has_stopped;   // the prompt was answered
 	bool was_cancelled; // by a signal, or by the reader of stdout
-	bool has_ended;     // the broker
+	bool has_ended;     // the broker has
 	int signal_count;
-	int status; // by the stop reason, or by the broker's end
+	int status; // from the stop reason, or from the broker's end
 	struct error failure;
 };
 
@@ -78,7 +78,7 @@ static void fail(struct exec *exec, const struct error *err)
 	close_session(exec);
 }
 
-/* The broker went without an answer; of a failure of its own it has told itself. */
+/* The broker ended without an answer. It has reported a failure of its own itself. */
 static void judge_early_end(struct exec *exec, const struct client_end *end)
 {
 	struct error err;
@@ -117,7 +117,7 @@ static void on_ended(void *data, const struct client_end *end)
 
 /* ---- the agent's requests ---- */
 
-/* Whatever says no; there may be nothing. */
+/* The option that refuses; there may be none. */
 static struct span find_refusal(const struct json_doc *doc)
 {
 	static const char *const kinds[] = {"reject_once", "reject_always"};
@@ -223,7 +223,7 @@ static void take_stop(struct exec *exec, struct span result)
 		char name[TEXT_SHORT_SIZE];
 		char *line = reason ? mask_line(span_of(reason)) : NULL;
 		error_set(&err, ERROR_PROTOCOL, "exec: the turn ended for an unknown reason: %s",
-			line ? text_short(name, line) : "none is given");
+			line ? text_short(name, line) : "no stop reason was given");
 		free(line);
 		fail(exec, &err);
 	}
@@ -340,7 +340,7 @@ static void cancel(struct exec *exec)
 	ev_timer_start(exec->loop, &exec->cancel_due);
 }
 
-/* The first cancels the prompt, the second ends the session, further ones hurry its end. */
+/* The first signal cancels the prompt, the second ends the session, further ones hurry that end. */
 static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int events)
 {
 	struct exec *exec = watcher->data;
@@ -354,7 +354,7 @@ static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int event
 	}
 	close_session(exec);
 	if (exec->signal_count > 1 || exec->has_ended) {
-		output_drop(&exec->output); // whoever reads it slowly holds up nothing
+		output_drop(&exec->output); // a slow reader must not delay the end
 		client_signal(exec->client, SIGTERM);
 		client_resume(exec->client);
 		check_ended(exec);
@@ -365,7 +365,7 @@ static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int event
 
 static const char allows_nothing[] =
 	"exec: there is no policy, so the agent may do nothing through the broker; --approve reads "
-	"or all allows it";
+	"or --approve all allows more";
 
 static bool run(struct exec *exec, const struct exec_means *means, struct error *err)
 {

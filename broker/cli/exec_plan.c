@@ -14,7 +14,7 @@
 #include "broker/config/config.h"
 #include "broker/config/options_tables.h"
 
-enum { SLACK = 64 * 1024 }; // bytes by which the broker's edits may make a message longer
+enum { SLACK = 64 * 1024 }; // bytes that the broker's edits may add to a message
 
 const char *const exec_formats[] = {"text", "json", NULL};
 
@@ -31,20 +31,20 @@ static bool read_stdin(struct buf *prompt, struct error *err)
 		}
 		if (count > 0 && !buf_append(prompt, (struct span){bytes, (size_t)count}, err)) {
 			return error_set(err, ERROR_CONFIG,
-				"exec: the prompt on stdin is longer than %d bytes: put it into a "
-				"file of the workspace, and ask about that",
+				"exec: the prompt on stdin is longer than %d bytes: put the text "
+				"into a file in the workspace, and ask about that file",
 				EXEC_PROMPT_MAX);
 		}
 	}
 }
 
-/* JSON has no other bytes; a diff may. */
+/* JSON must be UTF-8; a diff on stdin may contain other bytes. */
 static void warn_of_bytes(struct span prompt)
 {
 	while (prompt.len > 0) {
 		size_t len = utf8_char_length(prompt);
 		if (len == 0) {
-			log_warning("exec: bytes of the prompt that are no UTF-8 are sent as "
+			log_warning("exec: bytes of the prompt that are not UTF-8 are sent as "
 				    "U+FFFD");
 			return;
 		}
@@ -114,13 +114,14 @@ void exec_plan_add_store_options(char ***argv, const struct options *options)
 }
 
 /*
- * These clients serve neither files nor terminals. Without a policy exec allows nothing. What the
- * broker and the agent log is read by nobody unless something is wrong.
+ * These clients serve neither files nor terminals. Without a policy exec allows nothing. Info
+ * messages of the broker and the agent are left out, because nobody needs them unless something is
+ * wrong.
  */
 static void plan_broker(
 	struct exec_plan *plan, const struct options *options, const struct config *config)
 {
-	words_append(&plan->argv, ""); // the program's place
+	words_append(&plan->argv, ""); // to be replaced by the program's path
 	words_append(&plan->argv, CLIENT_WORD);
 	exec_plan_add_given(&plan->argv, options);
 	plan->allows_nothing = options->command == COMMAND_EXEC && !options->approve &&

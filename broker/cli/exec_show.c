@@ -68,7 +68,7 @@ static void add_words(struct exec_show *show, struct span words)
 		show->is_text_cut = true;
 	}
 	bool ok = buf_append(&show->text, words, NULL);
-	(void)ok; // it was cut to fit
+	(void)ok; // the text was cut to fit
 }
 
 static void say(struct exec_show *show, struct span words)
@@ -87,7 +87,7 @@ static void show_words(struct exec_show *show, const struct json_doc *doc, json_
 	struct buf words;
 	if (!json_string_is(doc, json_get(doc, content, "type"), "text")) {
 		char *type = json_string(doc, json_get(doc, content, "type"));
-		log_warning("the answer has a part that is no text: %s", type ? type : "unknown");
+		log_warning("the answer has a part that is not text: %s", type ? type : "unknown");
 		free(type);
 		return;
 	}
@@ -105,14 +105,14 @@ static void log_call(const struct json_doc *doc, json_node update, const char *s
 {
 	char *title = json_string(doc, json_get(doc, update, "title"));
 	char *id = json_string(doc, json_get(doc, update, "toolCallId"));
-	log_info("%s: %s", subject, title ? title : id ? id : "without a name");
+	log_info("%s: %s", subject, title ? title : id ? id : "unnamed");
 	free(title);
 	free(id);
 }
 
 static void show_call(struct exec_show *show, const struct json_doc *doc, json_node update)
 {
-	if (show->last != '\n') { // what is said next is said after it
+	if (show->last != '\n') { // the agent's next words begin on a new line
 		say(show, SPAN_LITERAL("\n"));
 	}
 	if (show->is_json) {
@@ -134,7 +134,7 @@ static void show_call_update(struct exec_show *show, const struct json_doc *doc,
 
 /* ---- updates ---- */
 
-/* Thoughts, plans, modes and the like are in the JSON alone. */
+/* Thoughts, plans, modes and the like are printed only as JSON. */
 static const struct {
 	const char *kind;
 	void (*show)(struct exec_show *show, const struct json_doc *doc, json_node update);
@@ -151,7 +151,7 @@ void exec_show_update(struct exec_show *show, struct span params)
 	}
 	struct json_doc *doc = json_doc_parse_unchecked(params, NULL);
 	if (!doc) {
-		log_warning("an update has too many parts to be read");
+		log_warning("an update has too many parts; it is not shown");
 		return;
 	}
 	json_node update = json_get(doc, 0, "update");
@@ -168,7 +168,7 @@ void exec_show_question(struct exec_show *show, struct span params, struct span 
 {
 	struct json_doc *doc = json_doc_parse_unchecked(params, NULL);
 	char *title = doc ? json_string(doc, json_path(doc, 0, "toolCall.title")) : NULL;
-	log_warning("permission refused, as nobody can be asked (--approve): %s",
+	log_warning("permission refused, because nobody can be asked (--approve): %s",
 		title ? title : "a tool call without a title");
 	if (show->is_json) {
 		print_message(show, "session/request_permission", params, answer);

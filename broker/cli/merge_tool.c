@@ -11,12 +11,13 @@
 #include "base/text.h"
 #include "base/words.h"
 
-/* What the script's status means beside the tool's own. */
+/* The script's own exit status; all others are the tool's. */
 enum { STATUS_NOTHING_SET = 100 };
 
 /*
- * $1 is "true" where there is a base. git's own library of tools wants the four names, and BACKUP,
- * whose time it compares. git looks for no repository: the folder lies in one of the broker's.
+ * $1 is "true" if there is a base version. git-mergetool--lib expects the four file names, and
+ * BACKUP, whose time it compares. git must not look for a repository, because the folder lies
+ * inside one of the broker's.
  */
 static const char script[] =
 	"folder=${MERGED%/*}\n"
@@ -77,7 +78,7 @@ static int spawn(pid_t *pid, const char *has_base, char *const *environment)
 	return failed;
 }
 
-/* As system(3) does, Ctrl-C is left to the tool. */
+/* Leaves Ctrl-C to the tool, like system(3). */
 static bool run(char *const *environment, const char *has_base, int *out_status, struct error *err)
 {
 	pid_t pid;
@@ -106,7 +107,7 @@ bool merge_tool_run(
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_NOTHING_SET) {
 		return error_set(err, ERROR_CONFIG,
-			"conflicts edit: neither merge.tool of git nor $VISUAL nor $EDITOR is set");
+			"conflicts edit: neither git's merge.tool nor $VISUAL nor $EDITOR is set");
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 		return error_set(err, ERROR_UNAVAILABLE,

@@ -13,15 +13,15 @@
 
 struct explanation {
 	const struct config *config;
-	char *root; // the session's directory, without links
+	char *root; // the session's directory, links resolved
 	struct subject subject;
 	struct grant_decision decision;
 	bool is_guarded;
 };
 
-/* ---- the words ---- */
+/* ---- the arguments ---- */
 
-/* Without links: rules are about the file that a path means. */
+/* Resolves links, because rules apply to the file that a path leads to. */
 static void write_path(struct json_writer *writer, const char *root, const char *path)
 {
 	char *absolute = path[0] == '/' ? mem_strdup(path) : path_join(root, path);
@@ -42,7 +42,7 @@ static void write_command(struct json_writer *writer, const char *const *words, 
 	json_write_array_end(writer);
 }
 
-/* The words as the params of _broker/policy/explain. */
+/* Writes the arguments as the params of _broker/policy/explain. */
 static void write_params(struct json_writer *writer, enum policy_operation operation,
 	const struct options *options, const char *root)
 {
@@ -90,9 +90,9 @@ static bool read_words(
 	return ok;
 }
 
-/* ---- what comes of it ---- */
+/* ---- the result ---- */
 
-/* A write that the policy allows and that guard-paths holds until the user says yes. */
+/* A write that the policy allows, but that guard-paths holds until the user says yes. */
 static bool is_guarded(const struct explanation *explanation)
 {
 	const struct guard_paths *guard = explanation->config->profile.sync.guard_paths;
@@ -123,7 +123,8 @@ static void print_explanation(const struct explanation *explanation)
 	                                                              : "deny";
 	printf("%-20s%s\n%-20s%s\n", "decision", word, "because of", verdict->rule);
 	if (explanation->is_guarded) {
-		printf("%-20s%s\n", "guard-paths", "the user is asked before it is written here");
+		printf("%-20s%s\n", "guard-paths",
+			"the user is asked before the file changes here");
 	}
 }
 

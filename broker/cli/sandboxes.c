@@ -6,13 +6,13 @@
 
 #include "base/words.h"
 
-/* One order to a provider, and the loop runs until it is done. */
+/* Gives a provider one order; the loop runs until that is done. */
 struct order {
 	struct ev_loop *loop;
 	const struct profile *profile;
-	struct sandbox_entries *entries; // NULL: nothing is listed
+	struct sandbox_entries *entries; // NULL: lists nothing
 	bool is_done;
-	struct error err; // ERROR_NONE: it went well
+	struct error err; // ERROR_NONE: success
 };
 
 static void entry_finish(struct sandbox_entry *entry)
@@ -37,9 +37,11 @@ void sandboxes_finish(struct sandbox_entries *entries)
 	*entries = (struct sandbox_entries){0};
 }
 
-/* ---- asking ---- */
+/* ---- listing ---- */
 
-/* Two profiles of one account list the same: the one that the sandbox names is to be asked. */
+/*
+ * Two profiles of one account list the same sandboxes. The profile that the sandbox names is used.
+ */
 static bool is_known(struct sandbox_entries *entries, const struct inventory_entry *found,
 	const struct profile *profile)
 {
@@ -144,7 +146,7 @@ void sandboxes_load(const struct sessions_means *means, const struct config *con
 bool sandboxes_is_of(const struct record *record, const struct sandbox_entry *entry)
 {
 	const char *backend = entry->found_by->backend;
-	/* What is never synced is there alone, also after its session. */
+	/* Files that are never synced stay in the sandbox, even after its session. */
 	bool is_there =
 		record->reference && strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0;
 	if ((sessions_is_collected(record) && !is_there) || strcmp(record->backend, backend) != 0) {
@@ -153,7 +155,7 @@ bool sandboxes_is_of(const struct record *record, const struct sandbox_entry *en
 	if (record->reference) {
 		return strcmp(record->reference, entry->name) == 0;
 	}
-	/* It was written before its sandbox had a name. */
+	/* The record was written before its sandbox had a name. */
 	return strcmp(record->profile, entry->profile) == 0 &&
 	       strcmp(record->local_root, entry->workspace) == 0;
 }

@@ -33,7 +33,7 @@ static void find_sessions(struct acting *acting)
 	}
 }
 
-/* The others are listed all the same. */
+/* Prints the problems; the other sandboxes are listed nevertheless. */
 static bool tell_problems(const struct sandbox_entries *sandboxes, struct error *err)
 {
 	for (size_t i = 0; i < sandboxes->problem_count; i++) {
@@ -66,7 +66,7 @@ static bool list(struct acting *acting, struct error *err)
 	return tell_problems(sandboxes, err);
 }
 
-/* ---- which one ---- */
+/* ---- finding the sandbox ---- */
 
 static const struct sandbox_entry *find_one(struct acting *acting, struct error *err)
 {
@@ -79,8 +79,8 @@ static const struct sandbox_entry *find_one(struct acting *acting, struct error 
 		}
 		if (found) {
 			error_set(err, ERROR_CONFIG,
-				"several are called so, one of profile \"%s\" and one of profile "
-				"\"%s\" among them: say which with --profile, or by its id",
+				"several are called so, such as one of profile \"%s\" and one of "
+				"profile \"%s\": choose with --profile, or give its id",
 				found->found_by->name, entry->found_by->name);
 			return NULL;
 		}
@@ -94,12 +94,12 @@ static const struct sandbox_entry *find_one(struct acting *acting, struct error 
 	return found;
 }
 
-/* Its provider looks once more, and takes its own lock for it. */
+/* The provider checks again, and takes its own lock for that. */
 static bool check_unused(const struct sandbox_entry *sandbox, struct error *err)
 {
 	return !sandbox->is_in_use ||
 	       error_set(err, ERROR_DENIED,
-		       "a broker that runs uses it: end that first, see acp-broker sessions list");
+		       "a broker that runs uses it: end that first (see acp-broker sessions list)");
 }
 
 static void say(const struct sandbox_entry *sandbox, const char *what)
@@ -120,11 +120,11 @@ static bool stop(struct acting *acting, const struct sandbox_entry *sandbox, str
 
 /* ---- delete ---- */
 
-/* The record of what is in it, which nobody else can finish meanwhile. */
+/* The lock on the record of its content, so that nobody else can finish that meanwhile. */
 struct claim {
 	const struct session_entry *session;
 	int lock_fd;
-	bool is_lost; // it is not collected, and is forgotten
+	bool is_lost; // not collected, and about to be lost
 };
 
 struct claims {
@@ -146,13 +146,13 @@ static bool fail_uncollected(const struct session_entry *session, struct error *
 	char *quoted = path_quote(span_of(record->local_root));
 	if (strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0) {
 		error_set_reason(err, ERROR_DENIED, "SYNC_INCOMPLETE",
-			"what session %s did in it of %s was never brought here (sync = none); "
-			"--discard deletes it all the same",
+			"the changes of session %s, of %s, were never brought here (sync = none); "
+			"--discard deletes the sandbox nevertheless",
 			session->id, quoted);
 	} else {
 		error_set_reason(err, ERROR_DENIED, "SYNC_INCOMPLETE",
-			"what is in it of %s is not collected: acp-broker sessions collect %s "
-			"brings it here; --discard deletes it all the same",
+			"its changes for %s are not collected: acp-broker sessions collect %s "
+			"brings them here; --discard deletes the sandbox nevertheless",
 			quoted, session->id);
 	}
 	free(quoted);
@@ -173,15 +173,15 @@ static bool claim(struct acting *acting, struct claims *claims, const struct ses
 	struct claim *claim = &claims->claims[claims->count++];
 	*claim = (struct claim){session, lock_fd, false};
 	if (!record_load(acting->folder_fd, session->id, &now, err)) {
-		return err->code == ERROR_NOT_FOUND; // it was finished, and forgotten
+		return err->code == ERROR_NOT_FOUND; // finished and removed meanwhile
 	}
-	claim->is_lost = sandboxes_is_of(&now, sandbox); // else it was finished meanwhile
+	claim->is_lost = sandboxes_is_of(&now, sandbox); // false: finished meanwhile
 	record_finish(&now);
 	return !claim->is_lost || (acting->means->options->flags & OPTION_DISCARD) ||
 	       fail_uncollected(session, err);
 }
 
-/* A record that cannot be read may be of it, and nobody forgets it. */
+/* An unreadable record may belong to it; nobody removes such a record. */
 static bool claim_all(struct acting *acting, const struct sandbox_entry *sandbox,
 	struct claims *claims, struct error *err)
 {
@@ -190,8 +190,8 @@ static bool claim_all(struct acting *acting, const struct sandbox_entry *sandbox
 		bool is_discarded = acting->means->options->flags & OPTION_DISCARD;
 		if (!session->is_readable && !is_discarded) {
 			return error_set(err, ERROR_DENIED,
-				"session %s cannot be read and may be of it (%s); --discard "
-				"deletes it all the same",
+				"session %s cannot be read and may belong to it (%s); --discard "
+				"deletes the sandbox nevertheless",
 				session->id, session->problem.text);
 		}
 		if (session->is_readable && sandboxes_is_of(&session->record, sandbox) &&
@@ -227,7 +227,7 @@ static bool forget(struct acting *acting, const struct claims *claims, struct er
 	return true;
 }
 
-/* A record of what was collected from it. */
+/* A record whose changes were collected from this sandbox. */
 static bool led_to(const struct record *record, const struct sandbox_entry *sandbox)
 {
 	return sessions_is_collected(record) && record->reference &&
@@ -245,7 +245,10 @@ static bool save(const struct acting *acting, const struct record *record, struc
 	return ok;
 }
 
-/* The record stays, for who asks for its sessions; one that is being taken over is let be. */
+/*
+ * The record stays, for those who ask for its sessions. A record that another broker is taking over
+ * is left alone.
+ */
 static void lead_nowhere(
 	const struct acting *acting, const char *id, const struct sandbox_entry *sandbox)
 {
@@ -266,7 +269,7 @@ static void lead_nowhere(
 	record_finish(&record);
 }
 
-/* session/list has what records lead to (broker/relay/listing_records.h). */
+/* session/list shows sessions whose record leads to a sandbox (broker/relay/listing_records.h). */
 static void leave_nothing_listed(const struct acting *acting, const struct sandbox_entry *sandbox)
 {
 	for (size_t i = 0; i < acting->sessions.count; i++) {
@@ -293,7 +296,7 @@ static bool delete (struct acting *acting, const struct sandbox_entry *sandbox, 
 	return ok;
 }
 
-/* ---- running one ---- */
+/* ---- the command ---- */
 
 static bool act(struct acting *acting, struct error *err)
 {

@@ -11,7 +11,7 @@ enum { NAME_WIDTH = 28, STATE_WIDTH = 12, SIZES_WIDTH = 16 };
 
 /* ---- as JSON ---- */
 
-/* What is not known is null. */
+/* Unknown values are null. */
 static void write_known(struct json_writer *writer, const char *key, const char *text)
 {
 	json_write_member(writer, key, *text ? text : NULL);
@@ -71,7 +71,7 @@ bool sandboxes_print_json(const struct sandbox_entries *entries, struct error *e
 	return command_print_json(write_entries, entries, err);
 }
 
-/* ---- for people ---- */
+/* ---- as text ---- */
 
 static void print_column(struct command_context *context, const char *text, size_t width)
 {

@@ -8,13 +8,13 @@
 #include "base/fd.h"
 #include "broker/ledger/plain_record.h"
 
-enum { NAME_MIN = 4 }; // digits of a name that say which is meant
+enum { NAME_MIN = 4 }; // digits of an abbreviated name
 
 struct loading {
 	int folder_fd;
 	struct session_entries *entries;
 	bool is_plain;
-	size_t ended; // plain ones whose broker has ended
+	size_t ended; // plain records whose broker has ended
 };
 
 static void load(void *data, const char *id)
@@ -25,7 +25,7 @@ static void load(void *data, const char *id)
 	memcpy(entry.id, id, RECORD_ID_SIZE);
 	entry.is_readable = record_load(loading->folder_fd, id, &entry.record, &entry.problem);
 	if (!entry.is_readable && entry.problem.code == ERROR_NOT_FOUND) {
-		return; // somebody has removed it
+		return; // somebody has removed it meanwhile
 	}
 	record_owner_find(loading->folder_fd, id, &entry.owner);
 	if (entry.is_plain && !entry.owner.is_held) {
@@ -39,7 +39,7 @@ static void load(void *data, const char *id)
 	entries->entries[entries->count++] = entry;
 }
 
-/* Those that cannot be read come last. */
+/* Unreadable records come last. */
 static int compare(const void *a, const void *b)
 {
 	const struct session_entry *x = a;
@@ -80,8 +80,11 @@ bool sessions_add_plain(
 		return false;
 	}
 	sort(entries);
-	struct error ignored; // the next one who looks removes them
-	/* Only then, because a sweep writes, and `status --watch` looks again after each write. */
+	struct error ignored; // the next command that looks removes them
+	/*
+	 * Sweeps only then, because a sweep writes, and `status --watch` looks again after each
+	 * write.
+	 */
 	(void)!(loading.ended > 0 && plain_folder_sweep(folder_fd, &ignored));
 	return true;
 }
@@ -113,8 +116,8 @@ bool sessions_find(const struct session_entries *entries, const char *word,
 	const struct session_entry *found = NULL;
 	if (len < NAME_MIN || len >= RECORD_ID_SIZE || strspn(word, "0123456789abcdef") != len) {
 		return error_set(err, ERROR_CONFIG,
-			"expected the name of a session, 16 digits 0-9a-f or the first %d or more "
-			"of them, got \"%s\": acp-broker sessions list prints the names",
+			"expected the name of a session (16 digits 0-9a-f, or the first %d or more "
+			"of them), got \"%s\": acp-broker sessions list prints the names",
 			NAME_MIN, word);
 	}
 	for (size_t i = 0; i < entries->count; i++) {
@@ -124,7 +127,7 @@ bool sessions_find(const struct session_entries *entries, const char *word,
 		}
 		if (found) {
 			return error_set(err, ERROR_CONFIG,
-				"several sessions begin with %s, %s and %s among them: name more "
+				"several sessions begin with %s, %s and %s among them: give more "
 				"digits",
 				word, found->id, entry->id);
 		}
@@ -132,7 +135,7 @@ bool sessions_find(const struct session_entries *entries, const char *word,
 	}
 	if (!found) {
 		return error_set(err, ERROR_NOT_FOUND,
-			"there is no session %s: acp-broker sessions list prints those there are",
+			"there is no session %s: acp-broker sessions list prints all sessions",
 			word);
 	}
 	*out_entry = found;

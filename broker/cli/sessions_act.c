@@ -17,18 +17,18 @@
 
 enum { STOP_WAIT_MS = 120 * 1000, STOP_LOOK_MS = 50 };
 
-/* One record is acted on, and the loop runs until that is done. */
+/* Acts on one record; the loop runs until that is done. */
 struct acting {
 	const struct sessions_means *means;
 	int folder_fd;
-	int plain_fd; // the same of sessions in the workspace itself
+	int plain_fd; // the same folder for sessions in the workspace itself
 	struct session_entries entries;
-	bool ends_all; // whatever their persistence
+	bool ends_all; // ends sandboxes of any persistence
 	enum collect_outcome outcome;
 	struct error err; // of the outcome
 };
 
-/* ---- collecting, and discarding ---- */
+/* ---- collect and discard ---- */
 
 static void on_collected(void *data, enum collect_outcome outcome, const struct record *record,
 	const struct error *err)
@@ -85,16 +85,16 @@ static bool finish_configured(
 	return ok;
 }
 
-/* What is known of a record that is to be finished; false where it cannot be. */
+/* Checks that a record can be finished; the error says why not. */
 static bool check(const struct session_entry *entry, struct error *err)
 {
 	if (!entry->is_readable) {
 		*err = entry->problem;
-		return error_prefix(err, "it cannot be read, and is left as it is");
+		return error_prefix(err, "it cannot be read, so it is not changed");
 	}
 	if (entry->is_plain) {
 		return error_set(err, ERROR_CONFIG,
-			"it works in the workspace itself, so there is nothing to collect or to "
+			"it works in the workspace itself, so there is nothing to collect or "
 			"discard: acp-broker sessions stop %s ends it",
 			entry->id);
 	}
@@ -102,10 +102,10 @@ static bool check(const struct session_entry *entry, struct error *err)
 		return true;
 	}
 	if (entry->owner.pid == 0) {
-		return error_set(err, ERROR_UNAVAILABLE, "a broker that runs has it");
+		return error_set(err, ERROR_UNAVAILABLE, "a running broker has it");
 	}
 	return error_set(err, ERROR_UNAVAILABLE, "%s (process %d) has it%s",
-		entry->owner.is_session ? "a broker that runs" : "another acp-broker",
+		entry->owner.is_session ? "a running broker" : "another acp-broker",
 		(int)entry->owner.pid,
 		entry->owner.is_session ? ": acp-broker sessions stop ends that first" : "");
 }
@@ -128,7 +128,10 @@ static bool collect_one(struct acting *acting, const struct session_entry *entry
 
 /* ---- collect ---- */
 
-/* Every one whose broker is gone; the first failure is told last, the others before. */
+/*
+ * Collects every session whose broker is dead. The last failure reported is the first that
+ * occurred; the others are printed before.
+ */
 static bool collect_all(struct acting *acting, struct error *err)
 {
 	size_t count = 0, failed = 0;
@@ -151,11 +154,11 @@ static bool collect_all(struct acting *acting, struct error *err)
 	}
 	return failed == 0 || error_set(err, ERROR_UNAVAILABLE,
 				      "%zu of %zu sessions were not collected; their "
-				      "sandboxes stay",
+				      "sandboxes still exist",
 				      failed, count);
 }
 
-/* Whose workspace is gone. */
+/* For a session whose workspace is gone. */
 static bool collect_into(
 	struct acting *acting, const struct session_entry *entry, struct error *err)
 {
@@ -189,7 +192,7 @@ static bool collect(struct acting *acting, struct error *err)
 
 /* ---- stop ---- */
 
-/* Until the broker that was asked to end has let the record go. */
+/* Waits until the broker that was asked to end has released the record. */
 static bool wait_for_end(
 	struct acting *acting, const struct session_entry *entry, pid_t pid, struct error *err)
 {
@@ -205,8 +208,8 @@ static bool wait_for_end(
 		nanosleep(&(struct timespec){.tv_nsec = STOP_LOOK_MS * 1000000L}, NULL);
 	}
 	return error_set(err, ERROR_TIMEOUT,
-		"process %d was asked to end (SIGTERM) and has not within %d s: it may be "
-		"collecting; look again with acp-broker sessions list",
+		"process %d was asked to end (SIGTERM), but has not ended within %d s. It may be "
+		"collecting: check later with acp-broker sessions list",
 		(int)pid, STOP_WAIT_MS / 1000);
 }
 
@@ -220,7 +223,7 @@ static bool stop_living(struct acting *acting, const struct session_entry *entry
 	return wait_for_end(acting, entry, pid, err);
 }
 
-/* What a broker that has ended could not collect is collected after it. */
+/* Collects what the broker could not collect before it ended. */
 static bool collect_rest(
 	struct acting *acting, const struct session_entry *entry, struct error *err)
 {
@@ -249,7 +252,7 @@ static bool stop(struct acting *acting, struct error *err)
 		return error_prefix(err, "session %s", entry->id);
 	}
 	say(entry->id, &entry->record,
-		entry->is_plain ? "stopped; what the agent did is in the workspace"
+		entry->is_plain ? "stopped; the agent's changes are in the workspace"
 				: "stopped and collected");
 	return true;
 }
@@ -260,7 +263,7 @@ static void say_lost(const struct record *record)
 {
 	bool is_synced = strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) != 0;
 	if (is_synced && sessions_is_collected(record)) {
-		say(record->id, record, "was collected; its sandbox goes");
+		say(record->id, record, "was collected; its sandbox is deleted");
 		return;
 	}
 	char *quoted = path_quote(span_of(record->runtime_root ? record->runtime_root : "-"));
@@ -291,7 +294,7 @@ static bool discard(struct acting *acting, struct error *err)
 	return true;
 }
 
-/* What `finish` does with a record whose broker is gone, and that nobody has. */
+/* Calls `finish` with the record of a dead broker, if nobody else has it. */
 static bool finish_one(struct acting *acting, const char *id,
 	bool (*finish_it)(
 		struct acting *acting, const struct session_entry *entry, struct error *err),
@@ -318,7 +321,7 @@ static bool end_or_leave(
 	if (finish_configured(acting, entry, err)) {
 		return true;
 	}
-	struct error ignored; // it is as collected as it was, and stays
+	struct error ignored; // the record stays, and is as collected as before
 	acting->ends_all = false;
 	(void)!finish_configured(acting, entry, &ignored);
 	return false;

@@ -29,14 +29,14 @@ static void into_finish(struct sessions_into *into)
 	*into = (struct sessions_into){0};
 }
 
-/* ---- where it goes ---- */
+/* ---- the target ---- */
 
 static bool is_empty_folder(const char *path)
 {
 	DIR *folder = opendir(path);
 	size_t count = 0;
 	while (folder && readdir(folder)) {
-		count++; // "." and ".." among them
+		count++; // including "." and ".."
 	}
 	if (folder) {
 		closedir(folder);
@@ -44,7 +44,7 @@ static bool is_empty_folder(const char *path)
 	return folder && count <= 2;
 }
 
-/* DIR may be missing, the folder that it is in may not. */
+/* DIR may be missing, but its parent folder must exist. */
 static bool find_target(struct sessions_into *into, const char *dir, struct error *err)
 {
 	char real[PATH_MAX];
@@ -52,7 +52,8 @@ static bool find_target(struct sessions_into *into, const char *dir, struct erro
 		into->to = mem_strdup(real);
 		return is_empty_folder(real) ||
 		       error_set(err, ERROR_CONFIG,
-			       "--into %s: expected an empty folder, or one to be made", dir);
+			       "--into %s: expected an empty folder, or a path that does not exist",
+			       dir);
 	}
 	char *parent = mem_strdup(dir);
 	size_t length = strlen(parent);
@@ -72,7 +73,7 @@ static bool find_target(struct sessions_into *into, const char *dir, struct erro
 	return found || error_set_errno(err, errnum, "--into %s", dir);
 }
 
-/* How much of the place is there: the rest is made, and removed again. */
+/* Finds how much of the place exists: the rest is created, and removed again. */
 static bool find_place(struct sessions_into *into, struct error *err)
 {
 	struct stat present, target;
@@ -88,7 +89,7 @@ static bool find_place(struct sessions_into *into, struct error *err)
 	free(path);
 	if (is_there) {
 		return error_set(err, ERROR_CONFIG,
-			"--into is for a workspace that is gone, and %s is there: leave it out",
+			"--into is for a workspace that is gone, but %s is there: leave --into out",
 			into->place);
 	}
 	char *parent = mem_strdup(into->to);
@@ -99,14 +100,17 @@ static bool find_place(struct sessions_into *into, struct error *err)
 	bool is_same = stat(parent, &target) == 0 && target.st_dev == present.st_dev;
 	free(parent);
 	return is_same || error_set(err, ERROR_CONFIG,
-				  "--into %s: expected a folder on the file system where %s was, "
-				  "from where it is moved",
+				  "--into %s: expected a folder on the file system of %s, "
+				  "because the workspace is moved from there",
 				  into->to, into->place);
 }
 
-/* ---- the workspace as it was ---- */
+/* ---- restoring the workspace ---- */
 
-/* It is another folder than at the last sync, on purpose. */
+/*
+ * Tells the store that the workspace is now this folder, so that the sync does not refuse it as
+ * another one.
+ */
 static bool note_root(
 	struct store *store, const char *place, const char *sandbox, struct error *err)
 {
@@ -122,7 +126,7 @@ static bool restore(
 	char name[STATE_FOLDER_NAME_SIZE + 8];
 	text_whole(name, sizeof(name), "bases/%s", sandbox);
 	if (!store_find(store, name, &request.to, err)) {
-		return err->code == ERROR_NOT_FOUND; // it was never synced: all of it is new
+		return err->code == ERROR_NOT_FOUND; // never synced: everything is new
 	}
 	into->is_restored = true;
 	into->restored = request.to;
@@ -132,14 +136,14 @@ static bool restore(
 			       into->place, result.left));
 }
 
-/* *out_fd is the lock, or -1 where there is no store. */
+/* *out_fd is the lock, or -1 if there is no store. */
 static bool open_locked(
 	const struct sessions_into *into, struct store *store, int *out_fd, struct error *err)
 {
 	bool ok = store_lock_find(into->store, out_fd, err);
 	if (ok && *out_fd >= 0) {
 		ok = (store_lock_try(*out_fd) ||
-			     error_set(err, ERROR_UNAVAILABLE, "another acp-broker syncs %s",
+			     error_set(err, ERROR_UNAVAILABLE, "another acp-broker is syncing %s",
 				     into->place)) &&
 		     store_open(store, into->store, 0, err);
 	}
@@ -167,7 +171,7 @@ static bool restore_locked(
 	return ok;
 }
 
-/* Takes out what was restored, and nothing else: what came to it since stays. */
+/* Removes exactly what was restored; later files stay. */
 static bool take_out(const struct sessions_into *into, struct error *err)
 {
 	struct apply_request request = {
@@ -186,7 +190,7 @@ static bool take_out(const struct sessions_into *into, struct error *err)
 
 /* ---- the place ---- */
 
-/* The folders on the way may be there by now; what is in the place itself is nobody else's. */
+/* The parent folders may exist by now; the place itself must be ours alone. */
 static bool make_place(struct sessions_into *into, struct error *err)
 {
 	struct stat status;
@@ -213,7 +217,7 @@ static bool is_ours(const struct sessions_into *into)
 	       status.st_dev == into->device && status.st_ino == into->inode;
 }
 
-/* The folders on the way that were made for it. */
+/* Removes the parent folders that were created. */
 static void remove_made(const struct sessions_into *into)
 {
 	char *path = mem_strdup(into->place);
@@ -231,8 +235,8 @@ static void undo(const struct sessions_into *into)
 {
 	struct error why;
 	if (into->is_made && !is_ours(into)) {
-		log_warning("%s: another folder is in the place of the one that was made for "
-			    "--into: it stays as it is",
+		log_warning("%s: another folder has replaced the one that was made for "
+			    "--into; it is not changed",
 			into->place);
 		return;
 	}
@@ -244,8 +248,8 @@ static void undo(const struct sessions_into *into)
 		remove_made(into);
 	} else {
 		log_failure(LOG_LEVEL_WARNING, &why,
-			"%s stays, with what has come into it: %s. acp-broker sessions collect "
-			"without --into goes on with it",
+			"%s and the files in it stay: %s. acp-broker sessions collect "
+			"without --into continues with them",
 			into->place, why.text);
 	}
 }
@@ -257,7 +261,7 @@ bool sessions_into_begin(struct sessions_into *into, const char *state_folder,
 		.store = state_folder_store(state_folder, record->local_root)};
 	if (!record->runtime_root) {
 		into_finish(into);
-		return error_set(err, ERROR_CONFIG, "nothing of it ever was in a sandbox");
+		return error_set(err, ERROR_CONFIG, "its workspace never was in a sandbox");
 	}
 	if (!find_target(into, dir, err) || !find_place(into, err)) {
 		into_finish(into);
@@ -278,12 +282,12 @@ bool sessions_into_end(struct sessions_into *into, bool is_collected, struct err
 		undo(into);
 	} else if (!is_ours(into)) {
 		ok = error_set(err, ERROR_UNAVAILABLE,
-			"%s is another folder than the one that all of it came into: nothing is "
-			"moved to %s",
+			"%s is no longer the folder into which everything was collected: nothing "
+			"is moved to %s",
 			into->place, into->to);
 	} else if (rename(into->place, into->to) < 0) {
-		ok = error_set_errno(
-			err, errno, "moving %s, where all of it is, to %s", into->place, into->to);
+		ok = error_set_errno(err, errno, "moving %s, which has everything, to %s",
+			into->place, into->to);
 	} else {
 		remove_made(into);
 	}

@@ -13,10 +13,10 @@
 #include "broker/cli/sessions.h"
 #include "broker/cli/stderr_line.h"
 
-/* What a record says of itself, for programs and for people. */
+/* A member of a record, for programs and for people. */
 struct saying {
 	const char *key, *label;
-	const char *text; // NULL: nothing
+	const char *text; // NULL: nothing to show
 };
 
 enum { SAYINGS = 13, SAYING_REFERENCE = 8 };
@@ -93,9 +93,9 @@ static void write_list(struct json_writer *writer, const void *data)
 	json_write_array_end(writer);
 }
 
-/* ---- for people ---- */
+/* ---- as text ---- */
 
-/* Who has it, and what that means. */
+/* Which broker has it, and what that means. */
 static const char *who_text(const struct session_entry *entry, char *text, size_t size)
 {
 	const struct record_owner *owner = &entry->owner;
@@ -124,7 +124,7 @@ static void print_entry(struct command_context *context, const struct session_en
 		printf("%s  ", entry->id);
 		print_text(context, "cannot be read: ");
 		print_text(context, entry->problem.text);
-		print_text(context, "; it is left as it is\n");
+		print_text(context, "; it is not changed\n");
 		return;
 	}
 	printf("%s  %-10s  %-15s  %.19s  ", entry->id, sessions_state_text(entry),
@@ -175,7 +175,7 @@ static void print_show(struct command_context *context, const struct session_ent
 	read_sayings(record, sayings);
 	for (size_t i = 0; i < SAYINGS; i++) {
 		const char *said = sayings[i].text;
-		if (said || i != SAYING_REFERENCE) { // which is of some providers alone
+		if (said || i != SAYING_REFERENCE) { // which only some providers have
 			print_line(context, sayings[i].label, said ? said : "-");
 		}
 	}
@@ -188,7 +188,10 @@ static void print_show(struct command_context *context, const struct session_ent
 
 /* ---- the commands ---- */
 
-/* What list and show see; prune keeps out of the plain ones, which their brokers remove. */
+/*
+ * list and show load all records. prune leaves out the plain ones, because their brokers remove
+ * those.
+ */
 static bool load_all(const struct options *options, const char *state_folder, int folder_fd,
 	struct session_entries *out, struct error *err)
 {
@@ -241,7 +244,7 @@ static bool read_age(const struct options *options, long long *out_ms, struct er
 	struct settings settings;
 	const char *word = options->word_count > 0 ? options->words[0] : age_key.fallback;
 	if (!setting_check(&age_key, word, err)) {
-		return error_prefix(err, "sessions prune: the age of what is removed");
+		return error_prefix(err, "sessions prune: the age of records to remove");
 	}
 	settings_init(&settings);
 	settings_add(&settings, age_key.name, word, "command line");
@@ -250,7 +253,7 @@ static bool read_age(const struct options *options, long long *out_ms, struct er
 	return true;
 }
 
-/* The time of "2026-01-31T12:00:00.000Z"; -1 for what is none. */
+/* The time of "2026-01-31T12:00:00.000Z"; -1 for any other text. */
 static time_t time_of(const char *text)
 {
 	struct tm utc = {0};
@@ -274,7 +277,7 @@ bool sessions_remove(int folder_fd, const char *id, bool *out_removed, struct er
 	ATTR_CLEANUP(fd_cleanup) int lock_fd = record_lock(folder_fd, id, &ignored);
 	*out_removed = false;
 	if (lock_fd < 0 || !record_load(folder_fd, id, &record, &ignored)) {
-		return true; // somebody has it by now
+		return true; // a broker has it by now
 	}
 	*out_removed = sessions_is_collected(&record);
 	record_finish(&record);

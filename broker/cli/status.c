@@ -25,14 +25,14 @@ struct status_view status_view_of(int folder_fd, const struct session_entry *ent
 {
 	struct status_view view = {.entry = entry, .turn = TURN_IDLE};
 	if (entry->is_plain) {
-		view.turn = TURN_UNKNOWN; // nobody writes it down: nothing is brought back by hand
+		view.turn = TURN_UNKNOWN; // not recorded, because such a workspace has no rollback
 	} else if (entry->owner.is_held) {
 		view.turn = turn_lock_look(folder_fd, entry->id, &entry->owner, view.in_flight);
 	}
 	return view;
 }
 
-/* When the process took it; "" where that is not known. */
+/* When the process took the session; "" if unknown. */
 static const char *since_text(const struct status_view *view, char text[TIMESTAMP_SIZE])
 {
 	long long ms = view->entry->owner.noted_ms;
@@ -55,7 +55,7 @@ static void write_pid(struct json_writer *writer, const struct session_entry *en
 
 static void write_record(struct json_writer *writer, const struct session_entry *entry)
 {
-	const struct record *record = &entry->record; // all NULL where it cannot be read
+	const struct record *record = &entry->record; // all NULL if it is unreadable
 	json_write_member(
 		writer, "state", entry->is_readable ? record_state_name(record->state) : NULL);
 	json_write_member(writer, "profile", record->profile);
@@ -92,7 +92,7 @@ void status_write(struct json_writer *writer, const struct status_view *view)
 	json_write_object_end(writer);
 }
 
-/* A process that cannot be seen from here may have more than one; each stands alone. */
+/* A process that is not visible from here may have several sessions; each is shown alone. */
 static bool is_same_broker(const struct session_entry *a, const struct session_entry *b)
 {
 	return a == b || (a->owner.is_held && a->owner.pid != 0 && a->owner.pid == b->owner.pid);
@@ -139,7 +139,7 @@ static void write_brokers(struct json_writer *writer, const void *data)
 	json_write_array_end(writer);
 }
 
-/* ---- for people ---- */
+/* ---- as text ---- */
 
 static const char *state_text(const struct session_entry *entry)
 {
@@ -150,7 +150,7 @@ static const char *state_text(const struct session_entry *entry)
 	return is_finishing ? "finishing" : sessions_state_text(entry);
 }
 
-/* Words of others: on one line, and nothing in them drives a terminal. */
+/* Prints others' text on one line, without control characters. */
 static void print_quoted(const char *text)
 {
 	char *quoted = path_quote(span_of(text));

@@ -17,14 +17,15 @@
 #include "broker/ledger/plain_record.h"
 
 enum {
-	SETTLE_MS = 100,    // from a change in the folder to the look at it: changes come in groups
-	INTERVAL_MS = 5000, // a look without a change, for what no event tells
-	ALONE_MS = 1000,    // the same where the folder cannot be watched
+	SETTLE_MS =
+		100, // from a change in the folder to reading it, because changes come in groups
+	INTERVAL_MS = 5000, // reads without a change, for what causes no event
+	ALONE_MS = 1000,    // the same if the folder cannot be watched
 	SHOWN_MAX = 1 << 20,
 	PATH_SIZE = 64,
 };
 
-/* What was printed last of a session of a broker that lives. */
+/* The last printed state of a running broker's session. */
 struct shown {
 	char id[RECORD_ID_SIZE];
 	char *text; // owned, JSON
@@ -34,9 +35,9 @@ struct shown {
 struct watch {
 	int folder_fd;
 	const char *state_folder;
-	int inotify_fd; // -1: there is none
+	int inotify_fd; // -1: none
 	bool is_json;
-	bool is_first; // look
+	bool is_first; // the first read of the folder
 	struct shown *shown;
 	size_t count;
 };
@@ -50,7 +51,7 @@ static void watch_finish(struct watch *watch)
 	fd_close(&watch->inotify_fd);
 }
 
-/* Records are renamed to their places, locks and turns are written in theirs. */
+/* Records are renamed into place; locks and turns are written in place. */
 static bool watch_folder(const struct watch *watch, int folder_fd)
 {
 	char path[PATH_SIZE];
@@ -61,7 +62,7 @@ static bool watch_folder(const struct watch *watch, int folder_fd)
 
 static void watch_folders(struct watch *watch)
 {
-	struct error ignored; // then it looks once a second
+	struct error ignored; // then it reads the folder once a second
 	watch->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	ATTR_CLEANUP(fd_cleanup) int plain_fd = plain_folder_open(watch->state_folder, &ignored);
 	if (watch->inotify_fd >= 0 && (plain_fd < 0 || !watch_folder(watch, watch->folder_fd) ||
@@ -86,7 +87,7 @@ static char *as_json(const struct status_view *view)
 	return text;
 }
 
-/* `text` is the session as JSON; the view is for people, and may be NULL for `ended`. */
+/* `text` is the session as JSON. The view is for people; it may be NULL for `ended`. */
 static void tell(const struct watch *watch, const char *change, const char *id, const char *text,
 	const struct status_view *view)
 {
@@ -135,7 +136,7 @@ static void note(struct watch *watch, const struct status_view *view)
 	shown->is_seen = true;
 }
 
-/* No process has it any more; what its record says now tells whether it was finished. */
+/* No process has the session any more; its record now says whether it was finished. */
 static void tell_end(
 	struct watch *watch, const struct session_entries *entries, const struct shown *shown)
 {
@@ -188,7 +189,7 @@ static bool look(struct watch *watch, struct error *err)
 	return true;
 }
 
-/* ---- when it looks ---- */
+/* ---- waiting for changes ---- */
 
 static void drain(int inotify_fd)
 {
@@ -202,7 +203,7 @@ static bool wait_change(const struct watch *watch)
 {
 	static const struct timespec settle = {.tv_nsec = SETTLE_MS * 1000000L};
 	bool has_watch = watch->inotify_fd >= 0;
-	struct pollfd fds[2] = {{.fd = STDOUT_FILENO}, // its errors alone
+	struct pollfd fds[2] = {{.fd = STDOUT_FILENO}, // only errors
 		{.fd = watch->inotify_fd, .events = POLLIN}};
 	if (poll(fds, 2, has_watch ? INTERVAL_MS : ALONE_MS) > 0 && fds[0].revents != 0) {
 		return false;
@@ -221,8 +222,8 @@ bool status_watch(int folder_fd, const char *state_folder, bool is_json, struct 
 		.is_json = is_json,
 		.is_first = true};
 	bool ok = true;
-	signal(SIGPIPE, SIG_IGN); // a reader that has left is the end, and no failure
-	watch_folders(&watch);    // before the first look, so that nothing falls between
+	signal(SIGPIPE, SIG_IGN); // a reader that leaves ends the command without failure
+	watch_folders(&watch);    // before the first read, so that no change is missed
 	while ((ok = look(&watch, err))) {
 		errno = 0;
 		if (fflush(stdout) != 0 || ferror(stdout)) {

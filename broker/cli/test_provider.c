@@ -32,7 +32,7 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	CONTAINER_OF(timer, struct trial, due)->is_due = true;
 }
 
-/* What was asked of it is not answered any more. */
+/* Closes the sandbox; its open operations are never answered. */
 static void close_sandbox(struct trial *trial)
 {
 	keeper_destroy(trial->keeper);
@@ -68,7 +68,7 @@ bool trial_wait(
 					       "not done within %d s (%s)", timeout_ms / 1000, key);
 }
 
-/* What the cases wait with. */
+/* The wait function of the conformance cases. */
 static bool wait_file(void *data, const bool *flag, struct error *err)
 {
 	struct trial *trial = data;
@@ -161,10 +161,11 @@ static bool check_capabilities(struct trial *trial, char note[TRIAL_NOTE_MAX], s
 	}
 	const char *home = sandbox_home(trial->sandbox);
 	if (!home || home[0] != '/') {
-		return error_set(err, ERROR_PROTOCOL, "it has no home: \"%s\"", home ? home : "");
+		return error_set(err, ERROR_PROTOCOL, "the sandbox has no home directory: \"%s\"",
+			home ? home : "");
 	}
 	return environment_get(sandbox_environment(trial->sandbox), "PATH") ||
-	       error_set(err, ERROR_PROTOCOL, "its environment has no PATH");
+	       error_set(err, ERROR_PROTOCOL, "the sandbox's environment has no PATH");
 }
 
 static bool check_root(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
@@ -184,7 +185,7 @@ static bool check_root(struct trial *trial, char note[TRIAL_NOTE_MAX], struct er
 	return true;
 }
 
-/* Everything that was made there goes, and nothing of it is kept. */
+/* Removes everything that was created there, without collecting. */
 static bool check_remove(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
 {
 	const struct profile *profile = &trial->means->config->profile;
@@ -215,14 +216,15 @@ struct check {
 enum { CASES_AT = 3 }; // all cases of the conformance table come before this check
 static const struct check checks[] = {
 	{"prepare", "the sandbox gets ready", TRIAL_SANDBOX, NEEDS_NOTHING, check_prepare, NULL},
-	{"capabilities", "it says what it can", TRIAL_SANDBOX, NEEDS_SANDBOX, check_capabilities,
-		NULL},
+	{"capabilities", "it reports its capabilities", TRIAL_SANDBOX, NEEDS_SANDBOX,
+		check_capabilities, NULL},
 	{"root", "it takes a workspace", TRIAL_SANDBOX, NEEDS_SANDBOX, check_root, NULL},
-	{"network", "its network is what the profile says", TRIAL_NETWORK, NEEDS_LIMITS,
+	{"network", "its network matches the profile", TRIAL_NETWORK, NEEDS_LIMITS,
 		trial_check_network, NULL},
-	{"first-sync", "the workspace travels there", TRIAL_SYNC, NEEDS_COPY,
+	{"first-sync", "the workspace is copied there", TRIAL_SYNC, NEEDS_COPY,
 		trial_check_first_sync, NULL},
-	{"changes", "changes travel both ways", TRIAL_SYNC, NEEDS_SYNC, trial_check_changes, NULL},
+	{"changes", "changes are synced both ways", TRIAL_SYNC, NEEDS_SYNC, trial_check_changes,
+		NULL},
 	{"remove", "what was made there is removed", TRIAL_REMOVAL, NEEDS_SANDBOX, check_remove,
 		NULL},
 };
@@ -245,7 +247,7 @@ static struct check check_at(size_t index)
 	return (struct check){shown->name, shown->text, part, NEEDS_ROOT, NULL, shown};
 }
 
-/* Why a check cannot be made; NULL: it can. */
+/* Why a check cannot run; NULL if it can. */
 static const char *why_not(const struct trial *trial, enum need need)
 {
 	const struct profile *profile = &trial->means->config->profile;
@@ -272,14 +274,14 @@ static const char *why_not(const struct trial *trial, enum need need)
 	return need >= NEEDS_SYNC && !trial->has_synced ? "the first sync has failed" : NULL;
 }
 
-/* ---- what came of it ---- */
+/* ---- the outcome ---- */
 
 struct finding {
 	enum trial_outcome_kind outcome;
 	long long duration_ms;
 	char note[TRIAL_NOTE_MAX];
-	char why[ERROR_TEXT_MAX]; // it failed, or was skipped
-	const char *code;         // it failed
+	char why[ERROR_TEXT_MAX]; // why it failed or was skipped
+	const char *code;         // of a failure
 };
 
 static const char *const outcome_names[] = {"ok", "FAILED", "skipped"};
@@ -369,7 +371,7 @@ static void write_report(struct json_writer *writer, const void *data)
 	json_write_array_end(writer);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole command ---- */
 
 static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int events)
 {
@@ -387,7 +389,8 @@ static size_t run_checks(struct trial *trial, struct finding *findings)
 			continue;
 		}
 		bool was_interrupted = trial->is_interrupted;
-		trial->is_interrupted = was_interrupted && !is_last; // it is tidied up all the same
+		trial->is_interrupted =
+			was_interrupted && !is_last; // the clean-up runs nevertheless
 		run_check(trial, &check, &findings[i]);
 		trial->is_interrupted = trial->is_interrupted || was_interrupted;
 		failed += findings[i].outcome == TRIAL_FAILED;

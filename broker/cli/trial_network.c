@@ -8,15 +8,17 @@
 #include "providers/network.h"
 
 /*
- * Whether the network is what the profile says: what the sandbox warns of, which is what the
- * platform has told of its settings, and one address of each kind, tried from inside. Settings
- * alone prove nothing: a tier or a runner may leave them out.
+ * Checks whether the network matches the profile. Uses the sandbox's warnings, which come from the
+ * platform's own settings, and tries one address of each kind from inside, because a platform may
+ * ignore its settings.
  */
 
 enum { PLACE_MAX = 280, TRY_REACHED = 10, TRY_FAILED = 11, TRY_NO_TOOL = 12 };
 
-/* "$1" is the host and "$2" the port. Port 443 is asked for a page: a host may be refused by the
- * name in its TLS alone. */
+/*
+ * "$1" is the host and "$2" the port. On port 443 it requests a page, because a host may be refused
+ * only by the name in its TLS handshake.
+ */
 static const char script[] =
 	"if [ \"$2\" = 443 ] && command -v curl >/dev/null 2>&1; then\n"
 	"\tcurl -s -m 8 -o /dev/null \"https://$1/\" && exit 10; exit 11\n"
@@ -27,8 +29,7 @@ static const char script[] =
 	"fi\n"
 	"if command -v python3 >/dev/null 2>&1; then\n"
 	"\tpython3 -c 'import socket, sys; socket.create_connection((sys.argv[1], "
-	"int(sys.argv[2])), 8)' "
-	"\"$1\" \"$2\" 2>/dev/null && exit 10; exit 11\n"
+	"int(sys.argv[2])), 8)' \"$1\" \"$2\" 2>/dev/null && exit 10; exit 11\n"
 	"fi\n"
 	"exit 12\n";
 
@@ -52,7 +53,7 @@ static bool try_place(struct trial *trial, const char *place, int *out_outcome, 
 	return true;
 }
 
-/* The first host that the profile allows by its whole name. */
+/* The first host that the profile allows without a wildcard. */
 static const char *first_host(const struct network_policy *policy, char place[PLACE_MAX])
 {
 	for (char **host = policy->hosts; *host; host++) {
@@ -72,13 +73,13 @@ static bool probe(struct trial *trial, const char *allowed, const char *refused,
 		return error_prefix(err, "probe-refused");
 	}
 	if (outcome == TRY_NO_TOOL) {
-		text_format(
-			note, TRIAL_NOTE_MAX, "there is no curl, bash or python3 to try it with");
+		text_format(note, TRIAL_NOTE_MAX,
+			"the sandbox has no curl, bash or python3 to test it with");
 		return true;
 	}
 	if (outcome != TRY_FAILED) {
 		return error_set_reason(err, ERROR_DENIED, "NETWORK_NOT_ENFORCED",
-			"%s was reached from inside, and the profile does not allow it "
+			"%s was reached from inside, but the profile does not allow it "
 			"(probe-refused)",
 			refused);
 	}
@@ -87,7 +88,7 @@ static bool probe(struct trial *trial, const char *allowed, const char *refused,
 	}
 	if (allowed && outcome != TRY_REACHED) {
 		return error_set(err, ERROR_UNAVAILABLE,
-			"%s was not reached from inside, and the profile allows it (probe-allowed)",
+			"%s was not reached from inside, but the profile allows it (probe-allowed)",
 			allowed);
 	}
 	text_format(note, TRIAL_NOTE_MAX, "%s is refused%s%s%s", refused, allowed ? ", " : "",
@@ -95,7 +96,7 @@ static bool probe(struct trial *trial, const char *allowed, const char *refused,
 	return true;
 }
 
-/* The name alone, whatever its port. */
+/* Compares the host names; ignores the port. */
 static bool is_host(const char *place, const char *host)
 {
 	size_t len = strlen(host);

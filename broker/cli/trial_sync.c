@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "broker/cli/trial.h"
 
-/* What the broker needs to keep the scratch workspace here and in the sandbox in step. */
+/* Syncs the scratch workspace with the sandbox, as the broker does with a real one. */
 
 /* ---- the workspace here ---- */
 
@@ -39,7 +39,7 @@ static bool expect_here(
 		return error_set_errno(err, errno, "%s did not come back from the sandbox", path);
 	}
 	return strcmp(text, content) == 0 ||
-	       error_set(err, ERROR_PROTOCOL, "%s came back as something else", path);
+	       error_set(err, ERROR_PROTOCOL, "%s came back with other content", path);
 }
 
 /* ---- the keeper ---- */
@@ -49,7 +49,7 @@ static void on_ended(void *data, const struct keeper_event *event, const struct 
 {
 }
 
-/* Nothing is deleted there. */
+/* The checks delete nothing by themselves, so any question is unexpected. */
 static void on_question(
 	void *data, const struct keeper_event *event, const struct deletions *deletions)
 {
@@ -59,12 +59,12 @@ static const struct keeper_listener listener = {.on_ended = on_ended, .on_questi
 
 static bool wait_sync(struct trial *trial, struct error *err)
 {
-	/* A transfer that makes no progress fails by itself; a whole one takes several. */
+	/* A transfer without progress fails by itself; a whole sync takes several transfers. */
 	int timeout_ms = trial->means->config->profile.sync.timeout_ms;
 	return trial_wait_outcome(trial, timeout_ms, "sync-timeout", err);
 }
 
-/* Its records and its store lie in the scratch folder, and go with it. */
+/* Its records and its store lie in the scratch folder, and are removed with it. */
 static struct keeper *make_keeper(struct trial *trial)
 {
 	const struct test_provider_means *means = trial->means;

@@ -70,7 +70,7 @@ static const struct setting_key profile_keys[] = {
 	{.name = "policy",
 		.type = SETTING_TEXT,
 		.help = "the [policy \"NAME\"] that applies; by default the one named like the "
-                        "profile"},
+			"profile"},
 	{.name = "toolhost",
 		.type = SETTING_CHOICE,
 		.choices = toolhost_modes,
@@ -80,7 +80,7 @@ static const struct setting_key profile_keys[] = {
 		.type = SETTING_BOOL,
 		.fallback = "false",
 		.help = "with toolhost = editor: whether the editor runs commands for an agent "
-                        "elsewhere"},
+			"elsewhere"},
 	{.name = "mcp",
 		.type = SETTING_LIST,
 		.help = "an [mcp \"NAME\"] that replaces or joins the editor's MCP servers"},
@@ -299,7 +299,7 @@ static const struct setting_key profile_keys[] = {
 	{.name = "guard-paths",
 		.type = SETTING_LIST,
 		.help = "files that an agent changes only if the user says yes: GLOB, default or "
-                        "none"},
+			"none"},
 	{.name = "big-file",
 		.type = SETTING_BYTES,
 		.fallback = "32m",

@@ -220,7 +220,7 @@ static bool check_secrets(const struct profile *profile, const struct config_fil
 		if (!environment_get(environment, *name)) {
 			return error_set(err, ERROR_CONFIG,
 				"%s: profile.%s.secret-env: the variable %s is not set in the "
-			        "broker's "
+				"broker's "
 				"environment",
 				file->path, profile->name, *name);
 		}
