@@ -18,8 +18,8 @@ bool call_open(struct call *call, struct parcel *parcel)
 	call->edits = parcel_edits(parcel);
 	call->method = parcel_method(parcel);
 	if (!message_read(&call->message, call->frame, &err)) {
-		log_failure(LOG_LEVEL_ERROR, &err, "a message set aside cannot be read again: %s",
-			err.text);
+		log_failure(LOG_LEVEL_ERROR, &err,
+			"a message that was set aside cannot be read again: %s", err.text);
 		return false;
 	}
 	return true;

@@ -11,7 +11,7 @@ static const char turn_cancelled[] = "{\"stopReason\":\"cancelled\"}";
 
 const struct error desk_unreadable = {.code = ERROR_SYSTEM,
 	.stage = "relay",
-	.text = "the message had to wait, and cannot be read again"};
+	.text = "the message had to wait, and then could not be read again"};
 
 void desk_init(struct desk *desk, const struct stage_row *rows, const struct json_places *places,
 	const struct desk_ops *ops, void *data)
@@ -30,7 +30,7 @@ static void enter(struct waiting *waiting)
 	list_append(&desk->stages[waiting->stage], &waiting->link);
 }
 
-/* Its message does not wait any more. */
+/* The message no longer counts at its stage. */
 static void leave(struct waiting *waiting)
 {
 	waiting->desk->bytes[waiting->stage] -= waiting->size;
@@ -182,7 +182,7 @@ static struct waiting *first_at(const struct desk *desk, enum desk_stage stage,
 	return NULL;
 }
 
-/* At all stages, one after the other, where the pick names none. */
+/* Searches all stages in order if the pick names none. */
 static struct waiting *first(const struct desk *desk, struct desk_pick pick,
 	bool (*is_wanted)(const struct waiting *waiting))
 {
@@ -223,9 +223,12 @@ struct desk_load desk_load(const struct desk *desk, struct desk_pick pick)
 	return load;
 }
 
-/* ---- what need not wait any longer ---- */
+/* ---- messages that no longer need to wait ---- */
 
-/* The owner first: an answer may lead back to it. Without a failure it was cancelled. */
+/*
+ * Calls the owner first, because an answer may lead back to it. Without a failure the message was
+ * cancelled.
+ */
 static void settle(struct waiting *waiting, const struct error *failure, bool is_turn)
 {
 	struct desk *desk = waiting->desk;

@@ -11,13 +11,14 @@ enum { PARCEL_MOVE_MIN = 32 * 1024 }; // bytes; shorter messages are copied
 struct parcel {
 	struct buf bytes;
 	const struct json_places *places; // borrowed
-	struct frame_reader *reader;      // owned; once opened
-	struct frame *frame;              // owned; likewise: it is large, and most only wait
+	struct frame_reader *reader;      // owned; set by parcel_open
+	struct frame *frame; // owned; set by parcel_open, because a frame is large and most parcels
+	                     // only wait
 	struct splice edits;
 	const struct method *method; // static
 };
 
-static_assert(sizeof(struct parcel) <= PARCEL_OVERHEAD / 4, "there are many of them");
+static_assert(sizeof(struct parcel) <= PARCEL_OVERHEAD / 4, "there may be many of them");
 
 struct parcel *parcel_create(
 	struct frame_reader *from, const struct frame *frame, const struct json_places *places)

@@ -19,11 +19,10 @@ static const char *const param_names[] = {"_meta", "args", "command", "content",
 	"path", "rawInput", "rawOutput", "sessionId", "status", "terminalId", "title", "toolCall",
 	"toolCallId", "value", NULL};
 
-/* Free-form in ACP; policy takes what it cannot read of them for unknown (broker/policy/subject.h).
- */
+/* Free-form in ACP. Parts that policy cannot read count as unknown (broker/policy/subject.h). */
 static const char *const opaque_names[] = {"_meta", "rawInput", "rawOutput", "content", NULL};
 
-/* Whether the broker decides on anything of this agent's. */
+/* Whether the broker decides anything for this agent. */
 static bool is_guarded(const struct peer *peer)
 {
 	const struct sandbox *sandbox = agent_sandbox(peer->agent);
@@ -43,7 +42,7 @@ static bool is_own(const struct call *call)
 	return call->method->route == ROUTE_OWN;
 }
 
-/* A decision on a method alone: counted, and a line in the audit log. */
+/* Notes a decision about a whole method: counts it and writes an audit line. */
 static void note_refused(struct peer *peer, const struct call *call, const char *rule)
 {
 	struct relay *relay = peer->relay;
@@ -61,7 +60,7 @@ static void note_refused(struct peer *peer, const struct call *call, const char 
 	}
 }
 
-/* Whether policy refuses a method that it knows nothing of. */
+/* Whether policy refuses a method that it does not know. */
 static bool is_denied(struct peer *peer, const struct call *call, const char **out_rule)
 {
 	if (call->method->name) {
@@ -109,8 +108,8 @@ bool agent_gate_request(struct peer *peer, const struct call *call)
 }
 
 /*
- * A request that has no id is a notification, and some editors look at the method alone: it would
- * be done without having been decided on. Nothing of ACP's is lost: nobody could answer it.
+ * A request without an id is a notification. Some editors look only at the method, and would carry
+ * it out without a decision. Dropping it loses nothing of ACP, because nobody could answer it.
  */
 static bool lacks_id(struct peer *peer, const struct call *call)
 {
@@ -118,14 +117,14 @@ static bool lacks_id(struct peer *peer, const struct call *call)
 		return false;
 	}
 	note_refused(peer, call, "a request without an id");
-	log_warning("%s: %s was dropped: it has no id, and it is a request", peer->hop,
+	log_warning("%s: %s was dropped: it is a request, but has no id", peer->hop,
 		call->message.method);
 	return true;
 }
 
 bool agent_gate_notification(struct peer *peer, const struct call *call)
 {
-	const char *rule = "it is the broker's own";
+	const char *rule = "it is one of the broker's own methods";
 	if (lacks_id(peer, call)) {
 		return true;
 	}

@@ -18,11 +18,14 @@ enum { SUBJECT_TEXT_MAX = 512 }; // bytes of a command shown to a user
 
 /* ---- answering session/request_permission by policy ---- */
 
-/* The kinds that say yes and no, the narrower first (ACP, PermissionOptionKind). */
+/* The option kinds for yes and for no, the narrower first (ACP, PermissionOptionKind). */
 static const char *const allow_kinds[] = {"allow_once", "allow_always", NULL};
 static const char *const reject_kinds[] = {"reject_once", "reject_always", NULL};
 
-/* The raw id of the first offered option of one of the kinds; never by position. */
+/*
+ * The raw id of the first offered option of one of the kinds; ignores the order of options
+ * otherwise.
+ */
 static struct span find_option(const struct json_doc *options, const char *const *kinds)
 {
 	for (; *kinds; kinds++) {
@@ -38,7 +41,7 @@ static struct span find_option(const struct json_doc *options, const char *const
 	return (struct span){NULL, 0};
 }
 
-/* Answers with an option the agent offered; where none fits, with `cancelled`. */
+/* Answers with an option that the agent offered, or with `cancelled` if none fits. */
 static void answer_grant(struct peer *peer, const struct call *call, bool allow)
 {
 	struct span raw = message_place(&call->message, PLACE_OPTIONS);
@@ -77,7 +80,7 @@ static void deny(
 			call->message.method, subject_text(subject, what, sizeof(what)), rule));
 }
 
-/* True where the request needs nothing further; false: it passes to who serves it. */
+/* True if the request needs nothing further; false if it goes on to be served. */
 static bool apply(struct peer *peer, const struct session *session, const struct call *call,
 	const struct subject *subject, const struct grant_decision *decision, const char *old_text)
 {
@@ -87,7 +90,7 @@ static bool apply(struct peer *peer, const struct session *session, const struct
 		if (!is_grant) {
 			grant_ask(peer, call, subject, decision, old_text);
 		}
-		return !is_grant; // the agent's own question goes to the user
+		return !is_grant; // the user answers the agent's own question
 	}
 	grant_audit(peer->relay, session, subject, decision);
 	bool allows = grant_decision_allows(verdict->decision);
@@ -99,7 +102,7 @@ static bool apply(struct peer *peer, const struct session *session, const struct
 	return is_grant || !allows;
 }
 
-/* A call of the agent's whose paths are known. */
+/* Goes on with a call of the agent whose paths are known. */
 static void resume(struct peer *peer, const struct call *call)
 {
 	peer->relay->ops->on_agent_request(peer, call);
@@ -127,7 +130,7 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 		policy_decision_name(decision.verdict.decision), decision.verdict.rule);
 	bool is_done = true;
 	if (!is_read && decision.verdict.decision == POLICY_PENDING) {
-		/* Nobody could say yes or no to it. */
+		/* Without readable options it has no answer. */
 		peer_fail(peer, call->message.id, error_at(&unread, "session"));
 	} else {
 		is_done = apply(peer, session, call, &subject, &decision, old_text);

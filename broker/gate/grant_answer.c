@@ -46,7 +46,7 @@ static const struct {
 	{"allow_once", POLICY_ALLOW_ONCE, ""},
 	{"allow_always", POLICY_ALLOW_ALWAYS, ""},
 	{"reject_once", POLICY_REJECT_ONCE, "the person said no"},
-	{"reject_always", POLICY_REJECT_ALWAYS, "the person said no, for the whole session"},
+	{"reject_always", POLICY_REJECT_ALWAYS, "the person said no for the whole session"},
 };
 
 static void set(struct grant_answer *answer, enum policy_decision decision, enum audit_by by,
@@ -72,7 +72,7 @@ static void set_by_kind(
 		"the chosen option is of a kind that is not known");
 }
 
-/* The option of that id; the ids are the asker's, the kinds are ACP's. */
+/* The option with that id. The ids are the agent's; the kinds are ACP's. */
 static void read_selected(struct grant_answer *answer, const char *id, struct span options)
 {
 	struct json_doc *doc = options.len > 0 ? json_doc_parse_unchecked(options, NULL) : NULL;

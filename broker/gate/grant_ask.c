@@ -46,7 +46,7 @@ void grant_close_question(struct relay *relay, const struct request *request)
 
 /* ---- the answer ---- */
 
-/* "Always" holds for what was asked, in the session it was asked in. */
+/* An "always" holds for the same subject, in the same session. */
 static void remember(
 	struct relay *relay, const struct request *request, enum policy_decision decision)
 {
@@ -60,8 +60,8 @@ static void remember(
 	if (memory_has_room(session->memory, subject)) {
 		memory_add(session->memory, subject, decision == POLICY_ALLOW_ALWAYS);
 	} else {
-		log_warning("session %s: no more than %d answers are remembered", session->id,
-			MEMORY_MAX);
+		log_warning("session %s: the answer is not remembered: there are %d already",
+			session->id, MEMORY_MAX);
 	}
 }
 
@@ -104,15 +104,16 @@ static void go_on(struct request *request, char **resolved)
 	desk_drop(waiting);
 }
 
-/* The call that was set aside goes on its way, or is refused. */
+/* Sends on the call that was set aside, or refuses it. */
 static void act(
 	struct request *request, const struct grant_answer *answer, const struct error *failure)
 {
 	struct relay *relay = request->peer->relay;
 	bool allowed = grant_decision_allows(answer->decision);
 	const struct subject *subject = question_find(request)->subject;
-	char **resolved =
-		subject->is_resolved ? subject->paths : NULL; // remember takes the subject
+	char **resolved = subject->is_resolved
+	                          ? subject->paths
+	                          : NULL; // remember() takes the content of the subject
 	remember(relay, request, answer->decision);
 	question_close(relay, request, allowed);
 	if (allowed) {
@@ -139,10 +140,10 @@ static bool send_question(struct peer *peer, struct request *request, const stru
 	struct relay *relay = peer->relay;
 	if (!desk_has_room(&relay->desk, STAGE_USER, call)) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-			"%d MiB of requests wait for a person's answer already",
+			"%d MiB of requests are already waiting for the user's answers",
 			RELAY_WAITING_MAX >> 20);
 	}
-	/* Under the agent's own id, so that the agent can take the question back. */
+	/* Uses the agent's own id, so that the agent can cancel the question. */
 	if (!pending_add(&relay->asked_editor, &request->pending, call->message.id, err)) {
 		return false;
 	}
@@ -159,7 +160,7 @@ static void show(struct request *request, struct span question)
 	relay_watch_question(request);
 }
 
-/* Whether the file holds what the user was shown of it in the agent's own question. */
+/* Whether the file holds the text that the agent's own question showed the user. */
 static bool holds_what_was_shown(
 	const struct request *request, const struct old_text_answer *answer)
 {
@@ -176,7 +177,7 @@ static bool holds_what_was_shown(
 	return is_it;
 }
 
-/* The question was not shown, and need not be. */
+/* The question was not shown, and is not needed. */
 static void allow_unasked(struct request *request)
 {
 	struct peer *peer = request->peer;
@@ -187,7 +188,7 @@ static void allow_unasked(struct request *request)
 	request_destroy(request);
 }
 
-/* The question waited for nothing else than what the file holds. */
+/* The file's content is known: shows the question, or answers it unasked. */
 static void on_old_text(void *data, const struct old_text_answer *answer)
 {
 	struct request *request = data;
@@ -207,7 +208,10 @@ static void on_old_text(void *data, const struct old_text_answer *answer)
 	buf_finish(&request->message);
 }
 
-/* Looks at the file that will be written, where that is; false: nothing is to be known of it. */
+/*
+ * Begins to read the file that will be written, from where it will be written; false if it cannot
+ * be read.
+ */
 static bool load_old_text(
 	struct request *request, const struct subject *subject, struct span question)
 {
@@ -296,7 +300,10 @@ void grant_fail(const struct asker *asker, const struct error *failure)
 	}
 }
 
-/* The editor is asked to take back what it shows; the end of that is the answer. */
+/*
+ * If the editor shows the question already, it is asked to take it back; its reply ends the
+ * question.
+ */
 bool grant_ask_takes_cancel(struct waiting *waiting)
 {
 	struct asking *asking = CONTAINER_OF(waiting, struct asking, waiting);

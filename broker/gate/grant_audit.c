@@ -11,23 +11,23 @@
 #include "broker/session/question.h"
 #include "broker/session/tool_call_id.h"
 
-/* What a question's line in the audit log is made of, kept until it is answered. */
+/* The parts of a question's audit line, kept until the answer. */
 struct grant_note {
 	enum policy_operation operation;
-	char *subject;         // owned; NULL where there is no audit log
-	char *variables;       // owned; the same, or where none is added
-	char *rule;            // owned; the same
-	char *options;         // owned; raw JSON, of an agent's own question; NULL: the broker's
-	struct subject **once; // owned; the same: what a yes allows once more; or NULL
-	char *tool_call;       // owned; with it: the id of the tool call that shows it
-	bool is_decided;       // its line was written
+	char *subject;   // owned; NULL if there is no audit log
+	char *variables; // owned; NULL also if no variables were added
+	char *rule;      // owned; NULL if there is no audit log
+	char *options;   // owned, raw JSON; of an agent's own question; NULL: the broker's own
+	struct subject **once; // owned; with it: what a yes allows once more; or NULL
+	char *tool_call;       // owned; with it: the id of the tool call that shows the question
+	bool is_decided;       // its line is written
 };
 
 static void finish(void *part, void *request);
 
 static const struct part_type type = {.size = sizeof(struct grant_note), .finish = finish};
 
-/* Of a question that is still open; NULL: it is none. */
+/* For an open question; NULL for any other request. */
 static struct grant_note *note_of(const struct request *request)
 {
 	struct grant_note *note = parts_find(&request->parts, &type);
@@ -128,7 +128,7 @@ void grant_note_forwarded(struct request *request, const struct call *call)
 	note_of(request)->options = mem_strndup(message_place(&call->message, PLACE_OPTIONS));
 }
 
-/* A question was answered, or never will be: its line, once. */
+/* A question was answered, or never will be: writes its line, once. */
 static void note_decided(
 	struct relay *relay, struct request *request, const struct grant_answer *answer)
 {
@@ -188,7 +188,7 @@ void grant_note_allowed(struct relay *relay, struct request *request)
 	note_decided(relay, request, &answer);
 }
 
-/* A no, and who decided it, where there was no answer. */
+/* Counts as a no; the failure says who decided. */
 static struct grant_answer answer_of_failure(const struct error *failure)
 {
 	bool is_late = failure && failure_is(failure, "TIMEOUT_EXCEEDED");
@@ -205,7 +205,7 @@ void grant_note_failed(struct relay *relay, struct request *request, const struc
 	note_decided(relay, request, &answer);
 }
 
-/* One that nobody has answered gets its line as well. */
+/* A question that nobody answered gets its line too. */
 static void finish(void *part, void *request)
 {
 	struct grant_note *note = part;

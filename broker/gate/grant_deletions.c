@@ -13,11 +13,11 @@
 #include "broker/session/question.h"
 #include "broker/session/unanswered.h"
 
-enum { CONTENT_MAX = 64 * 1024 }; // bytes of what is said of the files
+enum { CONTENT_MAX = 64 * 1024 }; // bytes of the text about the files
 
 struct wording {
-	const char *rule;        // why it is asked; NULL: policy says it
-	const char *where, *end; // of the title, before and after the directory
+	const char *rule;        // why the user is asked; NULL: the policy's line
+	const char *where, *end; // the title before and after the directory
 	const char *explanation;
 	const char *options; // JSON
 };
@@ -26,8 +26,8 @@ static const struct wording agents = {
 	.where = "",
 	.end = ", as the agent has done",
 	.explanation =
-		"They are gone from the agent's copy. A yes removes them here as well; the last "
-		"checkpoint has them all. A no gives them back to the agent.\n",
+		"The agent has deleted them in its copy. A yes deletes them here too; the last "
+		"checkpoint has them all. A no restores them in the agent's copy.\n",
 	.options = "[{\"optionId\":\"delete\",\"name\":\"Delete them here too\","
 		   "\"kind\":\"allow_once\"},"
 		   "{\"optionId\":\"give-back\",\"name\":\"Give them back to the agent\","
@@ -36,11 +36,12 @@ static const struct wording agents = {
 
 static const struct wording users = {
 	.rule = "files that are gone",
-	.where = "the sandbox, since they are gone from ",
+	.where = "the sandbox, because they are gone from ",
 	.end = "",
-	.explanation = "They are gone here. If that was not meant - a file system is not mounted, "
-		       "perhaps - say no: the agent keeps its files. A yes removes them in the "
-		       "sandbox as well.\n",
+	.explanation =
+		"They are gone here. If you did not delete them (a file system is not mounted, "
+		"perhaps), say no: the agent keeps its files. A yes deletes them in the "
+		"sandbox too.\n",
 	.options = "[{\"optionId\":\"delete\",\"name\":\"Delete them there too\","
 		   "\"kind\":\"allow_once\"},"
 		   "{\"optionId\":\"give-back\",\"name\":\"Leave them in the sandbox\","
@@ -49,10 +50,9 @@ static const struct wording users = {
 
 static const struct wording replaced = {
 	.rule = "another folder",
-	.explanation =
-		"It is another folder than at the last sync: its file system is not mounted, or "
-		"it was made anew. A yes syncs the sandbox with it. A no changes nothing, and "
-		"the prompt is not sent.\n",
+	.explanation = "This is another folder than at the last sync: its file system is not "
+		       "mounted, or the folder was created anew. A yes syncs the sandbox with it. "
+		       "A no changes nothing, and the prompt is not sent.\n",
 	.options = "[{\"optionId\":\"sync\",\"name\":\"Sync with this folder\","
 		   "\"kind\":\"allow_once\"},"
 		   "{\"optionId\":\"refuse\",\"name\":\"Change nothing\","
@@ -66,7 +66,7 @@ static const struct wording *wording_of(const struct deletions *deletions)
 
 /* ---- the question ---- */
 
-/* Whole, or not at all. */
+/* Appends the whole path, or nothing. */
 static bool append_path(struct buf *text, const char *path)
 {
 	struct buf shown;
@@ -79,7 +79,7 @@ static bool append_path(struct buf *text, const char *path)
 	return fits;
 }
 
-/* Names some of the files; a text that is too long loses its end. */
+/* Names some of the files; a text that is too long is cut at its end. */
 static void write_files(struct json_writer *writer, const struct deletions *deletions)
 {
 	struct buf text;
@@ -153,13 +153,15 @@ static bool ask(struct peer *peer, const struct session *session, const struct s
 	request->session_id = mem_strdup(session->id);
 	if (!pending_add(&relay->asked_editor, &request->pending, (struct span){NULL, 0}, &err)) {
 		log_failure(LOG_LEVEL_WARNING, &err,
-			"session %s: deletions are not asked about: %s", session->id, err.text);
+			"session %s: cannot ask about deletions, so they are not applied: %s",
+			session->id, err.text);
 		request_destroy(request);
 		return false;
 	}
 	if (!write_question(request, &reason, subject->paths[0], deletions, &err)) {
 		log_failure(LOG_LEVEL_WARNING, &err,
-			"session %s: deletions are not asked about: %s", session->id, err.text);
+			"session %s: cannot ask about deletions, so they are not applied: %s",
+			session->id, err.text);
 		pending_remove(&relay->asked_editor, &request->pending);
 		request_destroy(request);
 		return false;
@@ -170,7 +172,7 @@ static bool ask(struct peer *peer, const struct session *session, const struct s
 	return true;
 }
 
-/* The session in which somebody can be asked; NULL: there is none. */
+/* A session in which the user can be asked; NULL if there is none. */
 static struct session *find_session(struct peer *peer, const struct keeper_event *event)
 {
 	struct relay *relay = peer->relay;
@@ -192,7 +194,7 @@ void grant_deletions_ask(
 		return;
 	}
 	struct grant_decision decision = {.verdict = {.decision = POLICY_PENDING}};
-	if (!deletions->is_users) { // policy says what an agent may do, not what was meant here
+	if (!deletions->is_users) { // policy is about the agent's deletions, not the user's
 		decision = grant_decide(relay->config.profile->policy, NULL, &subject,
 			(const char *const *)session->roots);
 	}

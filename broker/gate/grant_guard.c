@@ -6,20 +6,23 @@
 #include "broker/session/serving.h"
 
 /*
- * guard-paths: a write of such a file asks the user, whatever the mode and the rules allow,
- * where it goes into the user's own directory. What an agent writes in its own sandbox comes
- * there by a sync, which asks by itself (sync/guard_paths.h).
+ * guard-paths: a write of such a file into the user's own directory asks the user, whatever the
+ * mode and the rules allow. A write into the agent's own sandbox reaches the directory by a sync,
+ * which asks by itself (sync/guard_paths.h).
  */
 static const char rule[] = "guard-paths";
 static const char rule_pinned[] = "guard-paths: confine pins it";
 
 bool grant_guards_write(const struct peer *peer, enum policy_operation operation)
 {
-	/* The broker serves the user's own files, or the editor does to an agent with others. */
+	/*
+	 * Either the broker serves the user's own files, or the editor serves them to an agent with
+	 * other files.
+	 */
 	return operation == POLICY_WRITE && relay_uses_toolhost(peer) == relay_shares_files(peer);
 }
 
-/* The path below a root; NULL: it is not. */
+/* The path below a root; NULL if it is not below it. */
 static const char *below(const char *path, const char *root)
 {
 	size_t len = strlen(root);
@@ -29,7 +32,10 @@ static const char *below(const char *path, const char *root)
 	return strncmp(path, root, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
 }
 
-/* What lies in no root is looked at from the top: it may be a name of one that is in one. */
+/*
+ * A path outside of every root is checked from its top, because it may be another name of one
+ * inside.
+ */
 static bool is_guarded(
 	const struct guard_paths *guard, const char *path, const struct session *session)
 {
@@ -44,7 +50,7 @@ static bool is_guarded(
 	return !is_inside && guard_paths_have(guard, "", path, false);
 }
 
-/* Nobody may write for an agent what its confinement keeps from it. */
+/* Nobody may write a file for an agent that its confinement keeps from it. */
 static bool is_pinned(const struct peer *peer, const struct subject *subject)
 {
 	const struct sandbox *sandbox = agent_sandbox(peer->agent);

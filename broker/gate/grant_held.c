@@ -25,9 +25,9 @@ enum {
 };
 
 struct held_question {
-	char *root;   // owned; the directory here
-	char **paths; // owned, NULL-terminated; below it
-	git_oid tree; // of what they would become
+	char *root;   // owned; the directory on this machine
+	char **paths; // owned, NULL-terminated; relative to it
+	git_oid tree; // the tree with the changes
 };
 
 static const char options[] =
@@ -80,13 +80,13 @@ static void write_diff(struct json_writer *writer, const char *root, const struc
 	json_write_object(writer);
 	json_write_member(writer, "type", "diff");
 	json_write_member(writer, "path", path);
-	json_write_member(writer, "oldText", held->old_text); // NULL writes null: there is none
+	json_write_member(writer, "oldText", held->old_text); // NULL becomes null: no old text
 	json_write_member(writer, "newText", held->new_text);
 	json_write_object_end(writer);
 	free(path);
 }
 
-/* Whether a reader may miss something of it. */
+/* Whether the text has characters that a reader does not see. */
 static bool has_hidden(const char *text)
 {
 	struct span rest = span_of(text);
@@ -102,7 +102,7 @@ static bool has_hidden(const char *text)
 	return false;
 }
 
-/* The path, so that it can be read, and what the diff, if there is one, does not say. */
+/* Appends the path, quoted, and what a diff would not show. */
 static void append_line(struct buf *out, const struct held_change *held)
 {
 	bool was_executable = store_entry_is_executable(&held->local);
@@ -115,7 +115,8 @@ static void append_line(struct buf *out, const struct held_change *held)
 		is_executable == was_executable || is_gone ? NULL
 		: is_executable                            ? "would be executable"
 							   : "would no longer be executable",
-		held->is_whole && !is_gone ? "would replace your folder and all in it" : NULL,
+		held->is_whole && !is_gone ? "would replace your folder and everything in it"
+					   : NULL,
 		is_shown(held) && has_hidden(held->new_text) ? "has characters that are not shown"
 							     : NULL,
 	};
@@ -130,19 +131,20 @@ static void append_line(struct buf *out, const struct held_change *held)
 	}
 }
 
-/* What a yes does, and to what. */
+/* Says what a yes does, and to which files. */
 static void write_words(struct json_writer *writer, const struct sync_result *result, size_t count)
 {
 	struct buf text;
 	buf_init(&text, SIZE_MAX / 2);
 	bool ok = buf_append_format(&text, NULL,
-		"Tools of yours may run commands from such files. A yes brings what the agent has "
-		"made of them, a no leaves it in the sandbox.");
+		"Your tools may run commands from such files. A yes brings the agent's version "
+		"here, a no leaves it in the sandbox.");
 	if (count < result->held_count) {
-		ok = ok && buf_append_format(&text, NULL,
-				   " %zu such files wait; this is about %zu of them alone, and a "
-				   "later sync asks about the others.",
-				   result->held_count, count);
+		ok = ok &&
+		     buf_append_format(&text, NULL,
+			     " %zu such files wait; this question is about %zu of them, and a "
+			     "later sync asks about the others.",
+			     result->held_count, count);
 	}
 	LIST_FOR_EACH(held, result->held, struct held_change, link) {
 		if (held->state == HELD_ASKED) {
@@ -182,7 +184,7 @@ static void write_content(struct json_writer *writer, const struct held_question
 	json_write_array_end(writer);
 }
 
-/* "`.envrc`, `.mcp.json` and 2 more" */
+/* Appends "`.envrc`, `.mcp.json` and 2 more". */
 static void append_names(struct buf *out, char *const *paths)
 {
 	size_t count = words_count(paths);
@@ -202,8 +204,7 @@ static bool write_question(
 	struct json_writer writer;
 	struct buf what;
 	buf_init(&what, SIZE_MAX / 2);
-	bool ok = buf_append(
-		&what, SPAN_LITERAL("Bring from the sandbox what the agent made of "), NULL);
+	bool ok = buf_append(&what, SPAN_LITERAL("Bring here the agent's version of "), NULL);
 	append_names(&what, held_of(request)->paths);
 	question_begin(request, &writer);
 	json_write_member(&writer, "sessionId", request->session_id);
@@ -220,11 +221,11 @@ static bool write_question(
 
 static void ignore_end(void *data, const struct error *err)
 {
-	(void)data; // a failure was told to the session
+	(void)data; // the session was told of a failure
 	(void)err;
 }
 
-/* What is under way ends with a sync of its own. */
+/* A prompt in progress ends with a sync of its own. */
 static void sync_now(struct peer *peer, const struct request *request)
 {
 	char under_way[IN_FLIGHT_TEXT_MAX];
@@ -235,7 +236,7 @@ static void sync_now(struct peer *peer, const struct request *request)
 			keeper_sync(peer->keeper, (char *[]){(char *)kept.runtime_root, NULL},
 				&(struct sync_order){.reason = SYNC_REASON_TURN,
 					.session = request->session_id,
-					.name = "what you allowed",
+					.name = "the files that you allowed",
 					.deletions = SYNC_DELETIONS_ASK},
 				ignore_end, NULL);
 			return;
@@ -252,15 +253,15 @@ static void tell_left(struct relay *relay, const struct request *request)
 	}
 	buf_init(&text, SIZE_MAX / 2);
 	append_names(&text, held_of(request)->paths);
-	if (buf_append_format(&text, NULL,
-		    ": what the agent made of it stays in the sandbox (guard-paths)") &&
+	if (buf_append_format(
+		    &text, NULL, ": the agent's version stays in the sandbox (guard-paths)") &&
 		buf_append(&text, (struct span){"", 1}, NULL)) {
 		notice_send(relay, session, text.data, false);
 	}
 	buf_finish(&text);
 }
 
-/* Nobody's answer is none: the next sync asks again. */
+/* An unanswered question is no answer: the next sync asks again. */
 static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
 	const struct error *failure)
 {
@@ -296,7 +297,7 @@ static void withdraw(struct relay *relay, struct request *request)
 	request_destroy(request);
 }
 
-/* The open question about a directory; NULL: none. */
+/* The open question about a directory, or NULL. */
 static struct request *find_open(const struct peer *peer, const char *root)
 {
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
@@ -309,7 +310,7 @@ static struct request *find_open(const struct peer *peer, const char *root)
 	return NULL;
 }
 
-/* The request for the permission to edit these files, as policy sees it. */
+/* The subject for policy: permission to edit these files. */
 static struct subject *subject_of(const struct held_question *question)
 {
 	char kind[] = "edit";
@@ -336,13 +337,13 @@ static void ask(struct peer *peer, const struct session *session, struct request
 	request->session_id = mem_strdup(session->id);
 	if (!pending_add(&relay->asked_editor, &request->pending, (struct span){NULL, 0}, &err)) {
 		log_failure(LOG_LEVEL_WARNING, &err,
-			"session %s: what is held is not asked about: %s", session->id, err.text);
+			"session %s: cannot ask about the held files: %s", session->id, err.text);
 		request_destroy(request);
 		return;
 	}
 	if (!write_question(request, result, &err)) {
 		log_failure(LOG_LEVEL_WARNING, &err,
-			"session %s: what is held is not asked about: %s", session->id, err.text);
+			"session %s: cannot ask about the held files: %s", session->id, err.text);
 		pending_remove(&relay->asked_editor, &request->pending);
 		request_destroy(request);
 		return;
@@ -352,7 +353,7 @@ static void ask(struct peer *peer, const struct session *session, struct request
 	relay_watch_question(request);
 }
 
-/* Whether policy says no; that is noted. */
+/* Whether policy says no; that is audited. */
 static bool is_refused(
 	struct peer *peer, const struct session *session, const struct request *request)
 {
@@ -379,7 +380,7 @@ void grant_held_on_synced(
 		return;
 	}
 	if (open) {
-		withdraw(relay, open); // it is about what is no more
+		withdraw(relay, open); // its changes no longer exist
 	}
 	const struct session *session =
 		is_over || !event->session ? NULL : session_find(&relay->sessions, event->session);

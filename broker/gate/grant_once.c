@@ -13,24 +13,24 @@
 #include "broker/policy/policy_rule.h"
 
 /*
- * One action, one question: what the user has allowed in a question of the agent's own is not
- * asked about again by the mode when the agent then does it - exactly that, once, in that turn.
- * The question is the agent's, and so is every word in it. So only what it shows counts: the
- * command as a text of its own, the new text of a file as a diff. What merely stands in it
- * (rawInput, locations) an editor need not show.
+ * One action, one question: if the user has allowed an action in the agent's own question, the mode
+ * does not ask about it again when the agent then does exactly that, once, in that turn. The agent
+ * writes every word of its question, so only what the question shows counts: the command as a
+ * separate text, the new text of a file as a diff. Other members (rawInput, locations) do not
+ * count, because an editor need not show them.
  */
 
 enum {
-	QUESTION_MAX = 1 << 20, // bytes of a tool call; a longer one allows nothing once more
-	TITLE_MAX = 512,        // bytes of a title that an editor is taken to show whole
-	SHOWN_MAX = 256 * 1024, // bytes of another text; the same of the broker's own questions
+	QUESTION_MAX = 1 << 20, // bytes of a tool call; a longer one allows nothing
+	TITLE_MAX = 512,        // bytes of a title; editors are assumed to show as much in full
+	SHOWN_MAX = 256 * 1024, // bytes of any other text, as in the broker's own questions
 };
 
 const char grant_once_rule[] = "allowed in the agent's own question";
 
 /* ---- what a question shows ---- */
 
-/* A text that means the same where it is taken for Markdown, and of which nothing is hidden. */
+/* Whether a text has the same meaning as Markdown and as plain text, with nothing hidden. */
 static bool is_bare(const char *text)
 {
 	struct span rest = span_of(text);
@@ -41,7 +41,7 @@ static bool is_bare(const char *text)
 	return rest.len == 0 && !strpbrk(text, "<>[]`\\*_~&#$|");
 }
 
-/* A fenced block that is nothing but the command, as base/markdown.h writes one. */
+/* Whether it is a fenced block of exactly the command, as base/markdown.h writes one. */
 static bool is_block_of(const char *text, struct span command)
 {
 	static const char *const infos[] = {"", "sh", "bash", "shell", "console"};
@@ -71,7 +71,7 @@ static bool is_code_of(const char *text, struct span command)
 	       !memchr(command.data, '\t', command.len);
 }
 
-/* Whether a text is the command and nothing else. */
+/* Whether a text is exactly the command. */
 static bool is_text_of(const char *text, const char *command, size_t most)
 {
 	return text && strlen(text) <= most &&
@@ -79,7 +79,7 @@ static bool is_text_of(const char *text, const char *command, size_t most)
 		       (is_bare(command) && strcmp(text, command) == 0));
 }
 
-/* The content, where every reader finds the same in it; JSON_NODE_NONE. */
+/* The content array, if every reader finds the same one; else JSON_NODE_NONE. */
 static json_node read_content(const struct json_doc *call)
 {
 	static const char *const known[] = {"type", "content", "text", "path", "oldText", "newText",
@@ -94,7 +94,7 @@ static json_node read_content(const struct json_doc *call)
 	               : JSON_NODE_NONE;
 }
 
-/* As the title, or as all that stands below it. */
+/* Whether the command is the title, or the whole text below it. */
 static bool shows_command(const struct json_doc *call, const struct subject *tool)
 {
 	json_node content = read_content(call);
@@ -135,7 +135,7 @@ static void add(struct subject ***list, size_t *count, const struct subject *sub
 	(*list)[*count] = NULL;
 }
 
-/* The session's own directory is what a command without one runs in. */
+/* A command without a directory runs in the session's own. */
 static bool is_default(const char *cwd, const struct session *session)
 {
 	return !cwd || (session->roots && session->roots[0] && strcmp(cwd, session->roots[0]) == 0);
@@ -153,7 +153,9 @@ static bool is_empty(struct span raw)
 	return is_none;
 }
 
-/* Nobody is known to have seen where else a command runs, and with what. */
+/*
+ * If a command names another directory or variables, it is not certain that the user has seen them.
+ */
 static bool has_usual_surroundings(const struct message *message, const struct session *session)
 {
 	struct span cwd = message_place(message, PLACE_TOOL_CALL_CWD);
@@ -170,7 +172,9 @@ static bool has_usual_surroundings(const struct message *message, const struct s
 	return is_usual;
 }
 
-/* A diff of a file in the session's directories, by the very name that will be written. */
+/*
+ * Adds a diff of a file in the session's directories, under exactly the name that will be written.
+ */
 static void add_write(struct subject ***list, size_t *count, const struct subject *tool,
 	const struct session *session, const struct json_doc *call, json_node item)
 {
@@ -248,7 +252,7 @@ void grant_once_free(struct subject **list)
 	free(list);
 }
 
-/* The text that a write brings; NULL: longer than what is shown, or no text. */
+/* The new text of a write; NULL if it is longer than what is shown, or not text. */
 static char *read_new_text(const struct message *message)
 {
 	struct span raw = message_place(message, PLACE_CONTENT);

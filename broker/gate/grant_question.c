@@ -14,8 +14,7 @@
 #include "broker/session/question.h"
 #include "broker/session/root_names.h"
 
-/* What a question of the broker's own looks like in the editor (ACP, session/request_permission).
- */
+/* The form of the broker's own questions in the editor (ACP, session/request_permission). */
 
 enum {
 	TITLE_MAX = 512,         // bytes of a path or command in a question's title
@@ -35,7 +34,7 @@ const char grant_options_always[] =
 	"{\"optionId\":\"reject-always\",\"name\":\"Always reject in this session\","
 	"\"kind\":\"reject_always\"}]";
 
-/* How an operation is shown: its title's first word and its tool kind. */
+/* How an operation is shown: the first word of the title, and the tool kind. */
 static const struct {
 	const char *verb;
 	const char *kind;
@@ -45,7 +44,7 @@ static const struct {
 	[POLICY_TERMINAL] = {"Run", "execute"},
 };
 
-/* The new text as a diff; the old one is put in once it is known. */
+/* Writes the new text as a diff; the old text is inserted once it is known. */
 static void write_diff(struct json_writer *writer, struct request *request, const struct call *call,
 	const char *path)
 {
@@ -85,7 +84,7 @@ char *grant_command_shown(const struct subject *subject)
 	return whole;
 }
 
-/* The whole command, where it runs and with what. */
+/* Writes the whole command, its directory and its variables. */
 static void write_command(struct json_writer *writer, const struct subject *subject)
 {
 	struct buf text;
@@ -96,7 +95,7 @@ static void write_command(struct json_writer *writer, const struct subject *subj
 	buf_init(&text, SIZE_MAX / 2);
 	markdown_block(&text, cut);
 	bool ok = cut.len == whole.len ||
-	          buf_append_format(&text, NULL, "\n… and %zu bytes more", whole.len - cut.len);
+	          buf_append_format(&text, NULL, "\n… and %zu more bytes", whole.len - cut.len);
 	if (subject->cwd) {
 		ok = ok && buf_append(&text, SPAN_LITERAL("\n\nin "), NULL);
 		markdown_code(&text, span_of(subject->cwd), FILE_PATH_MAX);
@@ -136,7 +135,7 @@ static void write_location(struct json_writer *writer, const char *path)
 	json_write_array_end(writer);
 }
 
-/* "Run `make all`" */
+/* Appends "Run `make all`". */
 static void append_what(struct buf *out, const struct subject *subject, const char *path)
 {
 	char *text = path || !subject->command ? NULL : grant_command_shown(subject);
@@ -169,7 +168,7 @@ static void write_tool_call(struct json_writer *writer, struct request *request,
 	free(path);
 }
 
-/* As the editor knows it; of a session that is not known as the agent calls it. */
+/* Writes the id that the editor knows; for an unknown session, the agent's id. */
 static void write_session_id(
 	struct json_writer *writer, const struct request *request, const struct call *call)
 {
@@ -202,7 +201,7 @@ bool grant_question_write(struct request *request, const struct call *call,
 
 /* ---- the old text ---- */
 
-static const char not_shown[] = "What the file holds now is not shown: ";
+static const char not_shown[] = "The file's present content is not shown: ";
 
 static bool write_note(struct buf *out, const struct old_text_answer *answer)
 {

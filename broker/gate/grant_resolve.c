@@ -19,33 +19,34 @@
 #include "sync/withheld.h"
 
 /*
- * Rules on paths are about the files that are meant, so links are resolved
- * before policy decides: inside the sandbox where the broker serves the files,
- * on this machine where the editor does; those that a tool of the agent's names,
- * where the agent is. One call of an agent after the other, so that two writes
- * of one file keep their order. Where policy looks at no path nothing of this
- * happens, unless the editor serves its files to an agent that has others: links in
- * the editor's may be the agent's doing, and must not lead out of the directories.
+ * Rules on paths concern the files that the paths lead to. So links are resolved before policy
+ * decides: inside the sandbox if the broker serves the files; on this machine if the editor does;
+ * and for tools of the agent, where the agent is. An agent's calls are resolved one after the
+ * other, so that two writes of one file keep their order. If policy looks at no path, nothing is
+ * resolved, with one exception: the editor serves its files to an agent with other files. Then the
+ * agent may have made links among the editor's files, and they must not lead out of the
+ * directories.
  */
 struct resolving {
 	struct waiting waiting; // the call
 	struct peer *peer;
-	char **paths;     // owned, NULL-terminated; resolved one after the other
-	char **roots;     // owned, NULL-terminated; the session's; NULL: none
-	char *session_id; // owned; as the editor knows it; NULL: it is not known
+	char **paths;     // owned, NULL-terminated; resolved one by one
+	char **roots;     // owned, NULL-terminated; the session's; may be NULL
+	char *session_id; // owned; the editor's id; NULL: unknown
 	grant_resume *resume;
-	bool is_file;      // a read or write, and not a tool that names paths
-	bool is_elsewhere; // the agent has other files: paths and roots are called as here
-	char *asked;       // owned; the same: its path as the agent calls it
-	char *granted;     // owned; the same: the file that was said yes to; NULL: none yet
-	bool leads_out;    // the same: a path leads out of the roots, or is not known to stay
+	bool is_file;      // a read or write of a file; false: a tool that names paths
+	bool is_elsewhere; // the agent has other files: paths and roots are named as on this
+	                   // machine
+	char *asked;       // owned; with is_elsewhere: its path as the agent names it
+	char *granted;  // owned; with is_elsewhere: the file that the user allowed; NULL: none yet
+	bool leads_out; // with is_elsewhere: a path leads out of the roots, or may do so
 	bool is_write;
-	bool is_git;        // a write elsewhere: git would run commands that it names
-	bool is_unresolved; // a path of a tool's that seems to lie in the roots does not
+	bool is_git;        // a write elsewhere to a file in which git finds commands to run
+	bool is_unresolved; // a tool's path that seems to lie in the roots does not
 	size_t next;
-	struct file_op *op;  // in the sandbox; NULL: none
+	struct file_op *op;  // in the sandbox; may be NULL
 	struct pool_job job; // on this machine
-	struct ev_timer due; // file-timeout, from when it is its turn
+	struct ev_timer due; // file-timeout, from the start of its turn
 };
 
 static_assert(sizeof(struct resolving) <= PARCEL_OVERHEAD / 2, "there may be many of them");
@@ -62,7 +63,7 @@ static void drop(struct pool_job *job)
 	free(resolving);
 }
 
-/* The call goes on as if it had come now, with the names of the files it means. */
+/* The call goes on as if it arrived now, with its resolved paths. */
 static void go_on(struct resolving *resolving)
 {
 	struct peer *peer = resolving->peer;
@@ -94,7 +95,7 @@ static void finish(struct resolving *resolving, const struct error *err)
 	}
 }
 
-/* Nobody waits for the outcome any more. */
+/* Nobody waits for the result any more. */
 void grant_resolve_on_left(struct waiting *waiting, const struct error *failure)
 {
 	struct resolving *resolving = CONTAINER_OF(waiting, struct resolving, waiting);
@@ -106,7 +107,7 @@ void grant_resolve_on_left(struct waiting *waiting, const struct error *failure)
 	pool_leave(&resolving->job);
 }
 
-/* A folder that does not answer holds up nobody longer than this. */
+/* A folder that does not respond delays the others no longer than this. */
 static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct resolving *resolving = CONTAINER_OF(timer, struct resolving, due);
@@ -122,7 +123,7 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 
 static void resolve_next(struct resolving *resolving);
 
-/* By its name alone. */
+/* Compares only the names. */
 static bool seems_inside(const struct resolving *resolving, const char *path)
 {
 	const char *const paths[] = {path, NULL};
@@ -132,8 +133,8 @@ static bool seems_inside(const struct resolving *resolving, const char *path)
 }
 
 /*
- * A tool of the agent's own may name what is not in the sandbox's roots. What only seems to lie
- * there leads out by a link, or is not known.
+ * A tool of the agent may name paths outside of the sandbox's roots. If a path only seems to be
+ * inside, it leads out by a link, or cannot be resolved.
  */
 static void on_resolved(void *data, const char *path, const struct error *err)
 {
@@ -168,8 +169,8 @@ static void resolve_next(struct resolving *resolving)
 /* ---- on this machine ---- */
 
 /*
- * A root that is reached by a link keeps its name in the paths below it. False: the path is below
- * none.
+ * If a root is reached by a link, the paths below it keep the root's own name. False if the path is
+ * below no root.
  */
 static bool name_by_root(char *const *roots, char **path)
 {
@@ -219,19 +220,18 @@ static void refuse_elsewhere(struct resolving *resolving, const char *why)
 	finish(resolving, &err);
 }
 
-/* The agent's own names of its files, or the error where the editor would serve another one. */
+/* Gives the paths the agent's own names. Fails if the editor would serve another file. */
 static void finish_elsewhere(struct resolving *resolving)
 {
 	if (resolving->leads_out) {
-		refuse_elsewhere(resolving,
-			"it is outside of the session's directories, or a link leads there, or "
-			"cannot be followed; the editor would act on a file that is not the "
-			"agent's");
+		refuse_elsewhere(resolving, "it is outside of the session's directories, or a link "
+					    "leads out of them, or it cannot be followed; the "
+					    "editor would act on a file that is not the agent's");
 		return;
 	}
 	if (resolving->is_git) {
-		refuse_elsewhere(resolving,
-			"it is of a git repository here, and git runs commands that it names");
+		refuse_elsewhere(resolving, "it belongs to a git repository on this machine, and "
+					    "git runs commands that it names");
 		return;
 	}
 	for (char **path = resolving->paths; *path; path++) {
@@ -240,9 +240,9 @@ static void finish_elsewhere(struct resolving *resolving)
 		*path = mapped;
 	}
 	if (resolving->granted && strcmp(resolving->granted, resolving->paths[0]) != 0) {
-		refuse_elsewhere(resolving,
-			"a link was put there while the question was open: the editor would act "
-			"on another file than the one that was asked about");
+		refuse_elsewhere(resolving, "a link appeared in the path while the question was "
+					    "open: the editor would act "
+					    "on another file than the one in the question");
 		return;
 	}
 	finish(resolving, NULL);
@@ -260,7 +260,9 @@ static void on_job_done(struct pool_job *job)
 
 /* ---- one after the other ---- */
 
-/* In the sandbox: where the broker serves the files, and of what a tool of the agent's names there.
+/*
+ * Whether paths are resolved in the sandbox: if the broker serves the files, and for tools of the
+ * agent.
  */
 static bool is_resolved_there(const struct peer *peer, bool is_file)
 {
@@ -272,7 +274,7 @@ static struct desk_pick waiting_of(const struct peer *peer)
 	return (struct desk_pick){STAGE_LINKS, peer, NULL};
 }
 
-/* False where no worker takes it. */
+/* False if no worker can take it. */
 static bool begin(struct resolving *resolving, struct error *err)
 {
 	struct peer *peer = resolving->peer;
@@ -319,8 +321,8 @@ static bool is_needed(const struct peer *peer, enum policy_operation operation)
 }
 
 /*
- * The editor's own directories, for an agent that has others. One below another does not count:
- * the agent may have put a link there.
+ * The editor's own directories, for an agent with other files. A directory below another does not
+ * count, because the agent may have put a link there.
  */
 static char **roots_here(const struct path_map *map)
 {
@@ -339,7 +341,7 @@ static char **roots_here(const struct path_map *map)
 	return roots;
 }
 
-/* What is to be resolved, by the names that it has where it is looked at. */
+/* Takes the paths to resolve, under the names that they have where they are resolved. */
 static void take_names(
 	struct resolving *resolving, const struct subject *subject, const struct session *session)
 {
@@ -361,7 +363,7 @@ static void take_names(
 	}
 }
 
-/* How many requests of the agent's own wait; the editor's inquiries are counted by whoever asks. */
+/* Counts the waiting requests of the agent; the caller counts the editor's. */
 static int count_asked(const struct peer *peer)
 {
 	int count = 0;
@@ -376,11 +378,11 @@ static bool has_room(const struct peer *peer, const struct call *call, struct er
 	int most = peer->relay->config.profile->max_requests;
 	if (call->sender && count_asked(peer) >= most) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-			"the paths of %d requests are being resolved already (max-requests)", most);
+			"the paths of %d requests are already being resolved (max-requests)", most);
 	}
 	return desk_has_room(&peer->relay->desk, STAGE_LINKS, call) ||
 	       error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-		       "%d MiB of requests are held already", RELAY_WAITING_MAX >> 20);
+		       "%d MiB of requests are already waiting", RELAY_WAITING_MAX >> 20);
 }
 
 static void set_aside(struct peer *peer, const struct call *call, const struct subject *subject,
@@ -423,7 +425,7 @@ bool grant_resolve_again(struct peer *peer, const struct call *call, const struc
 		return false;
 	}
 	bool is_read = subject_read(&subject, call->method->operation, &call->message, &err);
-	assert(is_read && subject.paths); // it was read before it was asked about
+	assert(is_read && subject.paths); // it was read successfully before the question
 	set_aside(peer, call, &subject, session, call->resolved[0], resume);
 	subject_finish(&subject);
 	return true;

@@ -15,17 +15,17 @@
 
 struct old_text {
 	struct old_text_source source;
-	old_text_done *done; // NULL once it was told
+	old_text_done *done; // NULL once it was called
 	void *data;
 	char *path;           // owned
-	struct file_op *op;   // in the sandbox; NULL: none
+	struct file_op *op;   // in the sandbox; may be NULL
 	struct pool_job job;  // on this machine
-	ev_timer due;         // raises what is known by then
+	ev_timer due;         // the deadline; reports what is known by then
 	struct buf content;   // of the job
-	struct error failure; // of the job; ERROR_NONE: it has the content
+	struct error failure; // of the job; ERROR_NONE: content is complete
 };
 
-/* ---- what is told ---- */
+/* ---- the result ---- */
 
 static const char too_large[] = "it is larger than is shown here";
 
@@ -90,7 +90,7 @@ static void on_read(void *data, struct buf *content, const struct error *err)
 
 /* ---- on this machine ---- */
 
-/* -1 where it is no regular file: a device may not even be opened. */
+/* Returns -1 unless it is a regular file; even opening a device can have effects. */
 static int open_regular(const char *path, struct error *err)
 {
 	char self[64];
@@ -185,7 +185,7 @@ struct old_text *old_text_load(
 		old_text->op =
 			sandbox_read_file(source->sandbox, path, OLD_TEXT_MAX, on_read, old_text);
 	} else {
-		old_text->failure.code = ERROR_UNAVAILABLE; // until the job says otherwise
+		old_text->failure.code = ERROR_UNAVAILABLE; // until the job sets the result
 		is_submitted = pool_submit(source->pool, &old_text->job, NULL);
 	}
 	bool is_under_way = old_text->op || is_submitted;

@@ -17,7 +17,9 @@ const struct error relay_editor_has_left = {.code = ERROR_UNAVAILABLE,
 	.stage = "stop",
 	.text = "the editor has closed the session"};
 
-/* A sandbox's errors may have reasons of another provider, whose code it uses. */
+/*
+ * A sandbox's error may have a reason of another provider, whose code the sandbox's provider uses.
+ */
 static const struct error_reason *find_reason(const struct relay_config *config, const char *name)
 {
 	const struct provider *provider = config->provider;
@@ -57,7 +59,8 @@ bool relay_admits(struct relay *relay, const struct call *call, const struct bac
 	}
 	relay_fail(relay, call->message.id,
 		failure_set(&err, "RESOURCE_LIMIT_EXCEEDED", backlog->stage,
-			"more %s than max-requests, or max-queue bytes of them, wait for %s",
+			"more %s than max-requests allows, or more bytes than max-queue allows, "
+			"wait for %s",
 			backlog->what, backlog->that));
 	return false;
 }
@@ -66,7 +69,7 @@ bool relay_admits_at(struct relay *relay, const struct call *call, struct desk_p
 {
 	const struct stage_row *row = &relay->desk.rows[pick.stage];
 	struct desk_load load = desk_load(&relay->desk, pick);
-	bool is_waited_for = pick.stage == STAGE_ORDER; // a request that is elsewhere
+	bool is_waited_for = pick.stage == STAGE_ORDER; // plus the request that they wait for
 	struct backlog backlog = {
 		load.count + is_waited_for, load.bytes, row->name, row->what, row->that};
 	return relay_admits(relay, call, &backlog);
@@ -77,7 +80,7 @@ void peer_fail(struct peer *peer, struct span id, const struct error *failure)
 	peer_send(peer, write_failure(peer->relay, id, failure));
 }
 
-/* A file's content may be longer than the relay's scratch. */
+/* A result with a file's content may be longer than the relay's scratch. */
 static void write_answer(struct buf *out, struct span id, struct span result)
 {
 	const struct span before = SPAN_LITERAL("{\"jsonrpc\":\"2.0\",\"id\":");
@@ -118,7 +121,7 @@ void relay_answer_cancelled(struct relay *relay, struct span id)
 	}
 }
 
-/* The answer to an editor's request, or to one of the broker's own, is a failure. */
+/* A request of the editor, or one of the broker's own, is answered with a failure. */
 void relay_fail_request(struct relay *relay, struct request *request, const struct error *failure)
 {
 	const struct method *method = request->method;

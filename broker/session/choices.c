@@ -110,7 +110,7 @@ bool choice_write_request(const struct choice *choice, uint64_t id, const char *
 	return json_write_end(&writer, err);
 }
 
-/* ---- what is remembered ---- */
+/* ---- remembering ---- */
 
 struct choice *choices_find(struct choices *choices, enum choice_kind kind, const char *config_id)
 {
@@ -175,7 +175,7 @@ bool choices_follow_mode(struct choices *choices, const char *mode_id)
 	return choices_put(choices, &told);
 }
 
-/* Whether a list of values, which may stand in groups, has it. */
+/* Whether a list of values, which may be in groups, contains the value. */
 static bool offers(const struct json_doc *doc, json_node list, const char *value)
 {
 	for (json_node item = json_first(doc, list); item != JSON_NODE_NONE;
@@ -194,7 +194,7 @@ static bool offers(const struct json_doc *doc, json_node list, const char *value
 	return false;
 }
 
-/* Whether the value has changed, to one that the agent offers. */
+/* Whether the value has changed to one that the agent offers. */
 static bool follow_option(struct choices *choices, struct choice *choice,
 	const struct json_doc *doc, json_node option)
 {
@@ -238,7 +238,7 @@ bool choices_follow_options(
 	return has_changed;
 }
 
-/* ---- what the agent has to be told ---- */
+/* ---- restarting ---- */
 
 void choices_make_stale(struct choices *choices)
 {
@@ -273,7 +273,7 @@ struct choice *choices_of_serial(const struct choices *choices, unsigned serial)
 void choices_write_json(const struct choices *choices, struct buf *out)
 {
 	struct json_writer writer;
-	struct error ignored; // a session whose choices do not fit has none that are kept
+	struct error ignored; // choices that do not fit are not kept
 	buf_clear(out);
 	if (choices->count == 0) {
 		return;
@@ -312,7 +312,7 @@ void choices_read_json(struct choices *choices, struct span json)
 		if (read_kind(doc, node, &choice.kind) &&
 			read_members(doc, node, "value", &choice)) {
 			bool is_taken = choices_put(choices, &choice);
-			(void)is_taken; // the file has no more than the memory had
+			(void)is_taken; // the file never has more than fitted in memory
 		}
 	}
 	json_doc_destroy(doc);

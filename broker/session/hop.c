@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MESSAGE_MAX = 1024 * 1024 }; // bytes of a request of the broker's own
+enum { MESSAGE_MAX = 1024 * 1024 }; // bytes of one of the broker's own requests
 
 /* ---- requests ---- */
 
@@ -59,7 +59,7 @@ void peer_send_ahead(struct peer *peer, struct span message)
 	link_send_ahead(agent_link(peer->agent), message);
 }
 
-/* Traces a message as it will leave: with its edits. */
+/* Traces a message as it will leave, with its edits. */
 static void trace_spliced(struct relay *relay, const char *hop, const struct call *call)
 {
 	struct buf message;

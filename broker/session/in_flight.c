@@ -13,7 +13,7 @@
 
 static const char cut[] = ", …";
 
-enum { LIST_MAX = IN_FLIGHT_TEXT_MAX - 64 }; // bytes of the list alone
+enum { LIST_MAX = IN_FLIGHT_TEXT_MAX - 64 }; // bytes of the list itself
 
 struct in_flight {
 	char *text;
@@ -73,7 +73,7 @@ static void add_calls(struct in_flight *found, const struct peer *peer)
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {
 		const struct request *request = CONTAINER_OF(pending, struct request, pending);
 		if (request->peer == peer && !request->is_beside) {
-			say(found, "a request of the agent's to the editor");
+			say(found, "a request of the agent to the editor");
 		}
 	}
 	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {
@@ -94,7 +94,7 @@ static void add_calls(struct in_flight *found, const struct peer *peer)
 	}
 }
 
-/* Whether there is anything. */
+/* Whether any work is in progress. */
 static bool find(struct peer *peer, unsigned kinds, char list[LIST_MAX], bool *out_is_cut)
 {
 	struct in_flight found = {.text = list, .kinds = kinds, .peer = peer};
@@ -114,7 +114,7 @@ static bool find(struct peer *peer, unsigned kinds, char list[LIST_MAX], bool *o
 
 bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_TEXT_MAX])
 {
-	static const char advice[] = ": cancel it, or wait for its end";
+	static const char advice[] = ": cancel it, or wait until it ends";
 	char list[LIST_MAX];
 	bool is_cut;
 	text[0] = '\0';
@@ -143,7 +143,7 @@ bool in_flight_note(struct peer *peer, struct error *err)
 
 /* ---- waiting for it ---- */
 
-/* The ends are told by many; a look now and then is as good. */
+/* Many places end such work. Looking every now and then is simpler than a call in each. */
 static const double look_s = 0.02;
 
 struct drain {

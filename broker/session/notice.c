@@ -18,7 +18,7 @@ static const char *status_name(enum notice_status status)
 
 struct notices {
 	unsigned count;                // sent so far
-	char prefix[TOOL_CALL_ID_MAX]; // of their ids
+	char prefix[TOOL_CALL_ID_MAX]; // of their tool-call ids
 };
 
 static void init(void *part)
@@ -28,7 +28,7 @@ static void init(void *part)
 
 static const struct part_type type = {.size = sizeof(struct notices), .init = init};
 
-/* ACP, session/update of the kinds tool_call and tool_call_update. */
+/* ACP: session/update of the kinds tool_call and tool_call_update. */
 unsigned notice_show(struct relay *relay, const struct session *session, unsigned number,
 	const char *title, enum notice_status status)
 {

@@ -7,8 +7,8 @@
 #include "base/log.h"
 
 /*
- * The map of the roots, and of the sandboxes whose sessions the agent may list. It is asked for
- * where sessions are listed.
+ * The map of the roots, and of the earlier sandboxes whose sessions the agent may list. Used for
+ * listing sessions.
  */
 static void init_known(void *part)
 {
@@ -42,7 +42,7 @@ void root_names_finish(struct peer *peer)
 static void note_known(struct peer *peer, const struct sandbox_root *root)
 {
 	bool is_added = path_map_add(known_of(peer), root->local, root->runtime);
-	(void)is_added; // sessions of the rest are listed as the agent names them
+	(void)is_added; // the other sessions are listed under the agent's names
 }
 
 void root_names_read_known(struct peer *peer)

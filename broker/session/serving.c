@@ -13,7 +13,7 @@ bool relay_shares_files(const struct peer *peer)
 	return !capabilities->isolated && !capabilities->maps_paths;
 }
 
-/* The editor is confined by nothing, and would serve what the agent may not reach. */
+/* The editor is not confined, and would serve files that a confined agent may not reach. */
 static bool is_confined_here(const struct peer *peer)
 {
 	struct sandbox *sandbox = agent_sandbox(peer->agent);

@@ -45,7 +45,7 @@ void session_table_finish(struct session_table *table)
 	table->count = 0;
 }
 
-/* A peer that aims at one bucket costs itself max-sessions comparisons. */
+/* A peer that fills one bucket on purpose costs itself max-sessions comparisons. */
 static struct list *bucket_of(struct session_table *table, const char *id)
 {
 	return &table->buckets[hash_text(HASH_START, id) % SESSION_BUCKETS];
@@ -84,7 +84,7 @@ struct session *session_bind(
 	}
 	if (!session && !session_table_has_room(table)) {
 		error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-			"%d sessions are open already (max-sessions)", table->max);
+			"%d sessions are already open (max-sessions)", table->max);
 		return NULL;
 	}
 	if (!session) {
@@ -100,7 +100,7 @@ struct session *session_bind(
 	return session;
 }
 
-/* An agent's that has ended shares no more than its name with one that is made now. */
+/* A session whose agent has ended shares only its id with a session that is created now. */
 static void forget_ended(struct session_table *table, const char *id)
 {
 	struct session *session = session_find(table, id);

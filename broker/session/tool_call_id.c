@@ -30,7 +30,7 @@ void tool_call_id_create_notice(char out_prefix[TOOL_CALL_ID_MAX])
 	create(out_prefix, PREFIX "notice-", "-");
 }
 
-/* A JSON value as it is spelled. */
+/* Compares a JSON value as it is spelled. */
 static bool is_ours(struct span raw, const char *id)
 {
 	struct span prefix = SPAN_LITERAL(PREFIX);
@@ -49,7 +49,7 @@ static bool is_ours(struct span raw, const char *id)
 	return is_it;
 }
 
-/* What cannot be read may be it. */
+/* A value that cannot be read may be the id, so it counts as it. */
 static bool is_id(struct span raw, const char *id)
 {
 	struct buf decoded;
@@ -59,7 +59,7 @@ static bool is_id(struct span raw, const char *id)
 	return is_it;
 }
 
-/* Whether any place of such an id holds one that is it. */
+/* Whether any place for such an id holds a matching one. */
 static bool find(const struct message *message, bool (*is_it)(struct span raw, const char *id),
 	const char *id)
 {

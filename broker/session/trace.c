@@ -18,7 +18,7 @@
 #include "base/secrets.h"
 #include "base/timestamp.h"
 
-/* The places of a message whose values are secrets. */
+/* Members of a message whose values are secrets. */
 static const struct json_place secret_places[] = {
 	{0, "params.mcpServers[].env[].value", 0},
 	{1, "params.mcpServers[].headers[].value", 0},
@@ -36,7 +36,7 @@ struct trace {
 	const struct secrets *secrets; // borrowed; may be NULL
 };
 
-/* ---- what is secret ---- */
+/* ---- masking ---- */
 
 static bool mask_places(struct trace *trace, struct span message, struct buf *out)
 {
@@ -44,7 +44,7 @@ static bool mask_places(struct trace *trace, struct span message, struct buf *ou
 	struct error err;
 	json_check_reset(trace->check);
 	if (!json_check_feed(trace->check, message, &err) || !json_check_end(trace->check, &err)) {
-		return false; // not masked, so not written
+		return false; // an unmasked message is not written
 	}
 	splice_init(&splice);
 	bool ok = true;

@@ -34,7 +34,7 @@ static void on_question_due(struct ev_loop *loop, struct ev_timer *timer, int ev
 	const struct profile *profile = relay->config.profile;
 	if (request->is_cancelled) {
 		failure_set(&failure, "TIMEOUT_EXCEEDED", "session",
-			"nobody answered within %d ms of the turn's being cancelled "
+			"nobody answered within %d ms after the turn was cancelled "
 			"(cancel-timeout)",
 			profile->cancel_timeout_ms);
 	} else {
@@ -42,11 +42,11 @@ static void on_question_due(struct ev_loop *loop, struct ev_timer *timer, int ev
 			"nobody answered within %d ms (permission-timeout)",
 			profile->permission_timeout_ms);
 	}
-	log_failure(LOG_LEVEL_WARNING, &failure, "%s: a question to the person: %s", peer->hop,
+	log_failure(LOG_LEVEL_WARNING, &failure, "%s: a question to the user: %s", peer->hop,
 		failure.text);
 	pending_remove(&relay->asked_editor, &request->pending);
 	relay_withdraw_question(relay, request);
-	peer->heard_at = ev_now(loop); // from now on it may be silent again
+	peer->heard_at = ev_now(loop); // its silence counts from now on
 	if (request->on_answer) {
 		request->on_answer(relay, request, NULL, &failure);
 	} else {
@@ -72,7 +72,7 @@ static bool is_due_within(struct request *request, double seconds)
 	       ev_timer_remaining(request->peer->relay->config.loop, &request->due) <= seconds;
 }
 
-/* The broker's own questions are answered at once where a turn is cancelled. */
+/* If a turn is cancelled, the broker's own questions are answered at once. */
 void relay_watch_cancelled(struct relay *relay, const struct session *session)
 {
 	double seconds = relay->config.profile->cancel_timeout_ms / 1000.0;
@@ -89,7 +89,7 @@ void relay_watch_cancelled(struct relay *relay, const struct session *session)
 	}
 }
 
-/* ---- a request of the broker's own that is not answered ---- */
+/* ---- the broker's own requests without an answer ---- */
 
 static void on_own_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {

@@ -78,7 +78,7 @@ const char *usage_tool_name(enum usage_tool tool)
 	return tool_names[tool];
 }
 
-/* ---- what becomes of them ---- */
+/* ---- outcomes ---- */
 
 void usage_note_prompt(struct relay *relay, struct session *session)
 {
