@@ -225,7 +225,7 @@ static void finish_elsewhere(struct resolving *resolving)
 {
 	if (resolving->leads_out) {
 		refuse_elsewhere(resolving, "it is outside of the session's directories, or a link "
-					    "leads out of them, or it cannot be followed; the "
+					    "leads there, or it cannot be followed; the "
 					    "editor would act on a file that is not the agent's");
 		return;
 	}

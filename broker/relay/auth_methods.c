@@ -12,7 +12,7 @@
 #include "broker/agent/login.h"
 #include "broker/agent/login_note.h"
 
-/* The list as it is written anew. */
+/* The new authMethods list. */
 struct edit {
 	struct peer *peer;
 	const struct json_doc *doc;
@@ -20,7 +20,7 @@ struct edit {
 	size_t terminal_count;
 	bool runs_here;
 	bool has_changed;
-	bool has_dropped; // for the log: one that runs where the agent is not
+	bool has_dropped; // for the log: a method was left out that runs where the agent is not
 };
 
 static const char terminal_auth[] = "terminal-auth";
@@ -52,13 +52,13 @@ static bool key_is(const struct json_doc *doc, json_node member, const char *nam
 	return key_equals(doc, member, name, strncmp);
 }
 
-/* Some readers take "Type" for "type". */
+/* Some readers accept "Type" for "type". */
 static bool is_type(const struct json_doc *doc, json_node member)
 {
 	return key_equals(doc, member, "type", strncasecmp);
 }
 
-/* Whether any reader could take it for one; of two types some take the last. */
+/* Whether any reader could take it for this type; with two types, some readers use the last. */
 static bool has_type(const struct json_doc *doc, json_node method, const char *wanted)
 {
 	for (json_node member = json_first(doc, method); member != JSON_NODE_NONE;
@@ -83,7 +83,7 @@ static bool read_args(const struct json_doc *doc, json_node args, char ***words,
 {
 	bool is_none = args == JSON_NODE_NONE || json_is(doc, args, JSON_NULL);
 	if (!is_none && !json_is(doc, args, JSON_ARRAY)) {
-		return error_set(err, ERROR_PROTOCOL, "its args are no array");
+		return error_set(err, ERROR_PROTOCOL, "its args are not an array");
 	}
 	if (!check_count(doc, args, err)) {
 		return false;
@@ -92,7 +92,7 @@ static bool read_args(const struct json_doc *doc, json_node args, char ***words,
 		arg = json_next(doc, arg)) {
 		char *word = json_string(doc, arg);
 		if (!word) {
-			return error_set(err, ERROR_PROTOCOL, "its args are no texts");
+			return error_set(err, ERROR_PROTOCOL, "its args are not strings");
 		}
 		words_append(words, word);
 		free(word);
@@ -100,7 +100,7 @@ static bool read_args(const struct json_doc *doc, json_node args, char ***words,
 	return true;
 }
 
-/* Whether a list of NAME=VALUE has the name that an entry begins with. */
+/* Whether a list of NAME=VALUE has the name that begins the entry. */
 static bool has_variable(char *const *words, const char *entry)
 {
 	size_t len = strcspn(entry, "=") + 1;
@@ -128,10 +128,10 @@ static bool read_variable(const struct json_doc *doc, struct span quoted_name, j
 	free(value);
 	buf_finish(&entry);
 	return ok || error_set(err, ERROR_PROTOCOL,
-			     "a variable of its env has no name or value, or stands twice");
+			     "a variable of its env has no name or no value, or is there twice");
 }
 
-/* ACP's version 1 has an object there, its version 2 a list of {name, value}. */
+/* ACP version 1 has an object here, version 2 a list of {name, value}. */
 static bool read_env(const struct json_doc *doc, json_node env, char ***words, struct error *err)
 {
 	bool is_list = json_is(doc, env, JSON_ARRAY);
@@ -156,7 +156,7 @@ static bool put(struct edit *edit, struct span text, struct error *err)
 	return buf_append(&edit->out, text, err);
 }
 
-/* A comma, unless this is the first of its container. */
+/* Writes a comma unless this is the first element. */
 static bool put_comma(struct edit *edit, struct error *err)
 {
 	char last = edit->out.data[edit->out.len - 1];
@@ -169,7 +169,7 @@ static bool put_member(struct edit *edit, json_node member, struct error *err)
 	       put(edit, SPAN_LITERAL(":"), err) && put(edit, json_raw(edit->doc, member), err);
 }
 
-/* Writes down what the login is to be run with; false where that cannot be. */
+/* Stores the args and env of the login; false if that fails. */
 static bool note_login(
 	struct edit *edit, json_node method, char token[LOGIN_TOKEN_SIZE], struct error *err)
 {
@@ -219,7 +219,7 @@ static bool add_terminal(struct edit *edit, json_node method, struct error *err)
 	return put_terminal(edit, method, token, err);
 }
 
-/* The method, less _meta.terminal-auth. */
+/* Writes the method without _meta.terminal-auth. */
 static bool put_without_command(
 	struct edit *edit, json_node method, json_node meta, struct error *err)
 {
@@ -247,36 +247,37 @@ static bool is_handed_on(const struct edit *edit, json_node name)
 }
 
 /*
- * The editor asks the user for the values of such a method, under labels of the agent's, and
- * starts its agent command - the broker - with them. An agent elsewhere gets of the broker's
- * environment what secret-env names, and may ask for nothing else.
+ * The editor asks the user for the values of such a method, under the agent's labels, and starts
+ * its agent command (the broker) with them. An agent elsewhere gets only those variables of the
+ * broker's environment that secret-env names, so it may ask for no others.
  */
 static bool check_variables(const struct edit *edit, json_node method, struct error *err)
 {
 	json_node vars = json_get(edit->doc, method, "vars");
-	json_node one = json_get(edit->doc, method, "varName"); // of an earlier draft of ACP
+	json_node one = json_get(edit->doc, method, "varName"); // from an earlier draft of ACP
 	bool ok = one == JSON_NODE_NONE ? json_count(edit->doc, vars) > 0 : is_handed_on(edit, one);
 	ok = ok && (vars == JSON_NODE_NONE || json_is(edit->doc, vars, JSON_ARRAY));
 	for (json_node item = json_first(edit->doc, vars); ok && item != JSON_NODE_NONE;
 		item = json_next(edit->doc, item)) {
 		ok = is_handed_on(edit, json_get(edit->doc, item, "name"));
 	}
-	return ok || error_set(err, ERROR_DENIED,
-			     "it asks for variables of the broker's environment that secret-env in "
-			     "the profile does not name, and no other reaches the agent there");
+	return ok ||
+	       error_set(err, ERROR_DENIED,
+		       "it asks for variables that the agent there would not get: secret-env in "
+		       "the profile does not name them");
 }
 
-/* Of a method that is not of type terminal: whether the editor may see it of an agent elsewhere. */
+/* Whether the editor may see a method of an agent elsewhere, if its type is not terminal. */
 static bool check_far(const struct edit *edit, json_node method, struct error *err)
 {
 	const struct json_name_rules rules = {.known = known_names};
 	return (json_is(edit->doc, method, JSON_OBJECT) ||
-		       error_set(err, ERROR_PROTOCOL, "it is no object")) &&
+		       error_set(err, ERROR_PROTOCOL, "it is not an object")) &&
 	       json_names_check(json_raw(edit->doc, method), &rules, err) &&
 	       (!has_type(edit->doc, method, "env_var") || check_variables(edit, method, err));
 }
 
-/* One that is not of type terminal. */
+/* Adds a method whose type is not terminal. */
 static bool add_other(struct edit *edit, json_node method, struct error *err)
 {
 	struct error why;
@@ -316,15 +317,15 @@ static bool edit_list(struct edit *edit, const struct call *call, struct error *
 		return false;
 	}
 	if (edit->has_dropped) {
-		log_info("%s: its login in a terminal is not offered to the editor, as the agent "
-			 "does not run on this machine: log in there",
+		log_info("%s: its login in a terminal is not offered to the editor, because the "
+			 "agent does not run on this machine: log in there",
 			edit->peer->hop);
 	}
 	return !edit->has_changed ||
 	       splice_add(call->edits, hit->start, hit->end, buf_span(&edit->out), err);
 }
 
-/* Some editors take "AuthMethods" for "authMethods". */
+/* Some editors accept "AuthMethods" for "authMethods". */
 static bool check_result(const struct call *call, struct error *err)
 {
 	static const char *const known[] = {

@@ -13,9 +13,9 @@
 #include "broker/session/notice.h"
 #include "broker/session/session_update.h"
 
-enum { PARAMS_MAX = 64 * 1024 }; // bytes; longer params of the editor's are not remembered
+enum { PARAMS_MAX = 64 * 1024 }; // bytes; longer params from the editor are not remembered
 
-/* ---- what the editor chooses ---- */
+/* ---- the editor's choices ---- */
 
 static void remember_params(
 	struct request *request, const struct session *session, const struct call *call)
@@ -40,7 +40,7 @@ static void describe(char text[MODE_TEXT_MAX], const struct choice *choice)
 	}
 }
 
-/* Its answer may have all options as they are now. */
+/* The answer may contain all present options. */
 static void follow_answer(
 	struct session *session, const struct choice *choice, const struct call *answer)
 {
@@ -63,8 +63,8 @@ static void remember(struct relay *relay, struct session *session, const struct 
 	               choices_put(&session->choices, &choice);
 	json_doc_destroy(doc);
 	if (!is_kept) {
-		log_warning("session %s: what %s has set is not remembered: the agent would not be "
-			    "told it again",
+		log_warning("session %s: what %s has set is not remembered, so a restarted agent "
+			    "will not be told it again",
 			session->id, request->method->name);
 		return;
 	}
@@ -72,7 +72,7 @@ static void remember(struct relay *relay, struct session *session, const struct 
 	relay_sync_note_choices(relay, session);
 }
 
-/* The option's category as the agent last told it; of a session that is not known it has none. */
+/* The option's category as the agent last reported it; "" for an unknown session. */
 static void category_of(
 	const struct session *session, const char *config_id, char category[MODES_NAME_MAX])
 {
@@ -85,8 +85,8 @@ static void category_of(
 }
 
 /*
- * What the editor wants to change: an option, or with config_id "" the mode. Of each method that is
- * read alone which its agent reads.
+ * Reads what the editor wants to change: an option, or, with config_id "", the mode. Reads only the
+ * members that the agent reads for the method.
  */
 static bool read_choice(
 	const struct json_doc *doc, bool is_option, struct choice *out_choice, struct error *err)
@@ -106,7 +106,7 @@ static bool read_choice(
 			       "a name of more than %d bytes", MODES_NAME_MAX - 1);
 }
 
-/* Whether the agent asks less in it, as far as the session's options are known. */
+/* Whether the agent asks less with this choice, as far as the session's options are known. */
 static bool asks_less(
 	struct relay *relay, const struct session *session, const struct choice *choice)
 {
@@ -148,7 +148,7 @@ bool choice_gate_on_send(
 	mode_guard_audit(relay, session, what);
 	return error_set_reason(err, ERROR_DENIED, "PERMISSION_DENIED",
 		"%s: with %s the agent would not ask about everything: refused by policy (%s); "
-		"agent-modes = allow in the policy consents",
+		"set agent-modes = allow in the policy to allow it",
 		call->message.method, what, rule);
 }
 
@@ -176,9 +176,9 @@ bool choice_gate_on_result(
 	return true;
 }
 
-/* ---- what the agent chooses ---- */
+/* ---- the agent's changes ---- */
 
-/* What policy does not consent to is set back, and not remembered. */
+/* A change that policy forbids is set back, and not remembered. */
 static bool update_asks_less(struct relay *relay, const struct session *session,
 	const struct json_doc *doc, json_node update)
 {
@@ -213,9 +213,9 @@ void choice_gate_follow(
 	json_doc_destroy(doc);
 }
 
-/* ---- what an agent is told that was started anew ---- */
+/* ---- after a restart of the agent ---- */
 
-/* Whether the agent has said which options it has, and this is none of them. */
+/* Whether the agent has listed its options, and this is not among them. */
 static bool is_gone(const struct session *session, const struct choice *choice)
 {
 	struct json_doc *doc = choice->kind == CHOICE_OPTION ? mode_guard_options(session) : NULL;
@@ -248,7 +248,10 @@ void choice_gate_show(struct relay *relay, const struct session *session,
 	json_doc_destroy(doc);
 }
 
-/* The next prompt says so. One that the agent does not offer could never be chosen again. */
+/*
+ * The next prompt reports it. A choice that the agent no longer offers is dropped, because it could
+ * never be made again.
+ */
 static void refuse(struct relay *relay, struct session *session, struct choice *choice,
 	const char *why, char *detail)
 {
@@ -260,9 +263,9 @@ static void refuse(struct relay *relay, struct session *session, struct choice *
 		"the agent was started anew, and %s, which was chosen in this session, could not "
 		"be set again: %s; the prompt was not sent: %s",
 		what, why,
-		was_last ? "the agent does not offer it any more, so it is forgotten; prompt again"
-			 : "choose it again, or another, then prompt again");
-	/* Why is the editor's to know: it is in the agent's own words. */
+		was_last ? "the agent no longer offers it, so it is forgotten; prompt again"
+			 : "choose it or another value again, then prompt again");
+	/* The reason goes only to the editor, because it is in the agent's own words. */
 	log_warning("session %s: the agent was started anew, and %s could not be set again: the "
 		    "next prompt fails with CHOICE_REFUSED",
 		session->id, what);
@@ -302,7 +305,7 @@ static void on_answer(struct relay *relay, struct request *request, const struct
 	mode_guard_set_back(relay, session);
 }
 
-/* The policy may be another one than when it was chosen. */
+/* The policy may have changed since the choice was made. */
 static bool policy_admits(
 	struct relay *relay, const struct session *session, const struct choice *choice)
 {
@@ -340,7 +343,7 @@ bool choice_gate_send(struct relay *relay, struct session *session)
 		}
 		struct span serial = {(const char *)&choice->serial, sizeof(choice->serial)};
 		bool is_kept = buf_append(&request->message, serial, NULL);
-		(void)is_kept; // a buffer of its own, and empty
+		(void)is_kept; // the buffer is empty and has room
 		return true;
 	}
 	return false;

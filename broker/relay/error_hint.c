@@ -21,26 +21,29 @@ enum { HINT_SIZE = 1024, REFUSAL_MAX = 200 }; // bytes
 static const char login_env[] = "login-env";
 static const char agent_state[] = "agent-state";
 
-/* In a cell of this machine: its login is a file that goes in when the cell is made. */
+/*
+ * For an agent in a cell on this machine: its login is a file that is copied in when the cell is
+ * made.
+ */
 static const char *hint_of_cell(const struct settings *settings, char text[HINT_SIZE])
 {
 	const char *name = settings_get(settings, agent_state);
 	const struct known_agent *known = name ? known_agent_find(name) : NULL;
 	if (!known) {
 		return "acp-broker: this agent is confined, and its home has no login. In the "
-		       "profile, agent-state = NAME says whose login it gets, and secret-env = "
-		       "NAME hands on a variable with a key";
+		       "profile, agent-state = NAME gives it the login of that agent, and "
+		       "secret-env = NAME passes on a variable with a key";
 	}
 	text_format(text, HINT_SIZE,
-		"acp-broker: this agent is confined, and cannot be logged in from there. Log in "
-		"outside: type %s in a terminal%s%s, then start the agent again. Its login goes in "
+		"acp-broker: this agent is confined, and cannot log in there. Log in "
+		"outside: type %s in a terminal%s%s, then start the agent again. It gets its login "
 		"(agent-state = %s)",
 		known->login, known->login_step ? " and choose " : "",
 		known->login_step ? known->login_step : "", name);
 	return text;
 }
 
-/* No character of these needs an escape in JSON. */
+/* None of these texts needs an escape in JSON. */
 static const char *hint_of(const struct relay *relay, char text[HINT_SIZE])
 {
 	size_t count;
@@ -49,24 +52,22 @@ static const char *hint_of(const struct relay *relay, char text[HINT_SIZE])
 		return hint_of_cell(&relay->config.profile->settings, text);
 	}
 	if (!setting_key_find(keys, count, login_env)) {
-		return "acp-broker: this agent runs in a sandbox of its own, without the variables "
-		       "and files of yours. In the profile, secret-env = NAME hands on a variable, "
-		       "and copy = FILE brings a file there";
+		return "acp-broker: this agent runs in its own sandbox, without your variables "
+		       "and files. In the profile, secret-env = NAME passes on a variable, "
+		       "and copy = FILE copies a file there";
 	}
 	if (!settings_find(&relay->config.profile->settings, login_env)) {
 		return "acp-broker: this agent runs on another host, and gets none of the "
-		       "variables "
-		       "that your login files there export. In the profile, login-env = NAME (or "
-		       "all) hands them on, secret-env = NAME hands on one from here, and copy = "
-		       "FILE brings a file there; or log in there";
+		       "variables that your login files there export. In the profile, login-env = "
+		       "NAME (or all) passes them on, secret-env = NAME passes on one from here, "
+		       "and copy = FILE copies a file there; or log in there";
 	}
 	return "acp-broker: this agent runs on another host. Of the variables that your login "
-	       "files "
-	       "there export it gets what login-env in the profile names; secret-env = NAME hands "
-	       "on one from here, and copy = FILE brings a file there; or log in there";
+	       "files there export it gets those that login-env in the profile names; secret-env = "
+	       "NAME passes on one from here, and copy = FILE copies a file there; or log in there";
 }
 
-/* Where the text of the error's message ends, in the frame; 0: it has none, or another code. */
+/* The end of the error message's text in the frame; 0 if it has none, or another code. */
 static size_t end_of_message(const struct call *call, long long code)
 {
 	struct span error = message_place(&call->message, PLACE_ERROR);
@@ -98,7 +99,10 @@ static bool add_login_hint(struct peer *peer, const struct call *call, size_t at
 
 /* ---- root ---- */
 
-/* The newest line of the agent's stderr that says that it does not work as root; empty: none. */
+/*
+ * The newest line of the agent's stderr that says that it refuses to work as root; empty if there
+ * is none.
+ */
 static struct span find_refusal_of_root(struct span words)
 {
 	static const char *const signs[] = {"as root", "with root", "by root"};
@@ -151,7 +155,7 @@ bool error_hint_edit(struct peer *peer, const struct request *request, const str
 		return add_login_hint(peer, call, at, err);
 	}
 	bool is_near = sandbox && sandbox_capabilities(sandbox)->is_near;
-	bool may_be_root = !is_near || geteuid() == 0; // who it is elsewhere is not known
+	bool may_be_root = !is_near || geteuid() == 0; // elsewhere the agent's user is unknown
 	at = may_be_root && opens_find(request) ? end_of_message(call, RPC_INTERNAL_ERROR) : 0;
 	if (at == 0) {
 		return true;

@@ -12,14 +12,14 @@
 #include "broker/relay/relay_toolhost.h"
 #include "broker/session/answer.h"
 
-/* ---- initialize, toward the agent ---- */
+/* ---- initialize, on its way to the agent ---- */
 
-enum { GREETING_MAX = 1024 * 1024 }; // bytes of an initialize or authenticate that is kept
+enum { GREETING_MAX = 1024 * 1024 }; // bytes of an initialize or authenticate to keep
 
 /* A part of the relay. */
 struct greeting {
-	struct buf initialize;   // the editor's, whole, once it was answered well
-	struct buf authenticate; // its last one that succeeded, whole
+	struct buf initialize;   // the editor's whole message, once it was answered with a result
+	struct buf authenticate; // the whole message of the last one that succeeded
 	struct offers offers;
 };
 
@@ -55,7 +55,7 @@ bool handshake_was_made(struct relay *relay)
 	return greeting_of(relay)->initialize.len > 0;
 }
 
-/* Keeps the whole request, for agents that are started later. */
+/* Keeps the whole request for agents that start later. */
 static bool remember_message(struct request *request, const struct call *call, struct error *err)
 {
 	buf_clear(&request->message);
@@ -65,7 +65,7 @@ static bool remember_message(struct request *request, const struct call *call, s
 	return true;
 }
 
-/* Version 1 is the stable one, and the only one that this broker speaks. */
+/* Version 1 is the stable one, and the only one that this broker supports. */
 static bool pin_version(struct relay *relay, const struct call *call, struct error *err)
 {
 	const struct json_hit *hit = message_hit(&call->message, PLACE_PROTOCOL_VERSION);
@@ -82,7 +82,10 @@ static bool has_member(const struct json_doc *doc, const char *name)
 	return json_get(doc, 0, name) != JSON_NODE_NONE;
 }
 
-/* ACP version 2, InitializeRequest: info and capabilities, where version 1 has client…. */
+/*
+ * ACP version 2, InitializeRequest: `info` and `capabilities`, where version 1 has `clientInfo` and
+ * `clientCapabilities`.
+ */
 static bool is_of_version_2(const struct call *call)
 {
 	struct span params = message_place(&call->message, PLACE_PARAMS);
@@ -101,7 +104,8 @@ bool handshake_refuses(struct relay *relay, const struct call *call)
 	}
 	struct error err;
 	failure_set(&err, "VERSION_NOT_SPOKEN", "initialize",
-		"initialize: acp-broker speaks ACP version 1, and these params are of another one");
+		"initialize: acp-broker speaks ACP version 1, but these params are of another "
+		"version");
 	err.detail = message_place(&call->message, PLACE_PROTOCOL_VERSION);
 	relay_fail(relay, call->message.id, &err);
 	return true;
@@ -127,7 +131,7 @@ void handshake_on_over(struct relay *relay, struct request *request)
 	relay_recover(request->peer);
 }
 
-/* ---- initialize, its result toward the editor ---- */
+/* ---- the result of initialize, on its way to the editor ---- */
 
 static bool check_version(const struct call *call, struct error *err)
 {
@@ -139,17 +143,20 @@ static bool check_version(const struct call *call, struct error *err)
 	version = version.len > 0 ? version : SPAN_LITERAL("nothing");
 	text_format(shown, sizeof(shown), "%.*s", (int)version.len, version.data);
 	return error_set_reason(err, ERROR_PROTOCOL, "PROTOCOL_UNSUPPORTED",
-		"the agent answered initialize with protocolVersion %s; the broker speaks 1",
+		"the agent answered initialize with protocolVersion %s, but the broker speaks 1",
 		shown);
 }
 
-/* What the profile asks for and does not get: an array of sentences. */
+/* Writes what the profile asks for but does not get, as an array of sentences. */
 static void write_warnings(struct json_writer *writer, const struct sandbox *sandbox)
 {
 	json_write_member_words(writer, "warnings", sandbox ? sandbox_warnings(sandbox) : NULL);
 }
 
-/* What is between the agent and this machine: a copy has files of its own and confines nobody. */
+/*
+ * Writes what separates the agent from this machine. A copy has files of its own, but confines
+ * nobody.
+ */
 static void write_boundary(struct json_writer *writer, const struct sandbox_capabilities *can)
 {
 	bool is_separate = can && can->isolated;
@@ -187,7 +194,7 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 	return json_write_end(&writer, err);
 }
 
-/* result._meta.broker, whether or not there is a _meta. */
+/* Adds result._meta.broker, even if there is no _meta yet. */
 static bool add_meta(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
@@ -226,7 +233,7 @@ static void remember_agent_name(struct peer *peer, const struct call *call)
 	}
 }
 
-/* ACP, AgentCapabilities: how the agent restores a session. */
+/* ACP, AgentCapabilities: how the agent can restore a session. */
 static void remember_offers(struct relay *relay, const struct call *call)
 {
 	struct span resume = message_place(&call->message, PLACE_RESULT_RESUME);
@@ -244,7 +251,7 @@ bool handshake_on_result(
 	struct span result = message_place(&call->message, PLACE_RESULT);
 	if (result.len == 0 || result.data[0] != '{') {
 		return error_set_reason(err, ERROR_PROTOCOL, "PROTOCOL_UNSUPPORTED",
-			"the agent answered initialize with something else than an object");
+			"the agent's answer to initialize is not an object");
 	}
 	if (!check_version(call, err)) {
 		relay_note_start(relay, err->reason);
@@ -280,8 +287,7 @@ bool handshake_on_authenticated(
 bool handshake_on_logged_out(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
-	buf_clear(
-		&greeting_of(relay)->authenticate); // an agent that follows is logged in by nobody
+	buf_clear(&greeting_of(relay)->authenticate); // later agents are not logged in again
 	return true;
 }
 
@@ -290,7 +296,7 @@ bool handshake_on_logged_out(
 typedef bool edit_function(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);
 
-/* Sends a request of the editor's once more, as the broker's own, ahead of what is held. */
+/* Sends a request of the editor again, as the broker's own, before messages that are held. */
 static bool send_again(struct peer *peer, struct span text, edit_function *edit,
 	struct request *request, struct error *err)
 {
@@ -329,7 +335,7 @@ static void give_up(struct peer *peer, const char *what, struct error *err)
 	agent_fail(peer->agent, error_at(err, "initialize"));
 }
 
-/* Why an answer is of no use; false where it is a result. */
+/* Why an answer cannot be used; false if it is a result. */
 static bool answer_has_failed(
 	const struct call *answer, const struct error *failure, struct error *err)
 {
@@ -372,7 +378,7 @@ static void on_greeted_again(struct relay *relay, struct request *request,
 		give_up(peer, "initialize", &err);
 		return;
 	}
-	if (!check_version(answer, &err)) { // it was replaced by another one meanwhile
+	if (!check_version(answer, &err)) { // another program has replaced it meanwhile
 		give_up(peer, "initialize", &err);
 		return;
 	}

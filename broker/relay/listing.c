@@ -14,11 +14,11 @@ static const char prefix[] = "\"acp-broker:";
 
 const char listing_empty[] = "{\"sessions\":[]}";
 
-/* Of a session/list: a part of its request. */
+/* A part of a session/list request. */
 struct listing {
-	bool has_cursor;                // it names the agent
-	bool has_listed;                // an agent before this one has given a list
-	struct listing_records *listed; // owned; what the broker adds to it; may be NULL
+	bool has_cursor;                // it has a cursor, which names the agent
+	bool has_listed;                // an earlier agent has given a list
+	struct listing_records *listed; // owned; sessions that the broker adds; may be NULL
 };
 
 static void finish(void *part, void *request)
@@ -37,12 +37,12 @@ static struct listing *listing_of(struct request *request)
 /* ---- cursors ---- */
 
 struct cursor {
-	int number; // of an agent
+	int number; // of the agent
 	bool has_listed;
-	struct span own; // the agent's, as JSON spells it, without quotes
+	struct span own; // the agent's own cursor as JSON spells it, without quotes
 };
 
-/* False where it is none of ours. `raw` is a JSON value. */
+/* False if it is not one of ours. `raw` is a JSON value. */
 static bool read_cursor(struct span raw, struct cursor *out)
 {
 	size_t at = sizeof(prefix) - 1;
@@ -69,7 +69,7 @@ static bool write_cursor(struct buf *out, const struct cursor *cursor, struct er
 	       buf_append(out, cursor->own, err) && buf_append(out, SPAN_LITERAL("\""), err);
 }
 
-/* ---- whose turn it is ---- */
+/* ---- choosing the agent ---- */
 
 static struct peer *first_from(struct relay *relay, int number)
 {
@@ -105,7 +105,7 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 	relay_fail_request(relay, request, &err);
 }
 
-/* One that is stuck hides the others' sessions no longer than this. */
+/* An agent that is stuck delays the others' sessions no longer than this. */
 static void watch(struct relay *relay, struct request *request)
 {
 	int ms = relay->config.profile->start_timeout_ms;
@@ -136,9 +136,9 @@ bool listing_on_send(
 	return splice_add(call->edits, hit->start + 1, start, (struct span){"", 0}, err);
 }
 
-/* ---- its answer ---- */
+/* ---- the agent's answer ---- */
 
-/* The editor knows some sessions by other names than their agent. */
+/* The editor knows some sessions by other ids than the agent. */
 static bool edit_ids(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
@@ -167,7 +167,7 @@ static bool edit_ids(
 	return true;
 }
 
-/* Where the next page is; false: there is none to name. */
+/* Finds where the next page is; false if there is none. */
 static bool find_next(
 	struct relay *relay, struct request *request, struct span own, struct cursor *out)
 {
@@ -180,7 +180,7 @@ static bool find_next(
 	return next != NULL;
 }
 
-/* Neither this agent nor another one has more. */
+/* Whether neither this agent nor another one has more. */
 static bool is_last(struct relay *relay, const struct request *request, const struct call *call)
 {
 	struct span own = message_place(&call->message, PLACE_NEXT_CURSOR);
@@ -188,7 +188,7 @@ static bool is_last(struct relay *relay, const struct request *request, const st
 	return !has_more && !first_from(relay, request->peer->number + 1);
 }
 
-/* The editor is told where the next page is: what the broker has to add goes on there. */
+/* The editor gets a cursor for the next page: the broker's additions continue there. */
 static void await_page(struct relay *relay, struct request *request, struct span cursor)
 {
 	struct listing *listing = listing_of(request);
@@ -237,7 +237,7 @@ static bool was_cancelled(struct span error)
 	return was;
 }
 
-/* A page with nothing, which leads to the next agent's. */
+/* Answers with an empty page whose cursor leads to the next agent. */
 static bool answer_next(struct relay *relay, struct request *request, const struct peer *next)
 {
 	struct cursor cursor = {next->number, listing_of(request)->has_listed, {"", 0}};
@@ -264,7 +264,7 @@ bool listing_on_error(struct relay *relay, struct request *request, struct span 
 	if ((!next && !listing_of(request)->has_listed) || was_cancelled(error)) {
 		return false;
 	}
-	log_warning("%s: it gives no list of its sessions; those of the others follow",
+	log_warning("%s: it gives no list of its sessions; the other agents' lists follow",
 		request->peer->hop);
 	if (next) {
 		return answer_next(relay, request, next);

@@ -16,7 +16,7 @@
 #include "broker/relay/listing_records_impl.h"
 #include "broker/session/answer.h"
 
-/* The scan of the records, on the pool; outlives who waits for it. */
+/* The scan of the records, on the pool. It may outlive the request that waits for it. */
 struct scan {
 	struct waiting waiting; // the request
 	struct pool_job job;
@@ -46,7 +46,7 @@ struct list *listings_of(struct relay *relay)
 
 /* ---- on the pool ---- */
 
-/* A transient sandbox is destroyed once it was collected, and the agent's memory with it. */
+/* A transient sandbox is destroyed once it is collected, and the agent's memory with it. */
 static bool has_ended(const struct record *record)
 {
 	return record->state == RECORD_STOPPED &&
@@ -75,7 +75,7 @@ static void on_record(void *data, const char *id)
 	struct scan *scan = data;
 	struct listing_records *records = scan->records;
 	struct record record;
-	struct error ignored; // acp-broker sessions says what is wrong with it
+	struct error ignored; // acp-broker sessions list shows the error
 	if (!record_load(scan->folder_fd, id, &record, &ignored)) {
 		return;
 	}
@@ -116,7 +116,7 @@ static void on_done(struct pool_job *job)
 	scan->records = NULL;
 	if (desk_open(&scan->waiting, &call)) {
 		bool is_taken = relay->ops->on_editor_call(relay, &call);
-		(void)is_taken; // a request always is
+		(void)is_taken; // always true for a request
 	}
 	scan_drop(job);
 }
@@ -155,7 +155,8 @@ static bool may_wait(const struct relay *relay, const struct call *call, struct 
 		return true;
 	}
 	return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-		"session/list: %d of them wait already; try again once they were answered",
+		"session/list: %d such requests are already waiting; try again once they are "
+		"answered",
 		load.count);
 }
 
@@ -197,7 +198,7 @@ bool listing_records_hold(struct relay *relay, const struct call *call)
 	return true;
 }
 
-/* ---- nobody waits any more ---- */
+/* ---- the request no longer waits ---- */
 
 static struct scan *scan_of(struct waiting *waiting)
 {

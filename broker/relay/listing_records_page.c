@@ -30,9 +30,9 @@ void listing_records_destroy(struct listing_records *listed)
 	free(listed);
 }
 
-/* ---- which list a page is of ---- */
+/* ---- finding the list of a page ---- */
 
-/* NULL where it is no text, or too much of it. `raw` is a JSON value. */
+/* NULL if it is no string, or too long. `raw` is a JSON value. */
 static char *read_cursor(struct span raw)
 {
 	struct buf text;
@@ -43,7 +43,7 @@ static char *read_cursor(struct span raw)
 	return cursor;
 }
 
-/* Agents may give the same cursor to lists of two directories. */
+/* Agents may give the same cursor to the lists of two directories. */
 static struct listing_records *find_open(struct relay *relay, const char *cursor, struct span cwd)
 {
 	struct listing_records *found = NULL;
@@ -54,7 +54,8 @@ static struct listing_records *find_open(struct relay *relay, const char *cursor
 		if (span_equals(span_of(listed->cwd ? listed->cwd : ""), cwd)) {
 			return listed;
 		}
-		found = cwd.len == 0 && !found ? listed : found; // not said again
+		found = cwd.len == 0 && !found ? listed
+		                               : found; // the request need not repeat the cwd
 	}
 	return found;
 }
@@ -116,7 +117,7 @@ void listing_records_await(struct relay *relay, struct listing_records *listed, 
 
 /* ---- a page ---- */
 
-/* False where it was there. */
+/* False if it was already noted. */
 static bool note(struct listing_records *listed, const char *id)
 {
 	uint64_t hash = hash_text(HASH_START, id);
@@ -147,7 +148,7 @@ static void note_page(struct listing_records *listed, const struct call *page)
 	}
 }
 
-/* An agent that runs in the very sandbox has listed what it knows. */
+/* An agent that runs in the record's sandbox has itself listed what it knows. */
 static bool is_listed_by_its_agent(struct relay *relay, const struct record *record)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {

@@ -16,31 +16,32 @@
 #include "broker/session/unanswered.h"
 
 enum {
-	ATTEMPTS_MAX = 5,         // an agent that changes again and again is not fought with
+	ATTEMPTS_MAX =
+		5, // then the broker stops setting back an agent that changes again and again
 	OPTIONS_MAX = 256 * 1024, // bytes of configOptions that are noted
 };
 
-/* What the agent has told that nobody has looked at yet: the last update of each kind. */
+/* What the agent has reported and nobody has looked at yet: the last update of each kind. */
 struct news {
 	char *mode;    // owned; params of current_mode_update, JSON; may be NULL
-	char *options; // the same of config_option_update
+	char *options; // owned; the same for config_option_update
 };
 
 struct mode_guard {
-	struct modes_fix fixes[MODES_FIXES_MAX]; // to be set back, one after the other
+	struct modes_fix fixes[MODES_FIXES_MAX]; // to set back, one after the other
 	size_t fix_count;
-	size_t fix_at;               // the one in flight
-	char agent[64];              // its name, as peer.agent_name
-	bool told_unknown;           // the user was told that nobody knows what its mode does
-	bool is_modeless;            // it has told neither modes nor options
-	bool is_busy;                // a set-back, or a choice of the editor's, is in flight
-	const struct request *asked; // its request, only to be compared: others are stale; or NULL
-	struct news news;            // told while one is in flight
-	bool barred_by_option;       // not by the mode
-	char mode[MODES_NAME_MAX];   // the last one in which the agent asks; "": not known
+	size_t fix_at;     // the one in flight
+	char agent[64];    // peer.agent_name
+	bool told_unknown; // the user was told that its mode is unknown
+	bool is_modeless;  // it has reported neither modes nor options
+	bool is_busy; // a request for a set-back, or for a choice of the editor's, is in flight
+	const struct request *asked; // that request: answers to others are stale; or NULL
+	struct news news;            // reported while a request is in flight
+	bool barred_by_option;       // barred because of an option, not of the mode
+	char mode[MODES_NAME_MAX];   // the last one in which the agent asks; "": unknown
 	char *options;               // owned; the agent's configOptions, JSON; may be NULL
-	char *barred;                // owned; why the session takes no prompt; NULL: it does
-	int attempts;                // set-backs so far
+	char *barred; // owned; why the session takes no prompt; NULL: it takes prompts
+	int attempts; // set-backs so far
 };
 
 static void news_clear(struct news *news)
@@ -55,10 +56,13 @@ static void finish_news(void *part, void *request)
 	news_clear(part);
 }
 
-/* What is told of a session before the request that opens it is answered: a part of that. */
+/*
+ * What an agent reports about a session before it answers the request that opens it: a part of that
+ * request.
+ */
 static const struct part_type news_type = {.size = sizeof(struct news), .finish = finish_news};
 
-/* The session's, made where there is none. */
+/* The session's guard; created if missing. */
 static struct mode_guard *mode_guard_of(struct session *session)
 {
 	if (!session->guard) {
@@ -117,7 +121,7 @@ void mode_guard_audit(struct relay *relay, const struct session *session, const 
 					 });
 }
 
-/* ---- what the agent says it is in ---- */
+/* ---- reading the agent's modes ---- */
 
 static struct json_doc *parse(const char *text)
 {
@@ -139,7 +143,9 @@ static void note_options(struct mode_guard *guard, const struct json_doc *doc, j
 	}
 }
 
-/* Whether it is a mode in which the agent asks: then it is the one to go back to. */
+/*
+ * Notes a mode. Whether it is one in which the agent asks; then it becomes the one to go back to.
+ */
 static bool note_mode(struct mode_guard *guard, const struct json_doc *doc, json_node node)
 {
 	char *mode = json_string(doc, node);
@@ -151,7 +157,7 @@ static bool note_mode(struct mode_guard *guard, const struct json_doc *doc, json
 	return asks;
 }
 
-/* The mode, or an option, is one in which the agent asks again: prompts are taken. */
+/* The mode, or an option, is again one in which the agent asks: prompts are taken. */
 static void unbar(struct mode_guard *guard, bool by_option)
 {
 	if (guard->barred && guard->barred_by_option == by_option) {
@@ -160,7 +166,7 @@ static void unbar(struct mode_guard *guard, bool by_option)
 	}
 }
 
-/* A change was acknowledged. What the answer says of the options, all of them, is how it is now. */
+/* A change was acknowledged. If the answer lists the options, it lists all present values. */
 static void note_choice(
 	struct mode_guard *guard, const struct choice *choice, const struct call *answer)
 {
@@ -181,7 +187,7 @@ static void note_choice(
 	}
 }
 
-/* What an update tells that is to be set back; at most MODES_FIXES_MAX. */
+/* Finds what an update reports that must be set back; at most MODES_FIXES_MAX. */
 static size_t find_told(const struct mode_guard *guard, const struct json_doc *doc, bool is_mode,
 	struct modes_fix *out_fixes)
 {
@@ -226,7 +232,7 @@ static void take_mode(struct mode_guard *guard)
 	json_doc_destroy(doc);
 }
 
-/* Reads what was told meanwhile; whether something of it is to be set back. */
+/* Reads what was reported meanwhile; whether some of it must be set back. */
 static bool take_news(struct mode_guard *guard)
 {
 	guard->fix_at = 0;
@@ -237,7 +243,7 @@ static bool take_news(struct mode_guard *guard)
 	return guard->fix_count > 0;
 }
 
-/* Whether the news say that the agent is in what it was just set back from. */
+/* Whether the news say that the agent is again in what it was just set back from. */
 static bool is_back_in(const struct mode_guard *guard, const struct modes_fix *fix)
 {
 	struct modes_fix found[MODES_FIXES_MAX];
@@ -252,9 +258,9 @@ static bool is_back_in(const struct mode_guard *guard, const struct modes_fix *f
 	return is_in;
 }
 
-/* ---- a mode that nobody knows ---- */
+/* ---- unknown modes ---- */
 
-/* Copies what nobody knows: a mode, or "" where it is all that the agent does. */
+/* Copies the name of an unknown mode, or "" if the agent reports no modes. */
 static bool find_unknown(const struct session *session, char out_mode[MODES_NAME_MAX])
 {
 	const struct mode_guard *guard = session->guard;
@@ -272,7 +278,7 @@ static bool find_unknown(const struct session *session, char out_mode[MODES_NAME
 	return is_found;
 }
 
-/* Tells the user, once, where nobody knows what the agent does in its mode. */
+/* Tells the user, once, that the agent's mode is unknown. */
 static void tell_unknown(struct relay *relay, struct session *session)
 {
 	char mode[MODES_NAME_MAX];
@@ -287,12 +293,12 @@ static void tell_unknown(struct relay *relay, struct session *session)
 	if (mode[0]) {
 		text_format(what, sizeof(what), "works in mode \"%s\", which", mode);
 	} else {
-		snprintf(what, sizeof(what), "tells of no modes, and");
+		snprintf(what, sizeof(what), "reports no modes, and");
 	}
 	text_format(text, sizeof(text),
 		"the agent \"%s\" %s acp-broker does not know: it may act without asking, and "
-		"policy (%s) decides only about what it asks; choose a mode in which it asks, or "
-		"set agent-modes = allow in the policy, which allows it without this note",
+		"policy (%s) decides only about what it asks. Choose a mode in which it asks, or "
+		"set agent-modes = allow in the policy to allow it without this note",
 		guard->agent, what, rule);
 	notice_send(relay, session, text, false);
 }
@@ -315,7 +321,8 @@ static void bar(
 	mode_guard_describe(what, fix->config_id, fix->from);
 	text_format(text, sizeof(text),
 		"the agent works with %s, in which it does not ask about everything: refused by "
-		"policy (%s), and %s; choose another, or set agent-modes = allow in the policy",
+		"policy (%s), and %s. Choose another mode, or set agent-modes = allow in the "
+		"policy",
 		what, mode_guard_rule(relay), why);
 	mem_set_text(&guard->barred, text);
 	guard->barred_by_option = fix->config_id[0] != '\0';
@@ -332,7 +339,7 @@ bool mode_guard_admits(const struct session *session, struct error *err)
 		       session->guard->barred);
 }
 
-/* ---- prompts that wait ---- */
+/* ---- waiting prompts ---- */
 
 static struct waiting *prompt_of(const struct relay *relay, const struct session *session)
 {
@@ -353,7 +360,8 @@ bool mode_guard_holds(struct relay *relay, const struct call *call)
 		struct error err;
 		relay_fail(relay, call->message.id,
 			failure_set(&err, "RESOURCE_LIMIT_EXCEEDED", "session",
-				"a prompt waits already until the agent has changed its mode"));
+				"another prompt is already waiting until the agent has changed its "
+				"mode"));
 		return true;
 	}
 	mode_guard_of(session);
@@ -375,7 +383,7 @@ bool mode_guard_is_busy(const struct session *session)
 	return session->guard && session->guard->is_busy;
 }
 
-/* Not while the session is opened once more: the answer to that says which mode it is in then. */
+/* Not while the session is being reopened: the answer to that says which mode it is in. */
 static void release_prompt(struct relay *relay, const struct session *session)
 {
 	struct call call;
@@ -413,7 +421,7 @@ static void settle(struct mode_guard *guard)
 	guard->fix_at = 0;
 }
 
-/* What a set-back asks for. */
+/* The choice that a set-back makes. */
 static struct choice choice_of(const struct modes_fix *fix)
 {
 	struct choice choice = {.kind = fix->config_id[0] ? CHOICE_OPTION : CHOICE_MODE,
@@ -430,7 +438,7 @@ static void was_set_back(struct relay *relay, struct session *session, const str
 	char text[2 * MODE_TEXT_MAX];
 	mode_guard_describe(from, fix->config_id, fix->from);
 	text_format(text, sizeof(text),
-		"the agent was set back from %s to \"%s\": policy (%s) does not consent to what "
+		"the agent was set back from %s to \"%s\": policy (%s) does not allow a mode that "
 		"asks less",
 		from, fix->to, mode_guard_rule(relay));
 	struct choice choice = choice_of(fix);
@@ -443,10 +451,10 @@ struct session *mode_guard_take_answer(
 {
 	struct session *session = session_find(&relay->sessions, request->session_id);
 	if (!session || !session->guard || session->guard->asked != request) {
-		return NULL; // closed, or opened once more, meanwhile
+		return NULL; // closed or reopened meanwhile
 	}
 	session->guard->asked = NULL;
-	if (!session->peer) { // the agent has ended; what is had back of the session is read anew
+	if (!session->peer) { // the agent has ended; a restored session is read anew
 		settle(session->guard);
 		news_clear(&session->guard->news);
 		desk_fail_all(
@@ -503,7 +511,7 @@ struct request *mode_guard_ask(struct relay *relay, struct session *session,
 	return request;
 }
 
-/* One set-back; false where it cannot be tried, and the session is barred. */
+/* Begins one set-back; false if it cannot be tried, and the session is barred. */
 static bool try_set_back(struct relay *relay, struct session *session, const struct modes_fix *fix)
 {
 	struct error err;
@@ -543,7 +551,7 @@ void mode_guard_was_set(
 	guard->fix_count = guard->fix_at + count;
 }
 
-/* The next one that is to be asked for; after the last one a prompt that waited goes on. */
+/* Asks for the next change. After the last one, a waiting prompt goes on. */
 void mode_guard_set_back(struct relay *relay, struct session *session)
 {
 	struct mode_guard *guard = session->guard;
@@ -563,9 +571,9 @@ void mode_guard_set_back(struct relay *relay, struct session *session)
 	release_prompt(relay, session);
 }
 
-/* ---- a session is opened, and its agent tells of it ---- */
+/* ---- opening a session ---- */
 
-/* The answer that opens a session says what it is in. */
+/* Reads the mode and options from the answer that opens a session. */
 static void read_answer(struct mode_guard *guard, const struct json_doc *doc)
 {
 	news_clear(&guard->news);
@@ -602,7 +610,7 @@ void mode_guard_read(struct relay *relay, struct session *session, struct reques
 	}
 	struct json_doc *doc = is_object ? json_doc_parse_unchecked(result, NULL) : NULL;
 	if (is_object && !doc) {
-		log_warning("session %s: its modes are too many to be looked at", session->id);
+		log_warning("session %s: it has too many modes to check", session->id);
 	}
 	bool has_modes = doc && json_get(doc, 0, "modes") != JSON_NODE_NONE;
 	bool has_options = doc && json_get(doc, 0, "configOptions") != JSON_NODE_NONE;
@@ -628,11 +636,11 @@ void mode_guard_opened(struct relay *relay, struct request *request)
 		mode_guard_of(session);
 	}
 	if (session && session->peer && session->guard && !session->guard->is_busy) {
-		mode_guard_set_back(relay, session); // a prompt that has waited goes on
+		mode_guard_set_back(relay, session); // a waiting prompt goes on
 	}
 }
 
-/* The request that opens the session which the agent tells of already; NULL: there is none. */
+/* The request that is opening the session of this message, or NULL. */
 static struct request *opening_of(struct peer *peer, const struct message *message)
 {
 	char id[MESSAGE_SESSION_ID_MAX + 1];

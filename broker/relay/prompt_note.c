@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-/* What may stand in a name, so that a longer name is meant; a slash before it: a URI. */
+/*
+ * A byte that can continue a name, so that the text names another path; a slash before it makes a
+ * URI.
+ */
 static bool is_of_name(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -17,10 +20,11 @@ static bool names(struct span text, const char *path)
 	const char *at = text.data;
 	const char *end = text.data + text.len;
 	while (len > 1 && (at = memmem(at, (size_t)(end - at), path, len))) {
-		bool is_escape = at - text.data > 1 && at[-2] == '\\'; // JSON: a line break, a tab
+		bool is_escape =
+			at - text.data > 1 && at[-2] == '\\'; // in JSON: a line break, a tab
 		char before = at > text.data && !is_escape ? at[-1] : ' ';
 		const char *after = at + len;
-		/* A full stop ends a sentence, where no name follows. */
+		/* A full stop ends a sentence unless a name follows. */
 		bool is_stop = after + 1 < end && *after == '.' && !is_of_name(after[1]);
 		if (before != '/' && !is_of_name(before) &&
 			(after == end || is_stop || !is_of_name(*after))) {
@@ -41,7 +45,7 @@ static bool has_root(const struct session *session, const struct path_map_root *
 	return false;
 }
 
-/* The root of the session that the prompt names; NULL: none. */
+/* The session's root that the prompt names, or NULL. */
 static const struct path_map_root *find_named(
 	const struct peer *peer, const struct session *session, struct span prompt)
 {
@@ -64,9 +68,9 @@ static bool write_block(const struct path_map_root *root, struct buf *out, struc
 	const char *here = root->sides[PATH_TO_LOCAL];
 	const char *there = root->sides[PATH_TO_RUNTIME];
 	bool ok = buf_append_format(&text, err,
-		"(acp-broker: where you work, the directory %s is %s. Use that name for files and "
-		"commands; what you change there is brought to the user. Write the user's own name "
-		"of it only where the path itself is asked for.)",
+		"(acp-broker: in your sandbox, the directory %s is %s. Use that path for files and "
+		"commands; your changes there are synced to the user. Write the user's own path "
+		"only if the user asks about the path itself.)",
 		here, there);
 	json_write_begin(&writer, out);
 	json_write_object(&writer);

@@ -98,7 +98,9 @@ static void fail_all_asked(struct peer *peer, const struct error *failure)
 	}
 }
 
-/* The editor need not answer an agent that has ended; if it does, that meets nothing. */
+/*
+ * The editor need not answer an agent that has ended. An answer that comes nevertheless is dropped.
+ */
 static void forget_asked_by(struct peer *peer, bool is_told)
 {
 	struct relay *relay = peer->relay;
@@ -147,7 +149,7 @@ static void on_down(void *data, const struct error *failure)
 	grant_deletions_drop(peer);
 	fail_all_asked(peer, failure);
 	relay_fail_waiting(peer, failure);
-	in_flight_note(peer, NULL);        // neither a prompt nor a terminal any more
+	in_flight_note(peer, NULL);        // no prompt and no terminal is in progress now
 	link_resume(&peer->relay->editor); // it may have waited for this agent
 }
 
@@ -162,7 +164,7 @@ static void note_to(void *data, struct session *session)
 	notice_send(note->relay, session, note->text, true);
 }
 
-/* Of a limit that it has reached, or of its sandbox. */
+/* The agent has reached a limit, or there is news about its sandbox. */
 static void on_note(void *data, const char *text)
 {
 	struct peer *peer = data;
@@ -176,7 +178,7 @@ static void on_note(void *data, const char *text)
 
 static void on_editor_end(void *data, const struct error *err)
 {
-	log_debug("editor: %s", err ? err->text : "has closed its side");
+	log_debug("editor: %s", err ? err->text : "it has closed its side");
 	relay_editor_gone(data);
 }
 
@@ -191,7 +193,7 @@ static void on_editor_broken(void *data, const struct error *err)
 	}
 }
 
-/* The editor reads again: so do we, from everyone who waited for it. */
+/* The editor reads again: reads from all agents that waited for that. */
 static void on_editor_drained(void *data)
 {
 	struct relay *relay = data;
@@ -226,7 +228,7 @@ static const struct agent_listener peer_listener = {
 	.on_notice = on_note,
 };
 
-/* ---- for the files below ---- */
+/* ---- for lower files ---- */
 
 static bool takes_failure(struct relay *relay, struct span id, const struct error *failure)
 {

@@ -28,7 +28,7 @@
 
 /* ---- requests ---- */
 
-/* What the agent calls by its own names gets the editor's: sessions, paths, terminals. */
+/* Replaces the agent's own names by the editor's: sessions, paths, terminals. */
 static bool edit_names(
 	struct peer *peer, const struct call *call, const struct method *method, struct error *err)
 {
@@ -46,9 +46,9 @@ static bool edit_names(
 }
 
 /*
- * Where the agent's files are elsewhere, the editor can serve what is in its directories and
- * nothing else: any other path is one of another machine, and ".." would lead from one to the
- * other. Where links lead grant_resolve has seen.
+ * If the agent's files are elsewhere, the editor can serve only files in the session's directories.
+ * Any other path belongs to another machine, and ".." would lead from one to the other.
+ * grant_resolve has checked where links lead.
  */
 static bool check_place(const struct peer *peer, const struct call *call, struct error *err)
 {
@@ -69,7 +69,7 @@ static bool check_place(const struct peer *peer, const struct call *call, struct
 	return (message_string(&call->message, place, path, sizeof(path)) && !path_goes_up(path) &&
 		       path_map_find(&peer->map, PATH_TO_LOCAL, span_of(path), &prefix, &with)) ||
 	       error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
-		       "%s: refused, the editor serves what is in the session's directories alone "
+		       "%s: refused: the editor serves only files in the session's directories "
 		       "(toolhost = editor)",
 		       call->message.method);
 }
@@ -127,8 +127,8 @@ static void refuse_terminal(struct peer *peer, const struct call *call)
 	peer_fail(peer, call->message.id,
 		failure_set(&err, "PERMISSION_DENIED", "session",
 			"%s: refused: with toolhost = editor the command would run on the editor's "
-			"machine, in the user's own files, and this agent works elsewhere. Where "
-			"that is meant, set editor-terminals = yes in the profile",
+			"machine, in the user's own files, but this agent works elsewhere. To "
+			"allow that, set editor-terminals = yes in the profile",
 			call->message.method));
 }
 
@@ -152,7 +152,10 @@ void relay_on_agent_request(struct peer *peer, const struct call *call)
 
 /* ---- notifications ---- */
 
-/* Takes back what it asked: under the id the editor knows, or from the broker itself. */
+/*
+ * Cancels the agent's request: at the editor, under the id that the editor knows, or in the broker
+ * itself.
+ */
 static void on_cancel_request(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
@@ -197,7 +200,7 @@ static void on_notification(struct peer *peer, const struct call *call)
 	}
 }
 
-/* ---- answers to what the editor asked ---- */
+/* ---- answers to the editor's requests ---- */
 
 static bool edit_result(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
@@ -207,7 +210,7 @@ static bool edit_result(
 	       method->on_result(relay, request, call, err);
 }
 
-/* An error that another answer takes the place of. */
+/* Whether another answer has replaced this error. */
 static bool was_replaced(struct relay *relay, struct request *request, const struct call *call)
 {
 	const struct method *method = request->method;
@@ -260,7 +263,7 @@ static void on_response(struct peer *peer, const struct call *call)
 
 /* ---- lines that are no messages ---- */
 
-/* An answer that cannot be used: the editor that waits for it is told so. */
+/* Tells the editor, which waits for it, that an answer cannot be used. */
 static bool fail_editors_request(struct peer *peer, struct span id, const struct error *failure)
 {
 	struct pending *pending = pending_find(&peer->asked, id);
@@ -303,11 +306,13 @@ void relay_on_agent_call(struct peer *peer, const struct call *call)
 	if (call->message.kind == MESSAGE_NOTIFICATION) {
 		on_notification(peer, call);
 	} else if (!peer->is_down) {
-		relay_on_agent_request(peer, call); // else nobody waits for an answer
+		relay_on_agent_request(peer, call); // otherwise nobody waits for an answer
 	}
 }
 
-/* A further request of an agent's that does not read the answers to those before it. */
+/*
+ * Whether the agent sends a further request although it does not read the answers to earlier ones.
+ */
 static bool asks_too_much(const struct peer *peer, const struct frame *frame)
 {
 	return relay_agent_is_flooded(peer) && frame->kind == FRAME_MESSAGE &&
@@ -316,9 +321,9 @@ static bool asks_too_much(const struct peer *peer, const struct frame *frame)
 }
 
 /*
- * The broker's questions and notices are tool calls with ids of their own: what an agent said of
- * one would stand in the place of what the user is asked. An agent may be a broker itself; so
- * where this one asks nothing, nothing is looked at.
+ * The broker's questions and notices are tool calls with ids of their own. An agent that updated
+ * one could replace what the user is asked. If this broker asks nothing, it does not check, because
+ * the agent may itself be a broker with such ids.
  */
 static bool names_our_tool_call(struct peer *peer, const struct call *call)
 {
@@ -329,7 +334,7 @@ static bool names_our_tool_call(struct peer *peer, const struct call *call)
 		!tool_call_id_is_named(&call->message)) {
 		return false;
 	}
-	log_warning("%s: %s was dropped: it names a tool call of the broker's own", peer->hop,
+	log_warning("%s: %s was dropped: it names one of the broker's own tool calls", peer->hop,
 		call->message.method);
 	if (call->message.kind == MESSAGE_REQUEST) {
 		struct error err;

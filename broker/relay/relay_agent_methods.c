@@ -5,10 +5,7 @@
 
 #include "broker/relay/relay_events.h"
 
-/*
- * An elicitation may be bound to a request of the editor's, which the agent
- * knows by this hop's id.
- */
+/* An elicitation may refer to a request of the editor, which the agent knows by this hop's id. */
 static bool edit_elicitation(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
@@ -28,7 +25,7 @@ static bool edit_elicitation(
 static const char permission_cancelled[] = "{\"outcome\":{\"outcome\":\"cancelled\"}}";
 static const char elicitation_cancelled[] = "{\"action\":\"cancel\"}";
 
-/* The most frequent ones first. */
+/* Sorted by frequency. */
 static const struct method methods[] = {
 	{.name = "session/update", .means = MEANS_UPDATE, .tool = USAGE_OTHER},
 	{.name = "fs/read_text_file",
@@ -82,7 +79,7 @@ static const struct method methods[] = {
 	{.name = "$/cancel_request", .means = MEANS_CANCEL_REQUEST, .tool = USAGE_OTHER},
 };
 
-/* A method that ACP does not have; a later version of it may have those of files and terminals. */
+/* Methods that ACP does not have; a later version may have such methods for files and terminals. */
 static const struct {
 	const char *prefix;
 	struct method method;
@@ -103,7 +100,7 @@ const struct method *relay_agent_method_of(const struct message *message)
 	}
 	size_t i = 0;
 	while (strncmp(name, unknown_methods[i].prefix, strlen(unknown_methods[i].prefix)) != 0) {
-		i++; // the last one fits all
+		i++; // the last one matches every name
 	}
 	return &unknown_methods[i].method;
 }

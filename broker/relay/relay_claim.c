@@ -68,7 +68,7 @@ void claim_let_go(struct claim *claim)
 		return;
 	}
 	bool leaves_some = claim->work->leaves_some;
-	claim_destroy(claim); // before the look, to which a lock says that somebody has it
+	claim_destroy(claim); // before the recovery looks, which skips locked records
 	if (leaves_some) {
 		relay_recover_wake(relay);
 	}
@@ -114,11 +114,11 @@ static void refuse(struct claim *claim, struct error *err)
 	desk_fail(&claim->waiting, error_at(err, "session"));
 }
 
-/* Who has it only finishes it. */
+/* The broker that has it is only finishing it. */
 static void refuse_as_busy(struct claim *claim)
 {
 	struct error err;
-	char who[64] = "a broker that cannot be seen from here";
+	char who[64] = "a broker that is not visible from here";
 	const struct record_claim *records = &claim->work->records;
 	if (records->holder == getpid()) {
 		snprintf(who, sizeof(who), "this broker");
@@ -126,8 +126,8 @@ static void refuse_as_busy(struct claim *claim)
 		snprintf(who, sizeof(who), "process %d", (int)records->holder);
 	}
 	failure_set(&err, "SESSION_BUSY", "session",
-		"what session \"%s\" has left is being collected, or taken over, by %s: try "
-		"again in a while",
+		"session \"%s\" is being collected or taken over by %s: try "
+		"again later",
 		claim->work->session_id, who);
 	refuse(claim, &err);
 }
@@ -135,7 +135,7 @@ static void refuse_as_busy(struct claim *claim)
 static void refuse_as_held(struct claim *claim)
 {
 	struct error err;
-	char who[64] = "a broker that cannot be seen from here";
+	char who[64] = "a broker that is not visible from here";
 	const struct record_claim *records = &claim->work->records;
 	if (records->holder != 0) {
 		snprintf(who, sizeof(who), "another broker, process %d", (int)records->holder);
@@ -150,11 +150,12 @@ static void refuse_as_held(struct claim *claim)
 static void refuse_as_unknown(struct claim *claim)
 {
 	struct error err = claim->work->records.err;
-	error_prefix(&err, "whether another broker has session \"%s\"", claim->work->session_id);
+	error_prefix(&err, "finding out whether another broker has session \"%s\"",
+		claim->work->session_id);
 	refuse(claim, &err);
 }
 
-/* The request goes on as if it came now. */
+/* The request goes on as if it arrived now. */
 static void go_on(struct claim *claim)
 {
 	struct relay *relay = claim->relay;
@@ -168,7 +169,7 @@ static void go_on(struct claim *claim)
 	}
 	if (desk_open(waiting, &call)) {
 		bool is_taken = relay->ops->on_editor_call(relay, &call);
-		(void)is_taken; // a request always is
+		(void)is_taken; // always true for a request
 	}
 	desk_drop(waiting);
 }
@@ -205,7 +206,8 @@ static void on_looked(struct pool_job *job)
 	} else {
 		if (work->records.is_ending && !claim->has_said_waiting) {
 			claim->has_said_waiting = true;
-			log_info("session %s: waiting for process %d, which collects what it left",
+			log_info("session %s: waiting for process %d, which is collecting its "
+				 "changes",
 				work->session_id, (int)work->records.holder);
 		}
 		ev_timer_set(&claim->again, CLAIM_LOOK_MS / 1000., 0.);
@@ -267,7 +269,7 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 	return true;
 }
 
-/* ---- what was begun ---- */
+/* ---- the end of a claim ---- */
 
 struct claim *claim_find(struct relay *relay, struct span id)
 {

@@ -11,7 +11,7 @@
 #include "broker/session/answer.h"
 #include "broker/session/notice.h"
 
-/* What became of a session that was taken over. */
+/* What happens to a session that was taken over. */
 
 static void run_move(struct pool_job *job)
 {
@@ -23,7 +23,7 @@ static void run_move(struct pool_job *job)
 	} else {
 		log_failure(LOG_LEVEL_WARNING, &err, "session %s: %s", work->session_id, err.text);
 	}
-	record_claim_finish(&work->records); // what is left in them is for the recovery
+	record_claim_finish(&work->records); // the recovery finishes what is left in them
 }
 
 static void on_moved(struct pool_job *job)
@@ -34,7 +34,7 @@ static void on_moved(struct pool_job *job)
 	}
 }
 
-/* A record of ours has the session: the old ones have not any more. */
+/* One of our records has the session now, so the old ones no longer do. */
 static void on_written(void *data, const struct error *err)
 {
 	struct claim *claim = data;
@@ -54,13 +54,13 @@ static bool is_root(const struct session *session, const char *path)
 	return false;
 }
 
-/* Whether it is where the record says, and not in a later sandbox of that name. */
+/* Whether the session is in the record's sandbox, and not in a later one of the same name. */
 static bool is_instance(const struct session *session, const struct record *record)
 {
 	return sandbox_is_instance(session->instance, record->instance);
 }
 
-/* Its sandbox is not the one it had. */
+/* Tells the user if the session is in another sandbox than before. */
 static void tell_of_loss(
 	struct relay *relay, const struct session *session, const struct record *record)
 {
@@ -73,19 +73,19 @@ static void tell_of_loss(
 		return;
 	}
 	text_format(text, sizeof(text),
-		"The session goes on in another sandbox, with the workspace as it is here: the one "
-		"it "
-		"had, %s, %s",
+		"The session continues in another sandbox, with the workspace as it is here: its "
+		"it had, %s, %s",
 		record->runtime_root,
 		has_ended      ? "has ended (persistence = transient)"
-		: is_collected ? "is not used any more"
+		: is_collected ? "is no longer used"
 		: is_transient
-			? "is collected in the background, and ends (persistence = transient)"
+			? "is being collected in the background, then ends (persistence = "
+			  "transient)"
 			: "was not found; what was changed there since the last sync is not here");
 	notice_send(relay, session, text, true);
 }
 
-/* It had this very sandbox, from which the session's first sync has brought what was left. */
+/* Whether the session is in the same sandbox, from which its first sync has brought all changes. */
 static bool goes_on(const struct session *session, const struct record *record)
 {
 	struct kept kept;
@@ -125,7 +125,7 @@ void relay_claim_opened(
 		struct record *record = &records->records[i];
 		tell_of_loss(relay, session, record);
 		if (goes_on(session, record)) {
-			record->state = RECORD_STOPPED; // written down by record_claim_move
+			record->state = RECORD_STOPPED; // record_claim_move saves it
 		}
 	}
 	free(claim->id);
@@ -134,7 +134,7 @@ void relay_claim_opened(
 	if (session->peer->keeper) {
 		keeper_flush(session->peer->keeper, on_written, claim);
 	} else {
-		claim_let_go(claim); // nothing is kept: no record is to say that it is here
+		claim_let_go(claim); // nothing is synced, so no record shall say that it is here
 	}
 }
 
@@ -151,7 +151,7 @@ bool relay_claim_on_error(struct relay *relay, struct request *request, struct s
 	if (is_lost) {
 		char *detail = failure_read_error(error, why);
 		failure_set(&err, "SESSION_LOST", "session",
-			"session \"%s\" cannot be restored, %s; its files are safe in %s: start a "
+			"session \"%s\" cannot be restored: %s; its files are safe in %s: start a "
 			"new session",
 			claim->work->session_id, why, claim->cwd ? claim->cwd : "the workspace");
 		err.detail = span_of(detail ? detail : "");

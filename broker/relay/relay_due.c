@@ -14,10 +14,10 @@
 
 enum { GIVEN_UP_MAX = 16 };
 
-/* Of a peer: requests for a new session that were answered here. */
+/* A part of a peer: requests for a new session that the broker has answered itself. */
 struct given_up {
 	uint64_t ids[GIVEN_UP_MAX];
-	unsigned count; // in all; the oldest make room
+	unsigned count; // in all; old ones are dropped to make room
 };
 
 static const struct part_type type = {.size = sizeof(struct given_up)};
@@ -32,7 +32,7 @@ void relay_due_forget(struct peer *peer)
 struct deadline {
 	const char *stage;
 	const char *key;
-	size_t at; // of the milliseconds in struct profile
+	size_t at; // offset of the milliseconds in struct profile
 };
 
 const struct deadline relay_due_session = {
@@ -89,9 +89,9 @@ void relay_due_watch(struct request *request)
 	}
 }
 
-/* ---- its answer, when nobody waits for it any more ---- */
+/* ---- late answers ---- */
 
-/* Takes the id from the list; false where it is not there. */
+/* Removes the id from the list; false if it is not there. */
 static bool was_given_up(struct peer *peer, struct span raw_id)
 {
 	struct given_up *given_up = parts_find(&peer->parts, &type);
@@ -110,8 +110,9 @@ static void on_closed(struct relay *relay, struct request *request, const struct
 	const struct error *failure)
 {
 	if (failure || answer->message.is_error) {
-		log_warning(
-			"%s: the session that came too late stays open there", request->peer->hop);
+		log_warning("%s: the session that came too late could not be closed and stays open "
+			    "there",
+			request->peer->hop);
 	}
 }
 
@@ -158,7 +159,7 @@ void relay_due_take_late(struct peer *peer, const struct call *call)
 	bool is_closed = handshake_offers(peer->relay)->close && !peer->is_down;
 	log_warning("%s: a session came too late (session-timeout): it %s", peer->hop,
 		is_closed ? "is closed"
-			  : "stays open there, for the agent offers no session/close");
+			  : "stays open there, because the agent offers no session/close");
 	if (is_closed) {
 		close_session(peer, session_id);
 	}

@@ -80,8 +80,8 @@ void relay_pass_editor_request(struct peer *peer, const struct call *call)
 }
 
 /*
- * The agent for a session of its directory: that which has it, or the one the session had before;
- * NULL: any.
+ * The agent for a session in this directory: one that has the directory, or the session's earlier
+ * one; NULL: any.
  */
 static struct peer *peer_to_open(
 	struct relay *relay, const struct session *session, const struct call *call)
@@ -96,7 +96,7 @@ static struct peer *peer_to_open(
 	return peer || !has_cwd ? peer : relay_revive_with_root(relay, cwd);
 }
 
-/* The agent a request goes to; NULL once it was answered. */
+/* The agent for a request; NULL if the request was answered. */
 static struct peer *route_request(struct relay *relay, const struct call *call)
 {
 	const struct method *method = call->method;
@@ -125,8 +125,8 @@ static struct peer *route_request(struct relay *relay, const struct call *call)
 }
 
 /*
- * It names a session that is not open, of an agent whose files are kept in step with a workspace:
- * the agent would work on files that are of none.
+ * Whether a request names a session that is not open, for an agent whose files are synced with a
+ * workspace. The agent would work on files without a workspace.
  */
 static bool is_of_no_session(struct peer *peer, const struct call *call)
 {
@@ -200,7 +200,7 @@ static void on_request(struct relay *relay, const struct call *call)
 
 /* ---- notifications ---- */
 
-/* $/cancel_request is hop by hop: it names the id this hop gave the request. */
+/* $/cancel_request applies to one hop: it names the id that this hop gave the request. */
 static void on_cancel_request(struct relay *relay, const struct call *call)
 {
 	struct error err;
@@ -236,7 +236,7 @@ static void pass_notification(
 	}
 }
 
-/* False: not now, the agent reads too slowly. */
+/* False if it must wait, because the agent reads too slowly. */
 static bool on_notification(struct relay *relay, const struct call *call)
 {
 	const char *name = call->message.method;
@@ -246,13 +246,13 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		return true;
 	}
 	if (call->method->route == ROUTE_OWN) {
-		log_debug("editor: notification %s is not known", name);
+		log_debug("editor: notification %s is unknown", name);
 		return true;
 	}
 	struct session *session = relay_session_of(relay, &call->message);
 	struct peer *peer = session ? session->peer : NULL;
 	bool is_cancel = means == MEANS_CANCEL_TURN;
-	/* A session that is being restored may have prompts behind its session/load, too. */
+	/* A session that is being restored may also have prompts behind its session/load. */
 	bool was_behind = is_cancel && relay_order_cancel(relay, call);
 	bool was_restored = is_cancel && session && restore_cancel(relay, session);
 	if (was_restored || (was_behind && !session)) {
@@ -262,10 +262,10 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		return true;
 	}
 	if (!session && !relay->is_ending) {
-		peer = relay_running_peer(relay); // a notification starts none
+		peer = relay_running_peer(relay); // a notification starts no agent
 	}
 	if (!peer) {
-		log_warning("editor: notification %s: no agent is there to take it", name);
+		log_warning("editor: notification %s was dropped: no agent runs", name);
 		return true;
 	}
 	struct error err;
@@ -280,7 +280,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		return false;
 	}
 	if (is_of_no_session(peer, call)) {
-		log_warning("editor: notification %s: its session is not open", name);
+		log_warning("editor: notification %s was dropped: its session is not open", name);
 		return true;
 	}
 	bool was_waiting = is_cancel && session && relay_turn_cancel(peer, session);
@@ -296,9 +296,9 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	return true;
 }
 
-/* ---- answers to what an agent asked ---- */
+/* ---- answers to an agent's requests ---- */
 
-/* False: not now, the agent reads too slowly. */
+/* False if it must wait, because the agent reads too slowly. */
 static bool on_response(struct relay *relay, const struct call *call)
 {
 	struct pending *pending = pending_find(&relay->asked_editor, call->message.id);
@@ -311,7 +311,7 @@ static bool on_response(struct relay *relay, const struct call *call)
 		return false;
 	}
 	pending_remove(&relay->asked_editor, pending);
-	request->peer->heard_at = ev_now(relay->config.loop); // from now on it may be silent again
+	request->peer->heard_at = ev_now(relay->config.loop); // its silence counts from now on
 	struct error err;
 	if (request->on_answer) {
 		request->on_answer(relay, request, call, NULL);
@@ -330,7 +330,7 @@ static bool on_response(struct relay *relay, const struct call *call)
 
 /* ---- lines that are no messages ---- */
 
-/* The editor's answer cannot be used: the agent that waits for it is told so. */
+/* Tells the agent, which waits for it, that the editor's answer cannot be used. */
 static bool fail_agents_request(struct relay *relay, struct span id, const struct error *failure)
 {
 	struct pending *pending = pending_find(&relay->asked_editor, id);
@@ -361,7 +361,7 @@ static void on_broken_line(
 	}
 	bool is_notification = frame->kind == FRAME_TOO_LONG && id.len == 0;
 	if (is_notification || message_broken_is_response(frame)) {
-		return; // there is nobody to answer
+		return; // it has no id to answer
 	}
 	relay_fail(relay, id, &failure);
 }
@@ -376,7 +376,7 @@ void relay_on_parked_call(struct peer *peer, const struct call *call)
 		return;
 	}
 	bool is_taken = on_notification(relay, call);
-	assert(is_taken); // an agent that has just begun has an empty queue
+	assert(is_taken); // a new agent has an empty queue
 	(void)is_taken;
 }
 
@@ -394,7 +394,7 @@ bool relay_on_editor_call(struct relay *relay, const struct call *call)
 	return on_response(relay, call);
 }
 
-/* False: not now. */
+/* False if the frame must wait. */
 static bool on_frame(struct relay *relay, const struct frame *frame)
 {
 	struct error err;

@@ -23,15 +23,15 @@
 
 #define AT_ONCE_S 0.001
 
-/* How the relay comes to its end: a part of it. */
+/* The progress of the relay's end; a part of the relay. */
 struct ending {
 	struct relay *relay;
-	struct ev_timer due;  // drain-timeout for the editor to take more of the last words
-	uint64_t written;     // to the editor when that began
-	bool is_unread;       // it did not
-	bool is_hurried;      // and is not waited for
+	struct ev_timer due;  // drain-timeout for the editor to read more of the last messages
+	uint64_t written;     // to the editor, at the start of that deadline
+	bool is_unread;       // it did not read them
+	bool is_hurried;      // and is no longer waited for
 	bool has_served;      // an agent has answered initialize
-	const char *no_start; // static; why one did not; or NULL
+	const char *no_start; // static; why an agent did not; or NULL
 };
 
 static const struct part_type type = {.size = sizeof(struct ending)};
@@ -68,8 +68,8 @@ void relay_finish(struct relay *relay)
 			failure = &err;
 		} else if (!failure && ending->is_unread) {
 			error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-				"the editor does not read: its last messages were not taken within "
-				"drain-timeout");
+				"the editor does not read: it has not taken its last messages "
+				"within drain-timeout");
 			failure = &err;
 		} else if (!failure && ending->no_start && !ending->has_served &&
 			   !relay->config.client_tells) {
@@ -89,12 +89,12 @@ static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int 
 	bool is_read = written != ending->written && !relay->editor.is_broken;
 	if (is_read && !ending->is_hurried) {
 		ending->written = written;
-		ev_timer_again(loop, timer); // it reads, however slowly
+		ev_timer_again(loop, timer); // it still reads, slowly
 		return;
 	}
 	ending->is_unread = link_queued(&relay->editor) > 0;
 	if (ending->is_unread) {
-		log_warning("editor: does not read; %zu bytes were not taken",
+		log_warning("editor: it does not read; %zu bytes were not sent",
 			link_queued(&relay->editor));
 	}
 	relay_finish(relay);
@@ -122,11 +122,11 @@ void relay_finish_if_empty(struct relay *relay)
 	}
 	struct ending *ending = ending_of(relay);
 	if (leftovers_collect(leftovers_of(relay)) || relay_recover_is_under_way(relay)) {
-		return; // it comes back
+		return; // called again when that has ended
 	}
 	if (!ev_is_active(&ending->due)) {
 		double seconds = relay->config.profile->drain_timeout_ms / 1000.0;
-		ending->due.repeat = seconds > 0 ? seconds : AT_ONCE_S; // 0 is never
+		ending->due.repeat = seconds > 0 ? seconds : AT_ONCE_S; // 0 would mean never
 		ending->written = link_written(&relay->editor);
 		ev_timer_again(relay->config.loop, &ending->due);
 	}
@@ -148,7 +148,8 @@ void relay_peer_gone(void *data)
 		return;
 	}
 	if (relay_stops_when_ready(peer) && !peer->is_ready) {
-		leftovers_give_up(leftovers_of(relay)); // it was waited for, and never got ready
+		leftovers_give_up(
+			leftovers_of(relay)); // its sandbox never got ready: do not wait again
 	}
 	leftovers_note_unused(leftovers_of(relay), agent_left(peer->agent));
 	relay_sync_finish(peer, &relay_has_ended);
@@ -166,7 +167,7 @@ void relay_peer_gone(void *data)
 	relay_finish_if_empty(relay);
 }
 
-/* Nobody answers any more: the agents' questions are answered for the editor. */
+/* Nobody answers any more: answers the agents' questions in place of the editor. */
 static void answer_for_editor(struct relay *relay)
 {
 	struct pending *pending;
@@ -201,7 +202,8 @@ static void end_peers(struct relay *relay, bool is_hurried)
 		struct desk_pick waiting = {STAGE_READY, peer, NULL};
 		bool has_work = !peer->is_ready && desk_has(&relay->desk, waiting);
 		if (has_work && !is_hurried) {
-			relay_stop_when_ready(peer); // what came before the end is still done
+			relay_stop_when_ready(
+				peer); // messages from before the end are still handled
 		} else {
 			agent_stop(peer->agent);
 		}

@@ -14,7 +14,7 @@ bool relay_turn_ends(struct request *request, const struct call *answer)
 {
 	struct sandbox *sandbox = agent_sandbox(request->peer->agent);
 	if (sandbox) {
-		sandbox_look(sandbox); // what it finds is told when it is found
+		sandbox_look(sandbox); // it reports its findings later
 	}
 	return relay_turn_holds_answer(request, answer);
 }

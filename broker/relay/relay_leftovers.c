@@ -11,25 +11,25 @@
 
 enum { HELD_LOOK_MS = 50 };
 
-/* A root whose sandbox did not come to its end. */
+/* A root whose sandbox was not ended properly. */
 struct leftover {
 	struct list link; // leftovers.all
 	char *local_root; // owned; "": a sandbox without roots
 	char *reference;  // owned; the sandbox's, or NULL
 	char record[RECORD_ID_SIZE];
-	bool is_lost; // the sandbox was, and nobody has reached for it since
-	bool is_here; // a later end in the same place has brought it: its record is open yet
+	bool is_lost; // the sandbox was lost, and nobody has tried to reach it since
+	bool is_here; // a later end in the same place has collected it; its record is still open
 	struct error err;
 };
 
 struct leftovers {
 	struct relay *relay;
 	struct list all;         // of struct leftover, the first failure first
-	struct collect *collect; // owned; of the first one that is lost, while it runs; or NULL
-	ev_timer again;          // looks whether its record is held no longer
-	long long deadline_ms;   // of clock_now_ms, for that; 0: nobody holds it
-	bool is_over;            // no other is begun
-	bool is_hurried;         // what was started is stopped again; a second time not even that
+	struct collect *collect; // owned; of the first lost sandbox, while it runs; or NULL
+	ev_timer again;          // checks whether its record is still locked
+	long long deadline_ms;   // of clock_now_ms, for that; 0: nobody has it locked
+	bool is_over;            // no further one is begun
+	bool is_hurried;         // stop what was started; a second time do not even wait for that
 };
 
 static const struct part_type type = {.size = sizeof(struct leftovers)};
@@ -54,9 +54,12 @@ static void describe(struct leftover *leftover, const struct error *err)
 				      : "see acp-broker sandboxes list");
 }
 
-/* ---- how sandboxes came to their ends ---- */
+/* ---- the ends of sandboxes ---- */
 
-/* A later end of the workspace in the same place brings what the one before left, or fails too. */
+/*
+ * A later end for the workspace in the same place replaces the earlier one: it collects that too,
+ * or fails as well.
+ */
 static void supersede(
 	struct leftovers *leftovers, const char *local_root, const char *reference, bool is_here)
 {
@@ -126,7 +129,7 @@ const struct error *leftovers_error(const struct leftovers *leftovers)
 	return NULL;
 }
 
-/* ---- reaching for what was lost ---- */
+/* ---- lost sandboxes ---- */
 
 static struct leftover *first_lost(struct leftovers *leftovers)
 {
@@ -139,8 +142,8 @@ static struct leftover *first_lost(struct leftovers *leftovers)
 }
 
 /*
- * Who lives and has the record may be the keeper of the agent that was lost, which is still writing
- * down that this is the end, or another broker, which collects what is in the sandbox.
+ * The record may be locked by the keeper of the lost agent, which is still saving that this is the
+ * end, or by another broker, which is collecting.
  */
 static bool waits_for_holder(struct leftovers *leftovers)
 {
@@ -172,7 +175,7 @@ static void on_collected(void *data, enum collect_outcome outcome, const struct 
 	}
 	leftovers->deadline_ms = 0;
 	if (outcome == COLLECT_DONE) {
-		log_info("%s: what was in the lost sandbox is here", leftover->local_root);
+		log_info("%s: the changes in the lost sandbox are collected", leftover->local_root);
 		leftover_destroy(leftover);
 	} else {
 		leftover->is_lost = false;
@@ -214,7 +217,8 @@ bool leftovers_collect(struct leftovers *leftovers)
 		return false;
 	}
 	if (!lost->is_here) {
-		log_info("%s: its sandbox was lost; reaching for it once more", lost->local_root);
+		log_info(
+			"%s: its sandbox was lost; trying once more to reach it", lost->local_root);
 	}
 	begin_collect(leftovers);
 	return true;

@@ -9,8 +9,10 @@
 #include "broker/session/notice.h"
 #include "broker/session/root_names.h"
 
-/* Which types of MCP servers the agent takes, besides stdio, once it has said so: a part of the
- * relay. */
+/*
+ * The types of MCP servers that the agent supports besides stdio, once it has said so: a part of
+ * the relay.
+ */
 struct taken {
 	bool http;
 	bool sse;
@@ -52,7 +54,7 @@ struct mcp_lookup *relay_mcp_ask(struct peer *peer, const struct call *call,
 	struct mcp_context context = context_of(peer, call);
 	bool ok = mcp_servers_collect(&context, &call->message, commands, NULL);
 	if (!ok || commands->count == 0) {
-		return NULL; // what is too long is refused by relay_mcp_edit
+		return NULL; // relay_mcp_edit refuses a list that is too long
 	}
 	bool has_cwd = message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd));
 	char *runtime = has_cwd ? relay_map_path(peer, PATH_TO_RUNTIME, cwd) : NULL;

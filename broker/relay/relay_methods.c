@@ -67,7 +67,7 @@ static bool too_many_roots(const struct message *message)
 	return count >= ROOTS_MAX;
 }
 
-/* What the agent will call them: its own names of the session's directories. */
+/* Remembers the agent's own names of the session's directories. */
 static bool remember_roots(struct request *request, const struct call *call, struct error *err)
 {
 	if (too_many_roots(&call->message)) {
@@ -97,13 +97,15 @@ static void give_roots(struct session *session, struct request *request)
 	opens->has_opened = true;
 }
 
-/* session/new would open one more: refused before the agent has made it. */
+/*
+ * A session/new would open one session too many: refuses it before the agent creates the session.
+ */
 static bool check_room(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
 	if (!session_table_has_room(&relay->sessions)) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-			"%d sessions are open already (max-sessions)", relay->sessions.max);
+			"%d sessions are already open (max-sessions)", relay->sessions.max);
 	}
 	return remember_roots(request, call, err);
 }
@@ -114,7 +116,7 @@ static bool load_begins(
 	return remember_session(relay, request, call, err) && remember_roots(request, call, err);
 }
 
-/* Where another agent has minted the same id, the editor learns another one. */
+/* If another agent has minted the same id, the editor gets another one. */
 static bool edit_new_id(struct relay *relay, const struct call *call, const struct session *session,
 	struct error *err)
 {
@@ -135,7 +137,7 @@ static bool bind_new(
 {
 	char id[MESSAGE_SESSION_ID_MAX + 1];
 	if (!message_string(&call->message, PLACE_RESULT_SESSION_ID, id, sizeof(id))) {
-		return true; // not ours to judge; it is routed to the current agent
+		return true; // without an id; it goes to the current agent, which judges it
 	}
 	struct session *session =
 		session_bind_new(&relay->sessions, id, request->peer, request->peer->number, err);
@@ -160,7 +162,7 @@ static bool bind_loaded(
 		session_bind(&relay->sessions, request->session_id, request->peer, err);
 	if (session) {
 		give_roots(session, request);
-		session->hides_replay = false; // the editor has asked for it
+		session->hides_replay = false; // the editor has asked for the replay
 		relay_claim_choices(relay, request, session);
 		mode_guard_read(relay, session, request, call);
 		relay_sync_add_session(request->peer, session);
@@ -169,7 +171,7 @@ static bool bind_loaded(
 	return session != NULL;
 }
 
-/* It was not opened: what the agent has begun in its name while it tried goes with it. */
+/* The session was not opened: ends what the agent has begun for it meanwhile. */
 static void end_what_was_begun(struct relay *relay, const struct request *request)
 {
 	const struct session *session =
@@ -195,7 +197,7 @@ static void session_is_answered(struct relay *relay, struct request *request)
 	}
 }
 
-/* What the agent waits for in the session's name is answered first. */
+/* First answers the agent's own requests for this session. */
 static bool close_begins(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err)
 {
@@ -226,7 +228,7 @@ static bool forget(
 		if (session->peer) {
 			relay_toolhost_end_session(session->peer, session->agent_id);
 		}
-		mode_guard_cancel(relay, session); // one that came after the request
+		mode_guard_cancel(relay, session); // a prompt that came after the request
 		session_forget(&relay->sessions, session);
 	}
 	return true;
@@ -245,7 +247,7 @@ static bool prompt_begins(
 	}
 	if (session) {
 		session->hides_replay = false;
-		session->prompts++; // until it is over, also where it is refused here
+		session->prompts++; // until it is answered, even if it is refused here
 	}
 	if (session && !prompt_note_add(request->peer, session, call, err)) {
 		return false;
@@ -258,7 +260,7 @@ static bool prompt_begins(
 	return true;
 }
 
-/* What its terminals have shown last comes before the answer. */
+/* The last output of its terminals is sent before the answer. */
 static void prompt_is_answered(struct relay *relay, struct request *request)
 {
 	const struct session *session =
@@ -272,7 +274,8 @@ static void prompt_is_over(struct relay *relay, struct request *request)
 {
 	struct session *session =
 		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
-	bool is_its_own = session && session->peer == request->peer; // and not loaded by another
+	bool is_its_own =
+		session && session->peer == request->peer; // not loaded by another agent meanwhile
 	if (is_its_own && session->prompts > 0) {
 		session->prompts--;
 	}
@@ -364,7 +367,7 @@ static const struct method methods[] = {
 	{.name = "$/cancel_request", .means = MEANS_CANCEL_REQUEST, .is_notification = true},
 };
 
-/* A method nobody told us about goes to its session's agent, or to the current one. */
+/* An unknown method goes to its session's agent, or to the current one. */
 static const struct method unknown_method = {.route = ROUTE_SESSION};
 static const struct method own_method = {.route = ROUTE_OWN};
 

@@ -10,18 +10,18 @@
 #include "broker/relay/restore.h"
 #include "broker/session/answer.h"
 
-/* What waits behind one request of a session, or behind its prompts. */
+/* Messages that wait behind one request of a session, or behind its prompts. */
 struct gate {
 	struct list link; // gates_of
 	struct relay *relay;
 	char *session_id; // owned
-	char *id;         // owned; raw, of the request that waits; NULL: none, or it was answered
+	char *id;         // owned, raw; of the request that waits; NULL: none, or it was answered
 	struct soon open;
 };
 
 static const struct part_type type = {.size = sizeof(struct list), .init = part_init_list};
 
-/* Of struct gate. */
+/* The struct gate list. */
 static struct list *gates_of(struct relay *relay)
 {
 	return parts_get(&relay->parts, &type);
@@ -87,20 +87,20 @@ static bool is_shut(const struct gate *gate)
 	return gate->id || waits_for_mode(gate) || waits_for_sync(gate);
 }
 
-/* ---- it opens ---- */
+/* ---- opening a gate ---- */
 
-/* As if it came now. */
+/* Handles the message as if it arrived now. */
 static void go_on(struct relay *relay, struct waiting *waiting)
 {
 	struct call call;
 	if (desk_open(waiting, &call)) {
 		bool is_taken = relay->ops->on_editor_call(relay, &call);
-		(void)is_taken; // one that was set aside always is
+		(void)is_taken; // always true for one that was set aside
 	}
 	desk_drop(waiting);
 }
 
-/* One of those may be another that waits: the rest stays behind that. */
+/* One of these messages may itself have to wait: the others then stay behind it. */
 static void on_open(struct soon *soon)
 {
 	struct gate *gate = CONTAINER_OF(soon, struct gate, open);
@@ -143,7 +143,7 @@ void relay_order_note(struct relay *relay, struct span id)
 	relay_order_look(relay); // it may have been a prompt
 }
 
-/* ---- what waits ---- */
+/* ---- waiting ---- */
 
 static struct gate *gate_create(struct relay *relay, const char *session_id)
 {
@@ -183,9 +183,9 @@ void relay_order_begin_prompt(struct relay *relay, const struct session *session
 }
 
 /*
- * It need not wait here for what it waits for itself, nor an answer that says which mode the
- * agent is in for the agent to change it. A prompt waits with the others for its sync, but not
- * where the agent is being set back: it would wait for that, and be before them.
+ * A message does not wait for itself. A request whose answer says which mode the agent is in does
+ * not wait until the agent has changed its mode. A prompt waits for its sync elsewhere, with the
+ * others; but not while the agent is being set back: it would wait for that there, ahead of them.
  */
 static bool goes_on(const struct gate *gate, const struct call *call)
 {
@@ -198,7 +198,7 @@ static bool goes_on(const struct gate *gate, const struct call *call)
 	       (is_next && (is_for_mode || is_for_sync));
 }
 
-/* What ends the session does not wait for its prompts. */
+/* A request that ends the session does not wait for its prompts. */
 static void settle_prompts(struct relay *relay, const struct call *call)
 {
 	struct session *session = relay_session_of(relay, &call->message);
@@ -214,7 +214,7 @@ static void settle_prompts(struct relay *relay, const struct call *call)
 	}
 }
 
-/* One that waited for its mode goes before what waits behind it. */
+/* A prompt that has waited for the mode goes before the messages behind it. */
 static bool has_had_its_turn(const struct call *call)
 {
 	return call->came_from == STAGE_ORDER || call->came_from == STAGE_MODE;
@@ -233,7 +233,7 @@ bool relay_order_holds(struct relay *relay, const struct call *call)
 	}
 	if (!relay_admits_at(
 		    relay, call, (struct desk_pick){STAGE_ORDER, NULL, gate->session_id})) {
-		return is_request; // a notification goes before it: nothing is dropped
+		return is_request; // a notification goes ahead; nothing is dropped
 	}
 	if (is_request) {
 		settle_prompts(relay, call);

@@ -4,13 +4,13 @@
 #include "broker/ledger/recovery.h"
 #include "broker/ledger/sweep.h"
 
-/* After the editor was answered, which opens its session then: that is not to wait. */
+/* Waits until the editor has its answer and has opened its session, which must not be delayed. */
 enum { RECOVERY_DELAY_MS = 1000 };
 
 /* A part of the relay. */
 struct recovering {
-	struct sweep *sweep;       // owned; NULL before it, and after
-	struct recovery *recovery; // owned; once an agent was greeted
+	struct sweep *sweep;       // owned; NULL before and after the sweep
+	struct recovery *recovery; // owned; exists once an agent was initialized
 };
 
 static const struct part_type type = {.size = sizeof(struct recovering)};

@@ -8,11 +8,11 @@
 #include "broker/relay/relay_turn.h"
 #include "broker/session/answer.h"
 
-/* Of a peer whose agent has ended, or another one of its sandbox. */
+/* State of a peer whose agent has ended, or that runs another agent in the same sandbox. */
 struct rest {
-	bool has_served; // an agent before this one was greeted
-	bool is_resting; // it has ended, and its sandbox is there for another
-	bool is_waking;  // it is to be started again once the one before is gone
+	bool has_served; // an earlier agent was initialized
+	bool is_resting; // the agent has ended, and its sandbox is kept for another
+	bool is_waking;  // start another once the present one is gone
 };
 
 static const struct part_type type = {.size = sizeof(struct rest)};
@@ -30,10 +30,10 @@ static bool has_served(const struct peer *peer)
 
 static void on_rested(void *data, const struct error *err)
 {
-	/* What the sync did, or why it failed, was told as of any other sync. */
+	/* The keeper has reported the sync's result like any other. */
 }
 
-/* What the agent has done is here soon, though nobody may ask for it again. */
+/* Collects the agent's changes soon, although nobody may ask for the agent again. */
 static void collect(struct peer *peer)
 {
 	if (peer->keeper) {
@@ -44,7 +44,7 @@ static void collect(struct peer *peer)
 	}
 }
 
-/* A sandbox of its own without any directory is nobody's. */
+/* A sandbox of its own that has no directory is of no use. */
 static bool is_of_use(const struct peer *peer)
 {
 	const struct sandbox *sandbox = agent_sandbox(peer->agent);
@@ -71,7 +71,7 @@ bool relay_revive_rest(struct peer *peer)
 	static const struct error lost = {.code = ERROR_UNAVAILABLE,
 		.reason = "SANDBOX_UNAVAILABLE",
 		.stage = "prepare",
-		.text = "the sandbox was lost before the agent was started in it again"};
+		.text = "the sandbox was lost before the agent was restarted in it"};
 	struct rest *rest = rest_of(peer);
 	if (!may_rest(peer)) {
 		if (rest->is_waking) {
@@ -108,7 +108,7 @@ bool relay_revive(struct peer *peer)
 	peer->is_greeting = false;
 	peer->was_greeted = false;
 	relay_due_forget(peer);
-	pending_table_finish(&peer->asked); // a new hop: its ids begin anew
+	pending_table_finish(&peer->asked); // a new hop: its ids start again
 	pending_table_init(&peer->asked, peer->relay->config.profile->max_requests);
 	relay_turn_forget_requests(peer);
 	peer->relay->agents_started++;
@@ -116,12 +116,15 @@ bool relay_revive(struct peer *peer)
 		rest->is_resting = false;
 		restart(peer);
 	} else {
-		rest->is_waking = true; // it has not quite ended
+		rest->is_waking = true; // the earlier agent has not ended completely
 	}
 	return true;
 }
 
-/* Of all, or of those with this root: the youngest took the place of those before it. */
+/*
+ * Of all resting peers, or of those with this root, the youngest, because it has replaced the older
+ * ones.
+ */
 static struct peer *revive_youngest(struct relay *relay, const char *local)
 {
 	struct peer *youngest = NULL;

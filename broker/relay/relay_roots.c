@@ -22,11 +22,11 @@ struct opening {
 	struct waiting waiting; // without its message once it was answered
 	struct peer *peer;
 	char **directories;       // owned, NULL-terminated
-	struct root_check *check; // owned; while it is asked whether they may be synced
-	size_t next;              // of the directories, the one being added
+	struct root_check *check; // owned; while it checks whether they may be synced
+	size_t next;              // index of the directory that is being added
 	struct call call;         // once they are roots
 	struct mcp_commands commands;
-	struct mcp_lookup *lookup; // owned; NULL: nothing is asked
+	struct mcp_lookup *lookup; // owned; NULL: nothing to ask
 };
 
 static void opening_destroy(struct opening *opening)
@@ -44,7 +44,7 @@ static struct opening *opening_of(struct waiting *waiting)
 	return CONTAINER_OF(waiting, struct opening, waiting);
 }
 
-/* No root is awaited any more, or else what is added says that it is there. */
+/* Frees the opening now if no root is being added; otherwise the callback of that frees it. */
 void relay_roots_on_left(struct waiting *waiting, const struct error *failure)
 {
 	struct opening *opening = opening_of(waiting);
@@ -65,7 +65,7 @@ void relay_roots_finish(struct peer *peer)
 	root_names_finish(peer);
 }
 
-/* ---- until the sandbox is ready ---- */
+/* ---- waiting for the sandbox ---- */
 
 bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct error *err)
 {
@@ -80,7 +80,7 @@ bool relay_wait_until_ready(struct peer *peer, const struct call *call, struct e
 	return true;
 }
 
-/* Of a peer that is to be stopped: it is there. */
+/* Part of a peer that is to be stopped; its presence is the mark. */
 static const struct part_type stop_type = {.size = sizeof(bool)};
 
 void relay_stop_when_ready(struct peer *peer)
@@ -112,9 +112,9 @@ void relay_peer_ready(void *data)
 	}
 }
 
-/* ---- until the sandbox has the roots ---- */
+/* ---- waiting for the roots ---- */
 
-/* Nothing that was asked for it is under way. */
+/* Fails an opening of which nothing is in progress. */
 static void opening_fail(struct opening *opening, const struct error *failure)
 {
 	assert(!opening->lookup && !opening->check);
@@ -128,18 +128,18 @@ static void opening_refuse(struct opening *opening, const char *stage, const str
 	opening_fail(opening, error_at(&failure, stage));
 }
 
-/* All that it takes is there: the request goes on. */
+/* Everything is ready: the request goes on. */
 static void opening_pass(void *data)
 {
 	struct opening *opening = data;
 	struct peer *peer = opening->peer;
-	desk_release(&opening->waiting); // it is answered from here on
+	desk_release(&opening->waiting); // from here on others answer it
 	opening->call.mcp = &opening->commands;
 	peer->relay->ops->pass_editor_request(peer, &opening->call);
 	opening_destroy(opening);
 }
 
-/* All its roots are there: now for its MCP servers. */
+/* All roots exist: asks for its MCP servers. */
 static void opening_ask(struct opening *opening)
 {
 	if (!desk_read(&opening->waiting, &opening->call)) {
@@ -168,7 +168,7 @@ static bool is_about_to_have(const struct peer *peer, const char *directory)
 	return false;
 }
 
-/* It was started for a request that was cancelled before it was ready; NULL: none was. */
+/* An agent that was started for a request that was cancelled before it was ready; or NULL. */
 static struct peer *unwanted_peer(struct relay *relay)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
@@ -181,7 +181,7 @@ static struct peer *unwanted_peer(struct relay *relay)
 	return NULL;
 }
 
-/* The agent of another session that has, or will have, the directory; or a further one. */
+/* The agent of another session that has, or will have, the directory; or a new one. */
 static struct peer *peer_for(const struct opening *opening)
 {
 	struct relay *relay = opening->peer->relay;
@@ -231,8 +231,9 @@ static void opening_move(struct opening *opening, const struct error *err)
 }
 
 /*
- * A step has ended. False: it was the last one, for nobody waits any more. A request that was
- * cancelled ends so as well, but only once its workspaces are in step: they are written down.
+ * A step has ended. False if it was the last one, because nobody waits any more. A cancelled
+ * request also ends here, but only after its workspaces are synced, because they are in the
+ * records.
  */
 static bool goes_on(struct opening *opening, const struct error *err)
 {
@@ -243,7 +244,7 @@ static bool goes_on(struct opening *opening, const struct error *err)
 	return true;
 }
 
-/* What is in its directories is there too. */
+/* The files in its directories are synced. */
 static void on_synced(void *data, const struct error *err)
 {
 	struct opening *opening = data;
@@ -288,7 +289,7 @@ static void on_root_added(void *data, const struct error *err)
 	}
 }
 
-/* It is written down that the first one is about to be a root. */
+/* The records say that the first directory is about to become a root. */
 static void on_announced(void *data, const struct error *err)
 {
 	struct opening *opening = data;
@@ -331,7 +332,10 @@ static void on_checked(void *data, const struct error *err)
 	opening_refuse(opening, "sync", &copy);
 }
 
-/* Before anything of a directory is copied: whether it may be synced. False: it is not asked. */
+/*
+ * Checks whether a directory may be synced before anything is copied. False if there is nothing to
+ * check.
+ */
 static bool opening_check(struct opening *opening)
 {
 	struct error err;
@@ -341,18 +345,20 @@ static bool opening_check(struct opening *opening)
 	}
 	opening->check = root_check_create(config->pool, opening->directories, config->home,
 		config->state_folder, on_checked, opening, &err);
-	return opening->check != NULL; // the sync asks again
+	return opening->check != NULL; // otherwise the sync checks
 }
 
-/* ACP. Before anything is written down: a record names a workspace by a path that leads there
- * always. */
+/*
+ * ACP requires absolute paths. Checked before records are written, because a record must name its
+ * workspace by a path that is valid everywhere.
+ */
 static bool are_absolute(char *const *directories, struct error *err)
 {
 	for (; *directories; directories++) {
 		if ((*directories)[0] != '/') {
 			return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
-				"workspace %s: it is not absolute: open it by a path that begins "
-				"with /",
+				"workspace %s: it is not absolute: open it by a path that "
+				"begins with /",
 				*directories);
 		}
 	}
@@ -377,7 +383,7 @@ bool relay_open_roots(struct peer *peer, const struct call *call)
 	char **directories = relay_directories_of(&call->message);
 	if (!directories[0]) {
 		words_free(directories);
-		return false; // without a cwd: the agent says what it misses
+		return false; // without a cwd: the agent will refuse it
 	}
 	peer_reserve(peer, NULL);
 	struct desk_pick mine = {STAGE_ROOTS, peer, NULL};

@@ -49,7 +49,10 @@ static void answer(void *data, struct span id, struct span result)
 	relay_answer(data, id, result);
 }
 
-/* Of the editor's: what was begun for it is let go, as where it fails. */
+/*
+ * Answers a request of the editor as cancelled, and releases what was begun for it, as after a
+ * failure.
+ */
 static void answer_cancelled(void *data, const struct asker *asker)
 {
 	if (asker->sender) {

@@ -16,12 +16,12 @@
 #include "broker/relay/relay_turn.h"
 #include "broker/session/notice.h"
 
-/* Of a peer. */
+/* A part of a peer. */
 struct synced {
-	char *unsaid;                // owned; what a sync had to say before there was a session
-	char *last_session;          // owned; as the editor knows it; opened or prompted last
-	bool is_collected;           // or never will be
-	struct plain_records *plain; // owned; of sessions in the workspace itself; or NULL
+	char *unsaid;       // owned; notices of a sync before there was a session to show them in
+	char *last_session; // owned; the editor's id of the session opened or prompted last
+	bool is_collected;  // or it never will be
+	struct plain_records *plain; // owned; for sessions in the workspace itself; or NULL
 };
 
 static void finish(void *part, void *peer)
@@ -39,9 +39,9 @@ static struct synced *synced_of(struct peer *peer)
 	return parts_get(&peer->parts, &type);
 }
 
-/* ---- what the user is told ---- */
+/* ---- notices to the user ---- */
 
-/* It is told to the session that is being opened. */
+/* The session that is being opened gets the notice later. */
 static void remember_unsaid(struct peer *peer, const char *text)
 {
 	struct synced *synced = synced_of(peer);
@@ -57,7 +57,7 @@ static void tell(struct peer *peer, const struct keeper_event *event, const char
 	struct session_table *sessions = &peer->relay->sessions;
 	struct session *session = event->session ? session_find(sessions, event->session) : NULL;
 	if (event->reason == SYNC_REASON_START) {
-		if (!failed || event->is_put_off) { // who opens it is told of another failure
+		if (!failed || event->is_put_off) { // the opener gets any other failure
 			remember_unsaid(peer, text);
 		}
 		return;
@@ -159,7 +159,7 @@ static struct keeper *keeper_of(struct peer *peer)
 	return peer->keeper;
 }
 
-/* ---- a session is opened ---- */
+/* ---- opening a session ---- */
 
 bool relay_sync_announce(
 	struct peer *peer, char *const *directories, sandbox_done *done, void *data)
@@ -167,7 +167,7 @@ bool relay_sync_announce(
 	const struct sandbox *sandbox = agent_sandbox(peer->agent);
 	if (!relay_needs_sync(peer) ||
 		(sandbox_root_count(sandbox) > 0 && !sandbox_capabilities(sandbox)->many_roots)) {
-		return false; // nothing will be made: it is there, or is refused
+		return false; // no root will be added: it exists, or is refused
 	}
 	return keeper_announce(keeper_of(peer), directories, done, data);
 }
@@ -184,13 +184,13 @@ bool relay_sync_open(struct peer *peer, char *const *directories, sandbox_done *
 	if (!relay_needs_sync(peer)) {
 		return false;
 	}
-	/* There is no session yet in which the user could be shown that this takes a while. */
+	/* There is no session yet in which the user could see that this takes a while. */
 	log_info("%s: syncing %s, for a session", peer->hop, directories[0]);
 	keeper_open(keeper_of(peer), directories, done, data);
 	return true;
 }
 
-/* Other programs see that the session is open, although nothing of it is synced. */
+/* Records the open session for other programs, although nothing of it is synced. */
 static void add_plain(struct peer *peer, const struct session *session)
 {
 	const struct relay_config *config = &peer->relay->config;
@@ -282,7 +282,7 @@ static void on_closed(void *data, const struct error *err)
 
 bool relay_sync_close(struct peer *peer)
 {
-	/* No session has come to work in it, and yet it is not to go on. */
+	/* No session has used the sandbox, but the keeper must still stop it. */
 	if (!peer->keeper && relay_needs_sync(peer) &&
 		sandbox_can_rest(agent_sandbox(peer->agent))) {
 		keeper_of(peer);

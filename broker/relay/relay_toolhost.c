@@ -10,13 +10,12 @@
 #include "broker/session/in_flight.h"
 #include "broker/session/serving.h"
 
-/* ---- what is said of it ---- */
+/* ---- initialize ---- */
 
-/* Whether the editor would serve a terminal by itself through _meta. */
-/* Of the terminals that the broker serves: a part of the relay. */
+/* The terminals that the broker serves: a part of the relay. */
 struct shown {
-	bool has_output; // the editor advertised _meta.terminal_output
-	unsigned last;   // the number of the last one, of all agents, also of those that have ended
+	bool has_output; // the editor has _meta.terminal_output
+	unsigned last;   // number of the last terminal of all agents, including ended ones
 };
 
 static const struct part_type type = {.size = sizeof(struct shown)};
@@ -35,7 +34,7 @@ static bool shows_terminals(const struct call *call)
 
 #define FILE_CAPABILITIES "{\"readTextFile\":true,\"writeTextFile\":true}"
 
-/* Into clientCapabilities, an object of the message that may have either member already. */
+/* Adds members to clientCapabilities, which may have either of them already. */
 static bool add_members(struct relay *relay, const struct call *call, struct error *err)
 {
 	struct span object = message_place(&call->message, PLACE_CLIENT_CAPABILITIES);
@@ -43,7 +42,7 @@ static bool add_members(struct relay *relay, const struct call *call, struct err
 	const struct json_hit *terminal = message_hit(&call->message, PLACE_CLIENT_TERMINAL);
 	struct span files = SPAN_LITERAL(FILE_CAPABILITIES);
 	struct span yes = SPAN_LITERAL("true");
-	if (!fs && !terminal) { // as one insertion: an empty object takes no comma
+	if (!fs && !terminal) { // one insertion, because an empty object needs no comma
 		return relay_insert_member(relay, call, object, "fs",
 			SPAN_LITERAL(FILE_CAPABILITIES ",\"terminal\":true"), err);
 	}
@@ -69,7 +68,7 @@ static bool add_capabilities(struct relay *relay, const struct call *call, struc
 	return add_members(relay, call, err);
 }
 
-/* An agent that is told so runs its commands itself. */
+/* Tells the agent that it has no terminals, so that it runs its commands itself. */
 static bool take_terminals_away(struct relay *relay, const struct call *call, struct error *err)
 {
 	const struct json_hit *hit = message_hit(&call->message, PLACE_CLIENT_TERMINAL);
@@ -88,7 +87,7 @@ bool relay_toolhost_greet(struct peer *peer, const struct call *call, struct err
 
 /* ---- serving ---- */
 
-/* From now on the agent may be silent again. */
+/* The agent's silence counts again from now on. */
 static struct peer *answered(void *data)
 {
 	struct peer *peer = data;
@@ -106,7 +105,7 @@ static void on_failure(void *data, struct span id, const struct error *failure)
 	peer_fail(answered(data), id, failure);
 }
 
-/* Of a peer: what the ToolHost shows now comes before an answer. */
+/* A part of a peer: what the ToolHost shows now precedes an answer. */
 static const struct part_type last_type = {.size = sizeof(bool)};
 
 static bool is_showing_last(const struct peer *peer)
@@ -138,7 +137,7 @@ static bool is_full(void *data)
 
 static void on_terminals(void *data)
 {
-	in_flight_note(data, NULL); // one that comes while a workspace is brought back goes on
+	in_flight_note(data, NULL); // during a rollback a new one is not stopped
 }
 
 static const struct toolhost_listener listener = {
@@ -170,7 +169,9 @@ static struct toolhost *toolhost_of(struct peer *peer)
 	return peer->toolhost;
 }
 
-/* A session that is being loaded is there once that is answered, and has the agent's id before. */
+/*
+ * The roots of a session that is being loaded. It is not in the table yet, and has the agent's id.
+ */
 static char **roots_being_opened(const struct peer *peer, const char *agent_id)
 {
 	LIST_FOR_EACH(pending, &peer->asked.order, struct pending, order_link) {

@@ -13,18 +13,18 @@
 #include "broker/relay/turn_words.h"
 #include "broker/session/answer.h"
 
-/* A prompt that waits for the sync before it, or an answer for the one after it. */
+/* A prompt that waits for the sync before it, or an answer that waits for the sync after it. */
 struct turn {
 	struct waiting waiting; // without its message once it was answered; the sync goes on
 	struct peer *peer;
-	struct request *request; // owned; of an answer; NULL: it is a prompt
-	char *session_id;        // owned; as the editor knows it
+	struct request *request; // owned; for an answer; NULL: a prompt
+	char *session_id;        // owned; the editor's id
 	struct sync_show show;
-	size_t follower_bytes; // of those that wait behind it
+	size_t follower_bytes; // of the messages that wait behind it
 	int followers;
 };
 
-/* What the agent says after an answer. */
+/* A message of the agent behind an answer. */
 struct follower {
 	struct waiting waiting;
 	struct turn *turn; // of the answer
@@ -53,7 +53,7 @@ static void follower_destroy(struct follower *follower)
 	free(follower);
 }
 
-/* Those that are left, without an answer. */
+/* Frees the remaining ones without an answer. */
 static void turn_destroy(struct turn *turn)
 {
 	struct relay *relay = turn->peer->relay;
@@ -83,7 +83,7 @@ static void fail_answer(struct turn *turn, const struct error *failure)
 	relay_fail_request(turn->peer->relay, request, failure);
 }
 
-/* The sync goes on, and with it the turn. */
+/* The sync goes on, and the turn with it. */
 void relay_turn_on_left(struct waiting *waiting, const struct error *failure)
 {
 	struct turn *turn = CONTAINER_OF(waiting, struct turn, waiting);
@@ -103,14 +103,17 @@ void relay_turn_finish_all(struct peer *peer, const struct error *failure)
 	}
 }
 
-/* ---- before a prompt, and before its answer ---- */
+/* ---- holding a prompt, and its answer ---- */
 
 static bool syncs_turns(const struct peer *peer)
 {
 	return peer->keeper && peer->relay->config.profile->sync.mode == SYNC_MODE_TURN;
 }
 
-/* In their order; off the desk before the first goes on, for one may change what waits. */
+/*
+ * In order. Each is taken off the desk before the first goes on, because that may change what
+ * waits.
+ */
 static void pass_followers(struct turn *turn)
 {
 	struct list followers;
@@ -128,12 +131,14 @@ static void pass_followers(struct turn *turn)
 		if (desk_read(&follower->waiting, &call)) {
 			turn->peer->relay->ops->on_agent_call(turn->peer, &call);
 		}
-		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what was freed was taken out before
+		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the list no longer has what was freed
 		follower_destroy(follower);
 	}
 }
 
-/* A request, or the end of one: the next process of the agent may use the same id. */
+/*
+ * Whether it is a request or a cancellation of one: the agent's next process may use the same ids.
+ */
 static bool is_of_request(const struct waiting *waiting)
 {
 	const struct method *method = parcel_method(waiting->parcel);
@@ -169,13 +174,13 @@ static void pass_prompt(struct turn *turn)
 	struct call call;
 	struct peer *peer = turn->peer;
 	if (desk_open(&turn->waiting, &call) &&
-		!mode_guard_holds(peer->relay, &call)) { // it may have changed since
+		!mode_guard_holds(peer->relay, &call)) { // the mode may have changed since
 		peer->relay->ops->pass_editor_request(peer, &call);
 		relay_order_look(peer->relay);
 	}
 }
 
-/* The workspaces are in step: what waited goes on. */
+/* The workspaces are in step: the waiting message goes on. */
 static void turn_pass(struct turn *turn)
 {
 	struct peer *peer = turn->peer;
@@ -185,17 +190,20 @@ static void turn_pass(struct turn *turn)
 	link_resume(agent_link(peer->agent));
 }
 
-/* What the user does about it stands with the reason. */
+/* The error's text says what the user can do. */
 static void turn_refuse(struct turn *turn, const struct error *err)
 {
 	struct error failure;
 	error_set_reason(&failure, err->code, err->reason,
-		"%s; the prompt was not sent: send it again once that is put right", err->text);
+		"%s; the prompt was not sent: send it again after correcting that", err->text);
 	desk_fail(&turn->waiting, error_at(&failure, "sync"));
 	turn_destroy(turn);
 }
 
-/* Where the sandbox is full, the agent is who can make room: it is told, and the prompt goes on. */
+/*
+ * If the sandbox is full, only the agent can free space there: the agent is told, and the prompt
+ * goes on.
+ */
 static void on_turn_synced(void *data, const struct error *err)
 {
 	struct turn *turn = data;
@@ -205,7 +213,7 @@ static void on_turn_synced(void *data, const struct error *err)
 	} else if (err && !turn->request && !error_has_reason(err, "DISK_FULL")) {
 		turn_refuse(turn, err);
 	} else {
-		turn_pass(turn); // what failed after a prompt has been said
+		turn_pass(turn); // a failure after a prompt has been reported
 	}
 }
 
@@ -245,7 +253,8 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call)
 		struct error err;
 		relay_fail(relay, call->message.id,
 			failure_set(&err, "ROLLBACK_IN_PROGRESS", "sync",
-				"the workspace is being rolled back; prompt again after it"));
+				"the workspace is being rolled back; prompt again when that is "
+				"done"));
 		return true;
 	}
 	if (!syncs_turns(peer)) {
@@ -274,7 +283,7 @@ bool relay_turn_holds_answer(struct request *request, const struct call *call)
 	return true;
 }
 
-/* Few turns of an agent wait, but maybe many followers. */
+/* An agent has few waiting turns, but may have many followers. */
 bool relay_turn_is_full(const struct peer *peer)
 {
 	const struct desk *desk = &peer->relay->desk;
@@ -289,7 +298,7 @@ bool relay_turn_is_full(const struct peer *peer)
 	return bytes > profile->max_queue || followers >= profile->max_requests;
 }
 
-/* The turn whose answer this request of the agent's waits for; NULL: it does not. */
+/* The turn whose answer this request of the agent waits for; or NULL. */
 static struct turn *turn_of_follower(const struct peer *peer, struct span id)
 {
 	struct turn *found = NULL;
@@ -313,7 +322,7 @@ static struct turn *turn_of_session(const struct peer *peer, const struct sessio
 	return found;
 }
 
-/* The turn whose answer the message has to come after; NULL: none. */
+/* The turn whose answer must go before this message; or NULL. */
 static struct turn *turn_before(struct peer *peer, const struct call *call)
 {
 	if (call->method->means == MEANS_CANCEL_REQUEST) {
@@ -338,7 +347,7 @@ bool relay_turn_holds_message(struct peer *peer, const struct call *call)
 	return true;
 }
 
-/* ---- prompts that need not wait any longer ---- */
+/* ---- prompts that no longer need to wait ---- */
 
 static struct desk_pick prompts_of(const struct peer *peer, const struct session *session)
 {

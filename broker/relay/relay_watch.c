@@ -14,8 +14,8 @@
 /* A part of the relay. */
 struct watch {
 	struct relay *relay;
-	struct ev_timer look;  // whether the editor is still there, while it is not read
-	double hung_up_at;     // ev_now when it was seen to have left; 0: it has not
+	struct ev_timer look;  // checks whether the editor is still there while it is not read
+	double hung_up_at;     // ev_now when its end was noticed; 0: it has not left
 	struct ev_timer quiet; // since the last large message
 };
 
@@ -26,7 +26,7 @@ static struct watch *watch_of(struct relay *relay)
 	return parts_get(&relay->parts, &type);
 }
 
-/* ---- idle-timeout: a prompt without a word from the agent ---- */
+/* ---- idle-timeout: a prompt while the agent is silent ---- */
 
 bool relay_watch_excuses(const struct peer *peer)
 {
@@ -55,7 +55,7 @@ static bool has_prompt(const struct peer *peer)
 	return false;
 }
 
-/* Every prompt of the agent is answered with the deadline's name, and cancelled there. */
+/* Answers every prompt of the agent with the name of the deadline, and cancels it at the agent. */
 static void give_up_prompts(struct peer *peer)
 {
 	struct relay *relay = peer->relay;
@@ -79,7 +79,7 @@ static void give_up_prompts(struct peer *peer)
 	}
 }
 
-/* Of a peer that was prompted. */
+/* A part of a peer that was prompted. */
 struct idle {
 	struct peer *peer;
 	struct ev_timer timer; // idle-timeout, while a prompt is in flight
@@ -126,7 +126,7 @@ void relay_watch_prompt(struct peer *peer)
 	}
 }
 
-/* ---- memory that large messages needed ---- */
+/* ---- the memory of large messages ---- */
 
 enum { LARGE_MESSAGE = 256 * 1024, QUIET_MS = 1000 };
 
@@ -140,7 +140,7 @@ static bool has_much_queued(const struct relay *relay)
 	return link_queued(&relay->editor) >= LARGE_MESSAGE;
 }
 
-/* What was freed malloc keeps for the next large message, some MiB. */
+/* malloc keeps some MiB of freed memory for the next large message; gives them back. */
 static void on_quiet(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct relay *relay = CONTAINER_OF(timer, struct watch, quiet)->relay;
@@ -193,7 +193,7 @@ static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
 	}
 	if (ev_now(loop) - watch->hung_up_at >= allowed) {
 		ev_timer_stop(loop, timer);
-		log_warning("editor: has left, while what it wrote waits for a slow reader");
+		log_warning("editor: it has left while its messages wait for a slow reader");
 		relay_editor_gone(relay);
 	}
 }
@@ -213,7 +213,7 @@ void relay_watch_finish(struct relay *relay)
 	ev_timer_stop(relay->config.loop, &watch->quiet);
 }
 
-/* Called each time anew: a reader who takes something is worth waiting for. */
+/* Restarts the wait at each call, because a reader that makes progress is worth waiting for. */
 void relay_watch_editor(struct relay *relay)
 {
 	struct watch *watch = watch_of(relay);

@@ -12,14 +12,15 @@
 #include "broker/relay/restore_internal.h"
 #include "broker/session/answer.h"
 
-/* ---- what a session was opened with ---- */
+/* ---- the parameters of a session ---- */
 
 void restore_keep(struct request *request, const struct call *call)
 {
 	struct span params = message_place(&call->message, PLACE_PARAMS);
 	buf_clear(&request->message);
 	if (params.len <= RESTORE_OPENING_MAX && !buf_append(&request->message, params, NULL)) {
-		buf_clear(&request->message); // it cannot be restored then, and that is said
+		buf_clear(
+			&request->message); // then it cannot be restored, and the error will say so
 	}
 }
 
@@ -42,7 +43,7 @@ struct restores *restores_of(struct relay *relay)
 	return parts_get(&relay->parts, &type);
 }
 
-/* ---- what waits ---- */
+/* ---- waiting requests ---- */
 
 static struct restore *find(struct relay *relay, const char *session_id)
 {
@@ -77,9 +78,9 @@ static void hold(struct restore *restore, const struct call *call)
 	}
 }
 
-/* ---- how it begins ---- */
+/* ---- starting ---- */
 
-/* session/resume or session/load as the editor would send it. */
+/* Writes session/resume or session/load as the editor would send it. */
 static bool write_request(
 	const struct restore *restore, const struct session *session, struct buf *out)
 {
@@ -105,7 +106,9 @@ static bool write_request(
 	return ok && buf_append(out, SPAN_LITERAL("}}"), NULL);
 }
 
-/* Whether an agent may be started for it once more. A lost link is no death of its agent. */
+/*
+ * Whether an agent may be restarted for it. A lost link does not count as the death of its agent.
+ */
 static bool may_restart(const struct relay *relay, const struct session *session)
 {
 	double passed = ev_now(relay->config.loop) - session->restarts_since;
@@ -126,7 +129,7 @@ static void count_restart(const struct relay *relay, struct session *session)
 	session->restarts++;
 }
 
-/* The agent that is to restore it; NULL: err says why there is none. */
+/* The agent that will restore it; NULL if there is none, and err says why. */
 static struct peer *choose(
 	struct relay *relay, struct session *session, const struct call *call, struct error *err)
 {
@@ -162,7 +165,7 @@ static void send_request(struct restore *restore, struct session *session)
 	if (!write_request(restore, session, &bytes)) {
 		buf_finish(&bytes);
 		restore_fail(restore,
-			restore_describe_loss(session, "how it was opened is not known", &err));
+			restore_describe_loss(session, "its parameters are unknown", &err));
 		return;
 	}
 	struct parcel *parcel = parcel_of(&bytes, relay->places);
@@ -200,7 +203,7 @@ static void refuse(struct relay *relay, const struct session *session, const str
 	struct error err;
 	relay_fail(relay, call->message.id,
 		restore_describe_loss(session,
-			!session->opening ? "how it was opened is too long to be kept"
+			!session->opening ? "its parameters are too long to be kept"
 					  : "it offers neither session/resume nor session/load",
 			&err));
 }
@@ -217,7 +220,7 @@ bool restore_holds(
 		return false;
 	}
 	if (call->method->means == MEANS_END_SESSION) {
-		relay_answer(relay, call->message.id, SPAN_LITERAL("{}")); // nothing holds it open
+		relay_answer(relay, call->message.id, SPAN_LITERAL("{}")); // nothing of it is open
 		session_forget(&relay->sessions, session);
 		return true;
 	}
@@ -232,7 +235,7 @@ bool restore_holds(
 	return true;
 }
 
-/* ---- what need not wait any longer ---- */
+/* ---- requests that no longer need to wait ---- */
 
 bool restore_cancel(struct relay *relay, const struct session *session)
 {

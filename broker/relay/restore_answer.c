@@ -15,7 +15,7 @@
 #include "broker/session/notice.h"
 #include "broker/session/session_update.h"
 
-/* ---- how it ends ---- */
+/* ---- the outcome ---- */
 
 void restore_fail(struct restore *restore, const struct error *failure)
 {
@@ -24,7 +24,7 @@ void restore_fail(struct restore *restore, const struct error *failure)
 	restore_destroy(restore);
 }
 
-/* Where the files are, whatever becomes of the agent's memory; owned by the caller. */
+/* Where the files are, whatever happens to the agent's memory; the caller owns it. */
 static char *cwd_of(const struct session *session)
 {
 	struct json_doc *doc = session && session->opening
@@ -35,20 +35,20 @@ static char *cwd_of(const struct session *session)
 	return cwd ? cwd : mem_strdup("the workspace");
 }
 
-/* The agent has no memory of it. */
+/* The agent no longer knows the session. */
 const struct error *restore_describe_loss(
 	const struct session *session, const char *why, struct error *err)
 {
 	char *cwd = cwd_of(session);
 	failure_set(err, "SESSION_LOST", "session",
-		"session \"%s\" cannot be restored: its agent has ended, and with it what it "
-		"remembered: %s; the files are safe in %s: start a new session",
+		"session \"%s\" cannot be restored: its agent has ended and no longer "
+		"remembers it: %s; the files are safe in %s: start a new session",
 		session ? session->id : "", why, cwd);
 	free(cwd);
 	return err;
 }
 
-/* The editor has not seen the answer: what it says of modes and options is told by updates. */
+/* The editor does not see the answer, so updates tell it the modes and options. */
 static void show_state(
 	struct relay *relay, const struct session *session, const struct call *answer)
 {
@@ -75,7 +75,7 @@ static void show_state(
 	json_doc_destroy(doc);
 }
 
-/* It has its memory; but not where it was. */
+/* The session was restored, but in another sandbox. */
 static void tell_of_move(
 	struct relay *relay, const struct restore *restore, const struct session *session)
 {
@@ -87,26 +87,29 @@ static void tell_of_move(
 	}
 	if (is_same) {
 		text_format(text, sizeof(text),
-			"The session goes on in another sandbox, in %s; what was changed in "
+			"The session continues in another sandbox, in %s; what was changed in "
 			"%s since the last sync is not here",
 			root, restore->old_root);
 	} else if (relay->config.profile->sync.mode == SYNC_MODE_NONE) {
 		text_format(text, sizeof(text),
-			"The session goes on in a new sandbox: the one it had (%s) was "
-			"deleted, and with it all that was in %s, which was never brought "
+			"The session continues in a new sandbox: its earlier one (%s) was "
+			"deleted, and with it everything in %s, which was never brought "
 			"here (sync = none)",
 			restore->old_instance, restore->old_root);
 	} else {
 		text_format(text, sizeof(text),
-			"The session goes on in a new sandbox, with the workspace as it is here: "
-			"the one it had (%s) was deleted, and with it what was changed in "
+			"The session continues in a new sandbox, with the workspace as it is here: "
+			"its earlier one (%s) was deleted, and with it what was changed in "
 			"%s since the last sync",
 			restore->old_instance, restore->old_root);
 	}
 	notice_send(relay, session, text, true);
 }
 
-/* On the way to where it goes on something has happened: a lost connection had left an agent. */
+/*
+ * Tells the user what happened to the sandbox on the way, such as a lost connection that had left
+ * an agent.
+ */
 static void tell_of_sandbox(struct relay *relay, const struct session *session)
 {
 	struct sandbox *sandbox = session->peer ? agent_sandbox(session->peer->agent) : NULL;
@@ -117,22 +120,22 @@ static void tell_of_sandbox(struct relay *relay, const struct session *session)
 	free(remark);
 }
 
-/* What waited goes on, as if it came now. */
+/* Waiting requests go on as if they arrived now. */
 static void end_well(struct restore *restore)
 {
 	struct relay *relay = restore->relay;
 	int count = desk_load(&relay->desk, restore_pick(restore)).count;
 	list_remove(&restore->link);
 	list_init(&restore->link);
-	while (count-- > 0) { // one of them may begin another restore, for which it waits again
+	while (count-- > 0) { // one may begin another restore and wait again
 		struct call call;
 		struct waiting *waiting = desk_first(&relay->desk, restore_pick(restore));
 		if (!waiting) {
-			break; // cancelled by what went before
+			break; // an earlier one has cancelled it
 		}
 		if (desk_open(waiting, &call)) {
 			bool is_taken = relay->ops->on_editor_call(relay, &call);
-			(void)is_taken; // a request always is
+			(void)is_taken; // always true for a request
 		}
 		desk_drop(waiting);
 	}
@@ -144,7 +147,7 @@ void restore_on_quiet(struct ev_loop *loop, ev_timer *timer, int events)
 	end_well(CONTAINER_OF(timer, struct restore, quiet));
 }
 
-/* From now on, once more; but not for ever. */
+/* Waits for a moment of quiet, from now on again, but with an end. */
 static void await_quiet(struct restore *restore)
 {
 	struct ev_loop *loop = restore->relay->config.loop;
@@ -160,7 +163,7 @@ static void on_restored(struct restore *restore, struct request *request, const 
 	struct error err;
 	struct relay *relay = restore->relay;
 	struct opens *opens = opens_of(request);
-	words_free(opens->notices); // they were told when it was opened
+	words_free(opens->notices); // already shown when it was opened
 	opens->notices = NULL;
 	bool ok = request->method->on_result(relay, request, answer, &err);
 	struct session *session = session_find(&relay->sessions, restore->session_id);
@@ -202,7 +205,7 @@ static struct restore *find_id(struct relay *relay, struct span id)
 	return NULL;
 }
 
-/* It has forgotten the session because it is where it has never been. */
+/* The agent does not know the session because it is in a new sandbox. */
 static void tell_of_deletion(
 	const struct restore *restore, const struct request *request, char *why, size_t size)
 {
@@ -259,7 +262,7 @@ bool restore_takes_failure(struct relay *relay, struct span id, const struct err
 	return restore != NULL;
 }
 
-/* What says how the session is now. */
+/* Whether an update is about the session's present state. */
 static bool is_state(const struct call *call)
 {
 	static const char *const states[] = {"available_commands_update", "current_mode_update",
@@ -274,7 +277,7 @@ static bool is_state(const struct call *call)
 	return false;
 }
 
-/* Its session/load is not answered yet: the session is no agent's. */
+/* Its session/load is unanswered: the session has no agent. */
 static bool is_being_loaded(const struct peer *peer, const char *agent_id)
 {
 	struct relay *relay = peer->relay;

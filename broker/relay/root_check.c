@@ -38,8 +38,8 @@ static bool holds_no_state(const char *directory, const char *state_folder, stru
 	bool is_below = path_is_at_or_below(state, root);
 	if (is_below) {
 		error_set(err, ERROR_DENIED,
-			"%s holds what the broker keeps (%s), and is not synced: open a project's "
-			"own directory, or name another place in XDG_STATE_HOME",
+			"%s contains the broker's own state (%s), so it is not synced: open a "
+			"project's own directory, or set XDG_STATE_HOME to another folder",
 			root, state);
 	}
 	free(root);

@@ -7,10 +7,10 @@
 #include "base/json_doc.h"
 #include "base/text.h"
 
-/* The first text of the prompt (ACP, content blocks); owned by the caller; NULL: there is none. */
+/* The first text of the prompt (ACP, content blocks), or NULL; the caller owns it. */
 static char *first_text(struct span prompt)
 {
-	struct error ignored; // a prompt of more blocks than a document may have
+	struct error ignored; // a prompt may have more blocks than a document allows
 	struct json_doc *doc = json_doc_parse_unchecked(prompt, &ignored);
 	char *text = NULL;
 	if (!doc || !json_is(doc, 0, JSON_ARRAY)) {
@@ -27,7 +27,7 @@ static char *first_text(struct span prompt)
 	return text;
 }
 
-/* One blank where there are several, or a break; in place. */
+/* Replaces runs of blanks and line breaks by one blank, in place. */
 static void squeeze(char *text)
 {
 	char *to = text;
