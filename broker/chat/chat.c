@@ -18,6 +18,7 @@
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/libc.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "broker/chat/chat_parts.h"
@@ -118,27 +119,16 @@ static void on_ended(void *data, const struct client_end *end)
 
 void chat_request(struct chat *chat, long kind, const char *method, struct json_writer *writer)
 {
-	json_write_object_end(writer);
-	if (json_write_end(writer, NULL)) {
-		chat->asked = kind;
-		chat->asked_id++;
-		client_request(chat->client, chat->asked_id, method, buf_span(writer->out));
-	}
-	buf_finish(writer->out);
-}
-
-void chat_request_begin(struct json_writer *writer, struct buf *out)
-{
-	buf_init(out, SIZE_MAX / 2);
-	json_write_begin(writer, out);
-	json_write_object(writer);
+	chat->asked = kind;
+	chat->asked_id++;
+	client_params_send(chat->client, chat->asked_id, method, writer);
 }
 
 static void request_initialize(struct chat *chat)
 {
 	struct buf out;
 	struct json_writer writer;
-	chat_request_begin(&writer, &out);
+	client_params_begin(&writer, &out);
 	client_write_initialize(&writer, "acp-broker-chat", true);
 	chat_request(chat, ASK_INITIALIZE, "initialize", &writer);
 }
@@ -147,7 +137,7 @@ static void request_new(struct chat *chat)
 {
 	struct buf out;
 	struct json_writer writer;
-	chat_request_begin(&writer, &out);
+	client_params_begin(&writer, &out);
 	client_write_new(&writer, chat->means.cwd);
 	chat_request(chat, ASK_NEW, "session/new", &writer);
 }
@@ -156,7 +146,7 @@ void chat_send_prompt(struct chat *chat, struct span text)
 {
 	struct buf out;
 	struct json_writer writer;
-	chat_request_begin(&writer, &out);
+	client_params_begin(&writer, &out);
 	json_write_member_raw(&writer, "sessionId", span_of(chat->session_id));
 	json_write_key(&writer, "prompt");
 	json_write_array(&writer);
@@ -187,13 +177,11 @@ static void keep_agent(struct chat *chat, const struct json_doc *doc)
 /* Where the agent has the workspace: titles of tool calls name it. */
 static void request_status(struct chat *chat)
 {
-	struct buf params;
-	buf_init(&params, SIZE_MAX / 2);
-	if (buf_append_format(&params, NULL, "{\"sessionId\":%s}", chat->session_id)) {
-		client_request(
-			chat->client, STATUS_ID, "_broker/session/status", buf_span(&params));
-	}
-	buf_finish(&params);
+	struct buf out;
+	struct json_writer writer;
+	client_params_begin(&writer, &out);
+	json_write_member_raw(&writer, "sessionId", span_of(chat->session_id));
+	client_params_send(chat->client, STATUS_ID, "_broker/session/status", &writer);
 }
 
 static void take_status(struct chat *chat, const struct message *message)
@@ -550,18 +538,12 @@ static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int event
 	chat_settle(chat);
 }
 
-static bool is_ignored(int number)
-{
-	struct sigaction action;
-	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 static void watch_signals(struct chat *chat)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(watched_signals); i++) {
 		ev_signal_init(&chat->signals[i], on_signal, watched_signals[i]);
 		chat->signals[i].data = chat;
-		if (!is_ignored(watched_signals[i])) {
+		if (!signal_is_ignored(watched_signals[i])) {
 			ev_signal_start(chat->means.loop, &chat->signals[i]);
 		}
 	}

@@ -16,7 +16,7 @@ static void request_load(struct chat *chat)
 {
 	struct buf out;
 	struct json_writer writer;
-	chat_request_begin(&writer, &out);
+	client_params_begin(&writer, &out);
 	json_write_member_raw(&writer, "sessionId", span_of(chat->loading));
 	json_write_member(&writer, "cwd", chat->means.cwd);
 	json_write_member_raw(&writer, "mcpServers", SPAN_LITERAL("[]"));
@@ -39,7 +39,7 @@ void chat_resume(struct chat *chat, const char *id)
 		request_load(chat);
 		return;
 	}
-	chat_request_begin(&writer, &out);
+	client_params_begin(&writer, &out);
 	json_write_member(&writer, "cwd", chat->means.cwd);
 	chat->stage = chat->session_id ? STAGE_COMMAND : STAGE_STARTING;
 	chat_request(chat, ASK_LIST, "session/list", &writer);
@@ -192,7 +192,7 @@ static void request_choice(
 	struct buf out;
 	struct json_writer writer;
 	bool is_option = found->option != JSON_NODE_NONE;
-	chat_request_begin(&writer, &out);
+	client_params_begin(&writer, &out);
 	json_write_member_raw(&writer, "sessionId", span_of(chat->session_id));
 	if (is_option) {
 		json_write_member_raw(

@@ -16,6 +16,7 @@
 #include "broker/chat/line.h"
 #include "broker/chat/show.h"
 #include "broker/client/client.h"
+#include "broker/client/methods.h"
 #include "broker/client/output.h"
 
 /* What the .c files of a chat share: chat.c speaks with the broker, chat_typed.c with the user. */
@@ -89,8 +90,7 @@ void chat_print_line(struct chat *chat, enum show_color color, const char *mark,
 
 void chat_send_prompt(struct chat *chat, struct span text);
 
-/* A request: begin, members, and off it goes; what is answered is taken by its kind. */
-void chat_request_begin(struct json_writer *writer, struct buf *out);
+/* Sends a request that client_params_begin began. Its kind says who takes the answer. */
 void chat_request(struct chat *chat, long kind, const char *method, struct json_writer *writer);
 
 /* The session is there: its id (JSON), which is taken over, and the answer that says so. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +34,7 @@ void chat_undo(struct chat *chat)
 {
 	struct buf out;
 	struct json_writer writer;
-	chat_request_begin(&writer, &out);
+	client_params_begin(&writer, &out);
 	json_write_member_raw(&writer, "sessionId", span_of(chat->session_id));
 	chat->stage = STAGE_COMMAND;
 	chat_request(chat, ASK_CHECKPOINTS, "_broker/checkpoint/list", &writer);

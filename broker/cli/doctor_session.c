@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -212,18 +211,11 @@ static void ask(struct visit *visit, long id, const char *method,
 {
 	struct buf out;
 	struct json_writer writer;
-	buf_init(&out, SIZE_MAX / 2);
-	json_write_begin(&writer, &out);
-	json_write_object(&writer);
+	client_params_begin(&writer, &out);
 	write(&writer, visit);
-	json_write_object_end(&writer);
-	bool ok = json_write_end(&writer, NULL);
-	assert(ok); // the buffer has no maximum
-	(void)ok;
 	visit->asked = id;
-	client_request(visit->client, id, method, buf_span(&out));
+	client_params_send(visit->client, id, method, &writer);
 	wait_for(visit, timeout_of(visit, id));
-	buf_finish(&out);
 }
 
 static void write_initialize(struct json_writer *writer, const struct visit *visit)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/attr.h"
+#include "base/signals.h"
 
 static const int end_signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 static_assert(ARRAY_LENGTH(end_signals) == END_SIGNALS_MAX, "one watcher each");
@@ -22,12 +23,6 @@ void end_signals_prepare(void)
 	signal(SIGCHLD, SIG_DFL); // if it is ignored, waitpid cannot report our child processes
 }
 
-static bool is_ignored(int number)
-{
-	struct sigaction action;
-	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 void end_signals_start(struct end_signals *signals, struct ev_loop *loop,
 	end_signals_callback *on_signal, void *data)
 {
@@ -35,7 +30,7 @@ void end_signals_start(struct end_signals *signals, struct ev_loop *loop,
 	for (size_t i = 0; i < END_SIGNALS_MAX; i++) {
 		ev_signal_init(&signals->watchers[i], on_signal, end_signals[i]);
 		signals->watchers[i].data = data;
-		if (!is_ignored(end_signals[i])) {
+		if (!signal_is_ignored(end_signals[i])) {
 			ev_signal_start(loop, &signals->watchers[i]);
 		}
 	}

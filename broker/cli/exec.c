@@ -167,16 +167,10 @@ static void ask(struct exec *exec, long id, const char *method,
 {
 	struct buf out;
 	struct json_writer writer;
-	buf_init(&out, SIZE_MAX / 2);
-	json_write_begin(&writer, &out);
-	json_write_object(&writer);
+	client_params_begin(&writer, &out);
 	write(&writer, exec);
-	json_write_object_end(&writer);
-	if (json_write_end(&writer, NULL)) {
-		exec->asked = id;
-		client_request(exec->client, id, method, buf_span(&out));
-	}
-	buf_finish(&out);
+	exec->asked = id;
+	client_params_send(exec->client, id, method, &writer);
 }
 
 static void write_initialize(struct json_writer *writer, const struct exec *exec)

@@ -1,6 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/client/methods.h"
 
+#include <assert.h>
+#include <stdint.h>
+
+void client_params_begin(struct json_writer *writer, struct buf *out)
+{
+	buf_init(out, SIZE_MAX / 2);
+	json_write_begin(writer, out);
+	json_write_object(writer);
+}
+
+void client_params_send(
+	struct client *client, long id, const char *method, struct json_writer *writer)
+{
+	json_write_object_end(writer);
+	bool ok = json_write_end(writer, NULL);
+	assert(ok); // the buffer has no maximum
+	(void)ok;
+	client_request(client, id, method, buf_span(writer->out));
+	buf_finish(writer->out);
+}
+
 void client_write_initialize(struct json_writer *writer, const char *client_name, bool wants_states)
 {
 	json_write_member_int(writer, "protocolVersion", 1);

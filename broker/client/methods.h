@@ -4,6 +4,15 @@
 
 #include "acp/message.h"
 #include "base/json_writer.h"
+#include "broker/client/client.h"
+
+/*
+ * A request: begins its params, an open object that `writer` writes to `out`; then ends the object,
+ * sends the request and finishes the buffer.
+ */
+void client_params_begin(struct json_writer *writer, struct buf *out);
+void client_params_send(
+	struct client *client, long id, const char *method, struct json_writer *writer);
 
 /*
  * Write the params of requests that this program's own clients make (ACP, protocolVersion 1), as
