@@ -33,7 +33,6 @@ static_assert(ARRAY_LENGTH(watched_signals) == CHAT_SIGNALS, "one watcher each")
 
 /* ---- printing ---- */
 
-/* What is appended to the buffer in between is printed. */
 void chat_print_begin(struct chat *chat, struct buf *out)
 {
 	if (chat->line) {
@@ -79,7 +78,7 @@ void chat_close(struct chat *chat)
 	if (chat->line) {
 		line_hide(chat->line);
 	}
-	tty_leave(); // nothing is typed any more
+	tty_leave(); // no more keys are read
 	chat_progress_begin(chat, "ending the session");
 	if (chat->ask.request) {
 		chat_answer(chat, -1);
@@ -206,10 +205,10 @@ void chat_begin_session(struct chat *chat, char *session_id, const struct messag
 	chat_forget_choices(chat);
 	request_status(chat);
 	chat_print_begin(chat, &out);
-	show_end_text(&chat->show, &out); // of the conversation that a load has brought
+	show_end_text(&chat->show, &out); // a load prints the earlier conversation
 	chat_print_end(chat, &out);
 	if (chat->is_person) {
-		text_format(text, sizeof(text), "%s in %s. /help says what there is.",
+		text_format(text, sizeof(text), "%s in %s. /help lists the commands.",
 			chat->agent[0] ? chat->agent : "The agent", chat->means.cwd);
 		chat_print_line(chat, SHOW_DIM, "-", text);
 	}
@@ -227,7 +226,7 @@ static void keep_session(struct chat *chat, const struct message *message)
 	chat_begin_session(chat, session_id, message);
 }
 
-/* How the turn ended, where that is not as it should. */
+/* Says how the turn ended, unless it ended as usual. */
 static void take_stop(struct chat *chat, const struct message *message)
 {
 	struct buf out;
@@ -274,7 +273,7 @@ static const struct {
 	[ASK_CHECKPOINTS] = {"/undo", chat_take_checkpoints},
 };
 
-/* Without a session there is nothing to go on with. */
+/* Prints the error. If no session has begun yet, the chat ends with it. */
 static void take_error(struct chat *chat, struct span error)
 {
 	struct error err;
@@ -301,7 +300,7 @@ static void take_answer(struct chat *chat, const struct message *message)
 	if (chat->session_id) {
 		chat->stage = STAGE_IDLE;
 		chat_progress_end(chat);
-		chat->interrupts = 0; // the one that has cancelled the turn is no half of an end
+		chat->interrupts = 0; // the Ctrl-C that cancelled the turn does not count
 	}
 	if (message->is_error) {
 		take_error(chat, message_place(message, PLACE_ERROR));
@@ -327,7 +326,7 @@ void chat_answer(struct chat *chat, int option)
 	client_resume(chat->client);
 }
 
-/* Keys that were typed before the question could be read answer nothing. */
+/* Drops keys that the user typed before the question was on the screen. */
 static void forget_typed(struct chat *chat)
 {
 	keys_forget(&chat->keys);
@@ -344,8 +343,8 @@ static void take_question(struct chat *chat, const struct message *message)
 	bool ok = ask_open(&chat->ask, message, chat->agent, &chat->show, &out);
 	chat_print_end(chat, &out);
 	if (!ok) {
-		chat_print_line(
-			chat, SHOW_BAD, "!", "a question that cannot be shown was cancelled");
+		chat_print_line(chat, SHOW_BAD, "!",
+			"the agent asked a question that chat cannot show; chat cancelled it");
 		client_answer(chat->client, message->id,
 			SPAN_LITERAL("{\"outcome\":{\"outcome\":\"cancelled\"}}"));
 	} else if (chat->stage == STAGE_ENDING) {
@@ -395,7 +394,7 @@ static const struct client_listener client_listener = {
 static void print_log_line(struct chat *chat, struct span line)
 {
 	struct buf out;
-	if (line.len > 3 && line.data[0] == '<' && line.data[2] == '>') { // the level
+	if (line.len > 3 && line.data[0] == '<' && line.data[2] == '>') { // without its level
 		line = (struct span){line.data + 3, line.len - 3};
 	}
 	chat_print_begin(chat, &out);
@@ -474,7 +473,10 @@ static void cancel(struct chat *chat)
 	}
 }
 
-/* Ctrl-C: the first cancels, or clears the line; the second ends the session; a third hurries. */
+/*
+ * Ctrl-C: the first cancels the turn or clears the line, the second ends the session, the third
+ * sends SIGTERM to the broker, which then waits for nothing.
+ */
 static void interrupt(struct chat *chat)
 {
 	chat->interrupts++;
@@ -501,7 +503,7 @@ static void interrupt(struct chat *chat)
 	}
 }
 
-/* Ctrl-Z: the shell finds its terminal as it was; the broker goes on. */
+/* Ctrl-Z: gives the terminal back to the shell, and stops. The broker goes on. */
 static void stop(struct chat *chat)
 {
 	if (chat->line) {
@@ -551,7 +553,7 @@ static void watch_signals(struct chat *chat)
 
 /* ---- the run ---- */
 
-/* libedit reads and writes characters as the locale has them; ours are UTF-8. */
+/* libedit uses the encoding of the locale; ours is always UTF-8. */
 static void set_locale(void)
 {
 	if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0) {
@@ -631,7 +633,7 @@ static void finish(struct chat *chat)
 static bool run(struct chat *chat, struct error *err)
 {
 	int log_fds[2] = {-1, -1};
-	bool has_log = chat->line != NULL; // else it is its own lines on stderr
+	bool has_log = chat->line != NULL; // else the broker writes to our stderr
 	if (has_log && !(fd_pipe(log_fds, err) && fd_set_nonblock(log_fds[0], true, err))) {
 		fd_close(&log_fds[0]);
 		fd_close(&log_fds[1]);
@@ -671,7 +673,7 @@ bool chat_run(const struct chat_means *means, int *out_status, struct error *err
 		finish(&chat);
 		return error_prefix(err, "stdout");
 	}
-	chat.output.is_terminal = false; // style.h masks what others wrote, and ours is for it
+	chat.output.is_terminal = false; // style.h masks control characters already
 	if (is_capable && chat.is_person) {
 		start_line(&chat, term);
 	}

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "broker/chat/chat_parts.h"
 
-/* Which session is gone on with, and what is chosen in it. */
+/* Loads earlier sessions, and chooses the mode and the model of a session. */
 
 /* ---- earlier sessions ---- */
 
@@ -45,7 +45,7 @@ void chat_resume(struct chat *chat, const char *id)
 	chat_request(chat, ASK_LIST, "session/list", &writer);
 }
 
-/* The one of this workspace that was used last; of those without a time the first. */
+/* Takes the latest session of this workspace; if none has a time, the first one. */
 void chat_take_list(struct chat *chat, const struct message *message)
 {
 	struct json_doc *doc = json_doc_parse_unchecked(message_place(message, PLACE_RESULT), NULL);
@@ -72,7 +72,7 @@ void chat_take_list(struct chat *chat, const struct message *message)
 	}
 	struct error err;
 	error_set(&err, ERROR_UNAVAILABLE,
-		"chat: the agent has no earlier session of %s to go on with: name one by its id, "
+		"chat: the agent lists no earlier session of %s: name one by its id, "
 		"or "
 		"begin a new one without --resume",
 		chat->means.cwd);
@@ -92,14 +92,14 @@ void chat_take_load(struct chat *chat, const struct message *message)
 
 /* ---- modes and models ---- */
 
-/* Where an agent says what there is: lists of their own, or an option of the configuration. */
+/* Agents offer modes and models as lists of their own, or as options of the configuration. */
 static const struct choice {
 	const char *what;
-	const char *list;    // in the answer that began the session
-	const char *id;      // of an entry
-	const char *current; // the same of the entry that is chosen
+	const char *list;    // path of the list in the result that began the session
+	const char *id;      // member of an entry
+	const char *current; // path of the id of the chosen entry
 	const char *method;
-	const char *member; // of its parameters
+	const char *member; // of the params: the chosen id
 } choices[CHOICE_KINDS] = {
 	{"mode", "modes.availableModes", "id", "modes.currentModeId", "session/set_mode", "modeId"},
 	{"model", "models.availableModels", "modelId", "models.currentModelId", "session/set_model",
@@ -109,8 +109,8 @@ static const struct choice {
 struct found {
 	const struct choice *choice;
 	json_node list;   // JSON_NODE_NONE: there is nothing to choose
-	json_node option; // of the configuration, whose list it is; or JSON_NODE_NONE
-	const char *id;   // of an entry
+	json_node option; // the option that has this list; JSON_NODE_NONE: no option has it
+	const char *id;   // member of an entry
 };
 
 static bool is_option_of(const struct json_doc *doc, json_node option, const char *what)
@@ -139,7 +139,10 @@ static struct found find(const struct json_doc *doc, const char *what)
 	return found;
 }
 
-/* The id that was chosen since the session began, or that it began with; owned; may be NULL. */
+/*
+ * The id of the current entry, owned by the caller: the last one chosen, else the one that the
+ * session began with. May be NULL.
+ */
 static char *find_current(
 	const struct chat *chat, const struct json_doc *doc, const struct found *found)
 {

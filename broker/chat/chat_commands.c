@@ -18,8 +18,8 @@
 #include "broker/chat/diff.h"
 
 /*
- * The commands that a line beginning with a slash runs. Those on the workspace's store are run by
- * this program itself, as `acp-broker checkpoints show -1` would be, and print what that prints.
+ * The commands of lines that begin with a slash. For those on the workspace's store, chat runs this
+ * program again (`acp-broker checkpoints show -1`) and prints its output.
  */
 enum { TOLD_LINE_MAX = 64 * 1024 };
 
@@ -66,7 +66,7 @@ static void on_told(struct ev_loop *loop, struct ev_io *io, int events)
 	}
 	bool is_end = count <= 0;
 	bool ok = is_end || buf_append(&chat->told_text, (struct span){bytes, (size_t)count}, NULL);
-	(void)ok; // lines of it are taken below before it is full
+	(void)ok; // the loop below takes lines out of it before it is full
 	struct span text = buf_span(&chat->told_text);
 	while (text.len > 0 && (memchr(text.data, '\n', text.len) || is_end ||
 				       text.len + sizeof(bytes) > chat->told_text.max)) {
@@ -124,7 +124,7 @@ static bool start_command(struct chat *chat, const char *const *argv, struct err
 	return true;
 }
 
-/* The words of a command, those that were typed, and the options that the chat was given. */
+/* Runs the program with the words of `command`, the typed words and the options of the chat. */
 static void run_program(struct chat *chat, const char *command, struct span rest, bool is_store)
 {
 	struct error err;
@@ -175,7 +175,7 @@ static void run_model(struct chat *chat, struct span rest)
 	chat_choose(chat, "model", rest);
 }
 
-/* Without an id the latest session of the workspace. */
+/* Without an id it loads the latest session of the workspace. */
 static void run_load(struct chat *chat, struct span rest)
 {
 	char *id = mem_strndup(span_take_word(&rest, " \t\r\n"));
@@ -196,17 +196,17 @@ static void run_quit(struct chat *chat, struct span rest)
 static const struct command {
 	const char *name;
 	void (*run)(struct chat *chat, struct span rest); // NULL: `program` alone
-	const char *program;   // the words of a command of the program; before `run` with words
-	const char *otherwise; // what follows them where nothing is typed
+	const char *program;   // words of a command of the program; with `run`: for typed words
+	const char *otherwise; // the words after them if the user typed none
 	bool is_store;
 	const char *help;
 } commands[] = {
 	{"/help", run_help, NULL, NULL, false, "print this"},
 	{"/quit", run_quit, NULL, NULL, false, "end the session; so does Ctrl-D"},
 	{"/mode", run_mode, NULL, NULL, false, "list the agent's modes, or set one"},
-	{"/model", run_model, NULL, NULL, false, "list its models, or set one"},
+	{"/model", run_model, NULL, NULL, false, "list the agent's models, or set one"},
 	{"/load", run_load, NULL, NULL, false,
-		"go on with session ID, or with the latest one here"},
+		"go on with session ID, or with the latest one of this folder"},
 	{"/diff", NULL, "checkpoints show", "-1", true, "show what the last turn changed"},
 	{"/undo", run_undo, "checkpoints rollback", "", true,
 		"undo the last turn; again: the turn before it"},

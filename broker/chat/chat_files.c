@@ -10,17 +10,17 @@
 #include "broker/chat/chat_parts.h"
 #include "broker/chat/links.h"
 
-/* Tab after "@": the names of files in the session's directory, as this machine has them. */
+/* Tab after "@" completes names of files on this machine, below the session's directory. */
 enum { FILES_MAX = 10000, FILES_SHOWN = 30, FILE_NAME_SIZE = 4096 };
 
 struct names {
-	char *common;      // owned; how all of them begin; NULL: there is none
-	bool is_directory; // the only one
+	char *common;      // owned; the common beginning of all names; NULL: no name
+	bool is_directory; // there is one name, and it is a directory's
 	size_t count;
 	struct buf shown;
 };
 
-/* A name that can be seen, and typed with backslashes. */
+/* A name whose characters are all visible: others cannot be typed. */
 static bool is_plain(struct span name)
 {
 	while (name.len > 0) {
@@ -47,7 +47,7 @@ static void add_name(struct names *names, const char *name)
 	names->common[same] = '\0';
 	if (names->count <= FILES_SHOWN) {
 		bool ok = buf_append_format(&names->shown, NULL, "%s ", name);
-		(void)ok; // it has no maximum
+		(void)ok; // the buffer has no maximum
 	}
 }
 
@@ -73,7 +73,7 @@ static void read_names(struct names *names, const char *folder, struct span pref
 	                      stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* The word before the cursor, which begins with "@"; without data: there is none. */
+/* The word before the cursor without its "@"; data is NULL if it does not begin with one. */
 static struct span word_before(const char *text, size_t cursor)
 {
 	size_t at = 0;
@@ -82,7 +82,7 @@ static struct span word_before(const char *text, size_t cursor)
 		if (at + len == cursor && text[at] == '@') {
 			return (struct span){text + at + 1, len - 1};
 		}
-		at += len + 1; // and the blank
+		at += len + 1; // the blank, too
 	}
 	return (struct span){0};
 }

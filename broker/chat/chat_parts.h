@@ -21,7 +21,7 @@
 
 /* What the .c files of a chat share: chat.c speaks with the broker, chat_typed.c with the user. */
 
-/* What a request of ours is. */
+/* The kinds of our requests. */
 enum { ASK_INITIALIZE, ASK_NEW, ASK_PROMPT, ASK_LIST, ASK_LOAD, ASK_CHOICE, ASK_CHECKPOINTS };
 
 enum { STATUS_ID = 0 }; // of the request that asks where the workspace is; no other has it
@@ -30,7 +30,7 @@ enum stage {
 	STAGE_STARTING,
 	STAGE_IDLE, // a prompt is being typed
 	STAGE_TURN,
-	STAGE_COMMAND, // a command of the program runs, or the broker is asked something
+	STAGE_COMMAND, // a command of the program runs, or a request that is no prompt is open
 	STAGE_ENDING,
 };
 
@@ -52,38 +52,38 @@ struct chat {
 	struct show show;
 	struct progress progress;
 	struct ask ask;
-	struct keys keys;  // with a line
-	struct line *line; // NULL: lines are read as they are
-	struct buf typed;  // without a line
+	struct keys keys;  // used with a line editor
+	struct line *line; // the line editor; NULL: whole lines are read from stdin
+	struct buf typed;  // used without a line editor
 	struct ev_io in;
-	struct ev_io log; // what the broker writes to its stderr
+	struct ev_io log; // the broker's stderr
 	struct buf log_text;
-	struct ev_io told; // what a command of the program prints
+	struct ev_io told; // the output of a command of the program
 	struct buf told_text;
-	pid_t command; // 0: none runs
+	pid_t command; // the process of that command; 0: none runs
 	struct ev_signal signals[CHAT_SIGNALS];
 	enum stage stage;
 	char *session_id; // owned; JSON
-	char *loading;    // owned; JSON: the session that was asked for
-	char *choices;    // owned; JSON: the answer that began the session, with its modes
+	char *loading;    // owned; JSON: the id of the session that is being loaded
+	char *choices;    // owned; JSON: the result that began the session; it has the modes
 	char *current[CHOICE_KINDS]; // owned; the id chosen since then; or NULL
 	char *choosing;              // owned; the id that the agent was asked to take
 	size_t choosing_kind;
 	char *agent;    // owned; its name for itself, one line without controls
-	long asked;     // what the request that is not answered is
+	long asked;     // the kind of the last request
 	long asked_id;  // its id
 	int interrupts; // Ctrl-C since the last key
 	int status;
-	bool is_person; // stdin is a terminal: someone can be asked
-	bool is_settling;
-	bool in_has_ended;
-	bool has_ended; // the broker
+	bool is_person;    // stdin is a terminal: a user can answer questions
+	bool is_settling;  // chat_settle is running
+	bool in_has_ended; // stdin is at its end
+	bool has_ended;    // the broker has ended
 	struct error failure;
 };
 
 /* ---- chat.c ---- */
 
-/* What is appended to the buffer in between is printed. */
+/* Prints what the caller appends to the buffer between the two calls. */
 void chat_print_begin(struct chat *chat, struct buf *out);
 void chat_print_end(struct chat *chat, struct buf *out);
 void chat_print_line(struct chat *chat, enum show_color color, const char *mark, const char *text);
@@ -93,15 +93,15 @@ void chat_send_prompt(struct chat *chat, struct span text);
 /* Sends a request that client_params_begin began. Its kind says who takes the answer. */
 void chat_request(struct chat *chat, long kind, const char *method, struct json_writer *writer);
 
-/* The session is there: its id (JSON), which is taken over, and the answer that says so. */
+/* A session has begun. Takes over its id (JSON); `message` is the answer that began it. */
 void chat_begin_session(struct chat *chat, char *session_id, const struct message *message);
 
 void chat_fail(struct chat *chat, const struct error *err);
 
-/* To the open question; -1: cancelled. It is closed then, and the broker is read on from. */
+/* Answers the open question and closes it (option -1: cancelled); reads on from the broker. */
 void chat_answer(struct chat *chat, int option);
 
-/* Ends the session: nothing is typed any more. Idempotent. */
+/* Ends the session and reads no more keys. Idempotent. */
 void chat_close(struct chat *chat);
 
 /* ---- chat_progress.c ---- */
@@ -122,15 +122,15 @@ void chat_progress_take_state(struct chat *chat, struct span params); // _broker
 /* ---- chat_typed.c ---- */
 
 /*
- * After each event: takes what was typed, as far as somebody wants it now, and shows the line
- * again.
+ * Every event handler calls this last. It takes the typed keys for which the chat is ready, and
+ * shows the line again if a prompt can be typed.
  */
 void chat_settle(struct chat *chat);
 void chat_on_input(struct ev_loop *loop, struct ev_io *io, int events);
 
 /* ---- chat_commands.c ---- */
 
-/* Runs what begins with this word; false: it is none of our commands. */
+/* Runs the command of this name with the words after it; false: chat has no such command. */
 bool chat_run_command(struct chat *chat, struct span word, struct span rest);
 
 void chat_commands_init(struct chat *chat);
@@ -139,17 +139,17 @@ void chat_commands_finish(struct chat *chat);
 /* Runs a command of the program on the workspace's store and prints what that prints. */
 void chat_run_program(struct chat *chat, const char *command);
 
-/* Ctrl-C while a command of the program runs. */
+/* Ends a running command of the program (SIGTERM). */
 void chat_stop_command(struct chat *chat);
 
 /* ---- chat_choices.c ---- */
 
-/* Loads a session by its id; "": the workspace's latest. */
+/* Loads the session with this id; "": the latest session of the workspace. */
 void chat_resume(struct chat *chat, const char *id);
 void chat_take_list(struct chat *chat, const struct message *message);
 void chat_take_load(struct chat *chat, const struct message *message);
 
-/* Prints what there is to choose (modes, models), or chooses the one that is named. */
+/* Lists the agent's modes or models (`what`), or chooses the one that `rest` names. */
 void chat_choose(struct chat *chat, const char *what, struct span rest);
 void chat_take_choice(struct chat *chat, const struct message *message);
 
@@ -165,7 +165,7 @@ void chat_take_checkpoints(struct chat *chat, const struct message *message);
 
 /* ---- chat_files.c ---- */
 
-/* Tab: completes the name of a file after "@", while the line is shown. */
+/* Completes the name of a file after "@" at the cursor (Tab). The line must be shown. */
 void chat_complete(struct chat *chat);
 
 #endif

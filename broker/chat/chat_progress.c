@@ -11,15 +11,15 @@
 #include "broker/chat/tty.h"
 
 /*
- * The progress line: what the user waits for and for how long, in the last row of a terminal. It is
- * drawn over every second and taken away before anything else is printed, so nothing of it stays.
- * Without a line editor there is none.
+ * The progress line says in the last row of the terminal what the user waits for and for how long.
+ * It is drawn again every second, and removed before anything else is printed. Without a line
+ * editor there is no progress line.
  */
-static const double first_s = 0.7; // what takes less has no progress line
+static const double first_s = 0.7; // a shorter wait has no progress line
 static const double again_s = 1.0;
 static const char clear[] = "\r\033[K";
 
-/* What the states of a record mean for who waits (docs/schemas/session-state.json). */
+/* What the user waits for in each state of a record (docs/schemas/session-state.json). */
 static const struct {
 	const char *state;
 	const char *text;
@@ -36,7 +36,7 @@ static void draw(struct chat *chat)
 	double waited_s = ev_now(chat->means.loop) - progress->since;
 	if (chat->show.is_inside || chat->ask.request || !output_is_idle(&chat->output) ||
 		line_is_shown(chat->line)) {
-		return; // the row belongs to something else
+		return; // other text is in the row
 	}
 	char line[PROGRESS_TEXT_MAX + 32];
 	struct buf out;
@@ -75,7 +75,7 @@ void chat_progress_begin(struct chat *chat, const char *text)
 		if (progress->is_shown) {
 			draw(chat);
 		}
-		return; // it goes on, with another text
+		return; // the seconds go on
 	}
 	progress->since = ev_now(chat->means.loop);
 	ev_timer_set(&progress->timer, first_s, again_s);

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "broker/chat/chat_parts.h"
 
-/* A whole prompt. What is no command of ours may be one of the agent's. */
+/* Runs a command of ours, or sends the text as a prompt: it may be a command of the agent's. */
 static void take_prompt(struct chat *chat, struct span text)
 {
 	struct span rest = text;
@@ -19,7 +19,7 @@ static void take_prompt(struct chat *chat, struct span text)
 	if (text.len > CHAT_PROMPT_MAX) {
 		char line[128];
 		text_format(line, sizeof(line),
-			"the prompt is longer than %d bytes, and was not sent", CHAT_PROMPT_MAX);
+			"the prompt was not sent: it is longer than %d bytes", CHAT_PROMPT_MAX);
 		chat_print_line(chat, SHOW_BAD, "!", line);
 	} else if (word.len > 0) {
 		chat_send_prompt(chat, text);
@@ -49,7 +49,8 @@ static void take_key(struct chat *chat, const struct key *key)
 	}
 	line_show(chat->line);
 	if (key->is_cut) {
-		chat_print_line(chat, SHOW_BAD, "!", "the paste was too long, and was cut");
+		chat_print_line(
+			chat, SHOW_BAD, "!", "the paste was cut: it is longer than 512 KiB");
 		line_show(chat->line);
 	}
 	switch (line_key(chat->line, key)) {
@@ -75,7 +76,7 @@ static void take_key(struct chat *chat, const struct key *key)
 	}
 }
 
-/* A prompt can be typed, and nothing of ours is still on its way to the terminal. */
+/* A prompt can be typed, and all our output has reached the terminal. */
 static bool is_free(const struct chat *chat)
 {
 	return chat->stage == STAGE_IDLE && output_is_idle(&chat->output) && !chat->ask.request;
@@ -95,7 +96,7 @@ static void settle_line(struct chat *chat)
 	}
 }
 
-/* Takes one line of what was read: a prompt, or the key that answers a question. */
+/* Handles one line of stdin: a prompt, or the key that answers a question. */
 static bool take_typed(struct chat *chat)
 {
 	struct span text = buf_span(&chat->typed);
@@ -139,7 +140,7 @@ static void settle_lines(struct chat *chat)
 void chat_settle(struct chat *chat)
 {
 	if (chat->is_settling || chat->stage == STAGE_ENDING) {
-		return; // whoever settles looks again
+		return; // the outer call of this function goes on
 	}
 	chat->is_settling = true;
 	if (chat->command && !output_is_over(&chat->output)) {
@@ -171,7 +172,7 @@ void chat_on_input(struct ev_loop *loop, struct ev_io *io, int events)
 		chat->in_has_ended = true;
 	}
 	if (!chat->line || chat->in_has_ended || !keys_has_room(&chat->keys)) {
-		ev_io_stop(loop, io); // settling starts it again
+		ev_io_stop(loop, io); // chat_settle starts it again
 	}
 	if (chat->in_has_ended && chat->line) { // the terminal is gone
 		chat_close(chat);

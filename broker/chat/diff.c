@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* How long the first line is, with its end. */
+/* The length of the first line, with its line end. */
 static size_t line_length(struct span text)
 {
 	const char *end = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
@@ -21,10 +21,10 @@ struct span diff_take_line(struct span *text)
 	return line;
 }
 
-/* Where the last line of text begins. */
+/* The offset of the last line. */
 static size_t last_line(struct span text)
 {
-	size_t at = text.len > 0 ? text.len - 1 : 0; // its own end is not looked at
+	size_t at = text.len > 0 ? text.len - 1 : 0; // without its own line end
 	while (at > 0 && text.data[at - 1] != '\n') {
 		at--;
 	}

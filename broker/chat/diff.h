@@ -8,8 +8,8 @@
 #include "base/span.h"
 
 /*
- * The lines in which two texts differ: from the first that differs to the last. Lines that are
- * the same in between are given as removed and added, which is right, if not the shortest.
+ * The lines from the first to the last difference of two texts. Equal lines between two differences
+ * count as removed and added: the diff is correct, but not the shortest.
  */
 struct diff_lines {
 	struct span removed; // whole lines of the old text
@@ -18,7 +18,7 @@ struct diff_lines {
 
 void diff_find(struct span old_text, struct span new_text, struct diff_lines *out_lines);
 
-/* Takes the first line out of *text, without its end. */
+/* Removes the first line from *text and returns it without its line end. */
 struct span diff_take_line(struct span *text);
 
 #endif

@@ -24,14 +24,18 @@ void keys_finish(struct keys *keys)
 	buf_finish(&keys->out);
 }
 
-/* Moves what is surely pasted from what is held to the paste; true: the paste is whole. */
+/*
+ * Moves bytes from `held` to the paste, except those that may be the first part of the paste's end.
+ * True: the paste is whole.
+ */
 static bool take_paste(struct keys *keys)
 {
 	struct span held = buf_span(&keys->held);
 	size_t end_len = strlen(paste_end);
 	const char *end = held.len > 0 ? memmem(held.data, held.len, paste_end, end_len) : NULL;
 	size_t len = end ? (size_t)(end - held.data) : held.len;
-	for (size_t back = end_len - 1; !end && back > 0; back--) { // half of the end may be there
+	for (size_t back = end_len - 1; !end && back > 0;
+		back--) { // the first bytes of the end may be there
 		if (back <= held.len && memcmp(held.data + held.len - back, paste_end, back) == 0) {
 			len = held.len - back;
 			break;
@@ -56,7 +60,7 @@ void keys_add(struct keys *keys, struct span bytes)
 	buf_add(&keys->held, bytes);
 }
 
-/* The length of the sequence that text begins with: 0 where it is not whole yet. */
+/* The length of the escape sequence at the beginning of the text; 0: it is not whole yet. */
 static size_t sequence_length(struct span text)
 {
 	if (text.len < 2) {
@@ -91,7 +95,7 @@ static bool give(struct keys *keys, enum key_kind kind, size_t len, struct key *
 	return true;
 }
 
-/* A terminal sends "\r" for the line ends of a paste. */
+/* Terminals send the line ends of a paste as "\r". */
 static bool give_paste(struct keys *keys, struct key *out_key)
 {
 	struct span paste = buf_span(&keys->paste);

@@ -9,19 +9,19 @@
 #include "base/span.h"
 
 /*
- * What a terminal sends, one key at a time: a character, an escape sequence as a whole, or
- * everything that was pasted (bracketed paste, xterm's mode 2004). libedit reads a sequence
- * to its end wherever it begins, so that it must not see half of one.
+ * Splits the bytes from a terminal into keys. A key is a character, a whole escape sequence, or a
+ * whole paste (bracketed paste, xterm's mode 2004). libedit must not get half a sequence, because
+ * it would wait for the rest.
  */
 enum {
 	KEYS_HELD_MAX = 64 * 1024,   // bytes typed ahead
-	KEYS_READ_MAX = 4 * 1024,    // bytes that are added at a time
-	KEYS_PASTE_MAX = 512 * 1024, // of one paste; more are dropped
+	KEYS_READ_MAX = 4 * 1024,    // bytes of one keys_add
+	KEYS_PASTE_MAX = 512 * 1024, // bytes of one paste; the rest is dropped
 	KEYS_SEQUENCE_MAX = 32,
 };
 
 enum key_kind {
-	KEY_CHARACTER, // whole, as UTF-8; or one byte that is none
+	KEY_CHARACTER, // one UTF-8 character, or one byte that is not UTF-8
 	KEY_SEQUENCE,  // begins with ESC
 	KEY_PASTE,     // lines end with "\n"
 };
@@ -29,13 +29,13 @@ enum key_kind {
 struct key {
 	enum key_kind kind;
 	struct span text; // valid until the next call
-	bool is_cut;      // the paste was longer
+	bool is_cut;      // the paste was longer than KEYS_PASTE_MAX
 };
 
 struct keys {
 	struct buf held;
 	struct buf paste;
-	struct buf out; // what the last key borrows
+	struct buf out; // the text of the last key
 	bool is_pasting;
 	bool is_cut;
 };
@@ -43,12 +43,12 @@ struct keys {
 void keys_init(struct keys *keys);
 void keys_finish(struct keys *keys);
 
-/* Adds up to KEYS_READ_MAX bytes, where there is room for as many. */
+/* keys_add takes at most KEYS_READ_MAX bytes, and only while keys_has_room is true. */
 bool keys_has_room(const struct keys *keys);
 void keys_add(struct keys *keys, struct span bytes);
 bool keys_next(struct keys *keys, struct key *out_key);
 
-/* Forgets what was typed so far. The rest of a paste is still one, and no keys. */
+/* Drops all keys that were typed so far. A paste that has begun stays a paste until its end. */
 void keys_forget(struct keys *keys);
 
 #endif

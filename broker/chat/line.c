@@ -21,7 +21,7 @@
 
 enum { HISTORY_MAX = 500, QUEUE_MAX = 8 };
 
-/* A key that nobody can type (keys are chosen below): what was changed is shown. */
+/* A key that line_key never passes on; it makes libedit draw the line again. */
 static const wchar_t refresh_key = 0x1d;
 static const wchar_t end_key = L'\5';
 
@@ -47,7 +47,7 @@ static_assert(sizeof(edit) == sizeof(names), "a name for each function");
 
 static struct library_use the_edit = {
 	.library = &libraries[LIBRARY_EDIT],
-	.alternative = "TERM=dumb does without it",
+	.alternative = "with TERM=dumb, chat does not need it",
 	.names = names,
 	.count = ARRAY_LENGTH(names),
 	.functions = &edit,
@@ -60,7 +60,7 @@ struct line {
 	FILE *out;
 	EditLine *el;
 	History *history;
-	char *text;    // owned; NULL: none; while hidden, and what line_text has given
+	char *text;    // owned; of a hidden line, and what line_text returned; NULL: none
 	size_t cursor; // in text
 	wchar_t queue[QUEUE_MAX];
 	size_t queue_len;
@@ -78,7 +78,7 @@ static char *on_prompt(EditLine *el)
 	return line->config.is_colored ? colored : plain;
 }
 
-/* Only what is there: libedit never waits. */
+/* Gives libedit the queued keys; without one it returns at once. */
 static int on_read(EditLine *el, wchar_t *out)
 {
 	struct line *line = NULL;
@@ -114,7 +114,7 @@ static void bind(struct line *line)
 		{"^]", "chat-refresh"},
 	};
 	edit.set(line->el, EL_EDITOR, "emacs");
-	/* el_set would leak the names. */
+	/* el_set would not free its copies of the names. */
 	edit.set_wide(line->el, EL_ADDFN, L"chat-refresh", L"Show what was changed", on_refresh);
 	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
 		edit.set(line->el, EL_BIND, keys[i][0], keys[i][1], NULL);
@@ -146,7 +146,8 @@ struct line *line_create(const struct line_config *config, struct error *err)
 	line->history = edit.history_init();
 	if (!line->el || !line->history) {
 		line_destroy(line);
-		error_set(err, ERROR_SYSTEM, "the line editor could not be started");
+		error_set(err, ERROR_SYSTEM,
+			"libedit could not be started on this terminal: TERM=dumb avoids it");
 		return NULL;
 	}
 	edit.history(line->history, &event, H_SETSIZE, HISTORY_MAX);
@@ -200,7 +201,7 @@ static void press(struct line *line, const wchar_t *keys, size_t count)
 		size_t before = line->queue_len;
 		edit.take(line->el, &ignored);
 		if (line->queue_len == before) {
-			break; // libedit does not want it
+			break; // libedit does not take the key
 		}
 	}
 	line->queue_len = 0;
@@ -224,7 +225,7 @@ void line_show(struct line *line)
 	}
 }
 
-/* libedit's modes are over, and its idea of what was found does not matter: ours come back. */
+/* Hands the terminal back. libedit restores the modes that it found, so ours are set again. */
 static void stop(struct line *line)
 {
 	line->is_shown = false;
@@ -241,7 +242,7 @@ static void keep_text(struct line *line)
 	line->cursor = (size_t)(info->cursor - info->buffer);
 }
 
-/* How many columns the prompt and the text take; more than there are where it has line ends. */
+/* The columns of the prompt and the text; SIZE_MAX if the text has line ends. */
 static size_t columns_of(const struct line *line)
 {
 	struct span rest = span_of(line->text);
@@ -268,7 +269,7 @@ void line_hide(struct line *line)
 	keep_text(line);
 	bool has_one_row = columns_of(line) < tty_columns(line->config.fd);
 	if (!has_one_row) {
-		press(line, &end_key, 1); // what is printed next comes below all of it
+		press(line, &end_key, 1); // later output goes below the last row
 	}
 	stop(line);
 	fputs(has_one_row ? clear : "\n", line->out);
@@ -277,7 +278,9 @@ void line_hide(struct line *line)
 
 /* ---- keys ---- */
 
-/* What libedit gets besides text: it has functions that wait for a second key, or list on stdout.
+/*
+ * Whether libedit gets this key. Other keys are bound to functions that wait for a second key, or
+ * print to stdout.
  */
 static bool is_known(struct span key)
 {
@@ -299,7 +302,7 @@ static bool is_known(struct span key)
 
 static enum line_event enter(struct line *line)
 {
-	press(line, &end_key, 1); // the cursor goes behind the text, however many rows it has
+	press(line, &end_key, 1); // the next line begins below the last row
 	keep_text(line);
 	stop(line);
 	fputs("\n", line->out);

@@ -9,52 +9,52 @@
 #include "broker/chat/keys.h"
 
 /*
- * The line that is being typed, by libedit's unbuffered mode (what its callback interface is made
- * of): it gets one key at a time and shows what becomes of it. It is on the screen between
- * line_show and line_hide; nobody else writes to the terminal then. A line may have several rows,
- * and line ends that were pasted. The history lives as long as the program.
+ * The line editor: libedit in its unbuffered mode, on which its callback interface is built. It
+ * gets one key at a time and draws the line. The line is on the screen between line_show and
+ * line_hide; nobody else may write to the terminal meanwhile. A line can have several rows and,
+ * after a paste, line ends. The history ends with the program.
  */
 struct line;
 
 enum line_event {
 	LINE_MORE,
-	LINE_DONE,     // Enter: line_text is whole, and the line is no longer shown
-	LINE_END,      // Ctrl-D with an empty line
+	LINE_DONE,     // Enter: line_text is the whole line, which is no longer shown
+	LINE_END,      // Ctrl-D in an empty line
 	LINE_COMPLETE, // Tab
 };
 
 struct line_config {
-	int fd;           // of the terminal, for reading and writing; stays the caller's
+	int fd;           // of the terminal, for reading and writing; the caller closes it
 	const char *term; // the terminal's type (TERM)
 	bool is_colored;
 };
 
-/* ERROR_UNAVAILABLE without libedit. */
+/* Fails with ERROR_UNAVAILABLE if libedit is not installed. */
 struct line *line_create(const struct line_config *config, struct error *err) ATTR_NODISCARD;
 void line_destroy(struct line *line); // hides it
 
 void line_show(struct line *line);
 bool line_is_shown(const struct line *line);
 
-/* Takes it off the screen; its text is kept for the next line_show. */
+/* Removes the line from the screen. The next line_show shows the same text. */
 void line_hide(struct line *line);
 
-/* While it is shown. */
+/* Only while the line is shown. */
 enum line_event line_key(struct line *line, const struct key *key);
 
-/* What is typed, up to the cursor and as a whole; valid until the next key. */
+/* The typed text, and how many bytes of it are before the cursor. Valid until the next key. */
 const char *line_text(struct line *line, size_t *out_cursor);
 
-/* Adds text at the cursor; while it is shown. */
+/* Inserts text at the cursor; only while the line is shown. */
 void line_insert(struct line *line, const char *text);
 
-/* Forgets what is typed; while it is hidden. */
+/* Drops the typed text; only while the line is hidden. */
 void line_clear(struct line *line);
 
-/* For the arrow keys. */
+/* Adds the text to the history, for the arrow keys. */
 void line_remember(struct line *line, const char *text);
 
-/* The terminal has another size. */
+/* The size of the terminal has changed (SIGWINCH). */
 void line_resize(struct line *line);
 
 #endif

@@ -10,9 +10,9 @@
 #include "base/utf8.h"
 
 enum {
-	WORD_MAX = 2 * PATH_MAX, // of a name as it is typed
-	PUNCTUATION_MAX = 8,     // characters behind a name
-	LOOKUPS_MAX = 1000,      // words of one prompt that are looked for
+	WORD_MAX = 2 * PATH_MAX, // bytes of a typed name
+	PUNCTUATION_MAX = 8,     // characters after a name
+	LOOKUPS_MAX = 1000,      // words of one prompt for which we look for a file
 };
 
 static bool is_blank(char byte)
@@ -49,7 +49,7 @@ void links_escape(struct span name, struct buf *out)
 
 /* ---- files ---- */
 
-/* JSON has no other text. */
+/* JSON strings are UTF-8. */
 static bool is_utf8(struct span text)
 {
 	while (text.len > 0) {
@@ -62,7 +62,7 @@ static bool is_utf8(struct span text)
 	return true;
 }
 
-/* "." or ".." is among its names: the broker compares the beginnings of paths. */
+/* Whether "." or ".." is in the path. The broker, which compares prefixes, needs a path without. */
 static bool has_dots(const char *path)
 {
 	for (const char *at = path; (at = strstr(at, "/.")); at += 2) {
@@ -74,7 +74,7 @@ static bool has_dots(const char *path)
 	return false;
 }
 
-/* The absolute path of a file or folder that is there, owned by the caller; or NULL. */
+/* The absolute path of an existing file or folder, owned by the caller; else NULL. */
 static char *find_file(const char *cwd, struct span name)
 {
 	struct stat status;
@@ -103,7 +103,7 @@ static char *find_file(const char *cwd, struct span name)
 }
 
 struct link {
-	size_t len; // of the word that was typed, with its "@"
+	size_t len; // of the typed word, with its "@"
 	char *name; // owned; without backslashes
 	char *path; // owned
 };
@@ -143,7 +143,7 @@ static void write_text(struct json_writer *writer, struct span text)
 	}
 }
 
-/* RFC 8089, with all but the unreserved characters of RFC 3986 encoded. */
+/* RFC 8089. All characters but the unreserved ones of RFC 3986 are encoded. */
 static void write_uri(struct json_writer *writer, const char *path)
 {
 	static const char kept[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -178,7 +178,7 @@ static bool begins_word(struct span text, size_t at)
 
 void links_write(struct json_writer *writer, const char *cwd, struct span text)
 {
-	size_t begin = 0; // of the text that is not written yet
+	size_t begin = 0; // where the text begins that is not written yet
 	size_t count = 0;
 	size_t lookups = 0; // a prompt may be full of words that look like names
 	for (size_t at = 0; at < text.len && count < LINKS_MAX && lookups < LOOKUPS_MAX;) {

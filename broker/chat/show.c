@@ -85,7 +85,7 @@ void show_line(struct show *show, enum show_color shade, const char *mark, struc
 
 /* ---- paths ---- */
 
-/* How much of the text, which begins a word, is the path of the workspace and its slash. */
+/* The length of the workspace's path and its slash at the beginning of the text; 0: none. */
 static size_t root_length(const struct show *show, struct span text)
 {
 	for (size_t i = 0; i < SHOW_ROOTS; i++) {
@@ -98,13 +98,13 @@ static size_t root_length(const struct show *show, struct span text)
 	return 0;
 }
 
-/* What may stand before a path that begins there: in "/a/b" the slash of "/b" begins none. */
+/* Whether a slash after this byte is inside a path: in "/a/b" no path begins at "/b". */
 static bool is_in_path(char byte)
 {
 	return (byte & 0x80) || isalnum((unsigned char)byte) || strchr("/._-~+@%$", byte) != NULL;
 }
 
-/* A line with paths; those below the workspace are relative to it. */
+/* Prints a line in which paths below the workspace become relative to it. */
 static void show_path_line(struct show *show, enum show_color shade, const char *mark,
 	struct span text, bool is_cut, struct buf *out)
 {
@@ -126,7 +126,7 @@ static void show_path_line(struct show *show, enum show_color shade, const char 
 
 /* ---- text ---- */
 
-/* The decoded string; empty where it is none. The caller finishes it. */
+/* The decoded string; empty if the node is no string. The caller finishes the buffer. */
 static struct span decode(const struct json_doc *doc, json_node node, struct buf *text)
 {
 	buf_init(text, SIZE_MAX / 2);
@@ -143,7 +143,8 @@ static void show_text(struct show *show, const char *kind, const char *base,
 	struct buf text;
 	json_node content = json_get(doc, update, "content");
 	if (!json_string_is(doc, json_get(doc, content, "type"), "text")) {
-		show_line(show, SHOW_DIM, "-", SPAN_LITERAL("a part that is no text"), true, out);
+		show_line(
+			show, SHOW_DIM, "-", SPAN_LITERAL("(content that is not text)"), true, out);
 		return;
 	}
 	struct span words = decode(doc, json_get(doc, content, "text"), &text);
@@ -171,7 +172,7 @@ static void show_thought(
 	show_text(show, "thought", "2", doc, update, out);
 }
 
-/* Of a session that is loaded: what the user said then. */
+/* An earlier prompt of the user in a session that is being loaded. */
 static void show_user(
 	struct show *show, const struct json_doc *doc, json_node update, struct buf *out)
 {
@@ -224,7 +225,7 @@ static struct show_call *call_of(struct show *show, const struct json_doc *doc, 
 	return place;
 }
 
-/* True: it is another one than before. */
+/* True: the title has changed. */
 static bool keep_title(struct show_call *call, const struct json_doc *doc, json_node update)
 {
 	char *title = json_string(doc, json_get(doc, update, "title"));
@@ -247,7 +248,7 @@ static bool has_diff(const struct json_doc *doc, json_node content)
 	return false;
 }
 
-/* Agents send the diff with the call, and neither with the question nor with the end. */
+/* Some agents send the diff with the call only, and not with the question or the end. */
 static void keep_diffs(struct show_call *call, const struct json_doc *doc, json_node update)
 {
 	json_node content = json_get(doc, update, "content");
@@ -307,7 +308,7 @@ static void show_diffs(struct show *show, const struct json_doc *doc, json_node 
 	}
 }
 
-/* Those that were kept; false: there are none. */
+/* Prints the diffs that were kept; false: there are none. */
 static bool show_kept_diffs(struct show *show, struct show_call *call, size_t most, struct buf *out)
 {
 	struct json_doc *doc =
@@ -336,13 +337,13 @@ static void show_call_texts(
 	}
 }
 
-/* A call of the broker's own: a sync, or news about one. No agent can use such an id. */
+/* Whether it is the broker's own call: a sync, or news about one. No agent can use such an id. */
 static bool is_own(const struct show_call *call)
 {
 	return strncmp(call->id, "acp-broker-", strlen("acp-broker-")) == 0;
 }
 
-/* What failed says why; the broker's own calls say what it did (sync, set-up). */
+/* The texts of a failed call say why it failed; those of the broker's own say what it did. */
 static void show_call_end(struct show *show, struct show_call *call, const struct json_doc *doc,
 	json_node update, struct buf *out)
 {
@@ -366,7 +367,7 @@ static void show_call_end(struct show *show, struct show_call *call, const struc
 	}
 }
 
-/* Agents announce a call before they know what it is about; the same call follows with that. */
+/* Some agents announce a call before its arguments are known, and send it again with them. */
 static bool is_bare(const struct json_doc *doc, json_node update)
 {
 	json_node input = json_get(doc, update, "rawInput");
@@ -446,7 +447,8 @@ void show_update(struct show *show, struct span params, struct buf *out)
 	struct json_doc *doc = json_doc_parse_unchecked(params, NULL);
 	if (!doc) {
 		show_line(show, SHOW_BAD, "!",
-			SPAN_LITERAL("an update has too many parts to be shown"), true, out);
+			SPAN_LITERAL("an update of the session is too long to be shown"), true,
+			out);
 		return;
 	}
 	json_node update = json_get(doc, 0, "update");

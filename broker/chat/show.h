@@ -11,16 +11,16 @@
 #include "broker/chat/style.h"
 
 /*
- * What a chat prints of a session: the agent's text as it streams in, tool calls, plans and diffs
- * as lines. Everything is appended to a buffer that has no maximum, and nothing in it drives the
- * terminal but our own colours (style.h).
+ * What a chat prints of a session: the agent's text as it arrives, and lines for tool calls, plans
+ * and diffs. All of it is appended to a buffer without a maximum. The only control sequences in it
+ * are our own colours (style.h).
  */
 enum { SHOW_CALLS = 64, SHOW_DIFF_LINES = 40, SHOW_KEPT_MAX = 256 * 1024, SHOW_ROOTS = 2 };
 
 enum show_color { SHOW_PLAIN, SHOW_DIM, SHOW_GOOD, SHOW_BAD, SHOW_ASK };
 
 struct show_call {
-	char *id;       // owned; NULL: the place is free
+	char *id;       // owned; NULL: this entry is free
 	char *title;    // owned
 	char *diffs;    // owned; JSON: the last content with a diff that was not shown; or NULL
 	bool has_begun; // the line of its start was printed
@@ -33,10 +33,10 @@ struct show {
 	bool has_progress; // the caller shows own_title while the broker's own call runs
 	char *own_title;   // owned; NULL: none runs
 	size_t columns;    // of the terminal; the caller keeps it up to date
-	const char *block; // the kind of update whose text is streaming in; "": none
+	const char *block; // the kind of the text that is arriving ("message", "thought"); "": none
 	struct style style;
 	bool is_inside;                     // a line of that text has begun
-	struct show_call calls[SHOW_CALLS]; // a ring: the oldest is forgotten
+	struct show_call calls[SHOW_CALLS]; // a ring: a new call replaces the oldest
 	size_t next_call;
 	char *roots[SHOW_ROOTS]; // owned; each may be NULL
 };
@@ -52,17 +52,17 @@ void show_set_root(struct show *show, size_t number, const char *path);
 
 void show_update(struct show *show, struct span params, struct buf *out); // of session/update
 
-/* The text that streams in, if any, is at its end; what is printed next begins a line. */
+/* Ends the arriving text, if there is any. The next output begins a line. */
 void show_end_text(struct show *show, struct buf *out);
 
-/* A line of its own, cut to the columns with is_cut. */
+/* Prints a line. With is_cut the text is shortened to the columns of the terminal. */
 void show_line(struct show *show, enum show_color color, const char *mark, struct span text,
 	bool is_cut, struct buf *out);
 
 /* The line of a question. */
 void show_asked_title(struct show *show, struct span text, struct buf *out);
 
-/* The tool call that a question is about: its texts and diffs, in full. */
+/* Prints all texts and diffs of the tool call that a question is about. */
 void show_asked_call(
 	struct show *show, const struct json_doc *doc, json_node call, struct buf *out);
 

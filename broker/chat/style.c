@@ -24,7 +24,7 @@ void style_init(struct style *style, bool is_colored, const char *base)
 
 /* ---- characters ---- */
 
-/* Not seen as themselves, but wanted in a text: blanks, joiners and variants of emoji. */
+/* Invisible characters that texts need: blanks, joiners and variation selectors of emoji. */
 static bool is_wanted(uint32_t character)
 {
 	return character == 0xa0 || (character >= 0x2000 && character <= 0x200a) ||
@@ -69,7 +69,7 @@ void style_cut(struct span text, size_t columns, struct buf *out)
 {
 	char room[STYLE_MARK_SIZE];
 	size_t used = 0;
-	size_t fits = out->len; // up to where one more column is left
+	size_t fits = out->len; // the length up to which "…" still fits
 	while (text.len > 0) {
 		struct span shown = style_mark(&text, room);
 		if (shown.data[0] == '\n' || shown.data[0] == '\t') {
@@ -137,13 +137,13 @@ static size_t count_run(struct span text, char character, size_t most)
 	return count;
 }
 
-/* A run that reaches the end of what is there may go on, unless it is as long as counts. */
+/* A run of marks at the end of the text may continue in the next piece, up to its maximum. */
 static bool is_open(struct span text, size_t run, size_t most)
 {
 	return run == text.len && run < most;
 }
 
-/* Looks at how a line begins; false: more of it is needed. It takes nothing. */
+/* Recognises what a line is by its beginning; false: more text is needed. Removes nothing. */
 static bool begin_line(struct style *style, struct span text, bool is_end)
 {
 	size_t indent = count_run(text, ' ', INDENT_MAX);
@@ -194,7 +194,7 @@ static size_t take_stars(struct style *style, struct span text, bool is_end, str
 {
 	size_t run = count_run(text, '*', RUN_MAX);
 	if (!is_end && run == text.len) {
-		return 0; // what follows counts
+		return 0; // the next character decides
 	}
 	bool was_bold = style->is_bold;
 	bool begins = run < text.len && !strchr(" \t\n", text.data[run]);
@@ -204,7 +204,7 @@ static size_t take_stars(struct style *style, struct span text, bool is_end, str
 	return run;
 }
 
-/* A last line has nothing but blanks after its marks; a first one no more backquotes. */
+/* Only blanks follow the marks that close a fence; no backquote follows those that open one. */
 static void look_at_fence(struct style *style, char character)
 {
 	bool is_blank = character == ' ' || character == '\t' || character == '\r';
@@ -215,13 +215,13 @@ static void look_at_fence(struct style *style, char character)
 		style->is_fence = style->may_close = false;
 	} else if (!style->may_close && style->has_info && character == '`' &&
 		   style->fence == '`') {
-		style->is_fence = false; // code in a line
+		style->is_fence = false; // it was code within a line
 		style->fence = 0;
 	}
 	style->has_info = style->has_info || character != style->fence;
 }
 
-/* Takes what is decided; 0: more is needed. The text is not empty. */
+/* Prints the next part whose style is known; 0: more text is needed. The text is not empty. */
 static size_t take(struct style *style, struct span text, bool is_end, struct buf *out)
 {
 	char first = text.data[0];
@@ -271,7 +271,7 @@ void style_text(struct style *style, struct span text, struct buf *out)
 	buf_add(&joined, (struct span){style->held, style->held_len});
 	buf_add(&joined, text);
 	struct span rest = take_all(style, buf_span(&joined), false, out);
-	assert(rest.len <= STYLE_HELD_MAX); // an indentation and a run, or a piece of a character
+	assert(rest.len <= STYLE_HELD_MAX); // an indentation and a run, or a part of a character
 	memcpy(style->held, rest.data, rest.len);
 	style->held_len = rest.len;
 	buf_finish(&joined);

@@ -8,13 +8,13 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Bracketed paste; on the way out colours end, too. */
+/* Switch bracketed paste on and off; the latter also ends colours. */
 static const char paste_on[] = "\033[?2004h";
 static const char all_off[] = "\033[0m\033[?2004l";
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
 
-/* For handlers of signals, which have no other way to it. */
+/* Static, because signal handlers need it. */
 static struct {
 	int fd;
 	bool is_begun;
@@ -30,7 +30,7 @@ static void give_back(void)
 	if (tty.is_entered) {
 		tty.is_entered = 0;
 		(void)!write(tty.fd, all_off, sizeof(all_off) - 1);
-		/* As a process in the background it would be stopped for that. */
+		/* SIGTTOU would stop us here if we were in the background. */
 		sigset_t blocked;
 		sigset_t before;
 		sigemptyset(&blocked);
@@ -42,7 +42,7 @@ static void give_back(void)
 	errno = errnum;
 }
 
-/* The handler is gone by now (SA_RESETHAND): what caused it comes again, and ends the process. */
+/* SA_RESETHAND has removed the handler, so the signal ends the process now. */
 static void on_crash(int number)
 {
 	give_back();

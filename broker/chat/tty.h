@@ -9,29 +9,29 @@
 #include "base/error.h"
 
 /*
- * The modes of the one terminal that a process has. They are given back on every way out: by
- * tty_end, and by handlers of the signals of a crash (SIGSEGV, SIGABRT, …). Against SIGKILL
- * there is no help; `reset` repairs the terminal then.
+ * The modes of the process's one terminal. tty_end restores them, and so do handlers for the
+ * signals of a crash (SIGSEGV, SIGABRT, …). After SIGKILL nothing can; `reset` repairs the terminal
+ * then.
  */
-enum { TTY_COLUMNS = 80 }; // where the terminal does not say
+enum { TTY_COLUMNS = 80 }; // if the terminal does not say how many it has
 
-/* Keeps the modes of `fd`, which stays the caller's, and handles crashes. Once a process. */
+/* Saves the modes of `fd`, which the caller closes, and handles crashes. Once in a process. */
 bool tty_begin(int fd, struct error *err) ATTR_NODISCARD;
 bool tty_is_begun(void);
 
 /*
- * From here on, keys are not shown and come one by one, and a paste is marked as one. Ctrl-C and
- * Ctrl-Z stay signals.
+ * Sets our modes: keys arrive one by one and are not echoed, and the terminal marks pastes. Ctrl-C
+ * and Ctrl-Z still send signals.
  */
 void tty_enter(void);
 
-/* The modes are what tty_begin has found. Also before the process stops (SIGTSTP). */
+/* Restores the modes that tty_begin found. Also called before the process stops (SIGTSTP). */
 void tty_leave(void);
 
-/* tty_leave, and crashes are nobody's any more. Idempotent. */
+/* tty_leave, and crashes are no longer handled. Idempotent. */
 void tty_end(void);
 
-/* Forgets what was typed and not read. */
+/* Drops typed bytes that were not read yet. */
 void tty_flush_input(void);
 
 size_t tty_columns(int fd);
