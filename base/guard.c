@@ -28,6 +28,12 @@ enum { ABANDON_AFTER_MS = 10000 };
 /* Frozen processes that could not be killed by then may be another user's: they continue. */
 enum { THAW_AFTER_ATTEMPTS = 4 };
 
+enum {
+	EARLY_MAX = 16,
+	KILLS_TOLD_MS = 60000, // at most once in this time
+	SHELL_SIGNALS = 128,
+};
+
 struct guard {
 	int control_fd; // -1 once the broker has closed it
 	int signal_fd;
@@ -39,13 +45,22 @@ struct guard {
 	bool is_limited;
 	struct process_limits limits;
 	bool was_killed;        // by us
+	int limit_fd;           // of a limit group that the guard only clears at its end; or -1
+	int counts_fd;          // its own cgroup in the limit group, for reading; -1: none
+	int counts_above_fd;    // that limit group
+	bool has_joined;        // the guard itself is in that cgroup and cannot change it
 	uint64_t refused_forks; // in the limit group, before this process started
 	int refusal_fds[2];     // event files that report refused forks; -1 if closed
-	struct rusage used;     // set after it was reaped
-	bool is_reaped;         // its pid may be reused by now
-	int wait_status;        // set after it was reaped
-	bool has_started;       // GUARD_STARTED was sent
-	bool has_exited;        // GUARD_EXITED was sent
+	int kill_fd;            // event file that reports OOM kills; -1: all are killed at once
+	uint64_t kills;         // as it reported last
+	long long kill_told_ms; // 0: never
+	struct guard_order early[EARLY_MAX]; // orders from before the process was started
+	size_t early_count;
+	struct rusage used; // set after it was reaped
+	bool is_reaped;     // its pid may be reused by now
+	int wait_status;    // set after it was reaped
+	bool has_started;   // GUARD_STARTED was sent
+	bool has_exited;    // GUARD_EXITED was sent
 	struct killer killer;
 	struct freezer freezer;
 	bool has_more;        // more zombies are left than are reaped at a time
@@ -76,10 +91,21 @@ void guard_send_failure(int control_fd, const struct error *err)
 	send_error(control_fd, GUARD_FAILED, err);
 }
 
+/* Nobody is in its cgroups any more, or nobody can be ended. */
+static void leave_groups(struct guard *guard)
+{
+	freezer_close(&guard->freezer);
+	if (guard->limit_fd >= 0) {
+		limit_group_clear(guard->limit_fd);
+		limit_group_leave(guard->limit_fd);
+		fd_close(&guard->limit_fd);
+	}
+}
+
 static void guard_fail(struct guard *guard, const struct error *err) ATTR_NORETURN;
 static void guard_fail(struct guard *guard, const struct error *err)
 {
-	freezer_close(&guard->freezer); // no process is in its cgroup
+	leave_groups(guard);
 	guard_send_failure(guard->control_fd, err);
 	_exit(0);
 }
@@ -88,7 +114,7 @@ static void guard_fail(struct guard *guard, const struct error *err)
 static void guard_end(struct guard *guard, int status) ATTR_NORETURN;
 static void guard_end(struct guard *guard, int status)
 {
-	freezer_close(&guard->freezer);
+	leave_groups(guard);
 	_exit(status);
 }
 
@@ -270,32 +296,48 @@ static uint64_t ms_of(const struct timeval *time)
 	return (uint64_t)time->tv_sec * 1000 + (uint64_t)time->tv_usec / 1000;
 }
 
-/* The kernel killed our group, and the processes that share the limit had reached it. */
-static bool is_out_of_memory(const struct freeze_group *group)
+/* The kernel killed in our group, and the processes that share the limit had reached it. */
+static bool is_out_of_memory(const struct guard *guard)
 {
-	return cgroup_read_key(group->fd, "memory.events", "oom_kill") > 0 &&
-	       cgroup_read_key(group->own_fd, "memory.events", "oom") > 0;
+	return cgroup_read_key(guard->counts_fd, "memory.events", "oom_kill") > 0 &&
+	       cgroup_read_key(guard->counts_above_fd, "memory.events", "oom") > 0;
 }
 
 /*
  * Before Linux 6.11 the kernel counts them in the forking cgroup, since then in the one with the
  * limit.
  */
-static uint64_t count_refused_forks(const struct freeze_group *group)
+static uint64_t count_refused_forks(const struct guard *guard)
 {
-	return cgroup_read_key(group->fd, "pids.events", "max") +
-	       cgroup_read_key(group->own_fd, "pids.events", "max");
+	return cgroup_read_key(guard->counts_fd, "pids.events", "max") +
+	       cgroup_read_key(guard->counts_above_fd, "pids.events", "max");
 }
 
 /* The kernel reports a change with POLLPRI until the file is read. */
 static void watch_refusals(struct guard *guard)
 {
-	const struct freeze_group *group = &guard->freezer.group;
-	const int folders[] = {group->fd, group->own_fd};
+	const int folders[] = {guard->counts_fd, guard->counts_above_fd};
 	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
 		guard->refusal_fds[i] = openat(folders[i], "pids.events", O_RDONLY | O_CLOEXEC);
 	}
-	guard->refused_forks = count_refused_forks(group);
+	guard->refused_forks = count_refused_forks(guard);
+	if (guard->has_joined) {
+		guard->kill_fd = openat(guard->counts_fd, "memory.events", O_RDONLY | O_CLOEXEC);
+	}
+}
+
+static void read_kills(struct guard *guard)
+{
+	cgroup_take_event(&guard->kill_fd);
+	uint64_t kills = cgroup_read_key(guard->counts_fd, "memory.events", "oom_kill");
+	long long now_ms = clock_now_ms();
+	bool is_due = guard->kill_told_ms == 0 || now_ms - guard->kill_told_ms >= KILLS_TOLD_MS;
+	if (kills > guard->kills && is_due) {
+		guard->kill_told_ms = now_ms;
+		guard_send(guard->control_fd,
+			&(struct guard_report){.event = GUARD_LIMIT, .limit = LIMIT_MEMORY});
+	}
+	guard->kills = kills;
 }
 
 static void read_refusals(struct guard *guard)
@@ -303,7 +345,7 @@ static void read_refusals(struct guard *guard)
 	for (size_t i = 0; i < ARRAY_LENGTH(guard->refusal_fds); i++) {
 		cgroup_take_event(&guard->refusal_fds[i]); // a process inside may have removed it
 	}
-	if (count_refused_forks(&guard->freezer.group) > guard->refused_forks) {
+	if (count_refused_forks(guard) > guard->refused_forks) {
 		guard_send(guard->control_fd,
 			&(struct guard_report){.event = GUARD_LIMIT, .limit = LIMIT_PROCESSES});
 		fd_close(&guard->refusal_fds[0]);
@@ -314,18 +356,19 @@ static void read_refusals(struct guard *guard)
 /* Adds the usage of the cgroup, over its whole life. */
 static void add_group_usage(const struct guard *guard, struct guard_report *report)
 {
-	const struct freeze_group *group = &guard->freezer.group;
 	struct process_usage *usage = &report->usage;
 	struct group_usage all;
-	limit_group_usage(group->fd, &all);
+	limit_group_usage(guard->counts_fd, &all);
 	usage->cpu_ms = all.cpu_ms > usage->cpu_ms ? all.cpu_ms : usage->cpu_ms;
 	usage->peak_bytes = all.has_memory ? all.peak_bytes : usage->peak_bytes;
-	bool is_killed = WIFSIGNALED(guard->wait_status) && !guard->was_killed &&
-	                 WTERMSIG(guard->wait_status) == SIGKILL;
-	if (is_killed && is_out_of_memory(group)) {
+	bool is_killed =
+		(WIFSIGNALED(guard->wait_status) && WTERMSIG(guard->wait_status) == SIGKILL) ||
+		(guard->has_joined && WIFEXITED(guard->wait_status) &&
+			WEXITSTATUS(guard->wait_status) == SHELL_SIGNALS + SIGKILL);
+	if (is_killed && !guard->was_killed && is_out_of_memory(guard)) {
 		report->limit = LIMIT_MEMORY;
 	} else if (report->limit == LIMIT_NONE &&
-		   count_refused_forks(group) > guard->refused_forks) {
+		   count_refused_forks(guard) > guard->refused_forks) {
 		report->limit = LIMIT_PROCESSES;
 	}
 }
@@ -339,7 +382,7 @@ static void add_usage(const struct guard *guard, struct guard_report *report)
 	};
 	report->limit = limits_reached(
 		&guard->limits, guard->wait_status, report->usage.cpu_ms, guard->was_killed);
-	if (guard->freezer.group.is_limited) {
+	if (guard->counts_fd >= 0) {
 		add_group_usage(guard, report);
 	}
 }
@@ -439,6 +482,7 @@ static void guard_loop(struct guard *guard)
 			{.fd = guard->status_fd, .events = POLLIN},
 			{.fd = guard->refusal_fds[0], .events = POLLPRI},
 			{.fd = guard->refusal_fds[1], .events = POLLPRI},
+			{.fd = guard->kill_fd, .events = POLLPRI},
 		};
 		int kill_ms = kill_step(guard);
 		int sleep_ms = sooner(kill_ms, freeze_step(guard));
@@ -454,13 +498,86 @@ static void guard_loop(struct guard *guard)
 		if (polls[3].revents | polls[4].revents) {
 			read_refusals(guard);
 		}
+		if (polls[5].revents) {
+			read_kills(guard);
+		}
 		if (polls[1].revents) {
 			read_order(guard);
 		}
 	}
-	freezer_close(&guard->freezer);
+	leave_groups(guard);
 	guard_send(guard->control_fd, &(struct guard_report){.event = GUARD_EMPTIED});
 	_exit(0);
+}
+
+/* ---- groups ---- */
+
+static void keep_early(struct guard *guard, const struct guard_order *order)
+{
+	if (guard->early_count < EARLY_MAX) {
+		guard->early[guard->early_count++] = *order;
+	}
+}
+
+/*
+ * In a cell: the broker moves us, with all that we start, into a cgroup of the limits. There we can
+ * read, and nobody can write.
+ */
+static void join(struct guard *guard)
+{
+	struct guard_order order = {.command = GUARD_SIGNAL};
+	struct error err;
+	char path[CGROUP_PATH_MAX];
+	guard_send(guard->control_fd, &(struct guard_report){.event = GUARD_JOIN});
+	while (order.command != GUARD_JOINED) {
+		ssize_t count = recv(guard->control_fd, &order, sizeof(order), 0);
+		if (count < 0 && errno == EINTR) {
+			continue;
+		}
+		if (count != (ssize_t)sizeof(order)) {
+			_exit(1); // the broker is gone
+		}
+		if (order.command != GUARD_JOINED) {
+			keep_early(guard, &order);
+		}
+	}
+	if (order.signal != 0) {
+		error_set_errno(&err, order.signal, "starting \"%s\": joining its limits",
+			guard->launch.argv[0]);
+		guard_fail(guard, &err);
+	}
+	guard->has_joined = true;
+	guard->counts_fd = cgroup_path_of(getpid(), path) ? cgroup_open_own(path) : -1;
+	if (guard->counts_fd >= 0) {
+		guard->counts_above_fd =
+			openat(guard->counts_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		watch_refusals(guard);
+	}
+}
+
+/* Of `limit_fd`, which it takes over; -1: none was named. */
+static void open_groups(struct guard *guard, const struct guard_request *request, int limit_fd)
+{
+	struct error err;
+	struct freeze_group *group = &guard->freezer.group;
+	if (limit_fd >= 0 && request->stays_outside) {
+		/* An opening of our own, as its lock is. */
+		guard->limit_fd = openat(limit_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	} else if (limit_fd >= 0) {
+		if (!freeze_group_open_in(group, limit_fd, &err)) {
+			error_prefix(&err, "starting \"%s\"", guard->launch.argv[0]);
+			guard_fail(guard, &err);
+		}
+		guard->counts_fd = group->fd;
+		guard->counts_above_fd = group->own_fd;
+		watch_refusals(guard);
+	}
+	fd_close(&limit_fd);
+	if (request->joins) {
+		join(guard);
+	} else if (request->is_grouped && !group->is_open) {
+		(void)!freeze_group_open(group, &err); // else the tree is all we know
+	}
 }
 
 static int open_signals(void)
@@ -475,8 +592,13 @@ static int open_signals(void)
 void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX], pid_t spawner_pid)
 {
 	struct error err;
-	struct guard guard = {
-		.control_fd = fds[GUARD_FD_CONTROL], .status_fd = -1, .refusal_fds = {-1, -1}};
+	struct guard guard = {.control_fd = fds[GUARD_FD_CONTROL],
+		.status_fd = -1,
+		.limit_fd = -1,
+		.counts_fd = -1,
+		.counts_above_fd = -1,
+		.refusal_fds = {-1, -1},
+		.kill_fd = -1};
 	guard.signal_fd = open_signals();
 	bool is_set_up = guard.signal_fd >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
 	                 prctl(PR_SET_PDEATHSIG, SIGTERM) == 0;
@@ -499,18 +621,10 @@ void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX]
 	for (int i = 0; i < 3; i++) {
 		guard.launch.fds[i] = fds[GUARD_FDS_MIN + i];
 	}
-	int limit_fd = fds[GUARD_FD_GROUP];
-	if (limit_fd >= 0) {
-		if (!freeze_group_open_in(&guard.freezer.group, limit_fd, &err)) {
-			error_prefix(&err, "starting \"%s\"", guard.launch.argv[0]);
-			guard_fail(&guard, &err);
-		}
-		fd_close(&limit_fd);
-		watch_refusals(&guard);
-	} else if (request->is_grouped) {
-		(void)!freeze_group_open(
-			&guard.freezer.group, &err); // otherwise we only know the tree
-	}
+	open_groups(&guard, request, fds[GUARD_FD_GROUP]);
 	start_process(&guard);
+	for (size_t i = 0; i < guard.early_count; i++) {
+		obey(&guard, &guard.early[i]);
+	}
 	guard_loop(&guard);
 }

@@ -26,6 +26,8 @@ struct guard_request {
 	bool is_grouped; // gets its own cgroup if possible
 	bool is_limited;
 	struct process_limits limits; // if is_limited
+	bool joins;                   // the broker moves the guard into a limit group: GUARD_JOIN
+	bool stays_outside;           // as in struct process_spec
 	/*
 	 * Which of stdin, stdout, stderr and the limit group follow the first two file descriptors.
 	 */
@@ -45,21 +47,28 @@ struct guard_loss {
 };
 
 /* Broker to guard. */
-enum guard_command { GUARD_SIGNAL, GUARD_KILL_TREE, GUARD_FREEZE, GUARD_THAW };
+enum guard_command {
+	GUARD_SIGNAL,
+	GUARD_KILL_TREE,
+	GUARD_FREEZE,
+	GUARD_THAW,
+	GUARD_JOINED, // the answer to GUARD_JOIN
+};
 struct guard_order {
 	enum guard_command command;
-	int signal;
+	int signal; // of GUARD_JOINED: an errno, or 0
 };
 
 /* Guard to broker, in the order that struct process_listener promises. */
 enum guard_event {
+	GUARD_JOIN, // asks for that, and waits; its number here comes with it, as credentials
 	GUARD_STARTED,
 	GUARD_FAILED,
 	GUARD_EXITED,
 	GUARD_EMPTIED,
 	GUARD_FROZEN, // the answer to GUARD_FREEZE; on failure it has an error
 	GUARD_THAWED,
-	GUARD_LIMIT, // LIMIT_PROCESSES is reached, and no process has ended; sent once
+	GUARD_LIMIT, // a limit is reached, and the process has not ended
 };
 struct guard_report {
 	enum guard_event event;

@@ -20,7 +20,6 @@ enum {
 	PERIOD_US = 100000, // of cpu.max
 	NAME_SIZE = 64,
 	MAKE_TRIES = 10,
-	LEVELS_MAX = 64,
 };
 
 /* The limits to set, combined with those of the cgroups in between. UINT64_MAX: none. */
@@ -56,7 +55,11 @@ static void take_over(struct wanted *wanted, int fd)
 	}
 }
 
-/* Ignores errors: the controller may be enabled already, missing, or not ours to enable. */
+/*
+ * Ignores errors: the controller may be enabled already or missing, or the cgroup has processes.
+ * Never for a cgroup above the place: others administer that. It stays enabled at the end, because
+ * others may use it by then.
+ */
 static void enable(int fd, const struct group_limits *limits)
 {
 	(void)!cgroup_write(fd, "cgroup.subtree_control", "+memory");
@@ -85,21 +88,6 @@ static int open_parent(int fd)
 		fd_close(&parent);
 	}
 	return parent;
-}
-
-/* From the top down: a cgroup only has the controllers that its parent passes on. */
-static void enable_down_to(int fd, const struct group_limits *limits)
-{
-	int levels[LEVELS_MAX];
-	size_t count = 0;
-	for (int at = open_parent(fd); at >= 0 && count < LEVELS_MAX; at = open_parent(at)) {
-		levels[count++] = at;
-	}
-	while (count > 0) {
-		enable(levels[--count], limits);
-		fd_close(&levels[count]);
-	}
-	enable(fd, limits);
 }
 
 /* Whether we may make a child here, and move processes to it. */
@@ -155,27 +143,43 @@ static void set_limits(
 	                     cgroup_write(group->fd, "cpu.max", text) && limits->cpus > 0;
 }
 
-/* Locks the group before a search for abandoned ones can find it. */
+/*
+ * Makes a cgroup and locks it before a search for abandoned ones can find it. Returns its
+ * descriptor, or -1 with errno.
+ */
+static int make_locked(int folder, const char *name)
+{
+	int errnum = EBUSY;
+	for (int i = 0; i < MAKE_TRIES; i++) {
+		if (mkdirat(folder, name, 0755) != 0 && errno != EEXIST) {
+			errnum = errno;
+			break;
+		}
+		int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 && lock_file_try(fd, LOCK_ALONE) == LOCK_TAKEN &&
+			lock_file_is_current(fd, folder, name)) {
+			return fd;
+		}
+		fd_close(&fd);
+	}
+	errno = errnum;
+	return -1;
+}
+
 static bool make(struct limit_group *group, int place, struct error *err)
 {
 	static unsigned last_number; // loop thread
 	char name[NAME_SIZE];
-	int errnum = EBUSY;
 	for (int i = 0; i < MAKE_TRIES; i++) {
-		snprintf(name, sizeof(name), LIMIT_GROUP_PREFIX "%d-%u", (int)getpid(),
+		text_whole(name, sizeof(name), LIMIT_GROUP_PREFIX "%d-%u", (int)getpid(),
 			++last_number);
-		if (mkdirat(place, name, 0755) != 0 && errno != EEXIST) {
-			errnum = errno;
+		group->fd = make_locked(place, name);
+		if (group->fd >= 0 || errno != EBUSY) {
 			break;
 		}
-		group->fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (group->fd >= 0 && lock_file_try(group->fd, LOCK_ALONE) == LOCK_TAKEN &&
-			lock_file_is_current(group->fd, place, name)) {
-			return true;
-		}
-		fd_close(&group->fd);
 	}
-	return error_set_errno(err, errnum, "making the cgroup %s", name);
+	int errnum = errno;
+	return group->fd >= 0 || error_set_errno(err, errnum, "making the cgroup %s", name);
 }
 
 bool limit_group_open(
@@ -190,7 +194,7 @@ bool limit_group_open(
 	if (place < 0) {
 		return false;
 	}
-	enable_down_to(place, limits);
+	enable(place, limits);
 	if (!make(group, place, err)) {
 		return false;
 	}
@@ -209,6 +213,43 @@ void limit_group_usage(int group_fd, struct group_usage *out)
 		out->peak_bytes = out->memory_bytes; // before Linux 5.19
 	}
 	out->has_processes = cgroup_read(group_fd, "pids.current", &out->processes);
+}
+
+/* ---- guards of other namespaces ---- */
+
+void limit_group_clear(int group_fd)
+{
+	int fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	while (folder && (entry = readdir(folder)) != NULL) {
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
+			unlinkat(group_fd, entry->d_name, AT_REMOVEDIR);
+		}
+	}
+	if (folder) {
+		closedir(folder);
+	} else {
+		fd_close(&fd);
+	}
+}
+
+int limit_group_take(int group_fd, pid_t guard, int *out_lock)
+{
+	char name[NAME_SIZE];
+	char number[32];
+	limit_group_clear(group_fd);
+	text_whole(name, sizeof(name), "acp-broker-%d", (int)guard);
+	text_whole(number, sizeof(number), "%d", (int)guard);
+	int fd = make_locked(group_fd, name);
+	if (fd >= 0 && cgroup_write(fd, "cgroup.procs", number)) {
+		*out_lock = fd;
+		return 0;
+	}
+	int errnum = errno;
+	fd_close(&fd);
+	unlinkat(group_fd, name, AT_REMOVEDIR);
+	return errnum;
 }
 
 /* ---- the end ---- */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/attr.h"
 #include "base/cgroup.h"
@@ -55,6 +56,16 @@ struct group_usage {
 	uint64_t processes;
 };
 void limit_group_usage(int group_fd, struct group_usage *out);
+
+/*
+ * Moves a guard from another namespace into a cgroup of its own in the group. *out_lock is its
+ * lock: keep it open as long as the guard lives, or another broker takes the cgroup for an
+ * abandoned one. Returns an errno, or 0. limit_group_clear, or the next call, removes the cgroup.
+ */
+int limit_group_take(int group_fd, pid_t guard, int *out_lock) ATTR_NODISCARD;
+
+/* Removes the empty cgroups in the group. */
+void limit_group_clear(int group_fd);
 
 /* A guard has left the group: removes it if no process is in it and nobody holds its lock. */
 void limit_group_leave(int group_fd);

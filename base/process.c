@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/guard.h"
 #include "base/launch.h"
 #include "base/libc.h"
+#include "base/limit_group.h"
 #include "base/spawner.h"
 #include "base/text.h"
 
@@ -34,8 +36,10 @@ struct process {
 	void *data;
 	enum process_state state;
 	pid_t pid;
-	pid_t guard; // 0 until started
-	int control; // -1 once the guard has ended
+	pid_t guard;    // 0 until started
+	int control;    // -1 once the guard has ended
+	int limit_fd;   // the group into which we move its guard; -1: none, or the guard has it
+	int limit_lock; // limit_group_take; or -1
 	ev_io io; // watches control; also fed by hand for reports that no guard can send any more
 	bool kill_was_sent;
 	bool is_orphaned;  // its spawner was killed, its tree is being swept
@@ -124,16 +128,57 @@ static void raise_report(struct process *process, const struct guard_report *rep
 	}
 }
 
+/* With the sender's number here, where the socket tells that; otherwise 0. */
+static ssize_t receive(
+	const struct process *process, struct guard_report *report, pid_t *out_sender)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct ucred sender;
+	struct iovec part = {.iov_base = report, .iov_len = sizeof(*report)};
+	struct msghdr message = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	ssize_t size = recvmsg(process->control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *head = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	*out_sender = 0;
+	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_CREDENTIALS) {
+		memcpy(&sender, CMSG_DATA(head), sizeof(sender));
+		*out_sender = sender.pid;
+	}
+	return size;
+}
+
+static void answer_join(struct process *process, pid_t guard)
+{
+	struct guard_order order;
+	memset(&order, 0, sizeof(order)); // the gaps go along
+	order.command = GUARD_JOINED;
+	int lock = -1;
+	order.signal = guard > 0 ? limit_group_take(process->limit_fd, guard, &lock) : EPERM;
+	fd_close(&process->limit_fd);
+	process->limit_lock = lock;
+	(void)!send(process->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void read_report(struct process *process)
 {
 	struct guard_report report = {0};
-	ssize_t size = recv(process->control, &report, sizeof(report), MSG_DONTWAIT);
+	pid_t sender;
+	ssize_t size = receive(process, &report, &sender);
 	/* A guard that ended without reading our last order: its reports still follow the reset. */
 	if (size < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET)) {
 		return;
 	}
 	if (size >= (ssize_t)offsetof(struct guard_report, text)) {
 		report.text[sizeof(report.text) - 1] = '\0';
+		if (report.event == GUARD_JOIN && process->limit_fd >= 0) {
+			answer_join(process, sender);
+			return;
+		}
 		raise_report(process, &report);
 		return;
 	}
@@ -187,6 +232,7 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 	if (launch_fd < 0) {
 		return false;
 	}
+	int limit_fd = process->limit_fd < 0 && spec->has_limit_group ? spec->limit_group : -1;
 	struct guard_request request;
 	memset(&request, 0, sizeof(request)); // also clears the padding, which is sent too
 	request.id = process->id;
@@ -199,9 +245,11 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 	request.has_fds[0] = spec->in >= 0;
 	request.has_fds[1] = spec->out >= 0;
 	request.has_fds[2] = spec->err >= 0;
-	request.has_fds[3] = spec->has_limit_group;
-	const int fds[GUARD_FDS_MAX] = {guard_control, launch_fd, spec->in, spec->out, spec->err,
-		spec->has_limit_group ? spec->limit_group : -1};
+	request.has_fds[3] = limit_fd >= 0;
+	request.joins = process->limit_fd >= 0;
+	request.stays_outside = spec->stays_outside;
+	const int fds[GUARD_FDS_MAX] = {
+		guard_control, launch_fd, spec->in, spec->out, spec->err, limit_fd};
 	return spawner_send(process->spawner, &request, fds, err);
 }
 
@@ -228,6 +276,21 @@ static bool check_remote(const struct process_spec *spec, struct error *err)
 	return true;
 }
 
+/* The guard will ask, and the socket will say who it is. */
+static bool prepare_join(
+	struct process *process, const struct process_spec *spec, struct error *err)
+{
+	const int on = 1;
+	process->limit_fd = fcntl(spec->limit_group, F_DUPFD_CLOEXEC, 0);
+	if (process->limit_fd < 0 ||
+		setsockopt(process->control, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0) {
+		int errnum = errno;
+		fd_close(&process->limit_fd);
+		return error_set_errno(err, errnum, "starting \"%s\"", spec->argv[0]);
+	}
+	return true;
+}
+
 struct process *process_start(struct spawner *spawner, const struct process_spec *spec,
 	const struct process_listener *listener, void *data, struct error *err)
 {
@@ -248,11 +311,19 @@ struct process *process_start(struct spawner *spawner, const struct process_spec
 	process->listener = listener;
 	process->data = data;
 	process->control = sockets[0];
+	process->limit_fd = process->limit_lock = -1;
+	if (spawner->is_remote && spec->has_limit_group && !prepare_join(process, spec, err)) {
+		fd_close(&process->control);
+		fd_close(&sockets[1]);
+		free(process);
+		return NULL;
+	}
 	bool is_sent = request_guard(process, spec, sockets[1], err);
 	fd_close(&sockets[1]);
 	if (!is_sent) {
 		error_prefix(err, "starting \"%s\"", spec->argv[0]);
 		fd_close(&process->control);
+		fd_close(&process->limit_fd);
 		free(process);
 		return NULL;
 	}
@@ -329,6 +400,8 @@ void process_destroy(struct process *process)
 		wake_guard(process);
 	}
 	fd_close(&process->control);
+	fd_close(&process->limit_fd);
+	fd_close(&process->limit_lock);
 	list_remove(&process->link);
 	free(process);
 }

@@ -85,10 +85,13 @@ struct process_spec {
 	const struct process_limits *limits; // borrowed until process_start returns; NULL: none
 	/*
 	 * The cgroup for the process and all its descendants (limit_group.fd); needed only with
-	 * limits. The process is in it from its first instruction, or does not start.
+	 * limits. The process is in it from its first instruction, or does not start. The guard of
+	 * a remote spawner gets no descriptor of it: the broker moves the guard there. Then the
+	 * kernel kills single processes when memory runs out, otherwise all of them.
 	 */
 	bool has_limit_group;
-	int limit_group; // borrowed
+	int limit_group;    // borrowed
+	bool stays_outside; // it is not in the group, but removes what is left there at its end
 };
 
 /* How a process ended: by exit(code) if signal is 0, otherwise by that signal. */
@@ -125,7 +128,8 @@ struct process_listener {
 	void (*on_frozen)(void *data, const char *by_signals, const struct error *err);
 	void (*on_thawed)(void *data);
 	/*
-	 * The tree has reached a limit and no process has ended: LIMIT_PROCESSES. Called once,
+	 * The tree has reached a limit and the process has not ended: LIMIT_PROCESSES, once, or,
+	 * where the kernel kills single processes, LIMIT_MEMORY, once a minute at most. Called
 	 * before `exited`; may be NULL.
 	 */
 	void (*on_limit)(void *data, enum limit_kind limit);

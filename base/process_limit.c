@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "base/text.h"
@@ -85,6 +86,18 @@ enum limit_kind limits_reached(
 		return LIMIT_CPU_TIME;
 	}
 	return LIMIT_NONE;
+}
+
+bool limits_count_by_namespace(void)
+{
+	struct utsname kernel;
+	char *end;
+	if (uname(&kernel) != 0) {
+		return false;
+	}
+	long major = strtol(kernel.release, &end, 10);
+	long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+	return major > 5 || (major == 5 && minor >= 14);
 }
 
 uint64_t limits_count_tasks(unsigned user)

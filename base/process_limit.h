@@ -58,4 +58,7 @@ enum limit_kind limits_reached(
 /* How many processes and threads a user has now, as the kernel counts them for RLIMIT_NPROC. */
 uint64_t limits_count_tasks(unsigned user);
 
+/* Whether it counts those of each user namespace by themselves: since Linux 5.14. */
+bool limits_count_by_namespace(void);
+
 #endif

@@ -38,6 +38,8 @@ struct provider_impl {
 		char ***choices, struct error *err);
 	bool (*is_isolated)(const struct settings *settings); // NULL: whatever they are
 	struct network_abilities (*network_of)(const struct settings *settings);
+	/* Adds what prepare would warn of besides; fails as that would. Blocks. */
+	bool (*check)(const struct settings *settings, char ***warnings, struct error *err);
 	bool (*describe)(struct provider *provider, const struct settings *settings,
 		const struct provider_describe_listener *listener, void *data, struct error *err);
 	bool (*inventory)(struct provider *provider, const struct sandbox_request *request,

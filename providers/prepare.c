@@ -35,7 +35,15 @@ char **provider_warnings(
 	const struct provider *provider, const struct settings *settings, struct error *err)
 {
 	char **warnings;
-	return check_network(provider->impl, settings, &warnings, err) ? warnings : NULL;
+	const struct provider_impl *impl = provider->impl;
+	if (!check_network(impl, settings, &warnings, err)) {
+		return NULL;
+	}
+	if (impl->check && !impl->check(settings, &warnings, err)) {
+		words_free(warnings);
+		return NULL;
+	}
+	return warnings;
 }
 
 const char *const *sandbox_warnings(const struct sandbox *sandbox)

@@ -105,7 +105,7 @@ bool provider_describe(struct provider *provider, const struct settings *setting
 /*
  * What a profile of these checked settings asks for and this provider cannot enforce, as
  * sandbox_warnings will have it; ERROR_CONFIG where that is `required`. NULL-terminated, the
- * caller's: words_free.
+ * caller's: words_free. Blocks for some milliseconds.
  */
 char **provider_warnings(const struct provider *provider, const struct settings *settings,
 	struct error *err) ATTR_NODISCARD;

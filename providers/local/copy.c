@@ -620,6 +620,7 @@ static void on_cell_ready(void *data)
 	struct error err;
 	self->host.spawner = cell_spawner(self->cell);
 	local_files_set_owner(&self->host.files, &self->owner);
+	local_limits_enter_cell(&self->host.limits);
 	self->pinned.cell = self->cell;
 	sandbox->home = copy_cell_home(self->host.context);
 	sandbox->capabilities.confined = true;
@@ -692,12 +693,6 @@ static bool make_agent_home(struct copy_sandbox *self, const char *state, struct
 static bool make_cell(struct copy_sandbox *self, struct error *err)
 {
 	char state[PATH_MAX];
-	if (self->host.limits.group.is_open) {
-		/* Guards in a cell would name groups by their numbers there. */
-		return error_set(err, ERROR_CONFIG,
-			"confine cannot be had together with limits of the whole sandbox (memory, "
-			"processes, cpu): take one of them away");
-	}
 	text_whole(state, sizeof(state), "%s", self->home);
 	for (int i = 0; i < 2; i++) {
 		*strrchr(state, '/') = '\0';
@@ -711,6 +706,7 @@ static bool make_cell(struct copy_sandbox *self, struct error *err)
 		.state = state,
 		.agent = &self->agent,
 		.owner = &self->owner,
+		.group = &self->host.limits.group,
 		.sandbox = &self->host.sandbox};
 	if (self->is_in_place) {
 		const char *home = copy_cell_home(self->host.context);

@@ -177,6 +177,8 @@ struct cell *copy_cell_create(const struct copy_cell_config *config,
 			.uid = config->owner->uid,
 			.gid = config->owner->gid,
 			.has_network = copy_cell_has_network(config->settings),
+			.has_limit_group = config->group->is_open,
+			.limit_group = config->group->fd,
 			.entries = drawing->entries,
 			.entry_count = drawing->count};
 		cell = cell_create(context->loop, context->spawner, &plan, listener, data, err);

@@ -39,10 +39,11 @@ void copy_cell_name_user(const struct provider_context *context, char ***environ
 struct copy_cell_config {
 	const struct provider_context *context;
 	const struct settings *settings;
-	const char *state;              // the state folder, without links
-	const struct agent_home *agent; // what is in its home
-	struct sandbox *sandbox;        // gets warnings
-	const struct owner *owner;      // who works in it
+	const char *state;               // the state folder, without links
+	const struct agent_home *agent;  // what is in its home
+	const struct limit_group *group; // where processes with limits go, if it is open
+	struct sandbox *sandbox;         // gets warnings
+	const struct owner *owner;       // who works in it
 };
 
 /* The configuration is borrowed until this returns. */

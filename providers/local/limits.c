@@ -8,6 +8,8 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "base/words.h"
+#include "providers/local/copy_cell.h"
 
 const struct error_reason local_limit_reason = {"LIMIT_NOT_ENFORCED", false,
 	"do what the message says, or take required, or the named key, away"};
@@ -15,6 +17,11 @@ const struct error_reason local_limit_reason = {"LIMIT_NOT_ENFORCED", false,
 static const struct setting_key keys[] = {LOCAL_LIMIT_KEYS};
 static const struct setting_key required_key = {
 	.name = "required", .type = SETTING_BOOL, .fallback = "false"};
+
+enum {
+	CELL_TASKS = 1,     // of ours in a cell with each that is started there: its guard
+	CELL_OWN_TASKS = 3, // of the cell itself, which no group counts
+};
 
 /* 0: not set. */
 static uint64_t number_of(const struct settings *settings, const char *name)
@@ -38,7 +45,7 @@ static void read_said(struct local_limits *limits, const struct settings *settin
 
 /* What is not enforced, a sentence each; or, with `required`, the first of them as the error. */
 struct unenforced {
-	struct sandbox *sandbox;
+	char **sentences; // owned
 	bool is_required;
 	struct error *err;
 	bool has_failed;
@@ -50,7 +57,7 @@ static void add_unenforced(
 	char sentence[512];
 	text_format(sentence, sizeof(sentence), "%s is not enforced: %s; %s", key, why, remedy);
 	if (!list->is_required) {
-		sandbox_warn(list->sandbox, sentence);
+		words_append(&list->sentences, sentence);
 	} else if (!list->has_failed) {
 		list->has_failed = true;
 		error_set_reason(list->err, ERROR_CONFIG, local_limit_reason.name, "%s", sentence);
@@ -97,19 +104,20 @@ static void limit_all(
 		add_missing(list, "cpu", "cpu", no_group);
 	}
 	if (wanted->processes > 0 && !limits->group.limits_processes) {
+		limits->processes = wanted->processes;
 		limit_user(limits, wanted->processes, list);
 	}
 }
 
-bool local_limits_read(struct local_limits *limits, struct sandbox *sandbox,
-	const struct settings *settings, struct error *err)
+/* Fails with what is required and not enforced; then there is nothing to finish. */
+static bool set_up(
+	struct local_limits *limits, const struct settings *settings, struct unenforced *list)
 {
-	struct unenforced list = {.sandbox = sandbox,
-		.is_required = settings_bool(settings, &required_key),
-		.err = err};
+	uint64_t processes = number_of(settings, "processes");
+	bool is_confined = copy_confinement(settings) != CONFINEMENT_NO;
 	struct group_limits all = {
 		.memory_bytes = number_of(settings, "memory"),
-		.processes = number_of(settings, "processes"),
+		.processes = processes > 0 && is_confined ? processes + CELL_TASKS : processes,
 		.cpus = number_of(settings, "cpu"),
 	};
 	limits->each = (struct process_limits){
@@ -119,17 +127,50 @@ bool local_limits_read(struct local_limits *limits, struct sandbox *sandbox,
 	};
 	limits->is_any = all.memory_bytes > 0 || all.processes > 0 || all.cpus > 0 ||
 	                 limits_are_set(&limits->each);
-	if (!limits->is_any) {
-		return true;
+	if (limits->is_any) {
+		limit_all(limits, &all, list);
 	}
-	limit_all(limits, &all, &list);
-	if (list.has_failed) {
+	if (list->has_failed) {
 		limit_group_close(&limits->group);
-		return false;
 	}
-	read_said(limits, settings);
-	sandbox->limits = (const char *const *)limits->said;
-	return true;
+	return !list->has_failed;
+}
+
+bool local_limits_read(struct local_limits *limits, struct sandbox *sandbox,
+	const struct settings *settings, struct error *err)
+{
+	struct unenforced list = {.sentences = mem_alloc_zero(sizeof(*list.sentences)),
+		.is_required = settings_bool(settings, &required_key),
+		.err = err};
+	bool is_set_up = set_up(limits, settings, &list);
+	for (char **sentence = list.sentences; is_set_up && *sentence; sentence++) {
+		sandbox_warn(sandbox, *sentence);
+	}
+	words_free(list.sentences);
+	if (is_set_up && limits->is_any) {
+		read_said(limits, settings);
+		sandbox->limits = (const char *const *)limits->said;
+	}
+	return is_set_up;
+}
+
+bool local_limits_check(const struct settings *settings, char ***warnings, struct error *err)
+{
+	struct local_limits limits = {.is_any = false};
+	struct unenforced list = {.sentences = *warnings,
+		.is_required = settings_bool(settings, &required_key),
+		.err = err};
+	bool is_set_up = set_up(&limits, settings, &list);
+	*warnings = list.sentences;
+	local_limits_finish(&limits);
+	return is_set_up;
+}
+
+void local_limits_enter_cell(struct local_limits *limits)
+{
+	if (limits->each.user_processes > 0 && limits_count_by_namespace()) {
+		limits->each.user_processes = limits->processes + CELL_OWN_TASKS;
+	}
 }
 
 void local_limits_finish(struct local_limits *limits)

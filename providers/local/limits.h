@@ -43,6 +43,7 @@
 
 struct local_limits {
 	struct limit_group group;     // of all of them; open where one is to be had
+	uint64_t processes;           // together; of those without a group that limits them
 	bool is_any;                  // one of the keys is set
 	struct process_limits each;   // of each process
 	char *said[LIMIT_KIND_COUNT]; // owned; for sandbox_limit
@@ -58,5 +59,12 @@ extern const struct error_reason local_limit_reason; // of what is required and 
 bool local_limits_read(struct local_limits *limits, struct sandbox *sandbox,
 	const struct settings *settings, struct error *err) ATTR_NODISCARD;
 void local_limits_finish(struct local_limits *limits);
+
+/* The sentences that local_limits_read would add for a sandbox, or its error. */
+bool local_limits_check(
+	const struct settings *settings, char ***warnings, struct error *err) ATTR_NODISCARD;
+
+/* What is started from now on is in a cell. */
+void local_limits_enter_cell(struct local_limits *limits);
 
 #endif

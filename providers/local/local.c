@@ -161,6 +161,7 @@ static const struct provider_impl local_impl = {
 	.network_of = copy_cell_network,
 	.places = local_places,
 	.place_count = ARRAY_LENGTH(local_places),
+	.check = local_limits_check,
 };
 
 struct provider *local_provider_create(const struct provider_context *context)

@@ -4,9 +4,11 @@
 
 import json
 import os
+import subprocess
 
 from acp import RpcError
 from case import Case, main
+from processes import PATIENCE
 
 
 class Limits(Case):
@@ -15,10 +17,17 @@ class Limits(Case):
         self.greeting = client.initialize()
         return client, client.new_session(self.work)
 
+    def check(self, *flags, **keys):
+        argv = self.broker_argv('check', *flags, *self.config(**keys), agent=['true'])
+        return subprocess.run(argv, check=False, env=self.environment(), capture_output=True,
+                              text=True, timeout=PATIENCE)
+
     def open_enforced(self, key, value, **keys):
         """Skipped where this machine cannot enforce it: then it says so, and may refuse."""
         client, session = self.open(**{key: value}, **keys)
         warnings = self.greeting['_meta']['broker']['warnings']
+        checked = self.check('--json', **{key: value}, **keys)
+        self.assertEqual(json.loads(checked.stdout)['warnings'], warnings)
         if not warnings:
             return client, session
         self.assertNames(warnings[0], key)
@@ -27,6 +36,9 @@ class Limits(Case):
         with self.assertRaises(RpcError) as raised:
             refusing.initialize()
         self.assertEqual(raised.exception.data['code'], 'LIMIT_NOT_ENFORCED')
+        checked = self.check(required='true', **{key: value}, **keys)
+        self.assertNotEqual(checked.returncode, 0)
+        self.assertNames(checked.stderr, key)
         self.assertNames(raised.exception.message, key)
         return self.skipTest(warnings[0])
 
@@ -38,8 +50,9 @@ class Limits(Case):
         def ask(method, **params):
             client.prompt(session, f'request terminal/{method} ' + json.dumps(
                 {'sessionId': session, **params}))
-            return [json.loads(line) for line in self.journal('<')
-                    if b'"method"' not in line][-1]['result']
+            beginning = f'terminal/{method} -> '
+            return json.loads([text for text in client.texts(session)
+                               if text.startswith(beginning)][-1][len(beginning):])
         name = ask('create', command=command)['terminalId']
         end = ask('wait_for_exit', terminalId=name)
         return end, ask('output', terminalId=name)['output']
@@ -69,15 +82,14 @@ class Limits(Case):
         client.prompt(session, 'say again')
 
     def test_setup_has_the_limits(self):
-        self.open(isolation='copy', open_files='64', setup=f'ulimit -n > {self.dir}/files')
-        self.assertEqual((self.dir / 'files').read_text(), '64\n')
+        self.open(isolation='copy', open_files='64', setup='test $(ulimit -n) = 64')
 
     def test_wall_ends_an_agent_and_what_it_runs(self):
-        client, session = self.open(wall='1s')
+        client, session = self.open(wall='4s')
         with self.assertRaises(RpcError) as raised:
             client.prompt(session, 'hang')
         self.assertEqual(raised.exception.data['code'], 'RESOURCE_LIMIT_EXCEEDED')
-        self.assertNames(raised.exception.message, 'wall = 1s')
+        self.assertNames(raised.exception.message, 'wall = 4s')
         client.prompt(session, 'say again')
 
     def test_memory_ends_the_agent_or_a_terminal_alone(self):
@@ -98,7 +110,7 @@ class Limits(Case):
         client, session = self.open_enforced('processes', '12')
         end, output = self.terminal(client, session, 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; '
                                     'do sleep 60 & done; echo not reached')
-        if self.used(client) is None:  # by setrlimit: the shell alone knows
+        if 'processes' not in (self.used(client) or {}):  # by setrlimit: the shell alone knows
             self.assertNames(output, 'fork')
             return
         self.assertEqual(end['_meta']['broker']['limit'], 'processes')
@@ -106,7 +118,7 @@ class Limits(Case):
         self.assertGreaterEqual(self.used(client)['processes'], 2)
         client.prompt(session, 'fork 20')  # the agent itself: it goes on
         note = client.wait_for(lambda m: m.method == 'session/update'
-                               and 'agent' in m.params['update'].get('title', ''))
+                               and 'processes' in m.params['update'].get('title', ''))
         self.assertNames(note.params['update']['title'], 'processes = 12')
 
     def test_usage_counts_what_runs_and_what_has_ended(self):

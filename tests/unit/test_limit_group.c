@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/freeze_group.h"
 #include "base/text.h"
@@ -252,6 +253,104 @@ static void test_those_that_were_left_are_removed_and_those_held_stay(void **sta
 	assert_goes(path);
 }
 
+/* A folder below ours, made; false where we may not. */
+static bool make_below(char path[PATH_MAX], const char *above, const char *name)
+{
+	return text_whole(path, PATH_MAX, "%s/%s", above, name) && mkdir(path, 0755) == 0;
+}
+
+static bool write_to(const char *folder, const char *file, const char *text)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool is_written = fd >= 0 && cgroup_write(fd, file, text);
+	close(fd);
+	return is_written;
+}
+
+static void read_from(const char *folder, const char *file, char text[256])
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int file_fd = openat(fd, file, O_RDONLY | O_CLOEXEC);
+	ssize_t count = read(file_fd, text, 255);
+	text[count > 0 ? count : 0] = '\0';
+	close(file_fd);
+	close(fd);
+}
+
+/* In a process that is in the cgroup `own`: what it opens lies beside that one. */
+static void open_from(const char *own)
+{
+	struct error err;
+	struct limit_group group = {0};
+	struct group_limits limits = {.memory_bytes = 48 << 20, .processes = 8, .cpus = 1};
+	pid_t pid = fork();
+	if (pid == 0) {
+		bool is_open = write_to(own, "cgroup.procs", "0") &&
+		               limit_group_open(&group, &limits, &err);
+		limit_group_close(&group);
+		_exit(is_open ? 0 : 1);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void test_nothing_is_enabled_above_the_place(void **state)
+{
+	char own[CGROUP_PATH_MAX], top[PATH_MAX], above[PATH_MAX], place[PATH_MAX], here[PATH_MAX];
+	char before[256], after[256];
+	assert_true(text_whole(top, sizeof(top), "%s%s", cgroup_mount(),
+		cgroup_path_of(getpid(), own) ? own : ""));
+	text_whole(before, sizeof(before), "test-%d", (int)getpid());
+	if (!make_below(above, top, before)) {
+		fprintf(stderr, "skipped: cgroup v2 cannot be written here\n");
+		skip();
+	}
+	assert_true(make_below(place, above, "place"));
+	assert_true(make_below(here, place, "here"));
+	read_from(above, "cgroup.subtree_control", before);
+	open_from(here);
+	read_from(above, "cgroup.subtree_control", after);
+	assert_string_equal(before, after);
+	assert_int_equal(rmdir(here), 0);
+	assert_int_equal(rmdir(place), 0);
+	assert_int_equal(rmdir(above), 0);
+}
+
+static void test_a_guard_of_elsewhere_is_moved_and_its_cgroup_goes_when_it_has_ended(void **state)
+{
+	struct limit_group group;
+	char path[PATH_MAX];
+	char own[CGROUP_PATH_MAX];
+	int fds[2], lock = -1;
+	struct error err;
+	open_group(&group, &(struct group_limits){0});
+	path_of(&group, path);
+	assert_true(fd_pipe(fds, &err));
+	pid_t pid = fork();
+	if (pid == 0) {
+		char byte;
+		close(fds[1]);
+		_exit(read(fds[0], &byte, 1) == 0 ? 0 : 1);
+	}
+	assert_int_equal(limit_group_take(group.fd, pid, &lock), 0);
+	assert_true(cgroup_path_of(pid, own));
+	assert_non_null(strstr(own, strrchr(path, '/')));
+	(void)freeze_group_end_left(); // nobody ends it while the lock is held
+	limit_group_clear(group.fd);
+	assert_true(cgroup_path_of(pid, own));
+	assert_non_null(strstr(own, strrchr(path, '/')));
+	close(fds[1]);
+	close(fds[0]);
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(lock);
+	limit_group_clear(group.fd);
+	limit_group_close(&group);
+	assert_goes(path);
+}
+
 static int set_up(void **state)
 {
 	return set_up_loop();
@@ -273,6 +372,9 @@ int main(void)
 		cmocka_unit_test(test_processors_are_set),
 		cmocka_unit_test(test_the_events_of_a_removed_group_are_told_once),
 		cmocka_unit_test(test_those_that_were_left_are_removed_and_those_held_stay),
+		cmocka_unit_test(test_nothing_is_enabled_above_the_place),
+		cmocka_unit_test(
+			test_a_guard_of_elsewhere_is_moved_and_its_cgroup_goes_when_it_has_ended),
 	};
 	return run_with_spawner(tests, ARRAY_LENGTH(tests), set_up, tear_down);
 }

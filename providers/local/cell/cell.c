@@ -208,6 +208,7 @@ static bool start(
 {
 	static const char *const argv[] = {CELL_PROGRAM, CELL_ARGUMENT, NULL};
 	static const char *const env[] = {NULL};
+	static const struct process_limits none; // of its own processes
 	int control[2] = {-1, -1};
 	int inner[2] = {-1, -1};
 	ATTR_CLEANUP(fd_cleanup) int plan_fd = cell_plan_pack(plan, err);
@@ -232,7 +233,11 @@ static bool start(
 		.in = their_control,
 		.out = -1,
 		.err = -1,
-		.is_grouped = true};
+		.is_grouped = true,
+		.limits = plan->has_limit_group ? &none : NULL,
+		.has_limit_group = plan->has_limit_group,
+		.limit_group = plan->limit_group,
+		.stays_outside = true};
 	if (!send_plan(control[0], plan_fd, their_inner, err)) {
 		return false;
 	}

@@ -37,6 +37,8 @@ struct cell_plan {
 	uid_t uid;             // whom to become, where we are root: never root; otherwise ours
 	gid_t gid;             // the same
 	bool has_network;      // this machine's; otherwise a loopback of its own, alone
+	bool has_limit_group;  // the next; neither is packed
+	int limit_group;       // for what is started there with limits; removed with the cell
 	const struct cell_entry *entries;
 	size_t entry_count;
 };
