@@ -17,6 +17,7 @@ EXAMPLES = case.ROOT / 'examples'
 UNITS = EXAMPLES / 'systemd'
 CONTAINER = (EXAMPLES / 'container' / 'Containerfile').read_text()
 INSTALLED = '/usr/bin/acp-broker'
+PROFILE = EXAMPLES / 'apparmor' / 'acp-broker'
 
 
 def settings(name):
@@ -117,6 +118,29 @@ class Container(unittest.TestCase):
         for name in re.findall(r'-D(\w+)=', setup):
             self.assertIn(name, options)
         self.assertTrue((case.ROOT / 'LICENSE').exists())
+
+
+class AppArmor(unittest.TestCase):
+    def test_the_profile_is_of_the_program_and_allows_namespaces(self):
+        text = PROFILE.read_text()
+        self.assertRegex(text, rf'(?m)^profile acp-broker {INSTALLED} flags=\(unconfined\) {{$')
+        self.assertRegex(text, r'(?m)^  userns,$')
+        postinst = (case.ROOT / 'debian' / 'acp-broker.postinst').read_text()
+        newest = re.search(r'(?m)^abi <(abi/[0-9.]+)>,$', text)[1]
+        self.assertIn(f'/etc/apparmor.d/{newest} ', postinst)
+
+    def test_the_parser_takes_it(self):
+        parser = shutil.which('apparmor_parser', path='/usr/sbin:/sbin:/usr/bin')
+        if not parser:
+            self.skipTest('there is no apparmor_parser')
+        said = subprocess.run([parser, '--version'], capture_output=True, text=True, check=True,
+                              timeout=PATIENCE)
+        text = PROFILE.read_text()
+        if int(re.search(r'version (\d+)', said.stdout)[1]) < 4:  # it knows no such rule
+            text = text.replace('  userns,\n', '').replace('abi/4.0', 'abi/3.0')
+        parsed = subprocess.run([parser, '-Q', '-K'], input=text, capture_output=True, text=True,
+                                check=False, timeout=PATIENCE)
+        self.assertEqual(parsed.returncode, 0, parsed.stderr)
 
 
 if __name__ == '__main__':

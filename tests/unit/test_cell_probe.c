@@ -33,7 +33,8 @@ static void test_each_setting_of_the_kernel_is_named_with_what_to_do(void **stat
 	facts = usual;
 	facts.apparmor_forbids = 1;
 	explain(PROBE_IDENTITY, EPERM, &facts, &err);
-	assert_names(err.text, "kernel.apparmor_restrict_unprivileged_userns | userns");
+	assert_names(err.text, "kernel.apparmor_restrict_unprivileged_userns | "
+			       "apparmor_parser -r /etc/apparmor.d/acp-broker");
 }
 
 static void test_a_container_is_told_from_a_machine(void **state)

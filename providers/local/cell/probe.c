@@ -67,9 +67,9 @@ static const char *advice_for(enum probe_step step, int errnum, const struct pro
 		       "user.max_user_namespaces=15000` as root";
 	}
 	if (facts->apparmor_forbids == 1) {
-		return "kernel.apparmor_restrict_unprivileged_userns is 1: load an AppArmor "
-		       "profile "
-		       "for acp-broker that has `userns,`";
+		return "kernel.apparmor_restrict_unprivileged_userns is 1: as root, put the "
+		       "profile examples/apparmor/acp-broker with the path of this program into "
+		       "/etc/apparmor.d, and run `apparmor_parser -r /etc/apparmor.d/acp-broker`";
 	}
 	if (step == PROBE_PROC) {
 		return "this /proc is partly hidden, as in a container: start the container with "
