@@ -7,6 +7,7 @@
 
 #include "base/capture.h"
 #include "base/mask.h"
+#include "base/secrets.h"
 #include "base/words.h"
 #include "broker/cli/command.h"
 #include "broker/config/config_file.h"
@@ -30,21 +31,35 @@ struct row {
 
 struct agents {
 	const struct agents_means *means;
+	struct secrets *secrets; // owned
 	struct list rows;
 	size_t running; // captures that run
 };
 
 /* ---- versions ---- */
 
+/* The first line, without secrets of the environment and without what drives a terminal. */
+static char *version_of(const struct agents *agents, struct span out)
+{
+	struct buf text;
+	buf_init(&text, VERSION_MAX * 4);
+	buf_add(&text, out);
+	secrets_mask_text(agents->secrets, &text, out.len == VERSION_MAX);
+	struct span rest = buf_span(&text);
+	const char *end = rest.len > 0 ? memchr(rest.data, '\n', rest.len) : NULL;
+	size_t len = end ? (size_t)(end - rest.data) : rest.len;
+	char *version = len > 0 ? mask_line((struct span){rest.data, len}) : NULL;
+	buf_finish(&text);
+	return version;
+}
+
 static void on_version(void *data, const struct capture_result *result, const struct error *err)
 {
 	struct row *row = data;
 	row->capture = NULL;
 	row->agents->running--;
-	if (!err && result->status.code == 0 && result->out.len > 0) {
-		const char *end = memchr(result->out.data, '\n', result->out.len);
-		size_t len = end ? (size_t)(end - result->out.data) : result->out.len;
-		row->version = len > 0 ? mask_line((struct span){result->out.data, len}) : NULL;
+	if (!err && result->status.code == 0) {
+		row->version = version_of(row->agents, result->out);
 	}
 	if (row->agents->running == 0) {
 		ev_break(row->agents->means->loop, EVBREAK_ALL);
@@ -226,6 +241,7 @@ bool agents_run(const struct agents_means *means, struct error *err)
 	const char *named = means->options->config;
 	char *path = named ? NULL : config_default_path(means->environment);
 	list_init(&agents.rows);
+	agents.secrets = secrets_create(means->environment, NULL);
 	config_file_init(&file, named ? named : path);
 	bool ok = config_file_read(&file, err);
 	if (ok) {
@@ -236,6 +252,7 @@ bool agents_run(const struct agents_means *means, struct error *err)
 		ok = show(&agents, err);
 	}
 	finish(&agents);
+	secrets_destroy(agents.secrets);
 	config_file_finish(&file);
 	free(path);
 	return ok;

@@ -142,8 +142,11 @@ static bool check_records(
 	bool ok = holdings_find(&now, pruning->means->state_folder, false, err);
 	for (size_t i = 0; ok && i < now.count; i++) {
 		const struct holding *other = &now.list[i];
-		if (other->kind == HOLDING_RECORD && other->state != HOLDING_FINISHED &&
-			is_store_of(pruning, store, other->workspace)) {
+		if (other->kind == HOLDING_RECORD && !other->workspace) {
+			ok = error_set(
+				err, ERROR_UNAVAILABLE, "session %s cannot be read", other->record);
+		} else if (other->kind == HOLDING_RECORD && other->state != HOLDING_FINISHED &&
+			   is_store_of(pruning, store, other->workspace)) {
 			ok = error_set(err, ERROR_UNAVAILABLE, "session %s has begun to use it",
 				other->record);
 		}
@@ -208,13 +211,14 @@ static void end_old(struct pruning *pruning, enum holding_kind kind)
 {
 	for (size_t i = 0; i < pruning->holdings.count; i++) {
 		const struct holding *holding = &pruning->holdings.list[i];
-		if (holding->kind != kind || !is_old(pruning, holding) ||
+		bool is_unreadable = holding->kind == HOLDING_RECORD && !holding->workspace;
+		if (holding->kind != kind || !(is_unreadable || is_old(pruning, holding)) ||
 			is_in(pruning->failed, holding)) {
 			continue;
 		}
 		if (holding->state == HOLDING_FINISHED) {
 			end_one(pruning, holding);
-		} else if (kind != HOLDING_RECORD) {
+		} else if (kind != HOLDING_RECORD || is_unreadable) {
 			char why[HOLDING_WHY_MAX + 32];
 			text_format(why, sizeof(why), "%s%s%s", holding_state_name(holding->state),
 				*holding->why ? ", " : "", holding->why);

@@ -30,6 +30,8 @@ static const struct {
 	{"NOT_ENFORCED",
 		"change the setting that the line names, or remove the key from the profile"},
 	{"ORPHANS", "end the named processes: kill -CONT, then kill, then kill -KILL"},
+	{"RECORD_UNREADABLE",
+		"run acp-broker sessions list; if a newer version wrote it, use that one"},
 	{"SANDBOX_UNFIT", "run acp-broker test-provider, and report its output"},
 	{"SESSION_REFUSED", "run the same session in your editor with --log-level debug"},
 	{"STATE_OF_ANOTHER",
@@ -118,6 +120,8 @@ static bool may_go_on(const struct doctor *doctor)
 	return doctor->report.failed == 0 && !doctor->is_interrupted;
 }
 
+static const char earlier_step_failed[] = "an earlier step has failed";
+
 static void look_at_all(struct doctor *doctor)
 {
 	look_at_configuration(doctor);
@@ -125,6 +129,9 @@ static void look_at_all(struct doctor *doctor)
 	if (doctor->provider) {
 		doctor_look_at_workspace(doctor);
 		doctor_look_at_disk(doctor);
+	} else { // now, so that the lines come in the order of the steps
+		doctor_report_skip(&doctor->report, DOCTOR_WORKSPACE, earlier_step_failed);
+		doctor_report_skip(&doctor->report, DOCTOR_DISK, earlier_step_failed);
 	}
 	doctor_look_for_leftovers(doctor);
 	if (may_go_on(doctor)) {
@@ -136,7 +143,7 @@ static void look_at_all(struct doctor *doctor)
 	for (size_t i = 0; i < DOCTOR_STEP_COUNT; i++) {
 		if (!doctor->report.is_told[i]) {
 			doctor_report_skip(
-				&doctor->report, (enum doctor_step)i, "an earlier step has failed");
+				&doctor->report, (enum doctor_step)i, earlier_step_failed);
 		}
 	}
 }

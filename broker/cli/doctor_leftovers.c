@@ -46,7 +46,17 @@ static void tell(struct doctor *doctor, const struct leftovers *leftovers, const
 
 /* ---- edits ---- */
 
-static bool find_edits(struct doctor *doctor, struct leftovers *leftovers)
+/* Nobody knows what such a record is of, and therefore nothing may go. */
+static void tell_unreadable(struct doctor *doctor, const struct holding *holding)
+{
+	struct error err;
+	error_set(&err, ERROR_UNAVAILABLE, "the record of session %s: %s (%s)", holding->record,
+		holding->why, holding->path);
+	doctor_report_warn(&doctor->report, DOCTOR_LEFTOVERS, "RECORD_UNREADABLE",
+		doctor_advice(doctor, DOCTOR_LEFTOVERS, "RECORD_UNREADABLE"), err.text);
+}
+
+static bool find_edits(struct doctor *doctor, struct leftovers *leftovers, size_t *out_unreadable)
 {
 	struct error err;
 	struct holdings holdings;
@@ -56,7 +66,11 @@ static bool find_edits(struct doctor *doctor, struct leftovers *leftovers)
 	}
 	for (size_t i = 0; i < holdings.count; i++) {
 		const struct holding *holding = &holdings.list[i];
-		if (holding->state == HOLDING_UNCOLLECTED) {
+		bool is_unreadable = holding->kind == HOLDING_RECORD && !holding->workspace;
+		*out_unreadable += is_unreadable;
+		if (is_unreadable && *out_unreadable <= NAMED_MAX) {
+			tell_unreadable(doctor, holding);
+		} else if (holding->state == HOLDING_UNCOLLECTED) {
 			add(leftovers, holding_kind_name(holding->kind),
 				*holding->record ? holding->record : holding->path);
 		}
@@ -138,13 +152,14 @@ void doctor_look_for_leftovers(struct doctor *doctor)
 {
 	struct leftovers edits = {.count = 0};
 	struct leftovers processes = {.count = 0};
-	if (doctor->report.has_failed[DOCTOR_STATE] || !find_edits(doctor, &edits)) {
+	size_t unreadable = 0;
+	if (doctor->report.has_failed[DOCTOR_STATE] || !find_edits(doctor, &edits, &unreadable)) {
 		return;
 	}
 	find_processes(doctor, &processes);
 	tell(doctor, &edits, "LEFTOVERS", "sessions with edits that are not in their workspaces");
 	tell(doctor, &processes, "ORPHANS", "processes that have not ended");
-	if (edits.count + processes.count == 0) {
+	if (edits.count + processes.count + unreadable == 0) {
 		doctor_report_ok(
 			&doctor->report, DOCTOR_LEFTOVERS, "dead brokers have left nothing");
 	}

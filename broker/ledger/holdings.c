@@ -87,6 +87,24 @@ static time_t time_of(const char *text)
 	return strptime(text, "%Y-%m-%dT%H:%M:%S", &utc) ? timegm(&utc) : 0;
 }
 
+static char *record_path(const struct finding *finding, const char *id)
+{
+	char path[PATH_MAX];
+	text_whole(path, sizeof(path), "%s/sessions/%s.json", finding->state_folder, id);
+	return mem_strdup(path);
+}
+
+/* It has no workspace: nobody knows what it is of. */
+static void add_unreadable(struct finding *finding, const char *id, const struct error *why)
+{
+	struct holding *holding = add(finding, HOLDING_RECORD, record_path(finding, id));
+	char text[HOLDING_WHY_MAX];
+	text_format(text, sizeof(text), "it cannot be read: %s", why->text);
+	text_whole(holding->record, sizeof(holding->record), "%s", id);
+	hold(holding, HOLDING_KEPT, text);
+	finding->unreadable++;
+}
+
 static void load_record(void *data, const char *id)
 {
 	struct finding *finding = data;
@@ -94,7 +112,9 @@ static void load_record(void *data, const char *id)
 	struct record_owner owner;
 	struct error err;
 	if (!record_load(finding->folder_fd, id, &found.record, &err)) {
-		finding->unreadable += err.code != ERROR_NOT_FOUND;
+		if (err.code != ERROR_NOT_FOUND) {
+			add_unreadable(finding, id, &err);
+		}
 		return;
 	}
 	record_owner_find(finding->folder_fd, id, &owner);
@@ -136,10 +156,8 @@ static void add_records(struct finding *finding)
 {
 	for (size_t i = 0; i < finding->count; i++) {
 		const struct record *record = &finding->records[i].record;
-		char path[PATH_MAX];
-		text_whole(path, sizeof(path), "%s/sessions/%s.json", finding->state_folder,
-			record->id);
-		struct holding *holding = add(finding, HOLDING_RECORD, mem_strdup(path));
+		struct holding *holding =
+			add(finding, HOLDING_RECORD, record_path(finding, record->id));
 		set_workspace(holding, record->local_root);
 		holding->used = time_of(record->updated);
 		holding->profile = mem_strdup(record->profile);

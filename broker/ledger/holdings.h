@@ -27,7 +27,7 @@ struct holding {
 	enum holding_state state;
 	char why[HOLDING_WHY_MAX];   // why it is not finished; "" if the state says enough
 	char *path;                  // owned; for a copy: the folder that the agent works in
-	char *workspace;             // owned; NULL: unknown
+	char *workspace;             // owned; NULL: unknown, as of a record that cannot be read
 	bool is_gone;                // the workspace's directory no longer exists
 	long long bytes;             // on the disk; a store's without its mirrors; -1: unknown
 	time_t used;                 // last use; 0: unknown

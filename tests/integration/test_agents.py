@@ -83,6 +83,12 @@ class Agents(case.Case):
         self.assertIsNone(agents['qwen']['version'])
         self.assertEqual(len([name for name in agents if agents[name]['program']]), 2)
 
+    def test_a_version_shows_no_secret(self):
+        self.program('qwen', 'echo "1.0 $OPENAI_API_KEY."')
+        with_key = {**self.environment(), 'OPENAI_API_KEY': 'sk-very-secret'}
+        self.environment = lambda: with_key
+        self.assertEqual(self.listed()['qwen']['version'], '1.0 ***.')
+
     def test_the_lines_for_people_name_what_to_do(self):
         self.program('claude-agent-acp', 'echo 1')
         done = self.run_it()

@@ -105,7 +105,10 @@ class Disk(SessionsCase):
         text = record.read_text()
         record.write_text('{')
         _, said = self.run_broker('prune', '--older', '0s')
-        self.assertNames(said, 'copy | record')
+        self.assertNames(said, f'copy | record | {record} | read')
+        self.assertEqual((self.one('record')['session'], self.one('record')['state']),
+                         (name, 'needed'))
+        self.assertNames(self.run_broker('du')[0], f'record | {record} | read')
         record.write_text(text)
         os.rename(self.work, self.dir / 'moved')
         _, said = self.run_broker('prune', '--older', '0s')

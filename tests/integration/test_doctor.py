@@ -162,6 +162,8 @@ class Configuration(Doctor):
         found = self.fault('configuration', 'CONFIG_INVALID', '--config', str(self.dir / 'none'))
         self.assertNames(found['text'], str(self.dir / 'none'))
         self.assertIsNone(self.report['profile'])
+        self.assertEqual([found['step'] for found in self.report['findings'][:6]],
+                         ['configuration', 'state', 'workspace', 'disk', 'leftovers', 'sandbox'])
 
     def test_an_unknown_key_and_an_unknown_profile(self):
         found = self.fault('configuration', 'CONFIG_INVALID', *self.config(isolaton='copy'))
@@ -328,6 +330,15 @@ class Here(Doctor):
         found = self.warned('leftovers', 'LEFTOVERS', *options)
         self.assertNames(found['advice'], 'sessions collect')
         self.assertEqual(self.kept(), before)
+
+    def test_a_record_that_cannot_be_read(self):
+        record = self.state() / 'sessions/0123456789abcdef.json'
+        record.parent.mkdir(parents=True)
+        record.write_text('{')
+        found = self.warned('leftovers', 'RECORD_UNREADABLE', *self.config())
+        self.assertNames(found['text'], f'0123456789abcdef | {record}')
+        self.assertNames(found['advice'], 'acp-broker sessions list')
+        self.assertEqual(record.read_text(), '{')
 
 
 class Cloud(Doctor):
