@@ -15,19 +15,19 @@
 struct collect {
 	struct collect_config config;
 	struct collect_record *taken; // owned
-	struct record seen;           // as the record was
+	struct record seen;           // a copy of the record as it was
 	bool has_seen;
-	struct sync_settings settings; // the profile's, as the record says
+	struct sync_settings settings; // the profile's, adjusted by the record
 	struct sandbox *sandbox;       // owned
 	struct keeper *keeper;         // owned
 	ev_timer due;                  // prepare-timeout
-	struct soon soon;              // raises done
+	struct soon soon;              // calls done
 	bool is_reached;               // the sandbox was ready
-	bool is_over;      // how it ends is decided, though it may still be written down
-	bool is_kept;      // the keeper has come to its end
-	bool has_receipt;  // and all was collected by then
+	bool is_over;                  // the outcome is decided, but may not be saved yet
+	bool is_kept;                  // the keeper has ended
+	bool has_receipt;              // and everything was collected by then
 	bool is_withdrawn; // what was started for nothing was stopped again, or cannot be
-	bool is_stopping;  // collect_stop was called, and done was not raised
+	bool is_stopping;  // collect_stop was called, and done was not
 	enum collect_outcome outcome;
 	struct error err;
 };
@@ -44,8 +44,8 @@ static void on_withdrawn(void *data, const struct error *err)
 }
 
 /*
- * What nothing was collected from was started for nothing. The keeper ends the sandbox itself;
- * while it works nobody else does.
+ * A sandbox from which nothing was collected was started for nothing. The keeper ends the sandbox
+ * itself; while it works, nobody else does.
  */
 static bool is_for_nothing(const struct collect *collect)
 {
@@ -69,14 +69,14 @@ static void on_soon(struct soon *soon)
 		collect->outcome == COLLECT_DONE ? NULL : &collect->err);
 }
 
-/* The record is the worker's from here on: what the sandbox still says changes nothing. */
+/* From here on the record belongs to the worker: later reports of the sandbox change nothing. */
 static void decide(struct collect *collect)
 {
 	collect->is_over = true;
 	ev_timer_stop(collect->config.loop, &collect->due);
 }
 
-/* Not from within a callback of the sandbox: it is closed by who is told. */
+/* Not from inside a callback of the sandbox, because done may close it. */
 static void end(struct collect *collect, enum collect_outcome outcome, const struct error *err)
 {
 	collect->outcome = outcome;
@@ -98,13 +98,13 @@ static void submit(struct collect *collect, void (*run)(struct pool_job *job),
 	}
 }
 
-/* Whose job has ended. */
+/* The collect of a job that has ended. */
 static struct collect *collect_of(struct pool_job *job)
 {
 	return CONTAINER_OF(job, struct collect_record, job)->collect;
 }
 
-/* ---- what failed is written down ---- */
+/* ---- saving a failure ---- */
 
 static void on_noted(struct pool_job *job)
 {
@@ -116,7 +116,7 @@ static bool was_collected(const struct record *record)
 	return record->state == RECORD_COLLECTING && *record->receipt.runtime_tree;
 }
 
-/* Before the keeper had the record, which writes down its own failures. */
+/* For a failure before the keeper has the record; the keeper saves its own failures. */
 static void fail(struct collect *collect, const struct error *err)
 {
 	struct record *record = &collect->taken->record;
@@ -127,7 +127,7 @@ static void fail(struct collect *collect, const struct error *err)
 		end(collect, COLLECT_FAILED, err);
 		return;
 	}
-	if (!was_collected(record)) { // else what remains is to end the sandbox
+	if (!was_collected(record)) { // otherwise only the sandbox remains to be ended
 		record->state = RECORD_FAILED;
 	}
 	mem_set_text(&record->error, err->text);
@@ -135,7 +135,7 @@ static void fail(struct collect *collect, const struct error *err)
 	submit(collect, collect_record_write, on_noted);
 }
 
-/* ---- what is discarded ---- */
+/* ---- discarding ---- */
 
 static void on_removed(struct pool_job *job)
 {
@@ -144,15 +144,15 @@ static void on_removed(struct pool_job *job)
 	end(collect, taken->is_ok ? COLLECT_DONE : COLLECT_FAILED, &taken->err);
 }
 
-/* Its sandbox is not to be found from here: the record alone goes. */
+/* The sandbox cannot be found from here: removes only the record. */
 static void forget(struct collect *collect, const struct error *err)
 {
 	decide(collect);
-	log_warning("session %s: %s; what is there stays there", collect->seen.id, err->text);
+	log_warning("session %s: %s; the files there are not removed", collect->seen.id, err->text);
 	submit(collect, collect_record_remove, on_removed);
 }
 
-/* The record does not lead to its sandbox any more. */
+/* Gives the sandbox up: the record no longer leads to it. */
 static void give_up(struct collect *collect, const struct error *err)
 {
 	if (collect->config.is_discarded) {
@@ -244,7 +244,10 @@ static void on_stopped(struct pool_job *job)
 	}
 }
 
-/* What is gone after all of it was collected has come to its end; so has what never got a thing. */
+/*
+ * A sandbox that is gone after everything was collected has ended properly; so has one that never
+ * got any files.
+ */
 static void stop_record(struct collect *collect)
 {
 	struct record *record = &collect->taken->record;
@@ -272,7 +275,8 @@ static void on_root_gone(struct collect *collect, const struct error *err)
 {
 	struct error failure;
 	error_set_reason(&failure, err->code, err->reason,
-		"%s, and what was changed in it, too, if the profile is as it was", err->text);
+		"%s; the changes in it are lost too, if the profile has not been changed since",
+		err->text);
 	on_gone(collect, &failure);
 }
 
@@ -299,8 +303,8 @@ static void on_root_added(void *data, const struct error *err)
 	const struct sandbox_root *root = sandbox_root_at(collect->sandbox, 0);
 	if (record->runtime_root && strcmp(record->runtime_root, root->runtime) != 0) {
 		error_set(&failure, ERROR_DENIED,
-			"it was in %s, and profile \"%s\" leads to %s now: make the profile what "
-			"it was, or end the session with acp-broker sessions discard",
+			"it was in %s, but profile \"%s\" leads to %s now: restore the profile, "
+			"or end the session with acp-broker sessions discard",
 			record->runtime_root, record->profile, root->runtime);
 		give_up(collect, &failure);
 		return;
@@ -324,7 +328,7 @@ static void on_ready(void *data)
 	}
 	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
 		"sandbox %s (%s) was deleted, with what was changed in %s there since its last "
-		"sync; the one of that name now is another",
+		"sync; the present one of that name is another",
 		record->reference, record->instance, record->local_root);
 	on_gone(collect, &err);
 }
@@ -385,7 +389,7 @@ static void prepare(struct collect *collect)
 
 /* ---- the record ---- */
 
-/* Whether it is synced and kept is what was so when the session ran. */
+/* The record says how the session was synced and kept; that still applies. */
 static void choose_settings(struct collect *collect)
 {
 	const struct record *record = &collect->taken->record;
@@ -394,7 +398,8 @@ static void choose_settings(struct collect *collect)
 	*settings = collect->config.profile->sync;
 	settings->mode = is_synced ? SYNC_MODE_SESSION : SYNC_MODE_NONE;
 	if (!persistence_parse(record->persistence, &settings->persistence)) {
-		settings->persistence = PERSISTENCE_REUSE; // a newer broker's word: it stays
+		settings->persistence =
+			PERSISTENCE_REUSE; // written by a newer broker: keep the sandbox
 	}
 	if (collect->config.ends) {
 		settings->persistence = PERSISTENCE_TRANSIENT;
@@ -468,7 +473,7 @@ bool collect_stop(struct collect *collect)
 		collect->keeper = NULL;
 		collect->has_receipt = false;
 		error_set_reason(&err, ERROR_UNAVAILABLE, "SHUTTING_DOWN",
-			"it was stopped before all was collected");
+			"it was stopped before everything was collected");
 		end(collect, COLLECT_FAILED, &err);
 	}
 	return true;
@@ -480,8 +485,8 @@ void collect_destroy(struct collect *collect)
 		return;
 	}
 	if (collect->is_stopping) {
-		log_warning("recovery: sandbox %s of session %s, which was being stopped again, "
-			    "may go on (see acp-broker sandboxes list)",
+		log_warning("recovery: sandbox %s of session %s was being stopped again, but "
+			    "may still run (see acp-broker sandboxes list)",
 			collect->seen.reference ? collect->seen.reference : "(no name yet)",
 			collect->seen.id);
 	}

@@ -49,7 +49,7 @@ bool collect_record_check(
 	const char *backend = profile->backend;
 	if (strcmp(record->profile, profile->name) != 0 || strcmp(record->backend, backend) != 0) {
 		return error_set(err, ERROR_CONFIG,
-			"it is of profile \"%s\" with backend %s, and the configuration has "
+			"it is of profile \"%s\" with backend %s, but the configuration has "
 			"backend %s there",
 			record->profile, record->backend, backend);
 	}
@@ -61,7 +61,7 @@ void collect_record_read(struct pool_job *job)
 	struct collect_record *taken = CONTAINER_OF(job, struct collect_record, job);
 	struct error *err = &taken->err;
 	taken->folder_fd = record_folder_open(taken->state_folder, err);
-	/* Read before it is locked: what does not exist is not to get a lock file. */
+	/* Read before it is locked, so that a missing record does not get a lock file. */
 	taken->is_ok = taken->folder_fd >= 0 &&
 	               record_load(taken->folder_fd, taken->id, &taken->record, err);
 	if (!taken->is_ok) {
@@ -72,7 +72,7 @@ void collect_record_read(struct pool_job *job)
 	taken->is_ok = taken->lock_fd >= 0;
 	if (taken->is_ok) {
 		record_owner_note(taken->lock_fd, false);
-		record_finish(&taken->record); // it may have been written since
+		record_finish(&taken->record); // another broker may have written it since
 		taken->is_ok = record_load(taken->folder_fd, taken->id, &taken->record, err);
 	}
 }
@@ -86,7 +86,10 @@ void collect_record_write(struct pool_job *job)
 	}
 }
 
-/* A base that stays because somebody syncs just now is no harm: nobody else has this instance. */
+/*
+ * If somebody is syncing, the base stays. That does no harm, because no other sandbox has this
+ * instance.
+ */
 static void forget_base(const struct collect_record *taken)
 {
 	const struct record *record = &taken->record;

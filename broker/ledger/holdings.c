@@ -21,7 +21,7 @@
 #include "sync/store_end.h"
 #include "sync/store_lock.h"
 
-/* A record, and whether a broker has it. */
+/* A record, and whether a broker holds its lock. */
 struct owned_record {
 	struct record record;
 	bool is_held;
@@ -34,7 +34,7 @@ struct finding {
 	int folder_fd;
 	struct owned_record *records; // owned
 	size_t count;
-	size_t unreadable; // records: nobody knows what they are of
+	size_t unreadable; // records whose content is unknown
 };
 
 const char *holding_kind_name(enum holding_kind kind)
@@ -69,7 +69,7 @@ static void set_workspace(struct holding *holding, const char *workspace)
 	holding->is_gone = access(workspace, F_OK) < 0 && errno != EACCES;
 }
 
-/* The first reason counts, but that somebody uses it counts most. */
+/* Keeps the first reason, unless the new one is that somebody uses it. */
 static void hold(struct holding *holding, enum holding_state state, const char *why)
 {
 	if (holding->state > state) {
@@ -139,7 +139,7 @@ static bool is_never_synced(const struct record *record)
 	return strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0;
 }
 
-/* Keeps what a record is of, unless the record is stopped and no broker has it. */
+/* The record holds it, unless the record is stopped and no broker has it. */
 static void hold_by(struct holding *holding, const struct owned_record *owned)
 {
 	char why[HOLDING_WHY_MAX];
@@ -163,7 +163,7 @@ static void add_records(struct finding *finding)
 		holding->profile = mem_strdup(record->profile);
 		memcpy(holding->record, record->id, sizeof(holding->record));
 		hold_by(holding, &finding->records[i]);
-		holding->why[0] = '\0'; // it is the session itself
+		holding->why[0] = '\0'; // the reason would be the session itself
 	}
 }
 
@@ -180,7 +180,7 @@ static char *read_made(const char *folder)
 	return text[0] == '/' ? mem_strdup(text) : NULL;
 }
 
-/* Whether the record is of a root that lies in the folder. */
+/* Whether the record's root lies in the folder. */
 static bool is_in(const struct record *record, const char *folder)
 {
 	size_t length = strlen(folder);
@@ -195,7 +195,7 @@ static void look_at_copy(struct finding *finding, char *folder)
 	char *made = read_made(folder);
 	if (made) {
 		set_workspace(copy, made);
-	} else { // a folder for an agent to start in, or what is left of a copy
+	} else { // a folder for an agent to start in, or the rest of a copy
 		hold(copy, HOLDING_KEPT, "nothing was copied into it");
 	}
 	free(made);
@@ -220,7 +220,8 @@ static void look_at_copy(struct finding *finding, char *folder)
 		hold(copy, HOLDING_KEPT, "no record says that it was collected");
 	} else if (copy->is_gone) {
 		hold(copy, HOLDING_KEPT,
-			"its workspace is gone: acp-broker sessions collect --into has it");
+			"its workspace is gone: collect it with acp-broker sessions collect "
+			"--into");
 	}
 }
 
@@ -229,7 +230,7 @@ static bool is_hash(const char *name)
 	return strlen(name) == 16 && strspn(name, "0123456789abcdef") == 16;
 }
 
-/* Each folder with such a name; the path is the visitor's. */
+/* Calls the visitor for each such folder; the visitor owns the path. */
 static void each_folder(struct finding *finding, const char *folder,
 	void (*visit)(struct finding *finding, char *path))
 {
@@ -261,7 +262,7 @@ static bool is_store_of(const struct finding *finding, const char *store, const 
 	return is_same;
 }
 
-/* From itself, or from what else is of the same workspace. */
+/* Finds the workspace from the store itself, or from other holdings of the same workspace. */
 static void find_workspace(const struct finding *finding, struct holding *store)
 {
 	char root[PATH_MAX];
@@ -302,7 +303,7 @@ static void look_at_mirrors(struct finding *finding, size_t store)
 	free(rsync);
 }
 
-/* Somebody who syncs its workspace just now, or works on it. */
+/* Whether somebody is syncing its workspace, or working on the store. */
 static bool is_locked(const char *folder)
 {
 	struct error ignored;
@@ -313,7 +314,10 @@ static bool is_locked(const char *folder)
 	return !is_free;
 }
 
-/* Sandboxes that were the workspace itself: nothing is in them alone. The caller frees them. */
+/*
+ * Sandboxes that were the workspace itself; they hold no files of their own. The caller frees the
+ * list.
+ */
 static char **sandboxes_in_place(const struct finding *finding)
 {
 	char **names = NULL;
@@ -365,9 +369,9 @@ static void look_at_store(struct finding *finding, char *folder)
 	look_at_mirrors(finding, at);
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
-/* A record that nobody can read may be of any of them. */
+/* An unreadable record may hold any of them. */
 static void hold_all(struct finding *finding)
 {
 	for (size_t i = 0; finding->unreadable > 0 && i < finding->out->count; i++) {

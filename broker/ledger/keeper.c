@@ -83,8 +83,8 @@ static void on_saved_last(void *data, const struct error *err)
 /* ---- syncs ---- */
 
 /*
- * The state a root is in after a sync went well. What is to be destroyed, or to rest, is stopped
- * only once it is: until then the receipt says that all of it is here.
+ * The state of a root after a successful sync. If the sandbox will be destroyed or rest, the root
+ * is "stopped" only after that; until then the receipt says that everything was collected.
  */
 static enum record_state state_after(const struct order *order, const struct keep *keep)
 {
@@ -109,7 +109,7 @@ void keeper_sync_keep(struct keep *keep)
 	workspace_sync(keep->workspace, &keep->keeper->in_hand->sync, on_synced, keep);
 }
 
-/* What is in a sandbox that goes alone would go with it: that is no last sync. */
+/* Files that could not be fetched would be lost with the sandbox: then this is not a last sync. */
 static bool is_whole(const struct keep *keep, const struct order *order,
 	const struct sync_result *result, struct error *err)
 {
@@ -121,21 +121,21 @@ static bool is_whole(const struct keep *keep, const struct order *order,
 	}
 	if (result->left > 0) {
 		text_format(what, sizeof(what),
-			"%zu of the files in the sandbox could not be taken from there (the first: "
+			"%zu files could not be fetched from the sandbox (the first: "
 			"%s)",
 			result->left, result->first_left);
 	} else {
-		snprintf(
-			what, sizeof(what), "commits in the sandbox could not be taken from there");
+		snprintf(what, sizeof(what),
+			"commits in the sandbox could not be fetched from there");
 	}
 	return error_set(err, ERROR_DENIED,
-		"%s, and would go with it. They are in %s; acp-broker sessions discard %s gives "
-		"them up",
+		"%s, and would be lost with it. They are in %s; acp-broker sessions discard %s "
+		"gives them up",
 		what, keep->record.runtime_root, keep->record.id);
 }
 
 /*
- * Nobody can be asked while a session is opened, and there would be no session to be asked in.
+ * While a session is being opened, there is no session yet in which the user could be asked.
  * Nothing was changed: the sync before the first prompt asks instead.
  */
 static bool is_put_off(const struct order *order, const struct error *err)
@@ -143,7 +143,10 @@ static bool is_put_off(const struct order *order, const struct error *err)
 	return err && order->kind == ORDER_OPEN && error_has_reason(err, "WORKSPACE_REPLACED");
 }
 
-/* It was acted on, so that another time it is asked again; also where a no ended the sync. */
+/*
+ * The answer was used, so the next time the user is asked again; also if the answer was no and
+ * ended the sync.
+ */
 static void forget_answer(struct keeper *keeper, const struct order *order, const struct error *err)
 {
 	bool is_done = !err || error_has_reason(err, "WORKSPACE_REPLACED");
@@ -174,7 +177,10 @@ static void on_synced(void *data, const struct sync_result *result, const struct
 	keeper->config.listener->on_ended(keeper->config.data, &event, result, err);
 	if (err && !event.is_put_off) {
 		order_note_error(order, err);
-		/* A turn that could not be synced ends nothing: the next one tries again. */
+		/*
+		 * A turn that could not be synced does not end the session: the next one tries
+		 * again.
+		 */
 		keep_save(keep, order->kind == ORDER_SYNC ? keep->record.state : RECORD_FAILED,
 			on_saved_last);
 		return;
@@ -223,7 +229,7 @@ static void close_sandbox(struct keeper *keeper)
 	}
 }
 
-/* A broker before this one was about to destroy it: a part of it may be gone. */
+/* An earlier broker was about to destroy the sandbox: a part of it may be gone. */
 static bool was_collected(const struct keep *keep)
 {
 	return keep->record.state == RECORD_COLLECTING && *keep->record.receipt.runtime_tree;
@@ -245,7 +251,7 @@ static bool concerns(const struct order *order, const struct keep *keep)
 	       (order->kind == ORDER_OPEN && !keep->is_opened);
 }
 
-/* Nothing is taken for synced that nobody knows. */
+/* A name that is no root of the sandbox must not count as synced. */
 static void check_names(struct keeper *keeper)
 {
 	struct error err;
@@ -261,7 +267,7 @@ static void check_names(struct keeper *keeper)
 	}
 }
 
-/* The one after the one in hand; the order ends after the last. */
+/* Goes on to the next root; after the last one the order ends. */
 void keeper_next(struct keeper *keeper)
 {
 	struct order *order = keeper->in_hand;
@@ -290,7 +296,7 @@ void keeper_next(struct keeper *keeper)
 	if (order->kind == ORDER_SYNC) {
 		keeper_sync_keep(order->keep);
 	} else {
-		order->keep->record.receipt = (struct record_receipt){0}; // of what was before
+		order->keep->record.receipt = (struct record_receipt){0}; // of earlier changes
 		keep_save(order->keep,
 			order->kind == ORDER_OPEN ? RECORD_SYNCING : RECORD_COLLECTING,
 			on_saved_before);
@@ -319,7 +325,7 @@ static void add(struct keeper *keeper, const struct order *wanted)
 	}
 }
 
-/* ---- for the caller ---- */
+/* ---- public functions ---- */
 
 struct keeper *keeper_create(const struct keeper_config *config)
 {

@@ -13,19 +13,20 @@
 #include "sync/store_lock.h"
 
 /*
- * Directories that are about to become roots of the sandbox: a record of each says so before. It is
- * written with the lock of the store: who ends a sandbox of it holds that while it looks
- * whether anybody uses it, and until it is gone (keeper_end.c). So it is gone before, or stays.
+ * Directories that are about to become roots of the sandbox: a record of each says so first. It is
+ * written while the store's lock is held. A broker that ends such a sandbox holds the same lock
+ * while it checks whether anybody uses the sandbox, and until the sandbox is gone (keeper_end.c).
+ * So either the sandbox is gone before this, or it stays.
  */
 enum { LOCK_LOOK_MS = 50 };
 
 struct announced {
 	struct list link; // keeper.announced
-	char *name;       // owned; as the caller has written it
+	char *name;       // owned; as the caller wrote it
 	struct record record;
 };
 
-/* Directories that are being announced; their records are written one after the other. */
+/* Directories that are being announced; their records are saved one after the other. */
 struct announcing {
 	struct list link; // keeper.announcing
 	struct pool_job job;
@@ -33,11 +34,11 @@ struct announcing {
 	struct keeper *keeper;
 	char **names, **real; // owned, NULL-terminated
 	size_t next;
-	const char *name, *in_hand; // of the one that is being announced; the real one
+	const char *name, *in_hand; // the current directory, and its real path
 	int lock_fd;                // of its store; -1: not open
-	ev_timer look;              // whether another broker has let go of it
+	ev_timer look;              // checks whether another broker has released the lock
 	long long lock_deadline_ms; // of clock_now_ms
-	bool is_hurried;            // it is not waited for any more
+	bool is_hurried;            // does not wait for it any longer
 	sandbox_done *done;
 	void *data;
 };
@@ -83,7 +84,7 @@ static void announcing_end(struct announcing *announcing, const struct error *er
 	done(data, err);
 }
 
-/* The record of the directory in hand was written, or could not be: then there is none. */
+/* The record of the current directory was saved, or could not be; then there is none. */
 static void note_saved(struct announcing *announcing, const struct error *err)
 {
 	struct announced *announced = find(announcing->keeper, announcing->in_hand);
@@ -106,7 +107,7 @@ static void on_saved(void *data, const struct error *err)
 	}
 }
 
-/* Another session of this keeper's may have announced it while this one waited. */
+/* Another session of this keeper may have announced it while this one waited. */
 static bool is_known(struct announcing *announcing, const char *real)
 {
 	return keeper_has_root(announcing->keeper, real) || find(announcing->keeper, real);
@@ -133,7 +134,7 @@ static void fail_locked(struct announcing *announcing)
 	struct error err;
 	if (announcing->is_hurried) {
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-			"another acp-broker is syncing %s, and there is no time to wait for it",
+			"another acp-broker is syncing %s, and this broker is about to end",
 			announcing->in_hand);
 	} else {
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
@@ -244,7 +245,7 @@ void keeper_adopt(struct keeper *keeper, struct record *record, int lock_fd)
 	record_saver_adopt(keeper->saver, announced->record.id, lock_fd);
 }
 
-/* ---- what becomes of it ---- */
+/* ---- the results ---- */
 
 bool keeper_take_announced(struct keeper *keeper, const char *real, struct record *out_record)
 {

@@ -5,12 +5,12 @@
 
 #include "sync/id.h"
 
-/* Mass deletions: the syncs that wait for what the user says of them. */
+/* Mass deletions: syncs that wait for the user's answer. */
 
 /*
- * The sync of the order in hand has changed nothing. It is made again with the answer; until then
- * it is aside in the queue, so that nothing else waits for a user, and who finds the same is
- * asked nothing.
+ * The sync of the running order has changed nothing. It is repeated with the answer. Until then the
+ * order is set aside in the queue, so that nothing else waits for the user, and a sync that finds
+ * the same deletions does not ask again.
  */
 void keeper_ask(struct keep *keep, const struct deletions *deletions)
 {
@@ -44,7 +44,7 @@ void keeper_decide(struct keeper *keeper, bool follows)
 	keeper->is_asking = false;
 	keeper->has_answer = true;
 	keeper->answer = follows ? SYNC_DELETIONS_FOLLOW : SYNC_DELETIONS_KEEP;
-	/* What was aside goes on behind the order in hand, before those that came later. */
+	/* Orders that were aside go on after the running one, before later ones. */
 	LIST_FOR_EACH(order, &keeper->orders, struct order, link) {
 		order->is_back = order->is_back || order->is_aside;
 		if (order->is_aside && id_equal(&order->sync.asked, &keeper->asked)) {

@@ -18,20 +18,20 @@
 #include "sync/store_lock.h"
 
 /*
- * The end of a sandbox that is not to go on. One that rests loses nothing, so its provider alone
- * looks whether somebody uses it. For one that is destroyed: who syncs a workspace has its store's
- * lock; with the locks of all of them held, nobody begins to work in the sandbox while it is looked
- * whether somebody does, and while it is destroyed.
+ * Ends a sandbox that will not be used further. A sandbox that rests loses nothing, so only its
+ * provider checks whether somebody uses it. For a sandbox that is destroyed: a broker that syncs a
+ * workspace holds the lock of its store. This code takes the locks of all its stores, so nobody
+ * begins to work in the sandbox during the check and the destruction.
  */
 
-/* One root of the sandbox that ends. */
+/* One root of the sandbox. */
 struct ending_root {
 	char id[RECORD_ID_SIZE]; // of our own record
 	char *store_folder;      // owned
 	char *local_root;        // owned
 	char *runtime_root;      // owned
 	char name[SYNC_NAME_MAX / 2];
-	bool is_collected;             // just now: the receipt is of all that is in it
+	bool is_collected;             // by this keeper: the receipt covers everything in it
 	struct record_receipt receipt; // our own record's
 	int lock_fd;
 };
@@ -45,10 +45,10 @@ struct ending {
 	size_t count;
 	enum sandbox_fate fate;
 	bool is_discarded; // nothing was collected
-	bool is_asked;     // the sandbox was told, and has not answered
-	struct soon cut;   // its answer is not waited for any more
+	bool is_asked;     // the sandbox was told to end, and has not answered
+	struct soon cut;   // stops waiting for its answer
 	bool is_ok;
-	char why[128]; // it stays; "": it does not
+	char why[128]; // why the sandbox stays; "": it does not
 	struct error err;
 };
 
@@ -73,15 +73,15 @@ static void ending_drop(struct pool_job *job)
 
 /* ---- on the pool ---- */
 
-/* Without a store nothing of it was ever synced, and nobody does. */
+/* Without a store nothing was ever synced, and nobody is syncing. */
 static bool lock_store(struct ending *ending, struct ending_root *root)
 {
 	if (!store_lock_find(root->store_folder, &root->lock_fd, &ending->err)) {
 		return false;
 	}
 	if (root->lock_fd >= 0 && !store_lock_try(root->lock_fd)) {
-		snprintf(
-			ending->why, sizeof(ending->why), "another broker syncs a workspace of it");
+		snprintf(ending->why, sizeof(ending->why),
+			"another broker is syncing a workspace of it");
 	}
 	return true;
 }
@@ -96,10 +96,10 @@ static bool is_ours(const struct ending *ending, const char *id)
 	return false;
 }
 
-/* The root that a record says is worked in, or was and is not collected; NULL: none of these. */
+/* The root in which the record's session works, or worked without being collected; or NULL. */
 static const struct ending_root *find_root(const struct ending *ending, const struct record *record)
 {
-	/* With a receipt nothing is done in it any more, but ending it. */
+	/* With a receipt, the only thing left to do is to end the sandbox. */
 	if (record->state == RECORD_STOPPED || *record->receipt.runtime_tree ||
 		strcmp(record->profile, ending->profile) != 0 ||
 		strcmp(record->backend, ending->backend) != 0 ||
@@ -119,10 +119,10 @@ static const struct ending_root *find_root(const struct ending *ending, const st
 struct looking {
 	struct ending *ending;
 	int folder_fd;
-	bool settles; // what nobody has
+	bool settles; // records that no broker holds
 };
 
-/* A broker that is gone had worked in it: what it left was collected with the rest, or is not. */
+/* A dead broker worked in it. Its changes were collected with the rest, or the sandbox stays. */
 static void settle(
 	const struct looking *looking, struct record *record, const struct ending_root *root)
 {
@@ -142,7 +142,7 @@ static void settle(
 	}
 }
 
-/* A record that nobody can read may be of one that works in it. */
+/* An unreadable record may belong to a session that works in it. */
 static void look_at(void *data, const char *id)
 {
 	struct looking *looking = data;
@@ -167,7 +167,7 @@ static void look_at(void *data, const char *id)
 	record_finish(&record);
 }
 
-/* Once nobody has it, others that left something in it are settled with our own. */
+/* If nobody uses it, the records of dead brokers are settled along with ours. */
 static bool look_for_others(struct ending *ending)
 {
 	struct looking looking = {.ending = ending,
@@ -181,7 +181,10 @@ static bool look_for_others(struct ending *ending)
 	return ok;
 }
 
-/* Forgotten first: a sandbox without a base is synced in full, a base without one is a lie. */
+/*
+ * Removes the bases before the sandbox. A sandbox without a base is synced in full; a base without
+ * its sandbox would be wrong.
+ */
 static bool forget_bases(struct ending *ending)
 {
 	for (size_t i = 0; i < ending->count; i++) {
@@ -245,7 +248,10 @@ static void on_stopped(void *data, const struct error *err)
 	stop_next(keeper->ending, err);
 }
 
-/* It is ended, or stays for others: what was collected is stopped, one root after the other. */
+/*
+ * The sandbox has ended, or stays for others: sets the state of collected roots to "stopped", one
+ * after the other.
+ */
 static void stop_next(struct ending *ending, const struct error *err)
 {
 	struct keeper *keeper = ending->keeper;
@@ -264,8 +270,9 @@ static void stop_next(struct ending *ending, const struct error *err)
 }
 
 /*
- * Not of the ending: its answer may come after that was cut short. A later ending of the same
- * sandbox is cut as soon as the sandbox was told, so that it does not wait for this answer.
+ * Not a part of the ending, because the answer may come after the ending was cut short. A later
+ * ending of the same sandbox is cut short as soon as the sandbox was told, so that it does not wait
+ * for this answer.
  */
 static void on_destroyed(void *data, const struct error *err)
 {
@@ -284,7 +291,7 @@ static void on_cut(struct soon *soon)
 	struct ending *ending = CONTAINER_OF(soon, struct ending, cut);
 	struct error err;
 	error_set_reason(&err, ERROR_UNAVAILABLE, "SHUTTING_DOWN",
-		"%s may go on: a second signal has cut this short",
+		"%s may still run: a second signal has cut this short",
 		ending->reference ? ending->reference : "it");
 	ending_end(ending, &err);
 }
@@ -297,7 +304,7 @@ void keeper_hurry_ending(struct keeper *keeper)
 	}
 }
 
-/* The sandbox is told next; its answer is waited for, unless the end is urgent by now. */
+/* The sandbox will be told now. Its answer is awaited unless the end is already urgent. */
 static void note_asked(struct ending *ending)
 {
 	ending->is_asked = true;
@@ -306,7 +313,7 @@ static void note_asked(struct ending *ending)
 	}
 }
 
-/* Of its roots; NULL where one has none. Without roots there was nothing to collect. */
+/* The receipts of its roots; NULL if one has none. Without roots there was nothing to collect. */
 static const char *receipt_of(const struct keeper *keeper)
 {
 	const char *receipt = "nothing was in it";
@@ -393,7 +400,7 @@ void keeper_end_sandbox(struct keeper *keeper, enum sandbox_fate fate)
 	ending->fate = fate;
 	keeper->ending = ending;
 	point("keeper.ending");
-	if (fate == FATE_RESTS) { // there is nothing to look at here
+	if (fate == FATE_RESTS) { // only the provider has to check
 		note_asked(ending);
 		sandbox_rest(keeper->config.sandbox, receipt_of(keeper), on_destroyed, keeper);
 	} else if (!pool_submit(keeper->config.pool, &ending->job, &err)) {

@@ -5,13 +5,13 @@
 #include "base/timestamp.h"
 #include "broker/ledger/keeper_impl.h"
 
-/* The records of a sandbox that is being paused, or goes on, while they are written. */
+/* Saves the records of a sandbox that is being paused or resumed. */
 struct pausing {
 	struct list link; // keeper.pausings
 	struct keeper *keeper;
 	size_t left;
 	bool has_failed;
-	struct error err; // the first
+	struct error err; // the first error
 	sandbox_done *done;
 	void *data;
 };
@@ -50,7 +50,7 @@ static void on_saved(void *data, const struct error *err)
 	told.done(told.data, told.has_failed ? &told.err : NULL);
 }
 
-/* Those that are being collected, or have failed, say so. */
+/* Records that are being collected, or have failed, keep their state. */
 static bool concerns(const struct keep *keep, bool is_paused)
 {
 	enum record_state state = keep->record.state;

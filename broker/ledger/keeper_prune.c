@@ -14,13 +14,14 @@
 #include "sync/store_lock.h"
 
 /*
- * What no checkpoint needs any more goes once a day a store, after the last sync. The
- * end of the sandbox waits for it, PRUNE_TIME_MAX_MS a store at most: the pool of a process that
- * ends begins nothing more. Killed, it leaves the store as sound as it was.
+ * Removes, once a day per store, what no checkpoint needs any more, after the last sync. The end of
+ * the sandbox waits for it, at most PRUNE_TIME_MAX_MS per store, because the pool of a process that
+ * is ending begins nothing more. If the process is killed, the store stays sound.
  */
 enum { PRUNE_PERIOD_S = 24 * 3600, PRUNE_TIME_MAX_MS = 5000 };
 
-static const char stamp_name[] = "pruned"; // in the store: its time is that of the last prune
+static const char stamp_name[] =
+	"pruned"; // a file in the store; its time is that of the last prune
 
 struct pruning {
 	struct pool_job job;
@@ -37,7 +38,7 @@ static bool is_due(const struct store *store)
 	       status.st_mtime > now || now - status.st_mtime >= PRUNE_PERIOD_S;
 }
 
-/* Before it is done, so that what takes too long is not begun at every end. */
+/* Noted before the work, so that a store that takes too long is not begun at every end. */
 static bool note_time(const struct store *store, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup)
@@ -47,7 +48,7 @@ static bool note_time(const struct store *store, struct error *err)
 	       error_set_errno(err, errno, "store %s: %s", store->path, stamp_name);
 }
 
-/* Whether it is over its limit; a mirror does not get smaller by what is forgotten. */
+/* Whether the store is over its limit. Pruning does not make a mirror smaller. */
 static bool is_too_large(const struct store *store, size_t max_bytes)
 {
 	long long until_ms = clock_now_ms() + PRUNE_TIME_MAX_MS;
@@ -58,7 +59,7 @@ static bool is_too_large(const struct store *store, size_t max_bytes)
 	return all - (of_mirrors > 0 ? of_mirrors : 0) > (long long)max_bytes;
 }
 
-/* By half of the states each time: what they free is known only once it is removed. */
+/* Drops half of the states each time, because their size is known only after they are removed. */
 static bool shrink(struct store *store, struct error *err)
 {
 	struct checkpoint *list;
@@ -67,7 +68,7 @@ static bool shrink(struct store *store, struct error *err)
 	size_t count;
 	ATTR_CLEANUP(fd_cleanup) int lock = store_lock_open(store, err);
 	if (lock < 0 || !store_lock_try(lock)) {
-		return lock >= 0; // who syncs it will do so
+		return lock >= 0; // whoever is syncing prunes it
 	}
 	if (!checkpoint_list(store, &list, &count, &damage, err)) {
 		return false;
@@ -107,7 +108,7 @@ static void on_run(struct pool_job *job)
 		struct error err;
 		if (!prune(pruning->store_folders[i], pruning->max_bytes, &err)) {
 			log_failure(LOG_LEVEL_WARNING, &err,
-				"removing what is not needed any more: %s", err.text);
+				"removing objects that are no longer needed: %s", err.text);
 		}
 	}
 }

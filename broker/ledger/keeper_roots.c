@@ -135,13 +135,13 @@ bool keep_is_named(const struct keep *keep, char *const *names)
 	return false;
 }
 
-/* ---- roots that are new: what they are called without links ---- */
+/* ---- new roots: their real paths ---- */
 
 struct naming {
 	struct pool_job job;
 	struct keeper *keeper;
-	struct sandbox_root *roots; // owned, owned texts
-	char **real;                // owned, owned texts; of the local names
+	struct sandbox_root *roots; // owned, like the strings in it
+	char **real;                // owned, like the strings in it; real paths of the local names
 	size_t count;
 };
 
@@ -248,10 +248,10 @@ void keeper_drop_naming(struct keeper *keeper)
 	}
 }
 
-/* ---- what is told of them ---- */
+/* ---- reports ---- */
 
 /*
- * Only what was collected last proves anything: the agent may go on after any other sync, also
+ * Only the last sync proves that everything is here. After any other sync the agent may go on, even
  * after the one that follows its crash.
  */
 static void note_receipt(

@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "broker/ledger/keeper_impl.h"
 
-/* Which ACP sessions are open in what is kept: written down, so that others know. */
+/* The open ACP sessions of each root, saved in its record for other programs. */
 
 static void on_session_saved(void *data, const struct error *err)
 {
@@ -17,7 +17,7 @@ static void add_session(struct keep *keep, const char *session_id)
 {
 	size_t before = keep->record.session_count;
 	if (!record_add_session(&keep->record, session_id)) {
-		log_warning("session %s is not written down: there are too many", session_id);
+		log_warning("session %s is not recorded: there are too many", session_id);
 	}
 	if (keep->record.state == RECORD_STARTING) {
 		keep_save(keep, RECORD_ACTIVE, on_session_saved);
@@ -43,7 +43,7 @@ void keeper_set_choices(struct keeper *keeper, const char *session_id, struct sp
 		if (set == RECORD_CHOICES_CHANGED) {
 			keep_save(keep, keep->record.state, on_session_saved);
 		} else if (set == RECORD_CHOICES_TOO_LONG) {
-			log_warning("session %s: its modes and options are not written down: the "
+			log_warning("session %s: its modes and options are not recorded: the "
 				    "record would be too long",
 				session_id);
 		}
@@ -68,7 +68,7 @@ void keeper_flush(struct keeper *keeper, sandbox_done *done, void *data)
 
 static void on_noted(void *data, const struct error *err)
 {
-	/* Only to tell others that it ends: the locks are what counts. */
+	/* The note only tells others about the end; the locks decide. */
 }
 
 void keeper_note_end(struct keeper *keeper)

@@ -5,11 +5,15 @@
 
 #include "base/log.h"
 
-/* What the agent has under way, told to who brings a workspace back by hand
+/*
+ * Publishes the agent's work in progress for a user command that rolls a workspace back
  * (broker/ledger/turn_lock.h).
  */
 
-/* False: somebody does so just now. A lock that cannot be had otherwise holds up no prompt. */
+/*
+ * False if a rollback runs at the moment. Any other failure to take the lock does not delay a
+ * prompt.
+ */
 static bool take(struct keep *keep, const struct turn_text *text, struct error *err)
 {
 	const struct keeper_config *config = &keep->keeper->config;
@@ -38,7 +42,7 @@ bool keeper_note_turn(struct keeper *keeper, const struct turn_text *text, struc
 	return ok;
 }
 
-/* ---- while a workspace is brought back by this broker ---- */
+/* ---- a rollback by this broker ---- */
 
 struct turn_guard {
 	struct rollback_guard guard;

@@ -15,23 +15,23 @@
 struct row {
 	struct list link; // plain_records.rows
 	struct record record;
-	bool is_dirty; // the file is older
+	bool is_dirty; // the file is out of date
 };
 
-/* A file that is to be written, or removed. */
+/* A file to write or to remove. */
 struct task {
 	char id[RECORD_ID_SIZE];
-	char *json; // owned; NULL: the file is removed
+	char *json; // owned; NULL: remove the file
 };
 
-/* A lock on a file that is there. */
+/* A lock on an existing file. */
 struct held {
 	struct list link; // work.held
 	char id[RECORD_ID_SIZE];
 	int fd;
 };
 
-/* The worker's side; outlives the records where a worker is in it. */
+/* The worker's side; outlives the records while a worker uses it. */
 struct work {
 	struct pool_job job;
 	struct plain_records *records;
@@ -49,7 +49,7 @@ struct plain_records {
 	char *profile, *backend, *agent; // owned
 	struct list rows;                // of struct row
 	struct work *work;
-	bool has_failed; // and that was logged
+	bool has_failed; // and the failure was logged
 };
 
 /* ---- on the pool ---- */
@@ -77,7 +77,7 @@ static bool hold(struct work *work, const char *id, struct error *err)
 	return true;
 }
 
-/* With the folder's lock, no other broker takes a new lock file for one that was left. */
+/* While the folder is locked, no other broker takes a new lock file for an abandoned one. */
 static bool write_first(struct work *work, const struct task *task, struct error *err)
 {
 	if (!record_limit_lock(work->folder_fd, err)) {
@@ -110,7 +110,7 @@ static bool do_task(struct work *work, const struct task *task, struct error *er
 
 static bool open_folder(struct work *work, struct error *err)
 {
-	struct error ignored; // who lists them sweeps as well
+	struct error ignored; // commands that list them sweep too
 	if (work->folder_fd < 0) {
 		work->folder_fd = plain_folder_open(work->state_folder, err);
 		(void)!(work->folder_fd >= 0 && plain_folder_sweep(work->folder_fd, &ignored));
@@ -140,7 +140,7 @@ static void drop_tasks(struct work *work)
 static void on_drop(struct pool_job *job)
 {
 	struct work *work = CONTAINER_OF(job, struct work, job);
-	struct error ignored; // without its lock a file counts as left, and is removed later
+	struct error ignored; // an unlocked file counts as abandoned, and is removed later
 	LIST_FOR_EACH(held, &work->held, struct held, link) {
 		(void)!remove_held(work, held, &ignored);
 	}
@@ -172,7 +172,7 @@ static void add_task(struct work *work, const struct row *row)
 		memcpy(task->id, row->record.id, sizeof(task->id));
 		task->json = is_open ? mem_strndup(buf_span(&json)) : NULL;
 	} else {
-		log_info("%s: its record is not written: %s", row->record.local_root, err.text);
+		log_info("%s: its record was not written: %s", row->record.local_root, err.text);
 	}
 	buf_finish(&json);
 }
@@ -191,7 +191,7 @@ static void submit(struct plain_records *records)
 	struct work *work = records->work;
 	struct error err;
 	if (pool_has(&work->job)) {
-		return; // on_done comes back to it
+		return; // on_done calls this again
 	}
 	LIST_FOR_EACH(row, &records->rows, struct row, link) {
 		if (row->is_dirty) {
@@ -285,7 +285,7 @@ void plain_records_add(struct plain_records *records, char *const *roots, const 
 	for (size_t i = 0; roots && roots[i]; i++) {
 		struct row *row = row_of(records, roots[i]);
 		size_t before = row->record.session_count;
-		(void)!record_add_session(&row->record, session_id); // beyond its limit: not shown
+		(void)!record_add_session(&row->record, session_id); // over the limit: not shown
 		if (row->record.session_count > before) {
 			note_change(row);
 		}

@@ -154,10 +154,10 @@ bool record_is_of(const struct record *record, const char *reference, const char
 
 /* ---- as JSON ---- */
 
-/* The texts of a record and what they are called. */
+/* The strings of a record and their names. */
 static const struct {
 	const char *name;
-	size_t offset; // of a char * in struct record
+	size_t offset; // of the char * in struct record
 	bool may_be_null;
 } texts[] = {
 	{"profile", offsetof(struct record, profile), false},
@@ -232,7 +232,7 @@ bool record_write_json(const struct record *record, struct buf *out, struct erro
 	return json_write_end(&writer, err);
 }
 
-/* Copies a string of the document into a field of fixed size; false where it does not fit. */
+/* Copies a string of the document into a field of fixed size; false if it does not fit. */
 static bool read_fixed(
 	const struct json_doc *doc, json_node object, const char *name, char *out, size_t size)
 {
@@ -256,7 +256,10 @@ static bool read_texts(struct record *record, const struct json_doc *doc, struct
 	return true;
 }
 
-/* It is shown to the user and given to providers: letters, digits and a few signs between them. */
+/*
+ * References are shown to the user and given to providers, so only letters, digits and a few signs
+ * between them are allowed.
+ */
 static bool is_reference(const char *reference)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -265,25 +268,26 @@ static bool is_reference(const char *reference)
 	return len > 0 && reference[len] == '\0' && reference[0] != '-' && reference[0] != '.';
 }
 
-/* What a user may have edited: no folder of ours, and nothing that could drive a terminal. */
+/* A user may have edited these: refuses relative paths, and text that could control a terminal. */
 static bool check_texts(const struct record *record, struct error *err)
 {
 	static const char digits[] = "0123456789-:.TZ";
 	if (record->local_root[0] != '/') {
-		return error_set(err, ERROR_PROTOCOL, "its \"localRoot\" is no absolute path");
+		return error_set(err, ERROR_PROTOCOL, "its \"localRoot\" is not an absolute path");
 	}
 	if (record->runtime_root && record->runtime_root[0] != '/') {
-		return error_set(err, ERROR_PROTOCOL, "its \"runtimeRoot\" is no absolute path");
+		return error_set(
+			err, ERROR_PROTOCOL, "its \"runtimeRoot\" is not an absolute path");
 	}
 	if (record->reference && !is_reference(record->reference)) {
-		return error_set(err, ERROR_PROTOCOL, "its \"reference\" is no name");
+		return error_set(err, ERROR_PROTOCOL, "its \"reference\" is not a valid name");
 	}
 	if (record->instance && !is_reference(record->instance)) {
-		return error_set(err, ERROR_PROTOCOL, "its \"instance\" is no name");
+		return error_set(err, ERROR_PROTOCOL, "its \"instance\" is not a valid name");
 	}
 	return (record->created[strspn(record->created, digits)] == '\0' &&
 		       record->updated[strspn(record->updated, digits)] == '\0') ||
-	       error_set(err, ERROR_PROTOCOL, "its \"created\" or \"updated\" is no time");
+	       error_set(err, ERROR_PROTOCOL, "its \"created\" or \"updated\" is not a time");
 }
 
 static bool read_sessions(struct record *record, const struct json_doc *doc, struct error *err)
@@ -298,13 +302,13 @@ static bool read_sessions(struct record *record, const struct json_doc *doc, str
 		bool taken = id && record_add_session(record, id);
 		free(id);
 		if (!taken) {
-			return error_set(err, ERROR_PROTOCOL, "its \"sessions\" are no names");
+			return error_set(err, ERROR_PROTOCOL, "its \"sessions\" are not names");
 		}
 	}
 	return true;
 }
 
-/* Records of older brokers have none. What is in them is looked at where it is used. */
+/* Records of older brokers have no choices. Their content is checked where it is used. */
 static void read_choices(struct record *record, const struct json_doc *doc)
 {
 	json_node choices = json_get(doc, 0, "choices");
@@ -341,7 +345,7 @@ static bool read_receipt(struct record *record, const struct json_doc *doc, stru
 		!read_fixed(doc, node, "time", receipt->time, sizeof(receipt->time)) ||
 		!is_tree(receipt->runtime_tree) || !is_tree(receipt->merged_tree)) {
 		*receipt = (struct record_receipt){0};
-		return error_set(err, ERROR_PROTOCOL, "its \"receipt\" is not whole");
+		return error_set(err, ERROR_PROTOCOL, "its \"receipt\" is incomplete");
 	}
 	receipt->conflicts = (size_t)conflicts;
 	return true;
@@ -352,7 +356,8 @@ static bool read_head(struct record *record, const struct json_doc *doc, struct 
 	long long version = json_int(doc, json_get(doc, 0, "version"), 0);
 	if (version > RECORD_VERSION) {
 		return error_set(err, ERROR_UNAVAILABLE,
-			"it is of version %lld, this program knows %d: use a newer acp-broker",
+			"it has version %lld, but this program knows only %d: use a newer "
+			"acp-broker",
 			version, RECORD_VERSION);
 	}
 	char *state = json_string(doc, json_get(doc, 0, "state"));
@@ -364,8 +369,7 @@ static bool read_head(struct record *record, const struct json_doc *doc, struct 
 		       read_fixed(doc, 0, "updated", record->updated, sizeof(record->updated))) ||
 	       error_set(err, ERROR_PROTOCOL,
 		       "its \"version\", \"id\", \"state\", \"created\" or \"updated\" is missing "
-		       "or "
-		       "unknown");
+		       "or unknown");
 }
 
 bool record_read_json(struct record *record, struct span text, struct error *err)

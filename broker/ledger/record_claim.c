@@ -20,7 +20,7 @@ struct search {
 	size_t count;
 };
 
-/* A folder that is not there holds nothing. */
+/* A missing folder holds no records. */
 static int open_folder(const char *state_folder)
 {
 	char path[4096];
@@ -42,7 +42,7 @@ static void look_at(void *data, const char *id)
 {
 	struct search *search = data;
 	struct record record;
-	struct error ignored; // whoever lists records says what is wrong with one
+	struct error ignored; // commands that list records report unreadable ones
 	if (!record_load(search->folder_fd, id, &record, &ignored)) {
 		return;
 	}
@@ -53,7 +53,7 @@ static void look_at(void *data, const char *id)
 	record_finish(&record);
 }
 
-/* Everyone takes them in one order, so that of two who want them one gets all. */
+/* All brokers take the locks in the same order, so that one of two gets all of them. */
 static int compare(const void *a, const void *b)
 {
 	return strcmp(a, b);
@@ -68,7 +68,7 @@ static void add(struct record_claim *claim, const struct record *record, int loc
 	claim->lock_fds[claim->count++] = lock_fd;
 }
 
-/* Who has it. True: another broker, so that it is not ours. */
+/* Finds who has it. True if it is another broker. */
 static bool is_held(const struct search *search, const char *id, struct record_claim *claim)
 {
 	struct record record;
@@ -99,7 +99,7 @@ static bool take(const struct search *search, const char *id, struct record_clai
 		claim->has_failed = claim->err.code != ERROR_UNAVAILABLE;
 		return !claim->has_failed && !is_held(search, id, claim);
 	}
-	/* It may have been written since it was looked at. */
+	/* Another broker may have written it since we looked. */
 	if (!record_load(search->folder_fd, id, &record, &ignored)) {
 		fd_close(&lock_fd);
 	} else if (!is_meant(search->request, &record)) {
@@ -139,7 +139,7 @@ enum claim_outcome record_claim_take(
 	return out_claim->count > 0 ? CLAIM_TAKEN : CLAIM_NONE;
 }
 
-/* Whether it is in a record of ours that was not taken over. */
+/* Whether one of our records that was not taken over has the session. */
 static bool has_successor(const struct search *search, const struct record_claim *claim)
 {
 	bool has = false;

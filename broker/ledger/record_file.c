@@ -30,7 +30,7 @@ static void file_name(char name[NAME_SIZE], const char *id, const char *ending)
 	text_whole(name, NAME_SIZE, "%s%s", id, ending);
 }
 
-/* A folder in the state directory, made (0700) where it is missing. */
+/* Opens a folder in the state folder; creates it (0700) if missing. */
 static int open_folder(const char *state_folder, const char *name, struct error *err)
 {
 	if (!*state_folder) {
@@ -47,7 +47,7 @@ static int open_folder(const char *state_folder, const char *name, struct error 
 		return -1;
 	}
 	if (mkdirat(state_fd, name, 0700) != 0 && errno != EEXIST) {
-		error_set_errno(err, errno, "making %s/%s", state_folder, name);
+		error_set_errno(err, errno, "creating %s/%s", state_folder, name);
 		return -1;
 	}
 	int fd = openat(state_fd, name, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -75,8 +75,7 @@ static void set_held(int folder_fd, const char *id, struct error *err)
 	if (owner.pid != 0) {
 		snprintf(who, sizeof(who), " (process %d)", (int)owner.pid);
 	}
-	error_set(err, ERROR_UNAVAILABLE, "session %s belongs to a broker that is running%s", id,
-		who);
+	error_set(err, ERROR_UNAVAILABLE, "session %s belongs to a running broker%s", id, who);
 	record_owner_finish(&owner);
 }
 
@@ -103,7 +102,7 @@ int record_lock(int folder_fd, const char *id, struct error *err)
 	return -1;
 }
 
-/* Durable: what it says survives the machine's end. */
+/* Durable: the content survives a crash of the machine. */
 static bool write_new(
 	int folder_fd, const char *name, struct span json, bool is_durable, struct error *err)
 {
@@ -118,7 +117,7 @@ static bool write_new(
 		       error_set_errno(err, errno, "writing %s", name));
 }
 
-/* Whose disk is full, or whose rights are missing. */
+/* The folder for messages, because its disk may be full or its permissions missing. */
 static const char *folder_text(int folder_fd, char *text, size_t size)
 {
 	char link[64];
@@ -207,7 +206,7 @@ bool record_load(int folder_fd, const char *id, struct record *out_record, struc
 	buf_init(&text, RECORD_FILE_MAX);
 	bool ok = read_whole(fd, &text, err) && record_read_json(&record, buf_span(&text), err);
 	if (ok && strcmp(record.id, id) != 0) {
-		ok = error_set(err, ERROR_PROTOCOL, "it says that it is %s", record.id);
+		ok = error_set(err, ERROR_PROTOCOL, "it says that its id is %s", record.id);
 	}
 	buf_finish(&text);
 	if (!ok) {
@@ -232,7 +231,7 @@ bool record_remove(int folder_fd, const char *id, struct error *err)
 	return true;
 }
 
-/* The id of a file named by it and an ending, or NULL; `name` is shortened to it. */
+/* The id in a file name "ID + ending", or NULL; cuts `name` down to the id. */
 static const char *id_of(char *name, const char *ending)
 {
 	size_t len = strlen(name);
@@ -273,7 +272,7 @@ bool record_visit(
 
 /* ---- what killed brokers left ---- */
 
-/* Whoever writes a record holds its lock from before the draft is there. */
+/* A broker that writes a record holds its lock before the draft exists. */
 static void sweep_draft(void *data, const char *id)
 {
 	int folder_fd = *(const int *)data;
@@ -297,7 +296,7 @@ bool record_sweep(int folder_fd, struct error *err)
 	return visit_ids(folder_fd, new_ending, sweep_draft, &folder_fd, err);
 }
 
-/* A broker that lives has its lock; of another one all files go, the lock file last. */
+/* A running broker holds its lock. For a dead one all files are removed, the lock file last. */
 static void sweep_plain(void *data, const char *id)
 {
 	int folder_fd = *(const int *)data;
@@ -335,7 +334,7 @@ static void add_stopped(void *data, const char *id)
 	struct record record;
 	struct error ignored;
 	if (!record_load(list->folder_fd, id, &record, &ignored)) {
-		return; // whoever lists records says what is wrong with it
+		return; // commands that list records report it
 	}
 	if (record.state == RECORD_STOPPED) {
 		list->items = mem_realloc(list->items, (list->count + 1) * sizeof(*list->items));

@@ -23,7 +23,7 @@ bool record_limit_lock(int folder_fd, struct error *err)
 	if (lock == LOCK_ELSEWHERE) {
 		return error_set(err, ERROR_UNAVAILABLE,
 			"another acp-broker has locked the folder of session records for "
-			"%d s: try again once it goes on, or has ended",
+			"%d s: try again once that broker continues or has ended",
 			LOCK_WAIT_MS / 1000);
 	}
 	return true;
@@ -34,7 +34,7 @@ void record_limit_unlock(int folder_fd)
 	lock_file_release(folder_fd);
 }
 
-/* ---- those there are ---- */
+/* ---- counting records ---- */
 
 struct census {
 	int folder_fd;
@@ -76,7 +76,7 @@ static void count_living(void *data, const char *id)
 	struct record record;
 	struct error unreadable;
 	record_owner_find(census->folder_fd, id, &owner);
-	bool finishes = owner.pid != 0 && !owner.is_session; // what a broker that is gone has left
+	bool finishes = owner.pid != 0 && !owner.is_session; // finishes a dead broker's work
 	if (owner.is_held && !finishes &&
 		record_load(census->folder_fd, id, &record, &unreadable)) {
 		if (is_at_work(&record, census->profile)) {
@@ -94,14 +94,14 @@ bool record_limit_check(int folder_fd, const char *profile, size_t max, struct e
 		return false;
 	}
 	if (census.files < max) {
-		return true; // whosever they are
+		return true; // unreadable ones do not count
 	}
 	if (!record_visit(folder_fd, count_living, &census, err)) {
 		return false;
 	}
 	return census.living < max ||
 	       error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-		       "profile \"%s\" is at work in %zu workspaces already, and max-sessions is "
+		       "profile \"%s\" is already working in %zu workspaces, and max-sessions is "
 		       "%zu: %s; end one (acp-broker sessions stop), or raise max-sessions",
 		       profile, census.living, max, census.who);
 }

@@ -28,14 +28,14 @@ void record_owner_note(int lock_fd, bool is_session)
 	char note[NOTE_MAX];
 	int len = snprintf(note, sizeof(note), "%d%s%s\n", (int)getpid(), is_session ? "" : " ",
 		is_session ? "" : finishing_word);
-	/* Only to tell the user who it is: the lock is what counts. */
+	/* The content only tells the user who the owner is; the lock decides. */
 	(void)!ftruncate(lock_fd, 0);
 	(void)!pwrite(lock_fd, note, (size_t)len, 0);
 }
 
-/* ---- what a process has open ---- */
+/* ---- the files that a process has open ---- */
 
-/* The beginning of a file, as text. */
+/* Reads the beginning of a file as text. */
 static bool read_start(int folder_fd, const char *name, char *text, size_t size)
 {
 	ATTR_CLEANUP(fd_cleanup)
@@ -45,7 +45,7 @@ static bool read_start(int folder_fd, const char *name, char *text, size_t size)
 	return len >= 0;
 }
 
-/* Whether the process holds a lock on this file: its descriptors and what is known of each. */
+/* Whether the process holds a lock on this file: checks its descriptors in /proc. */
 static bool holds_lock(int pid_fd, const struct stat *file)
 {
 	char path[PROC_PATH_MAX];
@@ -71,7 +71,7 @@ static bool holds_lock(int pid_fd, const struct stat *file)
 	return holds;
 }
 
-/* ---- who it is ---- */
+/* ---- finding the owner ---- */
 
 static void find_process(struct record_owner *owner, const char *note, const struct stat *file)
 {
@@ -80,7 +80,10 @@ static void find_process(struct record_owner *owner, const char *note, const str
 	if (end == note || pid <= 1 || pid > INT32_MAX) {
 		return;
 	}
-	/* From here on this is one process, or one that is gone: also for pidfd_send_signal. */
+	/*
+	 * From here on the folder stands for this one process, even after its end;
+	 * pidfd_send_signal takes it.
+	 */
 	char path[PROC_PATH_MAX];
 	snprintf(path, sizeof(path), "/proc/%ld", pid);
 	int pid_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -130,9 +133,12 @@ void record_owner_finish(struct record_owner *owner)
 	fd_close(&owner->pid_fd);
 }
 
-/* ---- ending it ---- */
+/* ---- ending the owner ---- */
 
-/* By its name: one that was updated while it ran has another file than ours. */
+/*
+ * Compares the program's name, because a broker that was upgraded while it ran has another file
+ * than ours.
+ */
 static bool is_broker(int pid_fd)
 {
 	char name[NOTE_MAX];
@@ -144,17 +150,17 @@ bool record_owner_stop(const struct record_owner *owner, struct error *err)
 {
 	if (owner->pid == 0) {
 		return error_set(err, ERROR_DENIED,
-			"who runs it cannot be seen from here (another user, or another "
+			"its process cannot be seen from here (another user, or another "
 			"container): end it there");
 	}
 	if (!owner->is_session) {
 		return error_set(err, ERROR_DENIED,
-			"process %d is collecting what it has left: wait for that",
+			"process %d is collecting its changes: wait for that to end",
 			(int)owner->pid);
 	}
 	if (!is_broker(owner->pid_fd)) {
 		return error_set(err, ERROR_DENIED,
-			"process %d holds its lock and is no acp-broker: nothing was sent to it",
+			"process %d holds its lock, and is no acp-broker: no signal was sent",
 			(int)owner->pid);
 	}
 	return libc_pidfd_signal(owner->pid_fd, SIGTERM) == 0 || errno == ESRCH ||

@@ -11,7 +11,7 @@
 #include "broker/ledger/record_limit.h"
 #include "broker/ledger/record_owner.h"
 
-/* A record that a lock is held of. */
+/* A record whose lock is held. */
 struct held {
 	struct list link; // record_saver.held
 	char id[RECORD_ID_SIZE];
@@ -25,10 +25,10 @@ struct saving {
 	enum saving_kind kind;
 	char id[RECORD_ID_SIZE];
 	struct buf json;
-	struct error err; // it could not be written as JSON, or saved
+	struct error err; // of writing it as JSON, or of saving it
 	bool is_ok;
-	char *profile;     // owned; of a record that is new
-	size_t max_living; // the same: of its profile
+	char *profile;     // owned; for a new record
+	size_t max_living; // for a new record: the limit of its profile
 	record_saved *done;
 	void *data;
 };
@@ -36,13 +36,13 @@ struct saving {
 struct record_saver {
 	struct ev_loop *loop;
 	struct pool *pool;
-	struct soon refused; // tells of a job that the pool did not take
+	struct soon refused; // reports a job that the pool did not take
 	char *state_folder;
 	struct pool_job job;
-	int folder_fd;          // the job's
-	struct list held;       // of struct held; the job's
+	int folder_fd;          // used by the job
+	struct list held;       // of struct held; used by the job
 	struct list queue;      // of struct saving
-	struct saving *in_hand; // the first of these, the job's while it runs
+	struct saving *in_hand; // the first one; the job uses it while it runs
 };
 
 static void saving_destroy(struct saving *saving)
@@ -134,7 +134,7 @@ static void run(struct pool_job *job)
 		saver->folder_fd = record_folder_open(saver->state_folder, err);
 		bool is_tidy = saver->folder_fd >= 0 && record_sweep(saver->folder_fd, &ignored) &&
 		               record_prune(saver->folder_fd, RECORD_STOPPED_MAX, &ignored);
-		(void)is_tidy; // else the next broker does it
+		(void)is_tidy; // otherwise the next broker does it
 	}
 	saving->is_ok = saver->folder_fd >= 0 &&
 	                (saving->max_living > 0 ? add(saver, saving) : save(saver, saving));

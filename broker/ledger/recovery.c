@@ -14,25 +14,25 @@
 #include "broker/ledger/holdings.h"
 #include "broker/ledger/record_owner.h"
 
-/* A record that nobody has and that did not come to its end. */
+/* A record without a broker that did not end properly. */
 struct found {
 	char id[RECORD_ID_SIZE];
 	char updated[32];
-	long long tried_ms;                   // the last try to finish it; 0: there was none
+	long long tried_ms;                   // time of the last attempt to finish it; 0: none
 	char *profile, *backend, *local_root; // owned
-	const struct profile *of;             // the profile it is finished with
-	bool is_own;                          // it is the broker's
-	bool has_failed;                      // or did not come to an end: it may not again
-	bool ends;                            // a finished copy that was not used for long
+	const struct profile *of;             // the profile to finish it with
+	bool is_own;                          // it belongs to the broker's own profile
+	bool has_failed;                      // or was cut short; so it may fail again
+	bool ends;                            // a finished copy that was unused for too long
 	time_t used;
 };
 
-/* The look at the records; outlives the recovery where that is destroyed. */
+/* A job that reads the records. It outlives a recovery that is destroyed. */
 struct look {
 	struct pool_job job;
 	struct recovery *recovery;
 	char *state_folder; // owned
-	bool ends_copies;   // some profile has a copy-max-age
+	bool ends_copies;   // a profile has a copy-max-age
 	int folder_fd;
 	struct found *found; // owned
 	size_t count;
@@ -44,10 +44,10 @@ struct recovery {
 	ev_timer due;      // recovery-timeout
 	struct look *look; // owned
 	bool is_over;      // nothing more is begun
-	bool is_woken;     // looks once more, then
+	bool is_woken;     // looks again afterwards
 	size_t next;
-	struct collect *collect;  // owned; the one in hand
-	void (*done)(void *data); // of recovery_end; NULL: it goes on
+	struct collect *collect;  // owned; the present one
+	void (*done)(void *data); // of recovery_end; NULL: recovery_end was not called
 	void *data;
 };
 
@@ -92,7 +92,7 @@ static void look_at(void *data, const char *id)
 	struct error err;
 	if (!record_load(look->folder_fd, id, &record, &err)) {
 		if (err.code != ERROR_NOT_FOUND) {
-			log_warning("recovery: %s; it stays as it is", err.text);
+			log_warning("recovery: %s; it is not changed", err.text);
 		}
 		return;
 	}
@@ -139,15 +139,16 @@ static void run_look(struct pool_job *job)
 	struct look *look = CONTAINER_OF(job, struct look, job);
 	struct error err;
 	char path[PATH_MAX];
-	size_t left = freeze_group_end_left(); // before anything of theirs is collected
+	size_t left = freeze_group_end_left(); // before their sandboxes are collected
 	if (left > 0) {
-		log_warning("recovery: what %zu agents or commands had left, whose brokers and "
-			    "guards are gone, was ended",
+		log_warning(
+			"recovery: ended the processes of %zu agents or commands whose brokers and "
+			"guards are gone",
 			left);
 	}
 	text_whole(path, sizeof(path), "%s/sessions", look->state_folder);
 	if (access(path, F_OK) != 0) {
-		return; // there never was any, and none is made for a look
+		return; // there are no records; the folder is not created only to look
 	}
 	look->folder_fd = record_folder_open(look->state_folder, &err);
 	if (look->folder_fd < 0 || !record_visit(look->folder_fd, look_at, look, &err)) {
@@ -159,7 +160,7 @@ static void run_look(struct pool_job *job)
 	}
 }
 
-/* ---- which profile each is of ---- */
+/* ---- choosing the profiles ---- */
 
 static bool is_of(const struct found *found, const struct profile *profile)
 {
@@ -180,14 +181,14 @@ static const struct profile *find_profile(
 	return NULL;
 }
 
-/* A copy is removed by its own profile's copy-max-age alone. */
+/* A copy is removed only by its own profile's copy-max-age. */
 static bool is_too_old(const struct found *found)
 {
 	long long age_ms = found->of ? found->of->sync.copy_max_age_ms : 0;
 	return age_ms > 0 && (long long)(time(NULL) - found->used) >= age_ms / 1000;
 }
 
-/* False: no profile of the configuration is for it, which is told. */
+/* False if the configuration does not have its profile; that is logged. */
 static bool choose_profile(const struct recovery_config *config, struct found *found)
 {
 	const struct profile *profile = find_profile(config, found);
@@ -201,30 +202,30 @@ static bool choose_profile(const struct recovery_config *config, struct found *f
 	}
 	if (profile) {
 		log_warning("recovery: session %s of %s, whose broker is gone, is of profile "
-			    "\"%s\" with backend %s, and the configuration has backend %s there; "
-			    "it stays as it is (acp-broker sessions)",
+			    "\"%s\" with backend %s, but the configuration has backend %s there; "
+			    "it is not changed (see acp-broker sessions list)",
 			found->id, found->local_root, found->profile, found->backend,
 			profile->backend);
 	} else {
 		log_warning("recovery: session %s of %s, whose broker is gone, is of profile "
-			    "\"%s\", which the configuration does not have; it stays as it is "
-			    "(acp-broker sessions)",
+			    "\"%s\", which the configuration does not have; it is not changed "
+			    "(see acp-broker sessions list)",
 			found->id, found->local_root, found->profile);
 	}
 	return false;
 }
 
 /*
- * What failed, or was cut off by recovery-timeout, may take all of the time there is once more: it
- * comes after the rest, and the one that was tried last comes last, so that each has its turn at
- * some start.
+ * A record that failed, or was cut short by recovery-timeout, may use up all the time again. So
+ * such records come after the others, and the most recently tried one comes last: each gets its
+ * turn at some start.
  */
 static int compare(const void *a, const void *b)
 {
 	const struct found *x = a;
 	const struct found *y = b;
 	if (x->ends || y->ends) {
-		return x->ends - y->ends; // no edit waits for them
+		return x->ends - y->ends; // they hold no edits
 	}
 	if (x->has_failed && y->has_failed && x->tried_ms != y->tried_ms) {
 		return x->tried_ms < y->tried_ms ? -1 : 1;
@@ -252,7 +253,7 @@ static void choose_profiles(struct look *look, const struct recovery_config *con
 	}
 }
 
-/* ---- one after the other ---- */
+/* ---- finishing one ---- */
 
 static void stop(struct recovery *recovery)
 {
@@ -260,13 +261,13 @@ static void stop(struct recovery *recovery)
 	ev_timer_stop(recovery->config.collect.loop, &recovery->begin);
 	ev_timer_stop(recovery->config.collect.loop, &recovery->due);
 	if (recovery->collect && collect_stop(recovery->collect)) {
-		return; // and is collected no further
+		return; // this one is not collected further
 	}
 	collect_destroy(recovery->collect);
 	recovery->collect = NULL;
 }
 
-/* What came to its end is not done twice: its record says so. */
+/* Finished records are not done twice, because they say so. */
 static void look_again(struct recovery *recovery)
 {
 	recovery->is_woken = false;
@@ -302,7 +303,7 @@ static void say_ended(
 	}
 }
 
-/* Times and counts in it are others each time. */
+/* Times and counts differ each time, so they are ignored. */
 static bool is_same_text(const char *one, const char *other)
 {
 	static const char digits[] = "0123456789";
@@ -317,7 +318,7 @@ static bool is_same_text(const char *one, const char *other)
 	}
 }
 
-/* An earlier start has said it; acp-broker sessions says it again. */
+/* An earlier start has logged the same; acp-broker sessions list shows it too. */
 static bool was_told(const struct record *record, const struct error *err)
 {
 	return record && record->state == RECORD_FAILED && record->error &&
@@ -343,7 +344,8 @@ static void on_collected(void *data, enum collect_outcome outcome, const struct 
 	} else if (outcome == COLLECT_FAILED) {
 		log_failure(LOG_LEVEL_ERROR, err,
 			"recovery: session %s%s%s, whose broker is gone, is not collected: %s; "
-			"the sandbox stays, and the next start tries again (acp-broker sessions)",
+			"the sandbox stays, and the next start tries again (see acp-broker "
+			"sessions list)",
 			found->id, record ? " of " : "", record ? record->local_root : "",
 			err->text);
 	}
@@ -439,7 +441,7 @@ struct recovery *recovery_start(const struct recovery_config *config)
 void recovery_wake(struct recovery *recovery)
 {
 	if (!recovery || recovery->done || ev_is_active(&recovery->begin)) {
-		return; // it will look
+		return; // it has not looked yet
 	}
 	recovery->is_woken = true;
 	if (!pool_has(&recovery->look->job) && !recovery->collect) {

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "broker/ledger/state_folder.h"
 
-/* ---- paths as texts ---- */
+/* ---- paths as text ---- */
 
 static char *join(const char *folder, const char *rest)
 {
@@ -24,8 +24,8 @@ static char *join(const char *folder, const char *rest)
 }
 
 /*
- * Without ".", "..", empty parts and a slash at the end. An absolute path stays absolute; a ".."
- * that leads out of a relative one stays at its beginning.
+ * Removes ".", "..", empty parts and a trailing slash. An absolute path stays absolute. A ".." that
+ * leads out of a relative path stays at its beginning.
  */
 static void tidy(char *path)
 {
@@ -54,7 +54,7 @@ static void tidy(char *path)
 	*end = '\0';
 }
 
-/* What comes after the folder, "" for itself; NULL where the path is not in it. */
+/* The part after the folder, "" for the folder itself; NULL if the path is not in it. */
 static const char *path_below(const char *path, const char *folder)
 {
 	size_t len = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
@@ -64,7 +64,7 @@ static const char *path_below(const char *path, const char *folder)
 	return path[len] == '/' ? path + len + 1 : path + len;
 }
 
-/* Cuts the last part off; false for the root of all. */
+/* Cuts off the last part; false for "/". */
 static bool go_up(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -75,9 +75,9 @@ static bool go_up(char *path)
 	return true;
 }
 
-/* ---- looking ---- */
+/* ---- searching ---- */
 
-/* In the user's spelling, where that leads to the same directory; to be freed, or NULL. */
+/* The user's spelling, if it leads to the same directory; or NULL. The caller frees it. */
 static char *spelled(const char *directory, const char *pwd, const char *real)
 {
 	struct stat theirs;
@@ -100,7 +100,7 @@ static char *spelled(const char *directory, const char *pwd, const char *real)
 	return NULL;
 }
 
-/* HEAD is what a store gets last of all. */
+/* HEAD is the last file that a new store gets. */
 static bool has_store(struct store_place *place, const char *state_folder, const char *path)
 {
 	char *folder = state_folder_store(state_folder, path);
@@ -146,8 +146,8 @@ static bool fail_none(const char *real, const char *state_folder, struct error *
 {
 	char *quoted = path_quote((struct span){real, strlen(real)});
 	error_set(err, ERROR_NOT_FOUND,
-		"nothing is kept of %s or a directory that holds it (looked for in %s/stores): a "
-		"profile with isolation = copy or checkpoints = true keeps checkpoints; name "
+		"nothing is kept of %s or a directory that contains it (looked for in %s/stores): "
+		"a profile with isolation = copy or checkpoints = true keeps checkpoints; name "
 		"another workspace with --workspace DIR",
 		quoted, state_folder);
 	free(quoted);
@@ -188,7 +188,7 @@ void store_place_finish(struct store_place *place)
 	*place = (struct store_place){.root = NULL};
 }
 
-/* ---- what a user names ---- */
+/* ---- paths from the user ---- */
 
 static char *fail_outside(const struct store_place *place, const char *word, struct error *err)
 {

@@ -19,7 +19,7 @@ struct folder {
 	long long bytes;
 };
 
-/* On the pool; outlives who waits for it. */
+/* A job on the pool; may outlive the object that waits for it. */
 struct work {
 	struct pool_job job;
 	struct store_weight *weight;
@@ -30,8 +30,8 @@ struct work {
 
 struct store_weight {
 	struct ev_loop *loop;
-	struct work *work; // owned; NULL once it took too long
-	ev_timer due;      // timeout_ms, or at once where nothing can be measured
+	struct work *work; // owned; NULL after the timeout
+	ev_timer due;      // timeout_ms, or at once if nothing can be measured
 	void (*done)(void *data);
 	void *data;
 };
@@ -48,7 +48,7 @@ static void work_drop(struct pool_job *job)
 
 /* ---- on the pool ---- */
 
-/* A file with several names counts with each: those of a store have one. */
+/* A file with several names counts once per name; files of a store have one name. */
 long long folder_weight(const char *folder, long long until_ms)
 {
 	char *const names[] = {(char *)folder, NULL};
@@ -118,7 +118,7 @@ struct store_weight *store_weight_start(struct ev_loop *loop, struct pool *pool,
 	const char *const *folders, size_t count, int timeout_ms, void (*done)(void *data),
 	void *data)
 {
-	struct error ignored; // what is not measured is not known
+	struct error ignored; // what is not measured stays unknown
 	struct store_weight *weight = mem_alloc_zero(sizeof(*weight));
 	struct work *work = mem_alloc_zero(sizeof(*work));
 	work->job = (struct pool_job){

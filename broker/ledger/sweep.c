@@ -7,14 +7,14 @@
 #include "base/log.h"
 #include "base/words.h"
 
-/* The look at the records, on the pool; outlives the sweep where that is destroyed. */
+/* The job that reads the records, on the pool; outlives a sweep that is destroyed. */
 struct sweep_records {
 	struct pool_job job;
 	struct sweep *sweep;
 	char *state_folder;
 	int folder_fd;
 	char **references; // owned
-	bool is_whole;     // every record was read: what is not among these is needed by none
+	bool is_whole; // every record was read: nobody needs a sandbox that is not in references
 };
 
 struct sweep {
@@ -75,7 +75,7 @@ static void on_looked(struct pool_job *job)
 	const struct profile *profile = sweep->config.profile;
 	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
 	if (!records->is_whole) {
-		return; // and it was said which one cannot be read
+		return; // the unreadable one was logged
 	}
 	sweep->running = provider_sweep(sweep->config.provider, &request,
 		(const char *const *)records->references, on_swept, sweep, &err);

@@ -27,7 +27,7 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-/* Added, changed and deleted together, and how many of them are gone. */
+/* The sum of added, changed and deleted paths, and how many were deleted. */
 static void say_paths(char text[SYNC_TEXT_MAX], const struct merge_counts *counts, const char *what)
 {
 	say(text, "%zu %s", paths_in(counts), what);
@@ -51,7 +51,7 @@ static void say_statistics(char text[SYNC_TEXT_MAX], const struct sync_result *r
 	say(text, ", %lld ms", result->duration_ms);
 }
 
-/* Those that are stuck here, or those that both sides have changed; says `what` before them. */
+/* Lists conflicts of one kind (stuck here, or changed on both sides), after the text `what`. */
 static void say_conflicts(
 	char text[SYNC_TEXT_MAX], const struct sync_result *result, bool is_stuck, const char *what)
 {
@@ -85,7 +85,7 @@ static void say_conflicts(
 	}
 }
 
-/* At the end of a sandbox they are told, and kept, whether they were told before or not. */
+/* At the end of a sandbox they are listed, and kept, even if they were reported before. */
 static bool is_last(const struct sync_result *result)
 {
 	return result->reason == SYNC_REASON_STOP || result->reason == SYNC_REASON_CRASH;
@@ -99,7 +99,7 @@ static bool tells_held(const struct sync_result *result)
 static void say_held(char text[SYNC_TEXT_MAX], const struct sync_result *result)
 {
 	size_t count = 0;
-	say(text, "; held in the sandbox, for tools of yours may run commands from it "
+	say(text, "; held in the sandbox, because your tools may run commands from it "
 		  "(guard-paths):");
 	LIST_FOR_EACH(held, result->held, struct held_change, link) {
 		if (count++ < SYNC_TEXT_NAMED) {
@@ -116,7 +116,7 @@ static void say_held(char text[SYNC_TEXT_MAX], const struct sync_result *result)
 	}
 }
 
-/* More than anybody overlooks in a turn, and fewer than what is asked about. */
+/* More than the user might overlook in a turn, and fewer than are asked about. */
 static bool tells_deleted(const struct sync_result *result)
 {
 	return result->gone >= SYNC_DELETIONS_MIN && result->followed == 0 &&
@@ -127,19 +127,19 @@ static void say_deletions(char text[SYNC_TEXT_MAX], const struct sync_result *re
 {
 	if (tells_deleted(result)) {
 		say(text,
-			"; %zu of your files were deleted as the agent has done: `acp-broker "
+			"; %zu of your files were deleted, as the agent has done: `acp-broker "
 			"checkpoints undelete %u` brings them back",
 			result->gone, result->checkpoint - 1);
 	}
 	if (result->kept > 0) {
 		say(text,
-			"; the agent has deleted %zu of your files: they were kept here and given "
-			"back to it",
+			"; the agent has deleted %zu of your files: they were kept here and "
+			"restored for it",
 			result->kept);
 	}
 	if (result->followed > 0) {
 		say(text,
-			"; %zu of your files were deleted as the agent has done; the checkpoint "
+			"; %zu of your files were deleted, as the agent has done; the checkpoint "
 			"before this one has them (acp-broker checkpoints list)",
 			result->followed);
 	}
@@ -159,7 +159,7 @@ bool sync_text_write(char text[SYNC_TEXT_MAX], const char *local_root,
 		result->conflict_count == 1 ? "changed on both sides, so that yours stays"
 					    : "changed on both sides, so that yours stay");
 	say_conflicts(text, result, true,
-		"what the agent did could not be done here, so that yours stays as it is and "
+		"the agent's change could not be made here, so that your version stays and "
 		"the agent's version is kept");
 	if (tells_held(result)) {
 		say_held(text, result);

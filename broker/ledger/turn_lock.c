@@ -31,7 +31,7 @@ static int open_file(int folder_fd, const char *folder, const char *id)
 	return lock_file_open(folder_fd, path);
 }
 
-/* ---- of the broker that has the record ---- */
+/* ---- for the broker that has the record ---- */
 
 void turn_lock_init(struct turn_lock *lock)
 {
@@ -59,8 +59,8 @@ static bool take(
 		int errnum = errno;
 		return state == LOCK_ELSEWHERE
 		               ? error_set_reason(err, ERROR_UNAVAILABLE, "ROLLBACK_IN_PROGRESS",
-					 "the workspace is being brought back to a checkpoint "
-					 "(acp-broker checkpoints); prompt again after it")
+					 "the workspace is being rolled back to a checkpoint "
+					 "(acp-broker checkpoints); prompt again when that is done")
 		               : error_set_errno(
 					 err, errnum, "locking %s%s" TURN_LOCK_ENDING, folder, id);
 	}
@@ -78,7 +78,7 @@ bool turn_lock_take(struct turn_lock *lock, const char *state_folder, const char
 	int len = snprintf(note, sizeof(note), "%s%s",
 		text->is_lasting ? lasting_line : ending_line, text->list);
 	len = len < (int)sizeof(note) ? len : (int)sizeof(note) - 1;
-	/* Only to tell the user what it is: the lock is what counts. */
+	/* The content only tells the user what runs; the lock decides. */
 	(void)!ftruncate(lock->fd, 0);
 	(void)!pwrite(lock->fd, note, (size_t)len, 0);
 	return true;
@@ -87,15 +87,15 @@ bool turn_lock_take(struct turn_lock *lock, const char *state_folder, const char
 void turn_lock_let_go(struct turn_lock *lock)
 {
 	if (lock->is_held) {
-		(void)!ftruncate(lock->fd, 0); // nothing is under way
+		(void)!ftruncate(lock->fd, 0); // no work in progress
 		lock_file_release(lock->fd);
-		/* Who watches the folder is told of files, not of locks. */
+		/* Programs that watch the folder see changes of files, not of locks. */
 		(void)!futimens(lock->fd, NULL);
 		lock->is_held = false;
 	}
 }
 
-/* ---- of who looks ---- */
+/* ---- for programs that look ---- */
 
 enum turn_state turn_lock_look(
 	int folder_fd, const char *id, const struct record_owner *owner, char text[TURN_TEXT_MAX])
@@ -119,7 +119,7 @@ enum turn_state turn_lock_look(
 	return TURN_OPEN;
 }
 
-/* ---- of who brings a workspace back ---- */
+/* ---- for a rollback ---- */
 
 struct attempt {
 	const struct turn_search *search;
@@ -127,7 +127,7 @@ struct attempt {
 	int folder_fd;
 	bool is_busy;
 	bool is_lasting;
-	struct error *err; // is_busy: what is under way; or why it cannot be known
+	struct error *err; // is_busy: the work in progress; otherwise why it is unknown
 };
 
 static void note_busy(struct attempt *attempt, const struct record *record,
@@ -138,7 +138,7 @@ static void note_busy(struct attempt *attempt, const struct record *record,
 	ssize_t len = pread(fd, note, sizeof(note) - 1, 0);
 	note[len > 0 ? len : 0] = '\0';
 	const char *line_end = strchr(note, '\n');
-	/* Agents choose the names of their sessions. */
+	/* Agents choose the ids of their sessions, so they are quoted. */
 	char *list = path_quote(span_of(line_end ? line_end + 1 : "a prompt"));
 	bool is_ending = strncmp(note, ending_line, strlen(ending_line)) == 0;
 	if (owner->pid != 0) {
@@ -148,7 +148,7 @@ static void note_busy(struct attempt *attempt, const struct record *record,
 	attempt->is_lasting = attempt->is_lasting || !is_ending;
 	error_set_reason(attempt->err, ERROR_UNAVAILABLE, "TOOLS_IN_FLIGHT",
 		"in flight: %s (TOOLS_IN_FLIGHT; profile %s%s); nothing was changed: cancel it, or "
-		"wait for its end",
+		"wait until it ends",
 		list, record->profile, who);
 	free(list);
 }
@@ -183,12 +183,12 @@ static bool is_meant(const struct turn_search *search, const struct record *reco
 	       (search->real_root && strcmp(record->local_root, search->real_root) == 0);
 }
 
-/* A broker that is gone has nothing under way. */
+/* A dead broker has no work in progress. */
 static void look_at(void *data, const char *id)
 {
 	struct attempt *attempt = data;
 	struct record record;
-	struct error ignored; // whoever lists records says what is wrong with one
+	struct error ignored; // commands that list records report unreadable ones
 	if (attempt->is_lasting || !record_load(attempt->folder_fd, id, &record, &ignored)) {
 		return;
 	}
@@ -203,7 +203,7 @@ static void look_at(void *data, const char *id)
 	record_finish(&record);
 }
 
-/* Where there are no records, there is nobody. */
+/* Without a folder of records there are no brokers. */
 static int open_folder(const char *state_folder)
 {
 	char path[PATH_MAX];
