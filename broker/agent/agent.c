@@ -18,7 +18,7 @@
 
 static void agent_fail_lost(struct agent *agent, const struct error *err)
 {
-	/* The end of its output may have been seen first, which does not say why. */
+	/* The end of its output may have been noticed first, but that does not say why it ended. */
 	if (agent->is_failing && !agent->is_lost) {
 		log_failure(LOG_LEVEL_ERROR, err, "%s: %s", agent->subject, err->text);
 	}
@@ -36,7 +36,7 @@ static void on_started(void *data)
 	agent_arm_wall(agent);
 }
 
-/* The longest folder that both paths lie in; owned by the caller. */
+/* The longest folder that contains both paths; the caller owns it. */
 static char *common_folder(const char *path, const char *other)
 {
 	size_t len = 0;
@@ -47,8 +47,9 @@ static char *common_folder(const char *path, const char *other)
 }
 
 /*
- * The folder that shows the agent's program in a cell: where it is and where its link leads, but
- * never the home. NULL: this is no cell, or the program is not on this machine. The caller's.
+ * The folder to show in the cell so that the agent's program is visible: it contains the program
+ * and the target of its link, but is never the home. NULL if this is no cell, or the program is not
+ * on this machine. The caller owns it.
  */
 static char *find_hidden_folder(const struct agent *agent)
 {
@@ -70,14 +71,14 @@ static char *find_hidden_folder(const struct agent *agent)
 	return folder;
 }
 
-/* A program that is missing, and what to do about that. */
+/* Reports a missing program, and what to do about it. */
 static void fail_missing(struct agent *agent, const struct error *err)
 {
 	struct error copy;
 	char *hidden = find_hidden_folder(agent);
 	if (hidden) {
 		error_set(&copy, err->code,
-			"%s: it is installed, and the confinement hides it: allow-read = %s in the "
+			"%s: it is installed, but the confinement hides it: allow-read = %s in the "
 			"profile shows it",
 			err->text, hidden);
 		free(hidden);
@@ -88,9 +89,9 @@ static void fail_missing(struct agent *agent, const struct error *err)
 		known_agent_of_argv((const char *const *)agent->config.profile->agent_argv);
 	bool is_elsewhere = sandbox_capabilities(agent->sandbox)->maps_paths;
 	error_set(&copy, err->code, "%s: install it%s%s%s%s", err->text,
-		is_elsewhere ? " in the sandbox (setup = LINE in the profile does)" : "",
+		is_elsewhere ? " in the sandbox (setup = LINE in the profile can do that)" : "",
 		known ? ": " : "", known ? known->install : "",
-		is_elsewhere ? ", or name its full path there" : ", or name its full path");
+		is_elsewhere ? ", or give its full path there" : ", or give its full path");
 	agent_fail_with_error(agent, "AGENT_NOT_FOUND", "start", &copy);
 }
 
@@ -201,13 +202,14 @@ static void on_provisioned(void *data, const struct error *err)
 	}
 }
 
-/* Before the agent can say any of it. */
+/* Before the agent can print any of them. */
 static void learn_secrets(const struct agent *agent)
 {
 	const char *const *environment = sandbox_agent_environment(agent->sandbox);
 	const char *const *names = (const char *const *)agent->config.profile->masked_env;
 	if (agent->config.secrets && !secrets_learn(agent->config.secrets, environment, names)) {
-		log_warning("%s: too many secrets in the environment there: some are not masked",
+		log_warning("%s: too many secrets in the environment there: the log does not mask "
+			    "all of them",
 			agent->subject);
 	}
 }
@@ -309,10 +311,10 @@ static void on_end(void *data, const struct error *err)
 static void on_broken(void *data, const struct error *err)
 {
 	struct agent *agent = data;
-	log_failure(LOG_LEVEL_DEBUG, err, "%s: it reads no more: %s", agent->subject, err->text);
+	log_failure(LOG_LEVEL_DEBUG, err, "%s: it no longer reads: %s", agent->subject, err->text);
 	agent->input_ended = true;
 	agent_note_link_error(agent, err->code == ERROR_UNAVAILABLE ? NULL : err);
-	agent->config.listener->on_drained(agent->config.data); // nothing waits for it any more
+	agent->config.listener->on_drained(agent->config.data); // nothing waits for it now
 	agent_check_ended(agent);
 }
 
@@ -336,7 +338,7 @@ static const struct link_listener link_listener = {
 
 /* ---- life ---- */
 
-/* Of one process: what it writes and what is written to it. */
+/* The streams of one process. */
 static void streams_init(struct agent *agent)
 {
 	const struct agent_config *config = &agent->config;

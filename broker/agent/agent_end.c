@@ -11,7 +11,7 @@ enum { STOP_WAITS_MAX = 10 }; // acp-broker.config(5), stop-eof-timeout
 
 static void stop_next_step(struct agent *agent);
 
-/* ---- telling the end ---- */
+/* ---- reporting the end ---- */
 
 void agent_timer_start(struct agent *agent, struct ev_timer *timer, int ms)
 {
@@ -44,8 +44,8 @@ static void on_withdrawn(void *data, const struct error *err)
 }
 
 /*
- * Before anybody is told: true while a sandbox in which no agent was to start is taken back. Its
- * copies or its setup may have failed, or be under way.
+ * True while a sandbox in which no agent will start is withdrawn; the listener is told only after
+ * that. Its copies or its setup may have failed, or may still run.
  */
 static bool withdraws(struct agent *agent)
 {
@@ -68,7 +68,7 @@ const struct error *agent_left(const struct agent *agent)
 	return agent->left.code != ERROR_NONE ? &agent->left : NULL;
 }
 
-/* Raised by the tell timer alone, so that no listener runs inside a call of its own. */
+/* Called only by the tell timer, so that no listener runs inside one of its own calls. */
 static void tell(struct agent *agent)
 {
 	if (agent->has_exited && !agent->was_exit_told && !agent->is_down) {
@@ -131,7 +131,7 @@ void agent_fail_with_error(
 	agent_fail(agent, error_at(&failure, stage));
 }
 
-/* What its output had to say instead of an answer. */
+/* Describes what the agent printed instead of an answer. */
 static void describe_noise(const struct agent *agent, char *text, size_t size)
 {
 	text[0] = '\0';
@@ -159,7 +159,7 @@ static void fail_as_exited(struct agent *agent)
 	const char *stage = agent->step ? agent->step : "relay";
 	enum limit_kind kind = agent->status.limit;
 	const char *limit = agent->has_exited ? sandbox_limit(agent->sandbox, kind) : NULL;
-	bool was_ended = limit && kind != LIMIT_PROCESSES; // who may not fork goes on at first
+	bool was_ended = limit && kind != LIMIT_PROCESSES; // a failed fork alone ends nothing
 	agent_fail(agent,
 		failure_set(&err, was_ended ? "RESOURCE_LIMIT_EXCEEDED" : "AGENT_EXITED", stage,
 			"%s (%s) %s%s%s%s%s%s", agent->subject,
@@ -207,7 +207,7 @@ void agent_arm_answer(struct agent *agent)
 	}
 }
 
-/* All that it has started ends with it. */
+/* All processes that it has started end with it. */
 static void on_wall(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct agent *agent = CONTAINER_OF(timer, struct agent, wall);
@@ -243,14 +243,14 @@ void agent_has_answered(struct agent *agent)
 static void on_drain(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct agent *agent = CONTAINER_OF(timer, struct agent, drain);
-	bool is_unread = agent->has_exited && link_is_over(&agent->link); // nobody will
+	bool is_unread = agent->has_exited && link_is_over(&agent->link); // and nobody ever will
 	if (link_is_paused(&agent->link) && !is_unread) {
 		agent_timer_start(agent, timer, agent->config.profile->drain_timeout_ms);
-		return; // what it wrote waits for the editor, not for the agent
+		return; // its output waits for the editor, not for the agent
 	}
 	log_warning("%s: %s", agent->subject,
-		agent->has_exited ? "a process it left behind holds its output open; ended"
-				  : "it closed its output or its input and runs on; ended");
+		agent->has_exited ? "a process that it left behind holds its output open; ended"
+				  : "it closed its output or its input, but kept running; ended");
 	fail_as_exited(agent);
 }
 
@@ -284,8 +284,8 @@ static void stop_next_step(struct agent *agent)
 }
 
 /*
- * Its last words wait for a reader that takes them, however slowly: no step follows then. One
- * that runs may never come to an end, and is given so long STOP_WAITS_MAX times.
+ * The agent's last output waits for a slow reader: then no step follows. An agent that still runs
+ * may write for ever, so it gets that time only STOP_WAITS_MAX times.
  */
 static bool waits_for_reader(struct agent *agent)
 {
@@ -315,7 +315,7 @@ void agent_stop(struct agent *agent)
 					  "the broker ended before the agent was started"));
 		if (agent->is_withdrawing && agent->stop_step != STOP_NONE) {
 			error_set(&err, ERROR_UNAVAILABLE,
-				"its sandbox, which was being taken back, may go on");
+				"its sandbox was being withdrawn, but may still run");
 			on_withdrawn(agent, &err);
 		}
 		agent->stop_step = STOP_EOF;

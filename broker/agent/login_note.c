@@ -22,7 +22,7 @@
 #include "base/text.h"
 #include "base/words.h"
 
-static const char again[] = "start the session anew in the editor, and log in from there";
+static const char again[] = "start the session again in the editor, and log in from there";
 
 static bool is_token(const char *text)
 {
@@ -43,7 +43,7 @@ static bool is_old(const struct stat *status)
 	return time(NULL) - status->st_mtime > LOGIN_NOTE_AGE_S;
 }
 
-/* Removes what is too old, and the oldest of too many. */
+/* Removes expired notes, and the oldest if there are too many. */
 static void sweep(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -157,20 +157,20 @@ static bool read_note(struct login_note *note, struct error *err)
 	return ok || error_prefix(err, "%s", note->path);
 }
 
-/* Nobody but this user may have written what is about to be run. */
+/* Checks that only this user can have written the command that is about to run. */
 static bool check_file(const struct login_note *note, struct error *err)
 {
 	struct stat status;
 	if (fstat(note->fd, &status) != 0) {
-		return error_set_errno(err, errno, "looking at %s", note->path);
+		return error_set_errno(err, errno, "checking %s", note->path);
 	}
 	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0) {
 		return error_set(err, ERROR_DENIED,
-			"%s: expected a file of this user's alone, of mode 0600", note->path);
+			"%s: expected a file that belongs to you, with the mode 0600", note->path);
 	}
 	if (lock_file_try(note->fd, LOCK_ALONE) != LOCK_TAKEN) {
 		return error_set(err, ERROR_DENIED,
-			"this login is under way in another terminal: go on there, or end it");
+			"another terminal is running this login: continue there, or end it");
 	}
 	if (fstat(note->fd, &status) != 0 || status.st_nlink == 0 || is_old(&status)) {
 		return error_set(err, ERROR_NOT_FOUND,

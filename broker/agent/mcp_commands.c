@@ -8,10 +8,10 @@
 #include "base/words.h"
 
 /*
- * Pairs of a PATH and a command. What has a slash is a file by its name, from
- * the session's directory on (execve(2)); everything else is looked for on the
- * server's PATH and on the agent's, as agents differ in which they take. Not
- * `command -v`: that finds what is built into the shell, too.
+ * Looks up pairs of a PATH and a command. A command with a slash is a file name, relative to the
+ * session's directory (execve(2)). All others are searched for on the server's PATH and on the
+ * agent's, because agents differ in which they use. `command -v` would also find the shell's
+ * builtins.
  */
 static const char script[] =
 	"exec 2>/dev/null; set -f\n"
@@ -60,13 +60,13 @@ void mcp_commands_add(struct mcp_commands *commands, const char *name, const cha
 	}
 	if (strlen(name) > MCP_COMMAND_BYTES_MAX || strlen(path) > MCP_COMMAND_BYTES_MAX) {
 		snprintf(commands->why_unknown, sizeof(commands->why_unknown),
-			"a command or a PATH of more than %d bytes is not looked for",
+			"a command or a PATH of more than %d bytes is not looked up",
 			MCP_COMMAND_BYTES_MAX);
 		return;
 	}
 	if (commands->count == MCP_COMMANDS_MAX) {
 		snprintf(commands->why_unknown, sizeof(commands->why_unknown),
-			"no more than %d different commands are looked for", MCP_COMMANDS_MAX);
+			"no more than %d different commands are looked up", MCP_COMMANDS_MAX);
 		return;
 	}
 	commands->items[commands->count++] =

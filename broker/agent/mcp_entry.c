@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* The value of PATH in env[]; "" where there is none. */
+/* The value of PATH in env[]; "" if it is missing. */
 static char *read_path(const struct json_doc *doc, json_node env)
 {
 	if (!json_is(doc, env, JSON_ARRAY)) {

@@ -8,20 +8,20 @@
 #include "base/words.h"
 #include "broker/toolhost/terminal.h"
 
-enum { ANSWER_MAX = 4096 }; // bytes; an answer is shorter than MCP_COMMANDS_MAX + 2
+enum { ANSWER_MAX = 4096 }; // bytes; a valid answer is shorter than MCP_COMMANDS_MAX + 2
 
 struct mcp_lookup {
 	struct ev_loop *loop;
 	struct mcp_commands *commands; // borrowed
-	struct terminal *terminal;     // owned; NULL where it could not be started
+	struct terminal *terminal;     // owned; NULL if it could not be started
 	char *read_buffer;             // owned
-	ev_timer due;                  // the deadline, or the outcome that is known at once
+	ev_timer due;                  // the deadline; or reports a result that is known at once
 	int timeout_ms;
 	void (*done)(void *data);
 	void *data;
 };
 
-/* The handler may destroy the lookup: the last thing a caller does. */
+/* The handler may destroy the lookup, so the caller must do nothing after this. */
 static void finish(struct mcp_lookup *lookup, const struct error *err)
 {
 	ev_timer_stop(lookup->loop, &lookup->due);
@@ -37,7 +37,7 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	struct mcp_lookup *lookup = CONTAINER_OF(timer, struct mcp_lookup, due);
 	struct error err;
 	if (!lookup->terminal) {
-		finish(lookup, NULL); // it could not be started, which has been said
+		finish(lookup, NULL); // not started; the reason is already set
 		return;
 	}
 	terminal_destroy(lookup->terminal);

@@ -37,7 +37,7 @@ static const char *path_of_server(const struct mcp_server *server)
 
 /* ---- the list ---- */
 
-/* The document of the list; *out_doc is NULL where there is none, or something else. */
+/* Parses the list; *out_doc is NULL if there is none, or if it is no list. */
 static bool open_list(const struct message *message, struct json_doc **out_doc, struct error *err)
 {
 	struct span raw = message_place(message, PLACE_MCP_SERVERS);
@@ -91,11 +91,11 @@ struct edit {
 	const struct message *message;
 	struct splice *splice;
 	char ***notices;
-	bool *has_server; // by the profile's servers: it took its place in the list
-	size_t left_out;  // servers that a notice is due for
-	bool has_unknown; // a command nobody could say whether it exists
-	size_t first;     // where the first element begins; 0: there is none
-	size_t last_end;  // where the last one seen ends
+	bool *has_server; // for each server of the profile: it has replaced one of the list
+	size_t left_out;  // servers left out, for the notices
+	bool has_unknown; // a command of which it is unknown whether it exists
+	size_t first;     // offset of the first element; 0: none
+	size_t last_end;  // end of the last element seen
 	bool has_kept;    // an element stays
 };
 
@@ -110,7 +110,7 @@ static void say(struct edit *edit, const char *name, const char *what)
 	}
 }
 
-/* Whether the sandbox has a command, as far as that is known. */
+/* Whether the sandbox has a command, as far as known. */
 static bool command_passes(
 	struct edit *edit, const char *name, const char *command, const char *path)
 {
@@ -126,7 +126,7 @@ static bool command_passes(
 		return true;
 	}
 	text_format(text, sizeof(text),
-		"the sandbox has no command %s; install it there, or name another in "
+		"the sandbox has no command %s; install it there, or configure another in "
 		"an [mcp \"NAME\"] section of the configuration",
 		setting_quote(quoted, sizeof(quoted), command));
 	say(edit, name, text);
@@ -163,8 +163,8 @@ static bool entry_passes(struct edit *edit, const struct mcp_entry *entry)
 	}
 	mcp_url_shown(shown, sizeof(shown), entry->url);
 	text_format(text, sizeof(text),
-		"%s leads to this machine, which the sandbox cannot reach by that address; name "
-		"another in an [mcp \"NAME\"] section of the configuration",
+		"%s leads to this machine, which the sandbox cannot reach by that address; "
+		"configure another in an [mcp \"NAME\"] section of the configuration",
 		setting_quote(quoted, sizeof(quoted), shown));
 	say(edit, entry->name, text);
 	return false;
@@ -195,13 +195,13 @@ static bool replace_entry(struct edit *edit, size_t start, size_t end,
 	return ok;
 }
 
-/* Where a span of the message begins in it. */
+/* The offset of a span in the message. */
 static size_t offset_of(const struct edit *edit, struct span span)
 {
 	return (size_t)(span.data - edit->message->text.data);
 }
 
-/* The element stays; what was left out before the first that does goes with its commas. */
+/* Keeps the element. Elements left out before the first one kept take their commas with them. */
 static bool keep(struct edit *edit, size_t start, struct error *err)
 {
 	bool was_first = !edit->has_kept;
@@ -210,7 +210,7 @@ static bool keep(struct edit *edit, size_t start, struct error *err)
 	       splice_add(edit->splice, edit->first, start, SPAN_LITERAL(""), err);
 }
 
-/* The element goes, with the comma before it. */
+/* Removes the element, and the comma before it. */
 static bool drop(struct edit *edit, size_t end, struct error *err)
 {
 	return !edit->has_kept ||
@@ -253,7 +253,7 @@ static bool edit_entry(struct edit *edit, const struct mcp_entry *entry, struct 
 	return ok;
 }
 
-/* The profile's servers whose names the list does not have, separated by commas. */
+/* Writes the profile's servers that the list does not name, separated by commas. */
 static bool write_further(struct edit *edit, struct buf *out, struct error *err)
 {
 	const struct mcp_context *context = edit->context;
@@ -267,7 +267,7 @@ static bool write_further(struct edit *edit, struct buf *out, struct error *err)
 	return true;
 }
 
-/* The list ends with `further`; what stands before it was edited. */
+/* Appends `further` to the list; the part before it is edited already. */
 static bool end_list(
 	struct edit *edit, const struct json_hit *list, struct span further, struct error *err)
 {
@@ -284,7 +284,7 @@ static bool end_list(
 	       splice_add(edit->splice, list->start + 1, list->start + 1, further, err);
 }
 
-/* There is no list: none at all, or null in its place. */
+/* There is no list, or null in its place: creates it. */
 static bool make_list(struct edit *edit, struct span further, struct error *err)
 {
 	struct buf list;
@@ -314,8 +314,8 @@ static void say_the_rest(struct edit *edit)
 	}
 	if (edit->has_unknown) {
 		text_format(text, sizeof(text),
-			"MCP servers were passed on though it is not known whether the sandbox has "
-			"their commands: %s",
+			"MCP servers were passed on although it is not known whether the sandbox "
+			"has their commands: %s",
 			edit->context->commands->why_unknown);
 		words_append(edit->notices, text);
 	}

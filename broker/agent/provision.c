@@ -30,7 +30,7 @@ static const char setup_script[] =
 #include "broker/agent/remote/setup.sh.inc"
 	;
 
-/* A file that is being read. */
+/* Reads a file on the pool. */
 struct reading {
 	struct pool_job job;
 	struct provision *provision;
@@ -42,14 +42,14 @@ struct reading {
 
 struct provision {
 	struct provision_config config;
-	size_t next;             // of the files, then, after the last, the lines
-	struct reading *reading; // owned by the pool's job; NULL: none
-	struct buf content;      // of the file in hand
-	struct script_run *run;  // owned; NULL: none
-	size_t heard;            // bytes of the answer that were looked at
-	size_t line;             // the one that runs, from 1
-	struct soon later;       // raises what is known at once
-	struct error err;        // ERROR_NONE: it went well
+	size_t next;             // index of the file; after the last file, of the line
+	struct reading *reading; // owned by the pool's job; may be NULL
+	struct buf content;      // of the present file
+	struct script_run *run;  // owned; may be NULL
+	size_t heard;            // bytes of the answer that were read
+	size_t line;             // number of the running line, from 1
+	struct soon later;       // reports a result that is known at once
+	struct error err;        // ERROR_NONE: success
 	sandbox_done *done;
 	void *data;
 };
@@ -74,7 +74,7 @@ static void on_later(struct soon *soon)
 	provision->done(provision->data, err.code == ERROR_NONE ? NULL : &err);
 }
 
-/* Done is raised in a turn of its own, from inside nothing. */
+/* Calls done from the loop, not from inside another call. */
 static void finish(struct provision *provision, const struct error *err)
 {
 	if (err) {
@@ -89,7 +89,7 @@ static const struct copy_file *file_in_hand(const struct provision *provision)
 	return provision->next < profile->copy_count ? &profile->copy[provision->next] : NULL;
 }
 
-/* Says what was being done. */
+/* Prefixes the error with the file or the line. */
 static void fail(struct provision *provision, struct error *err, const char *words)
 {
 	const struct copy_file *file = file_in_hand(provision);
@@ -129,7 +129,7 @@ static void tell(struct provision *provision, const char *what, const char *deta
 	}
 }
 
-/* Both words of a pair, from where the last ones ended. */
+/* Takes both words of a pair, starting after the last one. */
 static bool take_pair(struct provision *provision, struct span output, const char **out_what,
 	const char **out_detail)
 {
@@ -166,7 +166,7 @@ static void on_end(void *data, struct buf *output, const char *words, const stru
 	if (err) {
 		failure = *err;
 	} else if (!take_pair(provision, buf_span(output), &what, &detail)) {
-		error_set(&failure, ERROR_UNAVAILABLE, "the sandbox gave no whole answer");
+		error_set(&failure, ERROR_UNAVAILABLE, "the sandbox's answer was incomplete");
 	} else if (strcmp(what, "done") != 0) {
 		error_set_reason(&failure, ERROR_CONFIG, "SETUP_FAILED", "%s", detail);
 	}
@@ -194,7 +194,7 @@ static void run_script(struct provision *provision, const char *const *argv, str
 	struct script_order order = {.argv = argv,
 		.env = (const char *const *)env,
 		.input = input,
-		.is_limited = input.len == 0, // setup; what we copy is our own affair
+		.is_limited = input.len == 0, // limits apply to setup, not to our own copies
 		.output_max = ANSWER_MAX,
 		.deadline_ms = deadline_ms};
 	provision->heard = 0;
@@ -214,7 +214,7 @@ static bool read_source(struct reading *reading, int fd)
 	struct stat status;
 	if (fd < 0 || fstat(fd, &status) != 0) {
 		int errnum = errno;
-		return error_set_errno(err, errnum, "opening it");
+		return error_set_errno(err, errnum, "opening the file");
 	}
 	if (!S_ISREG(status.st_mode)) {
 		return error_set(err, ERROR_CONFIG, "it is no regular file");
@@ -228,7 +228,7 @@ static bool read_source(struct reading *reading, int fd)
 		}
 		if (count < 0) {
 			int errnum = errno;
-			return error_set_errno(err, errnum, "reading it");
+			return error_set_errno(err, errnum, "reading the file");
 		}
 		if (count == 0) {
 			return true;
@@ -289,7 +289,7 @@ static void read_file(struct provision *provision)
 		.lane = POOL_LANE_WORK, .run = on_run, .done = on_read, .drop = reading_drop};
 	reading->provision = provision;
 	reading->source = mem_strdup(file_in_hand(provision)->source);
-	reading->failed = true; // where the pool ends before it comes to this
+	reading->failed = true; // if the pool ends before it runs this
 	error_set(&reading->err, ERROR_UNAVAILABLE, "the broker is ending");
 	buf_init(&reading->content, COPY_FILE_MAX + COPY_FILE_MAX / 16);
 	buf_init(&provision->content, COPY_FILE_MAX + COPY_FILE_MAX / 16);
@@ -330,7 +330,7 @@ static void next_step(struct provision *provision)
 	}
 }
 
-/* ---- for the caller ---- */
+/* ---- public functions ---- */
 
 bool provision_is_needed(const struct profile *profile)
 {

@@ -9,8 +9,8 @@
 
 enum {
 	TAIL_READ_SIZE = 16 * 1024,
-	TAIL_LINE_MAX = 2048,     // bytes of a line that go to the log at once
-	TAIL_CATCH_UP_READS = 64, // what a process wrote before it died fits a pipe
+	TAIL_LINE_MAX = 2048,     // bytes of a line that are logged at once
+	TAIL_CATCH_UP_READS = 64, // the last output of a dead process fits a pipe
 };
 
 static void on_readable(struct ev_loop *loop, struct ev_io *watcher, int events);
@@ -41,13 +41,12 @@ static void log_pending_line(struct tail *tail)
 	}
 }
 
-/* Of a line that is too long, less the end in which a secret may have begun. */
+/* Logs a piece of a line that is too long, without its end, where a secret may begin. */
 static void log_piece(struct tail *tail)
 {
 	struct span piece = buf_span(&tail->line);
 	size_t begun = tail->secrets ? secrets_begun(tail->secrets, piece) : 0;
-	if (begun >=
-		TAIL_LINE_MAX / 2) { // of a secret as long as this: no more than its end is told
+	if (begun >= TAIL_LINE_MAX / 2) { // of a secret as long as this, at most the end is logged
 		begun = 0;
 	}
 	piece.len -= begun;
@@ -74,7 +73,7 @@ static void take_lines(struct tail *tail, struct span bytes)
 	}
 }
 
-/* Twice what is told, so that the rest of a secret which was cut is not among that. */
+/* Keeps twice as much as is returned, so that it does not begin inside a secret. */
 static void keep_last(struct tail *tail, struct span bytes)
 {
 	size_t most = 2 * tail->keep;
@@ -92,7 +91,7 @@ static void keep_last(struct tail *tail, struct span bytes)
 	}
 }
 
-/* One read; false when nothing more is there. */
+/* Reads once; false if there is nothing more. */
 static bool read_once(struct tail *tail)
 {
 	char bytes[TAIL_READ_SIZE];
@@ -125,7 +124,7 @@ void tail_catch_up(struct tail *tail)
 	}
 }
 
-/* Less the rest of a line, or, of one long line, the rest of a character. */
+/* Starts at the beginning of a line or, inside one long line, of a character. */
 static struct span from_beginning(struct span text)
 {
 	enum { REST_MAX = 3 }; // bytes of a UTF-8 character after its first
@@ -143,7 +142,7 @@ static struct span from_beginning(struct span text)
 
 struct span tail_span(struct tail *tail)
 {
-	if (!tail->is_told) { // masked before it is cut, so that no half of a secret is left
+	if (!tail->is_told) { // masked before it is cut, so that no part of a secret stays
 		buf_clear(&tail->told);
 		tail->is_told = buf_append(&tail->told, buf_span(&tail->last), NULL);
 		secrets_mask_text(tail->secrets, &tail->told, false);

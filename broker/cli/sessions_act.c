@@ -128,10 +128,7 @@ static bool collect_one(struct acting *acting, const struct session_entry *entry
 
 /* ---- collect ---- */
 
-/*
- * Collects every session whose broker is dead. The last failure reported is the first that
- * occurred; the others are printed before.
- */
+/* Collects every session whose broker is dead. Prints each failure; `err` says how many. */
 static bool collect_all(struct acting *acting, struct error *err)
 {
 	size_t count = 0, failed = 0;

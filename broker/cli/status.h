@@ -16,7 +16,7 @@ bool status_run(
 
 /* ---- for status_watch.c ---- */
 
-/* One session of a broker. A session without a process has lost its broker. */
+/* One session of a broker. If no process has the session, its broker has ended. */
 struct status_view {
 	const struct session_entry *entry;
 	enum turn_state turn;

@@ -30,14 +30,14 @@ struct client {
 	struct json_places *places;
 	struct link link;
 	struct ev_signal child;
-	struct ev_timer drain; // once the program has ended
+	struct ev_timer drain; // runs once the program has ended
 	pid_t pid;
-	int status;            // of waitpid
-	bool has_exited;       // the status is there
-	bool output_ended;     // nothing more comes
-	bool was_told;         // of the end
+	int status;            // from waitpid
+	bool has_exited;       // status is set
+	bool output_ended;     // no more bytes will come
+	bool was_told;         // on_ended was called
 	unsigned heard;        // frames
-	unsigned heard_before; // when drain was due last
+	unsigned heard_before; // frames at the last expiry of drain
 	struct error failure;
 };
 
@@ -74,9 +74,9 @@ static void on_child(struct ev_loop *loop, struct ev_signal *watcher, int events
 static void on_drain_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct client *client = timer->data;
-	bool goes_on = client->heard != client->heard_before; // the pipe has more than was read
+	bool goes_on = client->heard != client->heard_before; // the pipe has unread bytes
 	client->heard_before = client->heard;
-	if (goes_on || link_is_paused(&client->link)) { // what waits is read when that goes on
+	if (goes_on || link_is_paused(&client->link)) { // waiting messages are read later
 		ev_timer_set(timer, client->config.drain_ms / 1000.0, 0);
 		ev_timer_start(loop, timer);
 		return;
@@ -87,7 +87,10 @@ static void on_drain_due(struct ev_loop *loop, struct ev_timer *timer, int event
 
 /* ---- the link ---- */
 
-/* What comes is a broker's: a line that is no message is a defect, and answers may be missing. */
+/*
+ * The messages come from a broker: a line that is no message is a defect, and answers may be
+ * missing.
+ */
 static bool fail(struct client *client, const struct error *err)
 {
 	if (client->failure.code == ERROR_NONE) {
@@ -122,7 +125,7 @@ static void on_end(void *data, const struct error *err)
 	check_ended(client);
 }
 
-/* It has ended, or is about to: its end is told. */
+/* The program has ended, or is about to; its end is reported then. */
 static void on_broken(void *data, const struct error *err)
 {
 }
@@ -211,8 +214,8 @@ struct client *client_create(const struct client_config *config, struct error *e
 	client->child.data = client;
 	ev_timer_init(&client->drain, on_drain_due, config->drain_ms / 1000.0, 0);
 	client->drain.data = client;
-	ev_set_priority(&client->drain, EV_MINPRI);    // what came before it is due is read first
-	ev_signal_start(config->loop, &client->child); // before there is anything to hear of
+	ev_set_priority(&client->drain, EV_MINPRI);    // earlier output is read first
+	ev_signal_start(config->loop, &client->child); // before the child can exit
 	if (start(client, err)) {
 		return client;
 	}
@@ -252,7 +255,7 @@ char *client_own_program(void)
 
 /* ---- messages ---- */
 
-/* Each writes one member or two of the envelope; the whole is sent. */
+/* Writes one or two members of the envelope each; then the whole is sent. */
 static void send_begin(struct json_writer *writer, struct buf *out)
 {
 	buf_init(out, SIZE_MAX / 2);
@@ -352,7 +355,7 @@ void client_signal(struct client *client, int signal)
 
 /* ---- errors ---- */
 
-/* As one line that drives no terminal. */
+/* One line without control characters. */
 static char *string_as_line(const struct json_doc *doc, const char *path)
 {
 	char *text = json_string(doc, json_path(doc, 0, path));
@@ -364,7 +367,7 @@ static char *string_as_line(const struct json_doc *doc, const char *path)
 void client_error_text(struct span error, char *out, size_t size)
 {
 	struct json_doc *doc = json_doc_parse_unchecked(error, NULL);
-	if (!doc) { // its data is too much to be read
+	if (!doc) { // its data is too large to parse
 		text_format(out, size, "an error without words");
 		return;
 	}

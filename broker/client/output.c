@@ -52,7 +52,7 @@ static void on_writable(struct ev_loop *loop, struct ev_io *io, int events)
 	}
 }
 
-/* The end of a pipe that is written to is never readable: this is an error, or nothing. */
+/* The write end of a pipe never becomes readable: this is an error or nothing. */
 static void on_gone(struct ev_loop *loop, struct ev_io *io, int events)
 {
 	struct output *output = io->data;
@@ -93,10 +93,10 @@ void output_finish(struct output *output)
 
 static void append(struct output *output, struct span text)
 {
-	buf_add(&output->queue, text); // the buffer has no maximum that a message could meet
+	buf_add(&output->queue, text); // the buffer has no practical maximum
 }
 
-/* So that what is printed elsewhere next, to the same terminal, comes after it. */
+/* Writes at once, so that text printed elsewhere to the same terminal comes after it. */
 static void write_now(struct output *output)
 {
 	struct span bytes = buf_span(&output->queue);
@@ -120,7 +120,7 @@ void output_print(struct output *output, struct span text)
 	}
 	write_now(output);
 	output->was_over = output->was_over || output_is_over(output);
-	ev_io_start(output->loop, &output->writer); // also for a failure, and to tell of the end
+	ev_io_start(output->loop, &output->writer); // also reports a failure, and the end
 }
 
 void output_end_line(struct output *output)

@@ -209,8 +209,8 @@ static void on_old_text(void *data, const struct old_text_answer *answer)
 }
 
 /*
- * Begins to read the file that will be written, from where it will be written; false if it cannot
- * be read.
+ * Begins to read the file that will be written, in the sandbox or on this machine; false if there
+ * is nothing to read.
  */
 static bool load_old_text(
 	struct request *request, const struct subject *subject, struct span question)

@@ -24,7 +24,7 @@ struct plain_config {
 
 struct plain_records *plain_records_create(const struct plain_config *config);
 
-/* Removes the records, as soon as no worker writes one any more. NULL is fine. */
+/* Removes the records once no worker is writing one. NULL is fine. */
 void plain_records_destroy(struct plain_records *records);
 
 /*
@@ -34,9 +34,9 @@ void plain_records_destroy(struct plain_records *records);
 void plain_records_add(struct plain_records *records, char *const *roots, const char *session_id);
 void plain_records_remove(struct plain_records *records, const char *session_id);
 
-/* ---- for those who look; these block ---- */
+/* ---- for programs that look; these block ---- */
 
-/* The folder, made where it is missing. A descriptor, or -1 with the error set. */
+/* Opens the folder; creates it if missing. Returns a descriptor, or -1 with the error set. */
 int plain_folder_open(const char *state_folder, struct error *err) ATTR_NODISCARD;
 
 /* Removes the records of brokers that have ended. */

@@ -25,7 +25,10 @@ void explain_write(struct json_writer *writer, const char *operation,
 	json_write_object_end(writer);
 }
 
-/* Its own buffer: what is remembered may be longer than other messages of the broker's. */
+/*
+ * Uses its own buffer, because the remembered answers may be longer than the broker's other
+ * messages.
+ */
 static void answer(struct relay *relay, const struct call *call, const char *operation,
 	const struct grant_decision *decision, const struct memory *memory)
 {
@@ -40,7 +43,7 @@ static void answer(struct relay *relay, const struct call *call, const char *ope
 	buf_finish(&out);
 }
 
-/* The editor names files as they are called here; policy knows them as the agent does. */
+/* The editor names files by their paths here; policy knows the agent's paths. */
 static void map_paths(const struct session *session, struct subject *subject)
 {
 	for (char **path = subject->paths; path && *path && session->peer; path++) {
@@ -50,13 +53,13 @@ static void map_paths(const struct session *session, struct subject *subject)
 	}
 }
 
-/* The links in the paths are known. */
+/* The links in the paths are resolved. */
 static void resume(struct peer *peer, const struct call *call)
 {
 	explain_call(peer->relay, call);
 }
 
-/* True where the call was set aside until the paths are what the decision would look at. */
+/* True if the call was set aside until the paths are resolved as for a real decision. */
 static bool resolve_paths(
 	const struct call *call, const struct session *session, struct subject *subject)
 {

@@ -12,30 +12,30 @@
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
 
-/* A request that is answered once every sandbox has, or will not any more. */
+/* A request that is answered once every sandbox has answered, or will not. */
 struct health {
 	struct list link; // healths_of
 	struct relay *relay;
-	char *id;                    // owned; raw
+	char *id;                    // owned, raw
 	struct list checks;          // of struct check
-	struct store_weight *stores; // owned; NULL where there are none
+	struct store_weight *stores; // owned; NULL if there are none
 	bool is_weighed;
 };
 
 static const struct part_type type = {.size = sizeof(struct list), .init = part_init_list};
 
-/* Those that are not answered yet, of struct health. */
+/* The unanswered struct health. */
 static struct list *healths_of(struct relay *relay)
 {
 	return parts_get(&relay->parts, &type);
 }
 
-/* An agent, and the question to its sandbox. */
+/* One agent, and the probe of its sandbox. */
 struct check {
 	struct list link; // health.checks
 	struct health *health;
-	struct peer *peer;   // NULL once it is gone
-	struct probe *probe; // owned; NULL where there is no sandbox to ask
+	struct peer *peer;   // NULL once it has ended
+	struct probe *probe; // owned; NULL if there is no sandbox to probe
 	bool is_done;
 };
 
@@ -125,7 +125,7 @@ static void write_store(
 	}
 }
 
-/* What is kept of an agent's workspaces. True: no last sync has failed. */
+/* Writes the state of an agent's workspaces. True if no last sync has failed. */
 static bool write_workspaces(struct json_writer *writer, const struct check *check)
 {
 	const struct peer *peer = check->peer;
@@ -207,7 +207,7 @@ static void answer_if_done(struct health *health)
 	answer(health);
 }
 
-/* ---- the questions ---- */
+/* ---- the probes ---- */
 
 static void on_probed(void *data)
 {
@@ -248,7 +248,7 @@ static void on_weighed(void *data)
 	answer_if_done(health);
 }
 
-/* The stores of all workspaces, of which several may be in one. */
+/* Measures the stores of all workspaces; several may be in one store. */
 static void weigh(struct health *health)
 {
 	struct relay *relay = health->relay;

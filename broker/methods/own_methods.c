@@ -32,7 +32,7 @@ static const struct {
 	{"_broker/checkpoint/rollback", sync_methods_rollback, true},
 };
 
-/* Whether one more may be under way; otherwise it is answered. */
+/* Whether one more request may be in progress; otherwise it is answered with an error. */
 static bool has_room(struct relay *relay, const struct call *call)
 {
 	struct backlog backlog = {

@@ -11,25 +11,26 @@
 #include "broker/session/hop.h"
 #include "broker/session/in_flight.h"
 
-/* How far it is; each step is left by one event, and by pause_release. */
+/* The steps; each is left by one event, or by pause_release. */
 enum pause_step {
 	PAUSE_OFF,
-	PAUSE_DRAINING, // tool calls come to their end
-	PAUSE_WRITING,  // the record, that it is paused
+	PAUSE_DRAINING, // waiting for tool calls to end
+	PAUSE_WRITING,  // saving "paused" in the record
 	PAUSE_FREEZING,
 	PAUSE_ON,
 	PAUSE_THAWING,
-	PAUSE_CLEARING, // the record, that it is not
+	PAUSE_CLEARING, // saving the earlier state in the record
 };
 
 struct pause {
 	struct peer *peer;
 	enum pause_step step;
-	bool is_wanted;      // what was asked for last
+	bool is_wanted;      // the last request: paused or not
 	struct drain *drain; // owned; while draining
-	unsigned unanswered; // suspends and resumes; some for longer than pause-timeout
-	ev_timer due;        // pause-timeout, of freezing and of thawing
-	struct error err;    // why it did not come to what was wanted
+	unsigned unanswered; // suspends and resumes without an answer; some for longer than
+	                     // pause-timeout
+	ev_timer due;        // pause-timeout, for freezing and for resuming
+	struct error err;    // why the request failed
 };
 
 static const unsigned TOOL_CALLS = IN_FLIGHT_TERMINALS | IN_FLIGHT_CALLS;
@@ -54,15 +55,18 @@ static void add_session(void *data, struct session *session)
 	json_write_text(data, session->id);
 }
 
-/* Its agent has ended, paused or not: the session is not, and the next prompt has it back. */
+/*
+ * The session's agent has ended, paused or not. The session exists, and the next prompt restarts
+ * its agent.
+ */
 static void serve_without_agent(struct relay *relay, const struct call *call,
 	const struct session *session, enum inquiry_wish wish)
 {
 	struct json_writer writer;
 	if (wish == INQUIRY_PAUSE) {
 		refuse(relay, call, "AGENT_EXITED",
-			"the session's agent has ended, so that there is nothing to pause; the "
-			"next prompt starts it anew");
+			"the session's agent has ended, so there is nothing to pause; the "
+			"next prompt restarts it");
 		return;
 	}
 	buf_clear(&relay->scratch);
@@ -113,7 +117,9 @@ static void answer(struct pause *pause, enum inquiry_wish wish, const struct err
 	}
 }
 
-/* It is paused, or it runs: who asked for that is answered, and who asked for the other is not. */
+/*
+ * The agent is paused, or it runs: answers the requests for that, and fails those for the opposite.
+ */
 static void settle(struct pause *pause)
 {
 	bool is_on = pause->step == PAUSE_ON;
@@ -145,7 +151,9 @@ static void on_cleared(void *data, const struct error *err)
 	}
 }
 
-/* What the agent had to say goes on; it runs, or was never stopped. */
+/*
+ * The agent runs, or was never frozen: its messages go on, and the record gets its earlier state.
+ */
 static void clear_record(struct pause *pause)
 {
 	struct peer *peer = pause->peer;
@@ -156,7 +164,7 @@ static void clear_record(struct pause *pause)
 	}
 }
 
-/* It does not come to a pause. */
+/* The pause fails. */
 static void give_up(struct pause *pause, const struct error *err)
 {
 	if (err) {
@@ -195,7 +203,8 @@ static void on_suspended(void *data, const struct error *err)
 	}
 	const char *why = sandbox_suspended_by_signals(sandbox_of(pause));
 	log_info("%s: paused %s%s", pause->peer->hop,
-		why ? "by signals; no cgroup could be had: " : "by a cgroup", why ? why : "");
+		why ? "by signals, because no cgroup is available: " : "by a cgroup",
+		why ? why : "");
 	pause->step = PAUSE_ON;
 	settle(pause);
 }
@@ -235,9 +244,9 @@ static void on_drained(void *data, const char *left)
 	}
 }
 
-/* ---- thawing ---- */
+/* ---- resuming ---- */
 
-/* It is paused, as far as is known. */
+/* The agent is still paused, as far as known. */
 static void stay(struct pause *pause, const struct error *err)
 {
 	pause->err = *err;
@@ -250,7 +259,7 @@ static void on_resumed(void *data, const struct error *err)
 {
 	struct pause *pause = data;
 	pause->unanswered--;
-	bool is_late = pause->step == PAUSE_ON && !err; // it goes on all the same
+	bool is_late = pause->step == PAUSE_ON && !err; // it has been resumed nevertheless
 	if (pause->step != PAUSE_THAWING && !is_late) {
 		return;
 	}
@@ -260,7 +269,7 @@ static void on_resumed(void *data, const struct error *err)
 		return;
 	}
 	pause->is_wanted = pause->is_wanted && !is_late;
-	log_info("%s: goes on", pause->peer->hop);
+	log_info("%s: resumed", pause->peer->hop);
 	pause->peer->heard_at = ev_now(pause->peer->relay->config.loop);
 	clear_record(pause);
 }
@@ -271,33 +280,33 @@ static void resume(struct pause *pause)
 	sandbox_resume(sandbox_of(pause), on_resumed, pause);
 }
 
-/* The sandbox does not answer yet, and until it does it cannot be asked for a pause again. */
+/* The sandbox has not answered yet, and cannot be asked for a pause again until it does. */
 static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct pause *pause = CONTAINER_OF(timer, struct pause, due);
 	bool is_freezing = pause->step == PAUSE_FREEZING;
 	struct error err;
 	error_set(&err, ERROR_TIMEOUT, "%s did not %s within %d ms (pause-timeout)",
-		pause->peer->hop, is_freezing ? "stand still" : "go on",
+		pause->peer->hop, is_freezing ? "pause" : "resume",
 		pause->peer->relay->config.profile->pause_timeout_ms);
 	if (is_freezing) {
 		resume(pause);
 		give_up(pause, &err);
 	} else {
-		answer(pause, INQUIRY_PAUSE, &err); // it may go on at any moment
+		answer(pause, INQUIRY_PAUSE, &err); // it may be resumed at any moment
 		stay(pause, &err);
 	}
 }
 
-/* ---- where to ---- */
+/* ---- the next step ---- */
 
-/* Takes the first step to what is wanted; under way it is looked at when a step has ended. */
+/* Takes the first step to the requested state. A step in progress looks again when it has ended. */
 static void move(struct pause *pause)
 {
 	bool is_late = pause->unanswered > 0;
 	if (pause->is_wanted && pause->step == PAUSE_OFF && is_late) {
 		error_set_reason(&pause->err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
-			"the sandbox still takes back the last pause, which took too long");
+			"the sandbox is still undoing the last pause, which took too long");
 		pause->is_wanted = false;
 		settle(pause);
 	} else if (pause->is_wanted && pause->step == PAUSE_OFF) {
@@ -360,7 +369,7 @@ static void serve(struct relay *relay, const struct call *call, enum inquiry_wis
 	}
 	if (!sandbox_capabilities(sandbox)->can_suspend) {
 		refuse(relay, call, "PAUSE_UNSUPPORTED",
-			"what runs in this sandbox cannot be frozen");
+			"the processes in this sandbox cannot be frozen");
 		return;
 	}
 	inquiry_create(peer, call, "")->wish = wish;
@@ -391,7 +400,7 @@ bool pause_refuses(struct peer *peer, const struct call *call)
 		return false;
 	}
 	text_format(text, sizeof(text),
-		"%s: the session's agent is paused; _broker/session/resume lets it go on",
+		"%s: the session's agent is paused; _broker/session/resume resumes it",
 		call->message.method);
 	refuse(peer->relay, call, "SESSION_PAUSED", text);
 	return true;
@@ -429,7 +438,7 @@ void pause_release(void *data)
 		(void)!keeper_pause(peer->keeper, false, ignore, NULL);
 	}
 	error_set_reason(&pause->err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
-		"the session's agent ends, or has ended");
+		"the session's agent is ending, or has ended");
 	settle(pause);
 	link_resume(agent_link(peer->agent));
 }

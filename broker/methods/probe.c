@@ -11,7 +11,7 @@
 #include "base/io.h"
 #include "base/text.h"
 
-/* df: POSIX, "-P": one line a file system, with its numbers in columns 2 and 4. */
+/* df -P (POSIX) prints one line per file system, with numbers in columns 2 and 4. */
 static const char script[] = "LC_ALL=C df -Pk -- \"$1\" 2>/dev/null | tail -n 1\n"
 			     "echo ready\n"
 			     "exec cat\n";
@@ -27,10 +27,10 @@ struct probe {
 	struct exec *exec; // owned
 	int in;
 	ev_io reader;
-	ev_timer due;    // the deadline; or, once is_over, the moment to tell
-	struct buf text; // what was read and is no whole line yet
+	ev_timer due;    // the deadline; or, once is_over, the call of done
+	struct buf text; // output without a complete line yet
 	long long asked_us;
-	bool is_echoing; // the word was sent
+	bool is_echoing; // the word to echo was sent
 	bool is_over;
 	struct probe_result result;
 };
@@ -76,9 +76,9 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	fail(probe, &err);
 }
 
-/* ---- what it says ---- */
+/* ---- the output ---- */
 
-/* Columns 2 to 4, KiB. */
+/* Columns 2 to 4, in KiB. */
 static void note_disk(struct probe *probe, const char *line)
 {
 	unsigned long long columns[3];
@@ -153,12 +153,12 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 	if (got < 0 && io_is_transient(errno)) {
 		return;
 	}
-	io_close(loop, io); // how it has ended is told next
+	io_close(loop, io); // its exit is reported next
 }
 
 /* ---- the process ---- */
 
-/* Before it has answered: its stdin is still open. */
+/* It has exited without an answer: its stdin is still open. */
 static void on_exited(void *data, struct process_status status)
 {
 	struct error err;

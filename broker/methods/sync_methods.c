@@ -15,9 +15,9 @@
 
 enum { DIFF_MAX = 4 << 20, NAME_MAX_BYTES = CHECKPOINT_REASON_MAX };
 
-/* ---- what is meant ---- */
+/* ---- finding the workspace ---- */
 
-/* What a request is about; false: it was answered with what is wrong. */
+/* The session and workspace of a request. False if the request was answered with an error. */
 struct subject_of {
 	struct session *session;
 	struct peer *peer;
@@ -39,7 +39,7 @@ static bool find_session(struct relay *relay, const struct call *call, struct su
 				    "params.sessionId names no session whose agent runs");
 }
 
-/* False: its agent works in the workspace itself, and nothing is kept of it. */
+/* False if its agent works in the workspace itself, and nothing is kept of it. */
 static bool find_kept(struct subject_of *subject)
 {
 	const struct keeper *keeper = subject->peer->keeper;
@@ -60,7 +60,7 @@ static bool find_workspace(struct relay *relay, const struct call *call, struct 
 	return out->kept.is_synced || refuse(relay, call, "NOT_SYNCED", "sync = none");
 }
 
-/* A member of params that is a string or a number, as text; NULL where there is none. */
+/* A member of params that is a string or a number, as text; NULL if it is missing. */
 static char *param(const struct call *call, const char *name)
 {
 	struct span params = message_place(&call->message, PLACE_PARAMS);
@@ -138,7 +138,7 @@ static bool write_status(
 	return json_write_end(&writer, err);
 }
 
-/* What there is to say of a session whose agent works in the workspace itself. */
+/* The status of a session whose agent works in the workspace itself. */
 static struct kept plain(const struct subject_of *subject)
 {
 	static const struct last_sync none;
@@ -163,7 +163,7 @@ void sync_methods_status(struct relay *relay, const struct call *call)
 	inquiry_answer(inquiry);
 }
 
-/* Of a peer: whether a workspace of it is being rolled back. */
+/* Part of a peer: whether one of its workspaces is being rolled back. */
 static const struct part_type rollback_type = {.size = sizeof(bool)};
 
 static void set_rolling_back(struct peer *peer, bool is_rolling_back)
@@ -179,7 +179,7 @@ bool sync_methods_is_rolling_back(const struct peer *peer)
 
 /* ---- _broker/sync, _broker/checkpoint/create ---- */
 
-/* The keeper has done it; what it did is in the status. */
+/* The keeper has ended the sync; the status has its result. */
 static void on_synced(void *data, const struct error *err)
 {
 	struct inquiry *inquiry = data;
@@ -193,7 +193,7 @@ static void on_synced(void *data, const struct error *err)
 	} else if (keeper_find(peer->keeper, inquiry->from, &kept)) {
 		inquiry->is_ok = write_status(&inquiry->result, peer->relay, &kept, &inquiry->err);
 	} else {
-		error_set(&inquiry->err, ERROR_NOT_FOUND, "%s is synced no more", inquiry->from);
+		error_set(&inquiry->err, ERROR_NOT_FOUND, "%s is no longer synced", inquiry->from);
 	}
 	inquiry_answer(inquiry);
 }
@@ -235,7 +235,10 @@ void sync_methods_create(struct relay *relay, const struct call *call)
 
 /* ---- _broker/checkpoint/rollback ---- */
 
-/* What will not end by itself refuses it; what is about to is waited for. */
+/*
+ * Work that will not end by itself refuses a rollback; the rollback waits for work that is about to
+ * end.
+ */
 enum {
 	LASTING = IN_FLIGHT_PROMPTS | IN_FLIGHT_WAITING | IN_FLIGHT_TERMINALS,
 	ANYTHING = LASTING | IN_FLIGHT_ENDING,
@@ -246,7 +249,7 @@ static bool may_roll_back(struct relay *relay, const struct call *call, struct p
 	char text[IN_FLIGHT_TEXT_MAX];
 	if (sync_methods_is_rolling_back(peer)) {
 		return refuse(relay, call, "ROLLBACK_IN_PROGRESS",
-			"the workspace is being rolled back already");
+			"the workspace is already being rolled back");
 	}
 	return !in_flight_describe(peer, LASTING, text) ||
 	       refuse(relay, call, "TOOLS_IN_FLIGHT", text);

@@ -106,7 +106,7 @@ static void write_syncs(struct json_writer *writer, const struct usage_syncs *sy
 	write_numbers(writer, "syncs", numbers, ARRAY_LENGTH(numbers));
 }
 
-/* Of this process: proc_pid_statm(5). Nothing where /proc is not there. */
+/* Of this process: proc_pid_statm(5). Writes nothing if /proc is missing. */
 static void write_memory(struct json_writer *writer)
 {
 	char text[128] = "";
@@ -118,7 +118,7 @@ static void write_memory(struct json_writer *writer)
 		return;
 	}
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	strtoull(text, &end, 10); // the size of its address space
+	strtoull(text, &end, 10); // the size of the address space
 	uint64_t resident = strtoull(end, &end, 10);
 	uint64_t shared = strtoull(end, &end, 10);
 	const struct number numbers[] = {
@@ -128,7 +128,7 @@ static void write_memory(struct json_writer *writer)
 	write_numbers(writer, "memory", numbers, ARRAY_LENGTH(numbers));
 }
 
-/* What an agent's sandbox uses, where its profile has limits and they have a cgroup. */
+/* What an agent's sandbox uses, if its profile has limits and a cgroup enforces them. */
 static void write_used(struct json_writer *writer, const struct peer *peer)
 {
 	struct group_usage used;

@@ -24,7 +24,7 @@
 enum { AUDIT_FLAGS = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
 
 struct audit {
-	int fd; // -1 once a write has failed
+	int fd; // -1 after a failed write
 	char *file;
 	size_t max_bytes;
 	const struct secrets *secrets; // borrowed; may be NULL
@@ -39,7 +39,7 @@ const char *audit_by_name(enum audit_by by)
 
 /* ---- the file ---- */
 
-/* A FIFO or a device could block or swallow the log. */
+/* Only a regular file: a FIFO or a device could block, or swallow the log. */
 static int open_file(const char *file, struct error *err)
 {
 	struct stat status;
@@ -63,7 +63,7 @@ static char *numbered(const char *file, int number)
 	return name;
 }
 
-/* FILE.2 becomes FILE.3, FILE.1 FILE.2, FILE FILE.1; what is missing is skipped. */
+/* Renames FILE.2 to FILE.3, FILE.1 to FILE.2, FILE to FILE.1; skips missing ones. */
 static bool shift_files(const char *file, struct error *err)
 {
 	bool ok = true;
@@ -78,7 +78,7 @@ static bool shift_files(const char *file, struct error *err)
 	return ok;
 }
 
-/* Whether the name is still that of the open file: another broker may have moved it. */
+/* Whether the name still leads to the open file: another broker may have renamed it. */
 static bool is_current(const struct audit *audit)
 {
 	struct stat named;
@@ -98,7 +98,10 @@ static bool reopen(struct audit *audit, struct error *err)
 	return true;
 }
 
-/* Under the open file's lock only one of several brokers moves it; the others follow it. */
+/*
+ * The open file's lock lets only one of several brokers rename it; the others then open the new
+ * file.
+ */
 static bool make_room(struct audit *audit, size_t more, struct error *err)
 {
 	struct stat status;
@@ -117,7 +120,7 @@ static bool make_room(struct audit *audit, size_t more, struct error *err)
 
 /* ---- lines ---- */
 
-/* Masked before it is cut, so that no half of a secret is left. */
+/* Masks before it cuts, so that no part of a secret stays. */
 static void write_subject(
 	const struct audit *audit, struct json_writer *writer, const char *subject)
 {

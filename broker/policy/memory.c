@@ -118,7 +118,7 @@ enum policy_decision memory_find(const struct memory *memory, const struct subje
 	return entry->allow ? POLICY_ALLOW_ALWAYS : POLICY_REJECT_ALWAYS;
 }
 
-/* ---- once more ---- */
+/* ---- answers for once ---- */
 
 void memory_add_once(struct memory *memory, struct subject *subject)
 {

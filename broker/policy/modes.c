@@ -8,20 +8,20 @@
 #include "base/attr.h"
 #include "base/text.h"
 
-/* ---- the table; names are written as plain() makes them ---- */
+/* ---- the table; names in the form that plain() makes ---- */
 
-#define ANY "*" // any agent without a row of its own for the mode
+#define ANY "*" // any agent without its own row for the mode
 
 enum meaning {
-	ASKS,        // the agent asks about everything; of ANY it counts for agents without any row
-	LESS,        // it asks nobody, or no longer about everything
-	LESS_COMMON, // the same; an everyday word, so an option has to say that it is about
+	ASKS,        // the agent asks about everything; for ANY: applies to agents without any row
+	LESS,        // the agent asks nobody, or not about everything
+	LESS_COMMON, // the same; an everyday word, so it counts for an option only if that is about
 	             // permissions
 };
 
 /*
- * What each mode means to each agent, as of the versions that are named. If an agent offers several
- * modes that ask, the broker chooses the one that comes first here.
+ * The meaning of each mode for each agent, in the named versions. If an agent offers several modes
+ * that ask, the broker chooses the first one in this table.
  */
 static const struct mode {
 	const char *agent;
@@ -95,22 +95,24 @@ static const struct mode {
 	{"copilot", "autopilot", LESS},
 };
 
-/* Options that are switched on and off. */
+/* Options that can be switched on and off. */
 static const char *const switches[] = {"acceptedits", "allowall", "alwaysallow", "autoaccept",
 	"autoapprove", "bypasspermissions", "dangerouslyskippermissions", "skippermissions",
 	"yolo"};
 
 static const char *const on_values[] = {"true", "on", "yes", "enabled", "always", "1"};
 
-/* ACP, SessionConfigOptionCategory: what has nothing to do with permissions. */
+/* ACP, SessionConfigOptionCategory: categories that have nothing to do with permissions. */
 static const char *const other_categories[] = {"model", "model_config", "thought_level"};
 
-/* Parts of an option's id or category that make an everyday word one about permissions. */
+/*
+ * If an option's id or category contains one of these, an everyday word in it is about permissions.
+ */
 static const char *const hints[] = {"mode", "approv", "permission", "ask"};
 
 /* ---- names ---- */
 
-/* Of a URI the part after the last # or slash. */
+/* The part of a URI after the last # or slash. */
 static const char *last_part(const char *name)
 {
 	const char *start = name;
@@ -122,14 +124,16 @@ static const char *last_part(const char *name)
 	return start;
 }
 
-/* It has a last part, but is no URI: the user's own "x/read-only" is not the agent's "read-only".
+/*
+ * Whether a name has a last part without being a URI: the user's own "x/read-only" is not the
+ * agent's "read-only".
  */
 static bool is_cut(const char *mode_id)
 {
 	return last_part(mode_id) != mode_id && !strstr(mode_id, "://");
 }
 
-/* Lower case letters and digits of the last part. */
+/* The lower-case letters and digits of the last part. */
 static const char *plain(const char *name, char out[MODES_NAME_MAX])
 {
 	size_t len = 0;
@@ -154,7 +158,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
-/* The row of an agent, or of ANY, both as plain() makes them; or NULL. */
+/* The row of an agent, or of ANY; both in the form that plain() makes; or NULL. */
 static const struct mode *find(const char *agent, const char *mode)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(modes); i++) {
@@ -180,7 +184,7 @@ static enum modes_verdict verdict_of(const struct mode *row, const char *mode_id
 	return row->meaning == ASKS ? MODES_ASK : MODES_ASK_LESS;
 }
 
-/* MODES_UNKNOWN where the table does not have it. */
+/* MODES_UNKNOWN if the table does not have the mode. */
 static enum modes_verdict judge_by_agent(const char *agent, const char *mode_id)
 {
 	char name[MODES_NAME_MAX];
@@ -217,7 +221,7 @@ static bool has_hint(const char *text)
 	return false;
 }
 
-/* ACP, SessionConfigOptionCategory: what is the session's mode as well. */
+/* ACP, SessionConfigOptionCategory: whether an option is also the session's mode. */
 static bool holds_mode(const char *config_id, const char *category)
 {
 	char id[MODES_NAME_MAX];
@@ -248,7 +252,7 @@ bool modes_option_asks_less(
 	       (row->meaning == LESS || has_hint(config_id) || has_hint(category));
 }
 
-/* ---- what a session has ---- */
+/* ---- the modes of a session ---- */
 
 bool modes_copy_value(const struct json_doc *doc, json_node node, char out[MODES_NAME_MAX])
 {
@@ -266,7 +270,7 @@ bool modes_copy_value(const struct json_doc *doc, json_node node, char out[MODES
 	return fits;
 }
 
-/* What is looked at, and for which agent. */
+/* What to search for, and for which agent. */
 struct search {
 	const char *agent;
 	const struct json_doc *doc;
@@ -274,7 +278,7 @@ struct search {
 	struct modes_fix *fix;
 };
 
-/* The lower, the sooner it is chosen: the place in the table, or the agent's own first. */
+/* The rank of a value; the lowest is chosen: its place in the table, then the agent's own order. */
 static size_t rank_of(const struct search *search, const char *value)
 {
 	char name[MODES_NAME_MAX];
@@ -301,7 +305,7 @@ static void consider(const struct search *search, const char *value)
 	}
 }
 
-/* Looks for the best of what a list offers; options may stand in groups. */
+/* Chooses the best value that a list offers; options may be in groups. */
 static void choose(const struct search *search, json_node list, const char *member)
 {
 	char value[MODES_NAME_MAX];

@@ -15,7 +15,7 @@ struct policy {
 	enum policy_mode mode;
 	enum agent_modes agent_modes;
 	bool has_section;
-	char **variables;  // that allow-variable names
+	char **variables;  // names from allow-variable
 	struct list rules; // of struct policy_rule, the strongest effect first
 };
 
@@ -36,15 +36,13 @@ const struct setting_key policy_keys[] = {
 		.type = SETTING_CHOICE,
 		.choices = mode_words,
 		.fallback = "pass",
-		.help = "what happens where no rule matches"},
-	{.name = "allow", .type = SETTING_LIST, .help = "OPERATION [PATTERN] that is allowed"},
-	{.name = "ask",
-		.type = SETTING_LIST,
-		.help = "OPERATION [PATTERN] that the person is asked"},
-	{.name = "deny", .type = SETTING_LIST, .help = "OPERATION [PATTERN] that is refused"},
+		.help = "what happens if no rule matches"},
+	{.name = "allow", .type = SETTING_LIST, .help = "OPERATION [PATTERN] to allow"},
+	{.name = "ask", .type = SETTING_LIST, .help = "OPERATION [PATTERN] to ask the user about"},
+	{.name = "deny", .type = SETTING_LIST, .help = "OPERATION [PATTERN] to refuse"},
 	{.name = "allow-variable",
 		.type = SETTING_LIST,
-		.help = "the NAME of a variable that may be added to a command which a rule "
+		.help = "the NAME of a variable that may be added to a command that a rule "
 			"allows"},
 	{.name = "agent-modes",
 		.type = SETTING_CHOICE,
@@ -60,7 +58,7 @@ const struct setting_key policy_approve_key = {
 	.name = "approve",
 	.type = SETTING_CHOICE,
 	.choices = approve_words,
-	.help = "what is allowed where no rule decides",
+	.help = "what is allowed if no rule decides",
 };
 
 const char *policy_approve_mode(const char *word)
@@ -68,7 +66,7 @@ const char *policy_approve_mode(const char *word)
 	size_t i = 0;
 	while (strcmp(approve_words[i], word) != 0) {
 		i++;
-		assert(approve_words[i]); // it was checked
+		assert(approve_words[i]); // the option was checked
 	}
 	return approve_modes[i];
 }
@@ -79,7 +77,7 @@ static const enum policy_decision effect_decisions[] = {
 	[POLICY_ALLOW] = POLICY_ALLOW_ONCE,
 };
 
-/* Where no rule matches: for each mode what becomes of read, write, terminal, grant. */
+/* The decisions without a matching rule: for each mode those for read, write, terminal, grant. */
 static const enum policy_decision mode_decisions[][POLICY_OPERATION_COUNT] = {
 	[POLICY_MODE_PASS] = {POLICY_ALLOW_ONCE, POLICY_ALLOW_ONCE, POLICY_ALLOW_ONCE,
 		POLICY_PENDING},
@@ -160,7 +158,10 @@ void policy_destroy(struct policy *policy)
 	free(policy);
 }
 
-/* What a rule of words does not speak of, and what can make another command of any: LD_PRELOAD. */
+/*
+ * Whether a command adds variables that no rule mentions; such as LD_PRELOAD can turn any command
+ * into another.
+ */
 static bool adds_variables(const struct policy *policy, const struct policy_query *query)
 {
 	for (const char *const *name = query->variables; name && *name; name++) {

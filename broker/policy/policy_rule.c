@@ -11,10 +11,10 @@
 
 enum { QUOTED_MAX = 160, PATH_BYTES_MAX = 4096 };
 
-/* Indexed by operation, POLICY_ANY_OPERATION included. */
+/* Indexed by operation, including POLICY_ANY_OPERATION. */
 static const char *const operation_words[] = {"read", "write", "terminal", "grant", "*", NULL};
 
-/* ACP v1, ToolKind; the operation that a tool of the kind performs itself. */
+/* ACP v1, ToolKind, and the operation that such a tool performs itself. */
 static const struct {
 	const char *name;
 	enum policy_operation subject;
@@ -48,7 +48,7 @@ enum policy_operation policy_subject(const struct policy_query *query)
 	return query->operation;
 }
 
-/* ---- reading a rule ---- */
+/* ---- parsing a rule ---- */
 
 static bool parse_kind(const char *kind, struct error *err)
 {
@@ -60,7 +60,7 @@ static bool parse_kind(const char *kind, struct error *err)
 	return setting_check(&key, kind, err) || error_prefix(err, "grant");
 }
 
-/* Each operation has its kind of pattern. */
+/* Each operation has its own kind of pattern. */
 static bool parse_pattern(struct policy_rule *rule, const char *pattern, struct error *err)
 {
 	if (!pattern[0]) {
@@ -133,7 +133,9 @@ void policy_rule_destroy(struct policy_rule *rule)
 
 /* ---- paths ---- */
 
-/* The path behind a root and its slash, "" for the root itself; NULL outside it. */
+/*
+ * The part of a path after a root and its slash, "" for the root itself; NULL outside of the root.
+ */
 static const char *below_root(const char *path, const char *root)
 {
 	size_t len = strlen(root);
@@ -154,7 +156,9 @@ static bool path_matches_in_root(
 	return rest && glob_match(pattern, rest);
 }
 
-/* A resolved path against a glob; what lies in no root is near enough only for a rule that guards.
+/*
+ * Matches a resolved path against a glob. A path outside of every root can match only a deny or ask
+ * rule.
  */
 static bool path_matches(
 	const char *pattern, const char *path, const char *const *roots, bool guards)
@@ -171,7 +175,7 @@ static bool path_matches(
 	return !inside && guards && glob_match_anywhere(pattern, path);
 }
 
-/* Takes empty, . and .. components out of a copy; false where there was none. */
+/* Removes empty, . and .. components from a copy; false if there was none. */
 static bool normalise(char *path)
 {
 	size_t used = 0;
@@ -185,7 +189,7 @@ static bool normalise(char *path)
 			}
 			changed = true;
 		} else {
-			/* The copy is never longer than what was read of it. */
+			/* The copy is never longer than the part already read. */
 			if (used > 0 || path[0] == '/') {
 				path[used++] = '/';
 			}
@@ -199,8 +203,8 @@ static bool normalise(char *path)
 }
 
 /*
- * A path that is not resolved is allowed nothing, and guarded as what it may
- * mean; one longer than a kernel takes is allowed nothing and always guarded.
+ * No allow rule matches an unresolved path; a deny or ask rule matches what it may mean. For a path
+ * that is longer than the kernel takes, no allow rule matches, and every deny or ask rule does.
  */
 static bool any_path_matches(
 	const char *pattern, const char *path, const char *const *roots, bool guards)
@@ -215,7 +219,7 @@ static bool any_path_matches(
 	return matches;
 }
 
-/* One path is enough for a rule that guards; a rule that allows must cover them all. */
+/* One matching path is enough for a deny or ask rule; an allow rule must match all of them. */
 static bool paths_match(const struct policy_rule *rule, const struct policy_query *query)
 {
 	bool guards = rule->effect != POLICY_ALLOW;
@@ -261,7 +265,7 @@ static bool pattern_matches(const struct policy_rule *rule, const struct policy_
 	return paths_match(rule, query);
 }
 
-/* The pattern of a grant rule; none is every kind. */
+/* The pattern of a grant rule; no pattern means every kind. */
 static bool kind_matches(const struct policy_rule *rule, const struct policy_query *query)
 {
 	if (!rule->pattern) {
@@ -297,7 +301,7 @@ bool policy_rule_matches(const struct policy_rule *rule, const struct policy_que
 	}
 	enum policy_operation subject = policy_subject(query);
 	if (subject == POLICY_GRANT) {
-		/* What the tool does is not known: a rule that guards goes by path and words. */
+		/* The tool's kind is unknown: a deny or ask rule goes by paths and words. */
 		return rule->effect != POLICY_ALLOW &&
 		       (has_pattern ? pattern_matches(rule, query)
 				    : (query->unknown & POLICY_UNKNOWN_KIND) != 0);

@@ -10,7 +10,7 @@
 
 static const char blanks[] = " \t";
 
-/* Programs that run what their arguments say. */
+/* Programs that run the command in their arguments. */
 static const char *const launchers[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox",
 	"env", "sudo", "doas", "su", "nice", "ionice", "nohup", "setsid", "stdbuf", "time",
 	"timeout", "xargs", "exec", "command", "eval"};
@@ -22,7 +22,7 @@ static void words_add(struct policy_words *words, const char *word)
 	words->list[words->count] = NULL;
 }
 
-/* Takes text (owned) apart at the separators, which are overwritten. */
+/* Splits text (owned) at the separators, which are overwritten. */
 static void words_split(struct policy_words *words, char *text, const char *separators)
 {
 	*words = (struct policy_words){.text = text};
@@ -58,8 +58,8 @@ bool policy_words_parse(struct policy_words *words, const char *pattern, struct 
 /* ---- matching ---- */
 
 /*
- * A * alone is any word; in a longer pattern it stays inside one part of a path,
- * unless the rule guards.
+ * A * alone matches any word. In a longer pattern it stays inside one part of a path, unless the
+ * rule is a deny or ask rule.
  */
 static bool word_matches(const char *pattern, const char *word, bool guards)
 {
@@ -67,7 +67,7 @@ static bool word_matches(const char *pattern, const char *word, bool guards)
 	       (guards && glob_match_flat(pattern, word));
 }
 
-/* To a rule that guards, a program is the same by its name and by its path. */
+/* For a deny or ask rule, a program is the same by its name and by its path. */
 static bool program_matches(const char *pattern, const char *word, bool guards)
 {
 	return word_matches(pattern, word, guards) ||
@@ -77,7 +77,7 @@ static bool program_matches(const char *pattern, const char *word, bool guards)
 
 enum place { PLACE_BEGIN, PLACE_ANYWHERE };
 
-/* The words begin with the pattern, or hold it anywhere, as if ** stood before it. */
+/* Whether the words begin with the pattern, or contain it anywhere, as if ** preceded it. */
 static bool words_match(
 	const struct policy_words *pattern, const char *const *words, enum place place, bool guards)
 {
@@ -108,7 +108,10 @@ static bool words_match(
 
 /* ---- shell lines ---- */
 
-/* Only blanks separate, only plain words are separated: what a shell does with it is known. */
+/*
+ * Whether a line consists of plain words separated by blanks, so that it is certain what a shell
+ * does with it.
+ */
 static bool line_is_plain(const char *line)
 {
 	static const char syntax[] = ";&|<>$`(){}\\*?[]~#!'\"";
@@ -140,7 +143,7 @@ bool policy_words_begin(
 	return found;
 }
 
-/* All words of a command, blank-separated and without quotes; NULL where it is too long. */
+/* All words of a command, separated by blanks and without quotes; NULL if they are too long. */
 static char *join_unquoted(const char *const *command, bool shell_line)
 {
 	struct buf line;

@@ -10,7 +10,7 @@
 #include "base/words.h"
 #include "broker/policy/subject_env.h"
 
-enum { SUBJECT_WORDS_MAX = 4096 }; // paths, or words of a command, that policy looks at
+enum { SUBJECT_WORDS_MAX = 4096 }; // paths, or words of a command, that policy checks
 
 bool subject_operation(const char *name, enum policy_operation *out_operation)
 {
@@ -30,7 +30,7 @@ bool subject_operation(const char *name, enum policy_operation *out_operation)
 	return false;
 }
 
-/* ---- growing word lists ---- */
+/* ---- word lists ---- */
 
 static bool add_word(char ***list, char *word, struct error *err)
 {
@@ -49,7 +49,7 @@ static bool add_word(char ***list, char *word, struct error *err)
 	return true;
 }
 
-/* A node that has to be a string, added to a list. */
+/* Adds a node that must be a string to a list. */
 static bool add_string(const struct json_doc *doc, json_node node, char ***list, const char *what,
 	struct error *err)
 {
@@ -100,7 +100,7 @@ static bool read_args(struct subject *subject, const struct message *message, st
 	return ok;
 }
 
-/* Where a command runs, and what is added to its environment. */
+/* Reads the directory of a command, and the variables that are added for it. */
 static bool read_surroundings(
 	struct subject *subject, const struct message *message, struct error *err)
 {
@@ -118,7 +118,7 @@ static bool read_surroundings(
 
 /* ---- a tool call ---- */
 
-/* The one value of a place; of several the agent's reader might take any. */
+/* The only value of a place; if there are several, the agent's reader might take any of them. */
 static struct span only_place(
 	struct subject *subject, const struct message *message, enum place place, unsigned unknown)
 {
@@ -149,7 +149,7 @@ static bool read_words(struct subject *subject, const struct json_doc *doc)
 	return ok;
 }
 
-/* rawInput.command, where an agent says it: a shell line, or its words. */
+/* rawInput.command, if the agent gives it: a shell line, or words. */
 static void read_tool_command(struct subject *subject, const struct message *message)
 {
 	struct span raw =
@@ -192,7 +192,7 @@ static void read_tool_paths(
 }
 
 /*
- * Only what policy looks at is read, by its place: the rest of a tool call may be of any form and
+ * Reads only the places that policy needs, because the rest of a tool call may have any form and
  * size.
  */
 void subject_read_tool_call(struct subject *subject, const struct message *message)
@@ -273,7 +273,7 @@ static bool read_command_params(struct subject *subject, struct json_doc *doc, s
 	return ok && read_optional_text(doc, "cwd", &subject->cwd, err);
 }
 
-/* What the operation cannot do without. */
+/* The members that the operation requires. */
 static bool check_params(const struct subject *subject, struct error *err)
 {
 	bool is_file = subject->operation == POLICY_READ || subject->operation == POLICY_WRITE;

@@ -16,7 +16,7 @@
 
 static const char not_read[] = "variables that cannot be shown";
 
-/* The list; NULL where it is none that can be read. */
+/* Parses the list; NULL if it cannot be read. */
 static struct json_doc *open_list(const struct subject *subject)
 {
 	struct json_doc *doc = json_doc_parse_unchecked(span_of(subject->env), NULL);
@@ -58,7 +58,7 @@ static struct span cut(const char *text)
 	return shown;
 }
 
-/* One line, on a line of its own even where the value has several. */
+/* Appends one line, even if the value has several. */
 static bool append_line(struct buf *out, const char *name, const char *value)
 {
 	struct buf line;

@@ -29,7 +29,7 @@ void output_tail_drop(struct output_tail *tail)
 	*tail = (struct output_tail){.total = tail->total};
 }
 
-/* Copies kept bytes, the first of them being number `from` of those kept. */
+/* Copies kept bytes, starting at index `from` of the kept ones. */
 static void copy_kept(const struct output_tail *tail, size_t from, size_t len, char *to)
 {
 	size_t at = tail->start + from;
@@ -39,7 +39,7 @@ static void copy_kept(const struct output_tail *tail, size_t from, size_t len, c
 	memcpy(to + first, tail->ring, len - first);
 }
 
-/* Room for `need` bytes, or for as many as are ever kept. */
+/* Makes room for `need` bytes, but at most for the limit. */
 static void grow(struct output_tail *tail, size_t need)
 {
 	if (need <= tail->capacity || tail->capacity == tail->limit) {
@@ -87,7 +87,7 @@ static bool is_continuation(char byte)
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Without the rest of a character whose beginning is not there. */
+/* Drops the rest of a character whose beginning is missing. */
 static struct span without_rest(struct span bytes)
 {
 	for (int i = 0; i < UTF8_MAX - 1 && bytes.len > 0 && is_continuation(bytes.data[0]); i++) {
@@ -109,7 +109,7 @@ static void append_text(struct buf *out, struct span bytes)
 	}
 }
 
-/* Takes bytes that lie in `out` from `begin` on away, so that at most max are left. */
+/* Removes bytes of `out` from `begin` on, so that at most max are left. */
 static bool cut_front(struct buf *out, size_t begin, size_t max)
 {
 	size_t len = out->len - begin;

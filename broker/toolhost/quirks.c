@@ -6,7 +6,7 @@
 #include "base/attr.h"
 
 static const struct quirks table[] = {
-	/* Takes every error of fs/read_text_file, also "Resource not found", for a failed write. */
+	/* Treats every error of fs/read_text_file, even "Resource not found", as a failed write. */
 	{"gemini-cli", .missing_file_is_empty = true},
 };
 

@@ -12,19 +12,19 @@
 
 enum {
 	READS_A_TURN = 4,      // then others get their turn
-	READS_AT_EXIT = 16,    // what a process wrote before it ended fits a pipe
-	PIPE_FULL = 64 * 1024, // bytes in one turn: it writes as fast as we read
+	READS_AT_EXIT = 16,    // the last output of an ended process fits a pipe
+	PIPE_FULL = 64 * 1024, // bytes in one loop iteration: it writes as fast as we read
 	PIPE_LARGE = 256 * 1024,
 };
 
 /*
- * After the exit, while the output has not ended. On this machine the last bytes are in the pipe by
- * then, and what still comes is of a child in the background. From elsewhere the exit may overtake
+ * After the exit, while the output is still open. On this machine the last bytes are in the pipe by
+ * then, and later ones come from a background child process. From elsewhere the exit may overtake
  * the output, because the two arrive on different channels.
  */
 static const struct patience {
 	double quiet_s; // without a byte
-	double drain_s; // at the most
+	double drain_s; // at most
 } here = {0.2, 2.0}, elsewhere = {2.0, 10.0};
 
 struct terminal {
@@ -34,23 +34,23 @@ struct terminal {
 	struct sandbox *sandbox; // borrowed
 	struct exec *exec;
 	char *read_buffer; // borrowed
-	int fd;            // its output; -1 once that has ended
+	int fd;            // its output; -1 once closed
 	ev_io reader;
 	ev_timer timeout;
 	ev_timer quiet;
 	const struct patience *patience;
 	double drain_until; // ev_now
-	bool is_emptied;    // to be told after the exit
+	bool is_emptied;    // on_emptied is due after the exit
 	bool pipe_is_large;
 	bool is_started;
-	bool is_over; // the provider has told the exit
+	bool is_over; // the provider has reported the exit
 	struct output_tail tail;
 	struct terminal_end end;
 };
 
 /* ---- the end ---- */
 
-/* For those who look at nothing but the output: the model, and most people. */
+/* Writes the limit into the output, for those who read nothing else: the model, and most people. */
 static void say_limit(struct terminal *terminal)
 {
 	enum limit_kind kind = terminal->end.status.limit;
@@ -65,14 +65,15 @@ static void say_limit(struct terminal *terminal)
 	}
 }
 
-/* The handler may destroy the terminal: the last thing a caller does. */
+/* The handler may destroy the terminal, so the caller must do nothing after this. */
 static void tell_exit(struct terminal *terminal)
 {
 	say_limit(terminal);
 	ev_timer_stop(terminal->loop, &terminal->quiet);
 	terminal->end.has_exited = true;
 	if (terminal->is_emptied) {
-		ev_timer_set(&terminal->quiet, 0., 0.); // emptied follows in a later turn
+		ev_timer_set(
+			&terminal->quiet, 0., 0.); // on_emptied follows in a later loop iteration
 		ev_timer_start(terminal->loop, &terminal->quiet);
 	}
 	terminal->listener->on_exited(terminal->data);
@@ -88,7 +89,9 @@ static void on_quiet(struct ev_loop *loop, ev_timer *timer, int events)
 	}
 }
 
-/* Where nothing of the command runs any more, the output is sure to end: silence means nothing. */
+/*
+ * If nothing of the command runs any more, the output is certain to end, so silence does not count.
+ */
 static void wait_for_quiet(struct terminal *terminal)
 {
 	double left = terminal->drain_until - ev_now(terminal->loop);
@@ -109,7 +112,7 @@ static void close_output(struct terminal *terminal)
 	}
 }
 
-/* Fewer, larger reads for one that writes much. Refused where too many pipes are large. */
+/* A larger pipe means fewer and larger reads. The kernel refuses if too many pipes are large. */
 static void enlarge_pipe(struct terminal *terminal)
 {
 	if (!terminal->pipe_is_large) {
@@ -118,7 +121,7 @@ static void enlarge_pipe(struct terminal *terminal)
 	}
 }
 
-/* Returns how many bytes were taken. */
+/* Returns the number of bytes read. */
 static size_t take_output(struct terminal *terminal, int reads)
 {
 	size_t taken = 0;
@@ -223,7 +226,7 @@ static void on_lost(void *data, const struct error *err)
 		return;
 	}
 	if (terminal->is_over) {
-		on_emptied(data); // it had ended before; of the rest nobody knows
+		on_emptied(data); // it had ended before; what else runs is unknown
 		return;
 	}
 	terminal->is_emptied = true;

@@ -47,7 +47,7 @@ static void on_answering(struct soon *soon)
 	}
 }
 
-/* Nothing is left to do for the call but to raise its answer. */
+/* The call is done except for its answer. */
 static void settle(struct tool_call *call)
 {
 	struct toolhost *toolhost = call->toolhost;
@@ -114,7 +114,7 @@ static char *decode_member(struct tool_call *call, struct span raw, const char *
 	struct span bytes = buf_span(&decoded);
 	if (bytes.len > 0 && memchr(bytes.data, '\0', bytes.len)) {
 		tool_call_fail(call, "SECURITY_VIOLATION",
-			"\"%s\": refused, it has a NUL character", name);
+			"\"%s\": refused: it contains a NUL character", name);
 	} else {
 		text = mem_strndup(bytes);
 	}
@@ -152,7 +152,7 @@ bool tool_number(struct tool_call *call, const struct tool_params *params, const
 
 /* ---- roots ---- */
 
-/* The next name of a path, without slashes and dots that mean nothing; empty at its end. */
+/* The next name of a path, without slashes and dots that have no meaning; empty at its end. */
 static struct span next_name(const char **path)
 {
 	const char *at = *path;
@@ -251,7 +251,7 @@ static struct tool_call *call_create(struct toolhost *toolhost, const struct too
 	call->toolhost = toolhost;
 	call->id = mem_strndup(id);
 	call->session_id = mem_strdup(session_id);
-	buf_init(&call->result, SIZE_MAX / 2); // bounded by the limits of what is written to it
+	buf_init(&call->result, SIZE_MAX / 2); // the limits of its content bound it
 	list_append(&toolhost->calls, &call->link);
 	toolhost->call_count++;
 	return call;
@@ -265,7 +265,7 @@ static void serve(
 			method->name);
 	} else if (call->toolhost->call_count > TOOL_CALLS_MAX) {
 		tool_call_fail(call, "RESOURCE_LIMIT_EXCEEDED",
-			"%s: %d calls are under way already", method->name, (int)TOOL_CALLS_MAX);
+			"%s: %d calls are already in progress", method->name, (int)TOOL_CALLS_MAX);
 	} else {
 		method->serve(call, params);
 	}
@@ -283,7 +283,7 @@ void toolhost_call(struct toolhost *toolhost, const struct message *message, con
 	struct error err;
 	toolhost->is_calling = true;
 	if (text.len == 0 || text.data[0] != '{') {
-		tool_call_fail(call, "INVALID_PARAMS", "\"params\" is no object");
+		tool_call_fail(call, "INVALID_PARAMS", "\"params\" is not an object");
 	} else if (method->needs_doc && !(doc = json_doc_parse_unchecked(text, &err))) {
 		tool_call_fail_with(call, &err);
 	} else {
@@ -300,7 +300,7 @@ struct toolhost *toolhost_create(const struct toolhost_config *config)
 {
 	struct toolhost *toolhost = mem_alloc_zero(sizeof(*toolhost));
 	toolhost->config = *config;
-	toolhost->config.agent_name = NULL; // the caller's
+	toolhost->config.agent_name = NULL; // owned by the caller
 	if (!config->last_terminal) {
 		toolhost->config.last_terminal = &toolhost->own_last_terminal;
 	}

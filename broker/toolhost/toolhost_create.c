@@ -10,7 +10,7 @@
 #include "base/real_path.h"
 #include "base/words.h"
 
-/* terminal/create: what it says, and the command it starts. */
+/* terminal/create: its params, and the command that it starts. */
 
 /* ---- events of the command ---- */
 
@@ -37,7 +37,7 @@ static void on_started(void *data)
 	tool_call_answer(&create->call);
 }
 
-/* The terminal goes along with the call. */
+/* The terminal is destroyed with the call. */
 static void fail_create(struct create_call *create, const struct error *err)
 {
 	bool is_missing = (err->code == ERROR_NOT_FOUND || err->code == ERROR_DENIED) &&
@@ -122,7 +122,7 @@ static void start(struct create_call *create)
 	}
 }
 
-/* A folder that does not answer holds up nobody longer than this. */
+/* A folder that does not respond delays nobody longer than this. */
 static void on_cwd_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct create_call *create = CONTAINER_OF(timer, struct create_call, due);
@@ -132,7 +132,7 @@ static void on_cwd_due(struct ev_loop *loop, ev_timer *timer, int events)
 	fail_create(create, &err);
 }
 
-/* How much of a path that was resolved is the name of a root (sandbox_resolve_path). */
+/* The length of the part of a resolved path that names a root (sandbox_resolve_path). */
 static size_t root_length(const struct sandbox *sandbox, const char *path)
 {
 	size_t longest = 0;
@@ -186,15 +186,15 @@ static struct tool_terminal *terminal_create(struct create_call *create, char *c
 	return terminal;
 }
 
-/* ---- what terminal/create says ---- */
+/* ---- the params of terminal/create ---- */
 
 static bool refuse_strings(struct tool_call *call, const char *name)
 {
-	tool_call_fail(call, "INVALID_PARAMS", "\"%s\" is no list of strings without NUL", name);
+	tool_call_fail(call, "INVALID_PARAMS", "\"%s\" is not a list of strings without NUL", name);
 	return false;
 }
 
-/* command and args; a command without args is a line for the shell. */
+/* Reads command and args; a command without args is a line for the shell. */
 static bool take_argv(struct create_call *create, const struct tool_params *params)
 {
 	const struct json_doc *doc = params->doc;
@@ -225,7 +225,7 @@ static bool take_argv(struct create_call *create, const struct tool_params *para
 	return true;
 }
 
-/* NAME=value of one {name, value}; NULL where it is none. */
+/* NAME=value from {name, value}; NULL if it has another form. */
 static char *read_variable(const struct json_doc *doc, json_node item)
 {
 	char *name = json_string(doc, json_get(doc, item, "name"));
@@ -240,7 +240,7 @@ static char *read_variable(const struct json_doc *doc, json_node item)
 	return entry;
 }
 
-/* Nobody is there to page through what a command shows. */
+/* Nobody could use a pager in such a terminal. */
 static const char *const pagers[] = {"PAGER=", "GIT_PAGER=cat", NULL};
 
 static bool take_env(struct create_call *create, const struct tool_params *params)
@@ -281,7 +281,7 @@ static bool take_limit(struct create_call *create, const struct tool_params *par
 	return true;
 }
 
-/* *out_cwd is NULL where the session's is meant. */
+/* *out_cwd is NULL for the session's own. */
 static bool take_cwd(struct create_call *create, const struct tool_params *params, char **out_cwd)
 {
 	json_node node = json_get(params->doc, 0, "cwd");
@@ -299,7 +299,7 @@ static bool check_room(struct tool_call *call)
 	int most = toolhost->config.limits.max_terminals;
 	if (toolhost->open_terminals >= most) {
 		tool_call_fail(call, "RESOURCE_LIMIT_EXCEEDED",
-			"terminal/create: %d terminals are open already (max-terminals); release "
+			"terminal/create: %d terminals are already open (max-terminals); release "
 			"one first",
 			most);
 		return false;

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which tool calls show terminals of ours, and when the editor is told of them. */
+/* Which tool calls show terminals of ours, and when the editor gets their state. */
 
 enum {
-	PAST_MAX = 64, // terminals that are gone
+	PAST_MAX = 64, // terminals that no longer exist
 };
 
 static const double update_interval_s = 0.1;
@@ -80,7 +80,7 @@ static void wait_for_turn(struct display *display)
 	}
 }
 
-/* Sends what is news, and again in a while where the editor is slow. */
+/* Sends what is new, and tries again later if the editor is slow. */
 static void take_turn(struct display *display)
 {
 	bool was_final = is_final(display);
@@ -188,7 +188,7 @@ void display_shown(struct display *display)
 	}
 }
 
-/* ---- terminals that are gone ---- */
+/* ---- terminals that no longer exist ---- */
 
 static void past_destroy(struct toolhost *toolhost, struct past_terminal *past)
 {
@@ -255,7 +255,7 @@ void displays_end(struct toolhost *toolhost, const char *session_id)
 {
 	LIST_FOR_EACH(display, &toolhost->displays, struct display, link) {
 		if (!session_id || strcmp(display->session_id, session_id) == 0) {
-			(void)display_send(display, DISPLAY_LAST); // nobody can be asked again
+			(void)display_send(display, DISPLAY_LAST); // there is no later attempt
 			display_destroy(display);
 		}
 	}

@@ -7,15 +7,15 @@
 
 #include "base/log.h"
 
-/* The edits of a message in which the agent shows terminals of ours. */
+/* Edits messages in which the agent shows terminals of ours. */
 
-enum { KEEP_MAX = 1024 * 1024 }; // bytes of other content that are kept to be sent again
+enum { KEEP_MAX = 1024 * 1024 }; // bytes of other content kept for sending it again
 
-/* What becomes of one item of the content. */
+/* The treatment of one item of the content. */
 enum fate {
-	FATE_STAYS, // none of ours, or the editor knows it
+	FATE_STAYS, // not ours, or the editor knows it
 	FATE_TEXT,  // of a terminal
-	FATE_PAST,  // of one that is gone
+	FATE_PAST,  // of a terminal that no longer exists
 };
 
 struct edit {
@@ -23,16 +23,16 @@ struct edit {
 	const struct message *message;
 	struct splice *splice;
 	struct error *err;
-	size_t edit_count; // those that were there before, in order
+	size_t edit_count; // the earlier edits, in order
 	struct json_doc *doc;
 	json_node update;
 	json_node content;
 	char session_id[MESSAGE_SESSION_ID_MAX + 1];
 	char *tool_call_id; // owned
 	bool may_announce;  // by _meta.terminal_info
-	bool begins;        // a tool_call: the editor makes a terminal of what it announces
+	bool begins;        // a tool_call: the editor creates a terminal for an announced one
 	struct tool_terminal *announced;
-	bool has_text; // that may grow
+	bool has_text; // text that may grow
 };
 
 static size_t offset_of(const struct edit *edit, struct span bytes)
@@ -45,7 +45,7 @@ static bool add(struct edit *edit, size_t start, size_t end, struct span with)
 	return splice_add(edit->splice, start, end, with, edit->err);
 }
 
-/* A copy of bytes of the message with the edits that were there before. */
+/* Copies bytes of the message, with the earlier edits applied. */
 static char *edited_copy(const struct edit *edit, size_t start, size_t end)
 {
 	const struct splice *splice = edit->splice;
@@ -79,7 +79,7 @@ static bool has_word(struct span text, const char *word)
 	return text.len > 0 && memmem(text.data, text.len, word, strlen(word));
 }
 
-/* Where the tool call is in the message; NULL where such a message has none. */
+/* The member with the tool call; NULL if such a message has none. */
 static const char *tool_call_member(const struct message *message)
 {
 	static const char *const members[][2] = {
@@ -103,7 +103,7 @@ static bool may_concern(const struct toolhost *toolhost, const struct message *m
 		       (!list_is_empty(&toolhost->displays) && has_word(params, "toolCallId")));
 }
 
-/* False where it is about no tool call. */
+/* False if it does not concern a tool call. */
 static bool read_update(struct edit *edit, const char *member)
 {
 	edit->update = json_get(edit->doc, 0, member);
@@ -123,7 +123,7 @@ static bool read_update(struct edit *edit, const char *member)
 					     edit->session_id, sizeof(edit->session_id));
 }
 
-/* A live terminal, also one that was released. */
+/* A terminal that still exists; it may have been released. */
 static struct tool_terminal *find_live(const struct edit *edit, const char *id)
 {
 	LIST_FOR_EACH(terminal, &edit->toolhost->terminals, struct tool_terminal, link) {
@@ -169,7 +169,7 @@ static enum fate decide(struct edit *edit, json_node node, struct tool_terminal 
 
 /* ---- editing ---- */
 
-/* Replaces one item, or leaves it; keeps what is to be sent again. */
+/* Replaces one item or leaves it; keeps a copy for sending it again. */
 static bool edit_item(struct edit *edit, json_node node, struct display_item *out_item)
 {
 	struct tool_terminal *terminal = NULL;
@@ -214,7 +214,7 @@ static void write_cwd(struct json_writer *writer, const struct edit *edit)
 	buf_finish(&path);
 }
 
-/* Where _meta.terminal_info goes, and what stands around it there. */
+/* Where _meta.terminal_info is inserted, and the text around it. */
 struct insertion {
 	size_t start;
 	size_t end;
@@ -280,14 +280,15 @@ static size_t kept_bytes(const struct display_item *items, size_t count)
 	return bytes;
 }
 
-/* From here on the display follows what the message shows. */
+/* From now on the display follows the content of the message. */
 static void follow(struct edit *edit, struct display_item *items, size_t count)
 {
 	struct toolhost *toolhost = edit->toolhost;
 	struct display *display = display_find(toolhost, edit->session_id, edit->tool_call_id);
 	bool is_kept = edit->has_text && kept_bytes(items, count) <= KEEP_MAX;
 	if (edit->has_text && !is_kept) {
-		log_info("tool call %s: too much else is in it for its terminal to be followed",
+		log_info("tool call %s: its other content is too large, so its terminal is not "
+			 "followed",
 			edit->tool_call_id);
 	}
 	if (!is_kept) {
@@ -306,7 +307,7 @@ static void follow(struct edit *edit, struct display_item *items, size_t count)
 	if (!display) {
 		return;
 	}
-	if (edit->announced) { // first: what nothing shows any more may go
+	if (edit->announced) { // first, because settling may free terminals
 		display_tell(display, edit->announced);
 	}
 	display_set_items(display, items, count);
@@ -353,7 +354,7 @@ bool toolhost_edit_update(struct toolhost *toolhost, const struct message *updat
 	struct error ignored;
 	edit.doc = json_doc_parse_unchecked(message_place(update, PLACE_PARAMS), &ignored);
 	if (!edit.doc) {
-		log_failure(LOG_LEVEL_INFO, &ignored, "%s: not looked at for terminals: %s",
+		log_failure(LOG_LEVEL_INFO, &ignored, "%s: not checked for terminals: %s",
 			update->method, ignored.text);
 		return true;
 	}

@@ -11,7 +11,7 @@
 #include "base/words.h"
 #include "sync/git_layout.h"
 
-enum { ANSWER_MORE = 64 }; // bytes of an answer beside the text
+enum { ANSWER_MORE = 64 }; // bytes of an answer besides the text
 
 /* A read or a write of one file (ACP, "File System"). */
 struct file_call {
@@ -20,14 +20,14 @@ struct file_call {
 	bool is_write;
 	bool is_running;          // it is its turn
 	bool is_counted;          // toolhost.read_count
-	char *path;               // owned; as it was asked for
-	char *resolved;           // owned; without links, and inside the roots; NULL: not known
-	bool is_guessed;          // `resolved` is the path as it was asked for: links are found out
-	struct git_write git;     // of a write: whether git takes commands from it
+	char *path;               // owned; as the agent gave it
+	char *resolved;           // owned; links resolved, and inside the roots; NULL: unknown
+	bool is_guessed;          // `resolved` is the path as given; a link will be noticed
+	struct git_write git;     // for a write: whether git finds commands to run in it
 	char **roots;             // owned; the session's
-	struct buf content;       // of a write
-	unsigned long long line;  // of a read; the first one is 1
-	unsigned long long limit; // of a read, in lines; ULLONG_MAX: to the end
+	struct buf content;       // for a write
+	unsigned long long line;  // for a read; the first line is 1
+	unsigned long long limit; // for a read, in lines; ULLONG_MAX: to the end
 	struct file_op *op;
 	ev_timer due;
 };
@@ -47,8 +47,8 @@ static const char *doing(const struct file_call *file)
 static void run(struct file_call *file);
 
 /*
- * Calls of one path are done in their order, but for reads that follow reads.
- * Starts those of this path that wait for nobody any more.
+ * Calls for one path run in order, except that successive reads run together. Starts the calls for
+ * this path that need not wait any more.
  */
 static void run_next(struct toolhost *toolhost, const char *path)
 {
@@ -87,7 +87,7 @@ static void release(struct tool_call *call)
 	free(file->resolved);
 }
 
-/* ---- what went wrong ---- */
+/* ---- failures ---- */
 
 static void fail(struct file_call *file, const struct error *err)
 {
@@ -105,7 +105,7 @@ static void fail(struct file_call *file, const struct error *err)
 	}
 }
 
-/* The call is gone after this; those that waited for it begin. */
+/* Frees the call; the calls that waited for it begin. */
 static void finish(struct file_call *file, const struct error *err)
 {
 	file->op = NULL;
@@ -126,7 +126,10 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	finish(file, &err);
 }
 
-/* From the call on, also while it waits for those before it; but not while the agent reads. */
+/*
+ * Starts the deadline: from the call on, including the wait for earlier calls, but not while the
+ * agent does not read.
+ */
 static void start_clock(struct file_call *file)
 {
 	if (file->call.toolhost->config.limits.file_timeout_ms > 0) {
@@ -136,7 +139,7 @@ static void start_clock(struct file_call *file)
 
 /* ---- reading ---- */
 
-/* Where a line begins, the first one being 1; the end of the text where it has fewer. */
+/* The offset of a line, the first being 1; the end of the text if it has fewer. */
 static size_t line_start(struct span text, unsigned long long line)
 {
 	size_t at = 0;
@@ -150,7 +153,7 @@ static size_t line_start(struct span text, unsigned long long line)
 	return at;
 }
 
-/* The lines asked for, with their line endings as they are. */
+/* The requested lines, with their line endings unchanged. */
 static struct span pick_lines(struct span text, unsigned long long line, unsigned long long limit)
 {
 	if (text.len == 0) {
@@ -158,7 +161,7 @@ static struct span pick_lines(struct span text, unsigned long long line, unsigne
 	}
 	size_t start = line_start(text, line);
 	text = (struct span){text.data + start, text.len - start};
-	if (text.len > 0 && limit < text.len) { // a line has a byte at least
+	if (text.len > 0 && limit < text.len) { // a line has at least one byte
 		text.len = line_start(text, limit + 1);
 	}
 	return text;
@@ -172,7 +175,7 @@ static bool write_content(struct file_call *file, struct span text, struct error
 			"reading %s: it is no text, byte %zu is not UTF-8", file->path, valid);
 	}
 	struct span picked = pick_lines(text, file->line, file->limit);
-	/* Room for most texts at once: a sixteenth of it to be escaped. */
+	/* Reserves enough for most texts: one sixteenth more, for escapes. */
 	if (!buf_reserve(&file->call.result, picked.len + picked.len / 16 + ANSWER_MORE, err)) {
 		return false;
 	}
@@ -226,7 +229,7 @@ static void on_written(void *data, const struct error *err)
 
 /* ---- both ---- */
 
-/* A path that was resolved is served as it was then: a link put in its place since is refused. */
+/* Serves a resolved path as it was resolved: a link that has replaced it since is refused. */
 static void begin_read(struct file_call *file)
 {
 	const struct toolhost_config *config = &file->call.toolhost->config;
@@ -247,7 +250,7 @@ static void refuse(struct file_call *file, const char *why)
 
 static void look_for_git(struct file_call *file);
 
-/* What is there and cannot be looked at, is there. */
+/* A file that exists but cannot be examined counts as existing. */
 static void on_probed(void *data, const struct stat *status, const struct error *err)
 {
 	struct file_call *file = data;
@@ -256,7 +259,7 @@ static void on_probed(void *data, const struct stat *status, const struct error 
 	look_for_git(file);
 }
 
-/* Hooks, config and the like: the next git command of the user's would run what they say. */
+/* Hooks, config and the like: the user's next git command would run commands from them. */
 static void look_for_git(struct file_call *file)
 {
 	char probe[FILE_PATH_MAX + 16];
@@ -266,7 +269,7 @@ static void look_for_git(struct file_call *file)
 		file->op = sandbox_stat_file(sandbox, probe, on_probed, file);
 		break;
 	case GIT_WRITE_REFUSED:
-		refuse(file, "it is of a git repository, and git runs commands that it names");
+		refuse(file, "it belongs to a git repository, and git runs commands that it names");
 		break;
 	case GIT_WRITE_FINE:
 		file->op = sandbox_write_resolved(
@@ -308,7 +311,7 @@ static void resolve(struct file_call *file)
 		file->call.toolhost->config.sandbox, file->path, on_resolved, file);
 }
 
-/* Whether a path can be one without links, as far as its text says. */
+/* Whether a path could be free of links, judging by its text. */
 static bool may_be_resolved(const char *path)
 {
 	if (*path != '/') {
@@ -327,8 +330,8 @@ static bool may_be_resolved(const char *path)
 }
 
 /*
- * Where a link leads to is known before a write: most paths have none, so they are written as
- * if they were resolved, which a link refuses, and resolved only then.
+ * A write must know where a link leads. Most paths have no link, so the path is written as if it
+ * were resolved. A link makes that fail, and only then is the path resolved.
  */
 static void guess(struct file_call *file)
 {
@@ -342,7 +345,7 @@ static void guess(struct file_call *file)
 	}
 }
 
-/* The sandbox holds paths in all its roots; those of other sessions are none of this one's. */
+/* The sandbox confines paths to all of its roots; this confines them to those of the session. */
 static void serve_file(struct tool_call *call)
 {
 	struct file_call *file = from_call(call);
@@ -362,7 +365,7 @@ static void serve_file(struct tool_call *call)
 	}
 }
 
-/* What a file holds may be long: it is not read for an agent that does not read. */
+/* A file may be long: it is not read for an agent that does not read its answers. */
 static void run(struct file_call *file)
 {
 	file->is_running = true;
@@ -443,7 +446,7 @@ static bool take_content(struct file_call *file, const struct tool_params *param
 			max_file);
 	} else if (toolhost->held_bytes + file->content.len > held_max(toolhost)) {
 		tool_call_fail(&file->call, "RESOURCE_LIMIT_EXCEEDED",
-			"writing %s: %zu bytes wait to be written already", file->path,
+			"writing %s: %zu bytes are already waiting to be written", file->path,
 			toolhost->held_bytes);
 	} else {
 		toolhost->held_bytes += file->content.len;

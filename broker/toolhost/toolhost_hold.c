@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/toolhost/toolhost_internal.h"
 
-/* Calls whose answers may be long wait for an agent that does not read what it was answered. */
+/* Calls with long answers wait while the agent does not read its earlier answers. */
 
 static bool is_full(const struct toolhost *toolhost)
 {

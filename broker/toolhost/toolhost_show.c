@@ -6,11 +6,11 @@
 
 #include "base/hash.h"
 
-/* What the editor is told about terminals that a tool call shows. */
+/* What the editor gets about terminals that a tool call shows. */
 
 enum {
-	TEXT_GROWING_MAX = 16 * 1024,  // bytes of the output, while it may still grow
-	TOLD_GROWING_MAX = 256 * 1024, // the same of one _meta.terminal_output
+	TEXT_GROWING_MAX = 16 * 1024,  // bytes of output, while it may still grow
+	TOLD_GROWING_MAX = 256 * 1024, // the same for one _meta.terminal_output
 };
 
 bool display_is_final(const struct tool_terminal *terminal)
@@ -26,7 +26,7 @@ static void put_text(struct buf *out, const char *text)
 	buf_add(out, span_of(text));
 }
 
-/* A fence that no line of the output can end. */
+/* Writes a fence that is longer than any in the output. */
 static void put_fence(struct buf *out, struct span output)
 {
 	size_t longest = 2;
@@ -111,11 +111,11 @@ void display_write_text(struct buf *out, const struct tool_terminal *terminal, b
 
 /* ---- messages ---- */
 
-/* What one message says of a terminal that is told by _meta. */
+/* What one message says about a terminal that is shown by _meta. */
 struct news {
 	struct tool_terminal *terminal;
 	struct buf data; // of its output
-	uint64_t told;   // how far that goes
+	uint64_t told;   // the position in the output after it
 	bool has_end;
 };
 
@@ -146,7 +146,7 @@ static void news_read(struct news *news, struct tool_terminal *terminal, bool is
 	news->has_end = (has_exited || is_last) && !terminal->end_was_told;
 }
 
-/* The editor has taken it. */
+/* The editor has accepted the message. */
 static void news_commit(const struct news *news)
 {
 	news->terminal->told = news->told;
@@ -178,7 +178,10 @@ static void write_news(struct json_writer *writer, const struct news *news)
 	json_write_object_end(writer);
 }
 
-/* The content as it is now, JSON; terminals whole where they are final, or all, or none. */
+/*
+ * The present content, JSON. Terminals are included whole if they are final, or all of them, or
+ * none.
+ */
 static void build_content(struct buf *out, const struct display *display, enum display_turn turn)
 {
 	struct json_writer writer;
@@ -211,7 +214,10 @@ void display_note_shown(struct display *display)
 	buf_finish(&content);
 }
 
-/* One tool_call_update: content (JSON; empty for none) and news of one terminal (may be NULL). */
+/*
+ * Sends one tool_call_update: content (JSON; empty for none) and news of one terminal (may be
+ * NULL).
+ */
 static bool send_update(struct display *display, struct span content, const struct news *news)
 {
 	const struct toolhost_config *config = &display->toolhost->config;
@@ -252,7 +258,7 @@ static bool send_update(struct display *display, struct span content, const stru
 	return is_taken;
 }
 
-/* News of each terminal that is told by _meta, the first of it with the content. */
+/* Sends news of each terminal that is shown by _meta; the first message also has the content. */
 static bool send_news(struct display *display, struct span *content, enum display_turn turn)
 {
 	bool is_taken = true;

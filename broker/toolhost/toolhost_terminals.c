@@ -10,7 +10,7 @@
 #include "base/libc.h"
 #include "base/text.h"
 
-enum { KILL_ANSWER_MS = 2000 }; // who kills waits no longer for the end
+enum { KILL_ANSWER_MS = 2000 }; // kill and release wait no longer for the end
 
 /* ---- terminal/wait_for_exit, kill and release: answered at the exit ---- */
 
@@ -18,11 +18,11 @@ struct exit_call {
 	struct tool_call call;
 	struct list link; // tool_terminal.waiting
 	const struct tool_terminal *terminal;
-	ev_timer due; // of kill and release
+	ev_timer due; // for kill and release
 	bool wants_status;
 };
 
-/* ---- what is kept of a terminal ---- */
+/* ---- the life of a terminal ---- */
 
 void tool_terminals_note(struct toolhost *toolhost)
 {
@@ -101,7 +101,7 @@ bool tool_terminal_was_minted(const struct toolhost *toolhost, const char *id)
 	return number > 0 && number <= *toolhost->config.last_terminal && strcmp(again, id) == 0;
 }
 
-/* Of one that has limits. */
+/* For a terminal with limits. */
 static void write_usage(struct json_writer *writer, const struct process_status *status)
 {
 	json_write_key(writer, "_meta");
@@ -193,7 +193,7 @@ static void on_kill_due(struct ev_loop *loop, ev_timer *timer, int events)
 	tool_call_answer_empty(&waiting->call);
 }
 
-/* Answers the call when the command has ended: at once where it has. */
+/* Answers the call when the command has ended, or at once if it has already. */
 static void wait_for_exit(struct tool_call *call, struct tool_terminal *terminal, bool wants_status)
 {
 	struct exit_call *waiting = CONTAINER_OF(call, struct exit_call, call);
@@ -236,7 +236,7 @@ static void refuse(struct tool_call *call, const char *id)
 	}
 }
 
-/* The terminal named; NULL where there is none: then the call is answered. */
+/* The named terminal; NULL if there is none; then the call is answered. */
 static struct tool_terminal *take_terminal(struct tool_call *call, const struct tool_params *params)
 {
 	char *id = tool_string(call, params, "terminalId");
@@ -278,7 +278,7 @@ static void write_output(struct tool_call *call, const struct tool_terminal *ter
 	buf_finish(&text);
 }
 
-/* A terminal/output that waits: the terminal may be gone when it goes on. */
+/* A waiting terminal/output; the terminal may be freed before it goes on. */
 struct output_call {
 	struct tool_call call;
 	char id[TOOL_TERMINAL_ID_MAX];
@@ -341,9 +341,9 @@ static void release_terminal(struct tool_call *call, struct tool_terminal *termi
 }
 
 /*
- * The id is unknown to the others from here on; who waits is answered when the command has been
- * killed. Twice is as good as once: an agent whose wait has ended releases what another part of it
- * has just killed and releases, too.
+ * From here on other calls do not know the id. Calls that wait are answered once the command has
+ * been killed. A second release succeeds too, because two parts of an agent may release the same
+ * terminal.
  */
 static void serve_release(struct tool_call *call, const struct tool_params *params)
 {
@@ -355,7 +355,7 @@ static void serve_release(struct tool_call *call, const struct tool_params *para
 	if (terminal && was_started_in(terminal, call->session_id)) {
 		release_terminal(call, terminal);
 	} else if (!terminal && tool_terminal_was_minted(call->toolhost, id)) {
-		tool_call_answer_empty(call); // nothing of it is left
+		tool_call_answer_empty(call); // already released
 	} else {
 		refuse(call, id);
 	}
