@@ -14,9 +14,7 @@
  * broker (broker/client). Prints the answer to stdout, everything else to stderr. Asks nobody: the
  * policy decides, and what it would ask about is refused.
  */
-enum {
-	EXEC_CANCEL_MS = 10 * 1000
-}; // for the answer of a cancelled prompt; then the session is ended
+enum { EXEC_CANCEL_MS = 10 * 1000 }; // for the answer of a cancelled prompt
 
 /* The exit status, by the stop reason of the turn. */
 enum exec_status {

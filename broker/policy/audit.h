@@ -9,8 +9,8 @@
 /*
  * The audit log: one JSON object per line, for each decision about an agent's request.
  *
- *       {"time":"2026-01-31T12:00:00.000Z","session":"s-1","operation":"fs/write_text_file",
- *        "subject":"/w/notes.txt","rule":"mode = ask-all","decision":"allow-once","by":"person"}
+ *     {"time":"2026-01-31T12:00:00.000Z","session":"s-1","operation":"fs/write_text_file",
+ *      "subject":"/w/notes.txt","rule":"mode = ask-all","decision":"allow-once","by":"person"}
  *
  * A subject is the path or the command, without content, output and environment. "variables" has
  * the names of the variables that were added for a command. Secrets that the broker knows

@@ -39,8 +39,8 @@ void leftovers_give_up(struct leftovers *leftovers);
 void leftovers_note_unused(struct leftovers *leftovers, const struct error *err);
 
 /*
- * The first failure to end a sandbox for which no later sandbox in the same place has ended well;
- * NULL if there is none.
+ * The first failure to end a sandbox, unless a later sandbox in the same place has ended well; or
+ * NULL.
  */
 const struct error *leftovers_error(const struct leftovers *leftovers);
 

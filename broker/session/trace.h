@@ -11,9 +11,9 @@
 /*
  * --trace FILE: every message of every hop as it was on the wire, one JSON object per line:
  *
- *       {"time":"2026-01-31T12:00:00.000Z","hop":"editor","direction":"in","message":{…}}
- *       {"time":"…","hop":"agent 1","direction":"out","message":{…}}
- *       {"time":"…","hop":"agent 1","direction":"in","noise":"Welcome","length":7}
+ *     {"time":"2026-01-31T12:00:00.000Z","hop":"editor","direction":"in","message":{…}}
+ *     {"time":"…","hop":"agent 1","direction":"out","message":{…}}
+ *     {"time":"…","hop":"agent 1","direction":"in","noise":"Welcome","length":7}
  *
  * `direction` is the broker's: it has read "in" and written "out". Secrets are masked as "***": the
  * values of mcpServers[].env, mcpServers[].headers, terminal/create.env and authMethods[].env, and
