@@ -121,7 +121,7 @@ static bool is_whole(const struct keep *keep, const struct order *order,
 	}
 	if (result->left > 0) {
 		text_format(what, sizeof(what),
-			"%zu files could not be fetched from the sandbox (the first: "
+			"%zu of the files in the sandbox could not be fetched (the first: "
 			"%s)",
 			result->left, result->first_left);
 	} else {

@@ -287,7 +287,7 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	bool is_freezing = pause->step == PAUSE_FREEZING;
 	struct error err;
 	error_set(&err, ERROR_TIMEOUT, "%s did not %s within %d ms (pause-timeout)",
-		pause->peer->hop, is_freezing ? "pause" : "resume",
+		pause->peer->hop, is_freezing ? "stand still" : "go on",
 		pause->peer->relay->config.profile->pause_timeout_ms);
 	if (is_freezing) {
 		resume(pause);
