@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -336,6 +337,21 @@ static void explain(struct history *history, const char *root, const char *home)
 	free(places);
 }
 
+/* libgit2 opens none of another user's, as git does not. */
+static void explain_owner(struct history *history, const char *top)
+{
+	char path[PATH_MAX];
+	struct stat status;
+	if (text_whole(path, sizeof(path), "%s/.git", top) && lstat(path, &status) == 0 &&
+		status.st_uid != geteuid()) {
+		text_format(history->note, sizeof(history->note),
+			"the workspace's git history was not sent, and its copy has no git: the "
+			"repository is user %u's, and git trusts no other user's; run the broker "
+			"as that user",
+			(unsigned)status.st_uid);
+	}
+}
+
 static bool is_there(const char *root)
 {
 	char path[PATH_MAX];
@@ -403,6 +419,7 @@ bool history_read(struct history *history, const char *root, const char *home, s
 		error_set_git(git, &why, "the workspace's git history was not sent");
 		text_format(history->note, sizeof(history->note), "%s", why.text);
 		explain(history, top, home);
+		explain_owner(history, top);
 	}
 	git->repository_free(repository);
 	git_close();

@@ -671,7 +671,7 @@ static void test_nothing_that_is_root_is_confined(void **state)
 	assert_non_null(record.cell);
 	turn_until(&record.has_ended);
 	assert_int_equal(record.err.code, ERROR_DENIED);
-	assert_names(record.err.text, "root | workspace");
+	assert_names(record.err.text, "root");
 	cell_destroy(record.cell);
 }
 

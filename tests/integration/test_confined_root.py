@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -100,8 +101,11 @@ class ConfinedRoot(SyncCase):
         self.ends(client)
 
     def test_a_users_workspace(self):
+        subprocess.run(['git', 'init', '-q', self.work], check=True)
         self.give(USER)
         self.work_in(USER, USER)
+        notice = next(text for text in self.notices(self.clients[-1]) if 'history' in text)
+        self.assertNames(notice, f'git | user {USER}')
 
     def test_roots_own_workspace(self):
         self.work_in(0, OF_ROOTS)

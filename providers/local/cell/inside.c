@@ -175,8 +175,7 @@ static bool check_user(const struct cell_plan *plan, struct error *err)
 {
 	if (plan->uid == 0 || plan->gid == 0) {
 		return error_set(err, ERROR_DENIED,
-			"confining an agent: nothing that runs as root is confined; run the "
-			"broker as the user who owns the workspace");
+			"confining an agent: nothing that runs as root is confined");
 	}
 	return geteuid() == 0 || (geteuid() == plan->uid && getegid() == plan->gid) ||
 	       error_set(err, ERROR_DENIED,
