@@ -20,7 +20,7 @@ BLOCK = re.compile(r'^( *)```(\w+)\n(.*?)^\1```$', re.M | re.S)
 PROFILE = re.compile(r'^\[profile "(.+)"\]', re.M)
 
 # What is run by hand, or by other tests: installing, building, measuring, and other programs.
-NOT_RUN = ('./dev ', 'sudo ', 'npm ', 'meson ', 'acpx ')
+NOT_RUN = ('./dev ', 'sudo ', 'npm ', 'meson ', 'acpx ', 'toad ')
 
 # These wait for a terminal, or run until they are ended; their own tests do that.
 ENDLESS = ('acp-broker chat', 'acp-broker init', 'acp-broker status --watch')
