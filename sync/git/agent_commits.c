@@ -17,7 +17,7 @@
 
 enum { BRANCHES_MAX = 4096, KEPT_MAX = 1 << 16 };
 
-/* What has come so far. */
+/* The commits that have arrived. */
 struct branch {
 	git_oid id;
 	char *name; // owned
@@ -25,16 +25,16 @@ struct branch {
 struct arrival {
 	struct branch branches[BRANCHES_MAX];
 	size_t branch_count;
-	size_t dropped;                         // branches that were too many
-	git_oid commits[2 * AGENT_COMMITS_MAX]; // with those they build upon
+	size_t dropped;                         // branches beyond the maximum
+	git_oid commits[2 * AGENT_COMMITS_MAX]; // including the bases
 	size_t commit_count;
-	struct id_set bases; // what they build upon
+	struct id_set bases; // parents of the agent's commits
 	struct id_set made;  // all others
 	struct commits_note note;
-	bool is_on_disk; // all that has come
+	bool is_on_disk; // everything received is on the disk
 };
 
-/* Of the operation that runs; one at a time, on one worker thread. */
+/* The arrival of the running operation; one at a time, on one worker thread. */
 static struct arrival *arrival_of(struct git_transport *git)
 {
 	if (!git->arrival) {
@@ -56,7 +56,7 @@ void git_drop_commits(struct git_transport *git)
 	git->arrival = NULL;
 }
 
-/* ---- what is told ---- */
+/* ---- receiving ---- */
 
 bool git_write_known_commits(struct git_transport *git, int fd, struct error *err)
 {
@@ -84,7 +84,7 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 	if (object->type == GIT_OBJECT_TREE) {
 		struct error why;
 		object->is_unwanted = !trees_check_bytes(object->content, true, &why);
-		return true; // who refers to it is not kept
+		return true; // a branch that refers to it is not kept
 	}
 	if (object->type != GIT_OBJECT_COMMIT) {
 		return true;
@@ -96,18 +96,18 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 	return true;
 }
 
-/* What has come of this repository is lost for this time; the next one is told of all the same. */
+/* Drops the commits of this repository for this time; those of the next one still count. */
 static bool take_untold(struct git_transport *git, const struct line *line, struct error *err)
 {
 	char shown[TEXT_SHORT_SIZE];
 	struct error untold;
 	char *why = path_quote(span_of(line->text));
-	error_set(&untold, ERROR_UNAVAILABLE, "git says there: %s", text_short(shown, why));
+	error_set(&untold, ERROR_UNAVAILABLE, "git there says: %s", text_short(shown, why));
 	free(why);
 	return git_refuse_commits(git, &untold, err);
 }
 
-/* They are told in our order, each once. What has come of the one before is whole. */
+/* Repositories come in our order, each once. The previous one is complete now. */
 static bool take_within(struct git_transport *git, const char *path, struct error *err)
 {
 	if (!git_keep_commits(git, err)) {
@@ -120,7 +120,7 @@ static bool take_within(struct git_transport *git, const char *path, struct erro
 			return true;
 		}
 	}
-	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+	return error_set(err, ERROR_PROTOCOL, "the sandbox sent something that was not requested");
 }
 
 bool git_take_commits(
@@ -151,7 +151,8 @@ bool git_take_commits(
 		return true;
 	}
 	if (line->kind != LINE_REF) {
-		return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+		return error_set(
+			err, ERROR_PROTOCOL, "the sandbox sent something that was not requested");
 	}
 	if (arrival->branch_count == BRANCHES_MAX) {
 		arrival->dropped++;
@@ -162,7 +163,7 @@ bool git_take_commits(
 	return true;
 }
 
-/* ---- what is kept ---- */
+/* ---- keeping ---- */
 
 static bool check_commit(
 	struct git_transport *git, const git_oid *id, git_oid *known, struct error *err)
@@ -196,8 +197,8 @@ static bool on_kept_commit(void *data, const struct agent_commit *commit)
 }
 
 /*
- * Where the agent's history begins, also where all that is before it is in the store, too, or is
- * nothing: a base is the user's unless it was kept as the agent's before.
+ * Marks where the agent's history begins. A base counts as the user's unless it was kept as the
+ * agent's before, even if the store has everything below it.
  */
 static bool mark_bases(struct git_transport *git, struct error *err)
 {
@@ -229,7 +230,7 @@ static void add_parents(struct git_transport *git, struct ancestors *list, const
 	const struct git *lib = git->store.git;
 	git_commit *commit = NULL;
 	if (lib->commit_lookup(&commit, git->store.repository, id) < 0) {
-		return; // where the store's history begins
+		return; // the store's history begins here
 	}
 	for (unsigned i = 0; i < lib->commit_parentcount(commit); i++) {
 		const git_oid *parent = lib->commit_parent_id(commit, i);
@@ -240,7 +241,7 @@ static void add_parents(struct git_transport *git, struct ancestors *list, const
 	lib->commit_free(commit);
 }
 
-/* libgit2 1.5 cannot tell, and loses memory, where a parent is missing. */
+/* libgit2 1.5 fails here, and leaks memory, if a parent is missing. */
 static bool builds_upon(struct git_transport *git, const git_oid *id, const git_oid *old)
 {
 	struct ancestors *list = mem_alloc_zero(sizeof(*list));
@@ -255,7 +256,7 @@ static bool builds_upon(struct git_transport *git, const git_oid *id, const git_
 	return found;
 }
 
-/* A branch that was rewritten keeps its old commits under another name. */
+/* If a branch was rewritten, its old commits are kept under another name. */
 static bool keep_as(struct git_transport *git, const char *name, const git_oid *id, bool *out_new,
 	struct error *err)
 {
@@ -286,7 +287,9 @@ static bool keep_as(struct git_transport *git, const char *name, const git_oid *
 	return store_keep_commit(&git->store, name, id, err);
 }
 
-/* The store keeps a branch that the agent has removed: where "fix" is, "fix/two" cannot be. */
+/*
+ * The store keeps branches that the agent has removed: as long as "fix" exists, "fix/two" cannot.
+ */
 static bool keep_branch(struct git_transport *git, const struct branch *branch, struct error *err)
 {
 	char path[AGENT_COMMITS_PATH_MAX + 1];
@@ -334,7 +337,10 @@ static const char *of_repository(const struct git_transport *git, char text[TEXT
 	return text;
 }
 
-/* From here on there are refs: what has come stays. One branch is in the way of no other. */
+/*
+ * From here on there are refs, so that the received commits stay. A branch that fails does not stop
+ * the others.
+ */
 static void keep_branches(struct git_transport *git)
 {
 	struct arrival *arrival = git->arrival;
@@ -352,14 +358,14 @@ static void keep_branches(struct git_transport *git)
 	}
 	if (arrival->dropped > 0) {
 		git->collecting.result.commits_left = true;
-		git_tell_user(git, "%zu branches of the agent's were not taken: they are too many",
+		git_tell_user(git, "%zu branches of the agent were not taken: there are too many",
 			arrival->dropped);
 	}
 }
 
 /*
- * Of a part of a repository only what is new comes along with the commits. What is not to be had
- * here either comes with the next collect.
+ * For a part of a repository, only new objects come with the commits. Objects that are missing here
+ * too come with the next collect.
  */
 static bool fill_bases(struct git_transport *git, struct error *err)
 {

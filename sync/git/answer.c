@@ -40,8 +40,8 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 		const struct stuck *stuck = &git->delivering.stuck;
 		char *path = path_quote(span_of(stuck->count > 0 ? stuck->paths[0].path : "?"));
 		error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED",
-			"delivering to %s: %s cannot be replaced there: make the folder that "
-			"it is in writable",
+			"delivering to %s: %s cannot be replaced there: make its folder "
+			"writable",
 			request->runtime_root, text_short(shown, path));
 		free(path);
 		return false;
@@ -52,16 +52,17 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 			request->runtime_root);
 	}
 	if (strcmp(why, "stream") == 0) {
-		return error_set(err, ERROR_PROTOCOL, "the sandbox did not take what it was sent");
+		return error_set(err, ERROR_PROTOCOL,
+			"the sandbox did not accept the data that it was sent");
 	}
 	if (strcmp(why, "other") == 0) {
-		return error_set(err, ERROR_UNAVAILABLE,
-			"%s became a repository of the agent's meanwhile", request->runtime_root);
+		return error_set(err, ERROR_UNAVAILABLE, "%s has become a repository of the agent",
+			request->runtime_root);
 	}
 	if (strncmp(why, "full ", 5) == 0) {
 		char *place = path_quote(span_of(why + 5));
 		error_set_reason(err, ERROR_SYSTEM, "DISK_FULL",
-			"syncing %s: the disk is full in the sandbox, at %s: make room there",
+			"syncing %s: the disk is full in the sandbox, at %s: free space there",
 			request->runtime_root, text_short(shown, place));
 		free(place);
 		return false;
@@ -72,7 +73,7 @@ static bool take_failure(struct git_transport *git, const char *why, struct erro
 			"install it there",
 			request->runtime_root, text_short(shown, why + 5));
 	}
-	return error_set(err, ERROR_PROTOCOL, "the sandbox failed for a reason that is none");
+	return error_set(err, ERROR_PROTOCOL, "the sandbox failed for an unknown reason");
 }
 
 static bool take_end(struct git_transport *git, const struct line *line, struct error *err)
@@ -111,7 +112,7 @@ bool git_read_answer(struct git_transport *git, struct remote_ends *ends,
 static void note_received(struct git_transport *git, const git_oid *id)
 {
 	size_t count = git->received_count + 1;
-	bool is_full = (count & (count - 1)) == 0; // it doubles
+	bool is_full = (count & (count - 1)) == 0; // the capacity doubles
 	if (is_full) {
 		git->received = mem_realloc(git->received, 2 * count * sizeof(*git->received));
 	}
@@ -138,7 +139,7 @@ static bool set_write_error(struct store *store, struct error *err)
 	return error_set_git(store->git, err, "writing to the store %s", store->path);
 }
 
-/* One that is too large to be held. */
+/* Writes an object that is too large for memory. */
 static bool write_pieces(struct store *store, struct lines *lines, struct line_object *object,
 	git_oid *out_id, struct error *err)
 {
@@ -199,7 +200,7 @@ bool git_receive_objects(struct git_transport *git, struct lines *lines, uint64_
 		}
 		if (memcmp(&id, &object.id, sizeof(id)) != 0) {
 			return error_set(err, ERROR_PROTOCOL,
-				"the sandbox sent an object whose content is not its id's");
+				"the sandbox sent an object whose content does not match its id");
 		}
 	}
 	return true;

@@ -26,13 +26,13 @@ static void collect_end(struct git_transport *git, const struct error *err)
 {
 	struct transport_collected result = git->collecting.result;
 	collecting_finish(&git->collecting);
-	if (err) { // what was found was not told
+	if (err) { // the findings were not reported
 		memcpy(git->note, result.note, sizeof(git->note));
 	}
 	git->done.collect(git->done_data, err ? NULL : &result, err);
 }
 
-/* ---- what is told of the root ---- */
+/* ---- the answer about the root ---- */
 
 static bool add_big_file(struct git_transport *git, const struct line *line, struct error *err)
 {
@@ -50,7 +50,8 @@ static bool add_big_file(struct git_transport *git, const struct line *line, str
 	}
 	LIST_FOR_EACH(file, &collecting->files, struct big_file, link) {
 		count++;
-		if (strcmp(file->path, line->text) == 0) { // told twice, and changed in between
+		if (strcmp(file->path, line->text) ==
+			0) { // reported twice, because it changed in between
 			file->entry = entry;
 			file->size = line->number;
 			return true;
@@ -66,7 +67,7 @@ static bool add_big_file(struct git_transport *git, const struct line *line, str
 	return true;
 }
 
-/* What is there has to be smaller before any of it is read. */
+/* Refuses before any file is read. */
 static bool refuse_excess(
 	const struct git_transport *git, const struct line *line, struct error *err)
 {
@@ -80,7 +81,7 @@ static bool refuse_excess(
 	return false;
 }
 
-/* What cannot be read there stays what it was. A big file may be told twice. */
+/* An unreadable path keeps its old entry. A big file may be reported twice. */
 static void leave(struct git_transport *git, const char *path)
 {
 	struct collecting *collecting = &git->collecting;
@@ -103,7 +104,7 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 	       error_set(err, ERROR_PROTOCOL, "the sandbox sent a commit as a file");
 }
 
-/* What the commits bring is apart from here on. */
+/* From here on the objects of the commits are handled separately. */
 static bool begin_commits(struct git_transport *git, struct error *err)
 {
 	struct collecting *collecting = &git->collecting;
@@ -142,7 +143,8 @@ static bool take_collected(
 	case LINE_OBJECTS:
 		return git_receive_objects(git, lines, line->number, check_object, err);
 	default:
-		return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+		return error_set(
+			err, ERROR_PROTOCOL, "the sandbox sent something that was not requested");
 	}
 }
 
@@ -171,7 +173,7 @@ static bool ask(struct git_transport *git, int fd, struct error *err)
 	return git_write_known_commits(git, fd, err);
 }
 
-/* The answer, and what of it may be kept. */
+/* Reads the answer, and decides which part of it is kept. */
 static bool take_answer(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct collecting *collecting = &git->collecting;
@@ -213,17 +215,20 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 	return asked;
 }
 
-/* What is written all the time would never come else; and it is not brought again for that. */
+/*
+ * A file that is written all the time would otherwise never arrive; it is not fetched again for
+ * that.
+ */
 static void note_written(struct git_transport *git, const char *path)
 {
 	char shown[TEXT_SHORT_SIZE];
 	char *quoted = path_quote(span_of(path));
-	git_tell_user(git, "%s was written to while it was brought: it is here as it was read",
+	git_tell_user(git, "%s was written to while it was read: it may mix old and new content",
 		text_short(shown, quoted));
 	free(quoted);
 }
 
-/* What got shorter while it was brought stays what it was in the base. */
+/* A file that became shorter during the transfer keeps its entry from the base. */
 static void leave_written(struct git_transport *git, struct big_file *file)
 {
 	struct collecting *collecting = &git->collecting;
@@ -259,7 +264,7 @@ static bool work_fetch(struct git_transport *git, struct remote_ends *ends, stru
 		note_written(git, file->path);
 	}
 	collecting->result.received_bytes += extents_bytes(&extents);
-	collecting->fetched_bytes += file->size; // holes take their time, too
+	collecting->fetched_bytes += file->size; // holes take time too
 	return collecting->fetched_bytes <= git->request.bytes_max ||
 	       error_set(err, ERROR_LIMIT,
 		       "the sandbox sent more than the allowed %" PRIu64 " bytes",
@@ -278,7 +283,7 @@ static bool work_join(struct git_transport *git, struct remote_ends *ends, struc
 	return true;
 }
 
-/* Work: the first of the big files from `next` on that the store has not. */
+/* Work: finds the first big file, from `next` on, that the store lacks. */
 static bool work_find_next(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct collecting *collecting = &git->collecting;
@@ -327,7 +332,8 @@ static void collect_asked(struct git_transport *git)
 	}
 	struct error err;
 	if (git->was_seeded) {
-		error_set(&err, ERROR_PROTOCOL, "the sandbox has lost what it was just sent");
+		error_set(&err, ERROR_PROTOCOL,
+			"the sandbox has lost the data that it was just sent");
 		git_end(git, &err);
 		return;
 	}

@@ -98,7 +98,7 @@ bool agent_commits_path(const char *path, char out_text[AGENT_COMMITS_PATH_MAX +
 	return length > 0;
 }
 
-/* The caller frees it. What is not written as agent_commits_path does so is taken as it is. */
+/* The caller frees it. A text that agent_commits_path would not write is kept as it is. */
 static char *decode_path(struct span text)
 {
 	char *path = mem_alloc(text.len + 1);
@@ -120,8 +120,8 @@ struct walk {
 	struct store *store;
 	const struct agent_commits_visitor *visitor;
 	struct buf shallow; // where the agents' history begins
-	struct id_set seen; // of the branch in hand
-	git_oid *ids;       // to be visited from `at` on; each once
+	struct id_set seen; // in the current branch
+	git_oid *ids;       // to visit, from `at` on; each once
 	size_t at, count, max;
 	bool is_over;
 };
@@ -155,7 +155,7 @@ static void visit_commit(struct walk *walk, const git_oid *id)
 	git->oid_tostr(hex, sizeof(hex), id);
 	if (has_id(&walk->shallow, hex) ||
 		git->commit_lookup(&commit, walk->store->repository, id) < 0) {
-		return; // what the agent built upon
+		return; // the commits below are not the agent's
 	}
 	tell(walk, commit);
 	for (unsigned i = 0; i < git->commit_parentcount(commit); i++) {
@@ -239,8 +239,8 @@ bool agent_commits_list(struct store *store, size_t max,
 /* ---- forgetting ---- */
 
 /*
- * The list without what store_prune has removed: that is done without the store's lock, after the
- * last sync. One that is as long as it may be ends no sync.
+ * Removes the commits from the list that store_prune has removed; store_prune runs without the
+ * store's lock, after the last sync. A list of the maximum length must not fail a sync.
  */
 static bool prune_shallow(struct store *store, struct error *err)
 {
@@ -261,7 +261,7 @@ static bool prune_shallow(struct store *store, struct error *err)
 	return pruned;
 }
 
-/* With the folders that it leaves empty: they would be in the way of a branch of that name. */
+/* Also removes the folders that become empty: they would be in the way of a branch of that name. */
 static bool forget(struct store *store, const char *ref, struct error *err)
 {
 	char *path = mem_strdup(ref);

@@ -15,8 +15,8 @@ enum {
 	SUBJECT_TOLD = 60,  // bytes
 	BRANCH_TOLD = 60,   // bytes
 	ID_TOLD = 12,       // digits
-	END_MAX = 160,      // bytes: of what is always told at the end
-	PIECE_MAX = 8 << 10 // bytes: of one branch, were every byte escaped
+	END_MAX = 160,      // bytes, for the end that is always written
+	PIECE_MAX = 8 << 10 // bytes of one branch, if every byte is escaped
 };
 
 struct piece {
@@ -34,7 +34,7 @@ static void say(struct piece *piece, const char *format, ...)
 	piece->len = strlen(piece->text);
 }
 
-/* What the agent has written, so that it misleads nobody; `mark` is put around it. */
+/* Appends text of the agent, quoted so that it misleads nobody; `mark` is put around it. */
 static void say_quoted(struct piece *piece, const char *text, size_t max, const char *mark)
 {
 	struct span part = {text, strlen(text)};
@@ -55,7 +55,7 @@ struct branch_walk {
 	struct store *store;
 	const struct id_set *made;
 	struct id_set seen;
-	git_oid *ids; // each of `made` once at most
+	git_oid *ids; // those in `made`, each at most once
 	size_t at, count;
 };
 

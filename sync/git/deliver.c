@@ -40,7 +40,7 @@ static void deliver_end(struct git_transport *git, const struct error *err)
 	stuck_finish(&stuck);
 }
 
-/* ---- what is to be done ---- */
+/* ---- what to do ---- */
 
 static void add_swap(struct delivering *delivering, const struct tree_change *change)
 {
@@ -51,7 +51,10 @@ static void add_swap(struct delivering *delivering, const struct tree_change *ch
 	list_append(&delivering->swaps, &swap->link);
 }
 
-/* Whether it could be added. A path is a line there, and git takes a quote for more than that. */
+/*
+ * Whether the change can be added. A path must be one line, and git gives a quote a special
+ * meaning.
+ */
 static bool add_to_few(struct git_transport *git, const struct tree_change *change, struct buf *few)
 {
 	const struct git *library = git->store.git;
@@ -104,10 +107,10 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 static bool take_nothing(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
 {
-	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+	return error_set(err, ERROR_PROTOCOL, "the sandbox sent something that was not requested");
 }
 
-/* Work: what of the next one has to travel. */
+/* Work: finds which parts of the next big file must be sent. */
 static bool work_extents(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct delivering *delivering = &git->delivering;
@@ -121,7 +124,7 @@ static bool work_extents(struct git_transport *git, struct remote_ends *ends, st
 	return true;
 }
 
-/* Where it cannot be sent so, the next step sends it whole. */
+/* If it cannot be sent in parts, the next step sends it as a whole. */
 static bool work_upload(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct delivering *delivering = &git->delivering;
@@ -144,7 +147,7 @@ static bool work_upload(struct git_transport *git, struct remote_ends *ends, str
 	return true;
 }
 
-/* ---- the change itself ---- */
+/* ---- the change ---- */
 
 static bool take_stuck(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
@@ -186,7 +189,8 @@ static void deliver_seed(struct git_transport *git)
 {
 	struct error err;
 	if (git->was_seeded) {
-		error_set(&err, ERROR_PROTOCOL, "the sandbox has lost what it was just sent");
+		error_set(&err, ERROR_PROTOCOL,
+			"the sandbox has lost the data that it was just sent");
 		git_end(git, &err);
 		return;
 	}

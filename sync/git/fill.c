@@ -3,14 +3,14 @@
 #include "sync/git/tree_walk.h"
 
 /*
- * Of a workspace that is a part of a repository, the commits that an agent builds upon have files
- * that are neither in the runtime's root nor in a snapshot. They are the user's: so they do not
- * travel, but come from the user's repository.
+ * If the workspace is a part of a repository, the commits below an agent's commits have files that
+ * are neither in the runtime's root nor in a snapshot. These belong to the user. So they are not
+ * transferred, but copied from the user's repository.
  */
 struct filling {
 	const struct git *git;
 	struct store *store;
-	git_odb *from; // the user's
+	git_odb *from; // the user's repository
 };
 
 static bool copy_object(const struct filling *filling, const git_oid *id, struct error *err)

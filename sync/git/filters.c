@@ -42,13 +42,13 @@ static bool is_for_attributes(const char *name)
 {
 	for (const char *at = name; *at; at++) {
 		if ((unsigned char)*at <= ' ' || *at == '\x7f') {
-			return false; // no attribute has such a value
+			return false; // no attribute can have such a value
 		}
 	}
 	return *name != '\0';
 }
 
-/* The names between "filter." and the last dot, each once; also those that may not be meant. */
+/* The names between "filter." and the last dot, each once; also those that are uncertain. */
 static char **list_names(const struct user_config *config)
 {
 	char **names = NULL;
@@ -67,7 +67,7 @@ static char **list_names(const struct user_config *config)
 	return names;
 }
 
-/* "" where it is not set. Of a filter what may be meant counts. */
+/* "" if it is not set. For a filter an uncertain value counts. */
 static const char *get(const struct user_config *config, const char *name, const char *key)
 {
 	size_t len = strlen(name), before = sizeof(section) - 1;
@@ -117,7 +117,7 @@ static bool add_settings(
 
 /* ---- attributes ---- */
 
-/* A file that is not there has none. */
+/* A missing file has no attributes. */
 static bool add_file(struct buf *out, const char *path, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -141,9 +141,9 @@ static bool add_file(struct buf *out, const char *path, struct error *err)
 }
 
 /*
- * The repository may name any file of the user's as its attributes, and came from somewhere with
- * its configuration. What it names is sent only if it lies in its .git, or if the user's own
- * configuration names it.
+ * The repository's configuration may name any file of the user as its attributes, and the
+ * repository may come from anywhere. Such a file is only sent if it lies in the repository's .git,
+ * or if the user's own configuration names it.
  */
 static bool may_name(const struct user_repository *repository, const char *home, const char *path,
 	struct error *err)
@@ -157,13 +157,14 @@ static bool may_name(const struct user_repository *repository, const char *home,
 	if (is_inside) {
 		return true;
 	}
-	bool may = user_config_read(&own, home, &none, err) &&
-	           user_config_file(&own, "core.attributesfile", "attributes", home, users, err) &&
-	           (strcmp(users, path) == 0 ||
-			   error_set(err, ERROR_DENIED,
-				   "%s: core.attributesFile names %s, which is not in it: name it "
-				   "in your own configuration",
-				   repository->common, path));
+	bool may =
+		user_config_read(&own, home, &none, err) &&
+		user_config_file(&own, "core.attributesfile", "attributes", home, users, err) &&
+		(strcmp(users, path) == 0 ||
+			error_set(err, ERROR_DENIED,
+				"%s: core.attributesFile names %s, which is outside of it: name it "
+				"in your own configuration",
+				repository->common, path));
 	user_config_finish(&own);
 	return may;
 }

@@ -192,7 +192,7 @@ static void git_destroy(struct transport *transport)
 	}
 }
 
-/* The user's HEAD moves also where no file does. */
+/* The user's HEAD may move even if no file changes. */
 static bool git_follows(const struct transport *transport)
 {
 	return true;
@@ -207,7 +207,7 @@ static const struct transport_impl git_impl = {
 	.follows = git_follows,
 };
 
-/* So many bytes of the root's name are a folder for it alone (struct sandbox_root). */
+/* How many bytes of the root's name are a folder for this root alone (struct sandbox_root). */
 static size_t find_top(const struct transport_request *request)
 {
 	for (size_t i = 0; i < sandbox_root_count(request->sandbox); i++) {
@@ -219,7 +219,7 @@ static size_t find_top(const struct transport_request *request)
 	return strlen(request->runtime_root);
 }
 
-/* The side repository lies beside the root's top, where what removes that finds it, too. */
+/* The side repository lies beside the root's top, so that whoever removes the top finds it too. */
 static char *side_path(const struct transport_request *request, size_t top)
 {
 	char path[FILE_PATH_MAX + 64];
@@ -231,8 +231,8 @@ static char *side_path(const struct transport_request *request, size_t top)
 }
 
 /*
- * "." or what is included, then what is excluded; a line each. git asks of files alone whether a
- * pattern with a wildcard matches them; the snapshot here, of folders too.
+ * "." or the included patterns, then the excluded ones, one per line. git matches a pattern with a
+ * wildcard only against files; the snapshot here also against folders.
  */
 static char *join_pathspecs(
 	const char *first, const char *const *include, const char *const *exclude)
@@ -260,7 +260,8 @@ static char *join_pathspecs(
 struct transport *transport_git_create(const struct transport_request *request)
 {
 	struct git_transport *git = mem_alloc_zero(sizeof(*git));
-	struct store *store = mem_alloc_zero(sizeof(*store)); // but the path and the limit of one
+	struct store *store =
+		mem_alloc_zero(sizeof(*store)); // only has the path and the limit of a store
 	store->path = mem_strdup(request->store->path);
 	store->big_file_bytes = request->store->big_file_bytes;
 	git->transport.impl = &git_impl;

@@ -17,7 +17,7 @@
 #include "sync/git/part.h"
 #include "sync/nested.h"
 
-/* Of the commits that the runtime has, sync/git/remote/repo_open.sh tells 20,000, a line each. */
+/* sync/git/remote/repo_open.sh lists at most 20,000 of the runtime's commits, one per line. */
 enum { REFS_MAX = 1 << 20, FILE_MAX = 1 << 20 };
 
 struct history *history_create(const char *path)
@@ -118,7 +118,7 @@ static bool read_head(struct history *history, const struct git *git, git_reposi
 	return history->id[0] || !history->is_detached;
 }
 
-/* HEAD's branch comes by itself. */
+/* HEAD's branch is sent separately. */
 static bool is_head(const struct history *history, const char *name)
 {
 	return !history->is_detached && strncmp(name, heads, sizeof(heads) - 1) == 0 &&
@@ -136,7 +136,7 @@ static void read_refs_of(struct history *history, const struct git *git, git_rep
 	}
 	while (git->reference_next_name(&name, iterator) == 0) {
 		git_oid id;
-		/* One that leads to nothing shall not keep the others from being sent. */
+		/* A ref that leads to nothing must not prevent the others from being sent. */
 		if (is_head(history, name) ||
 			git->reference_name_to_id(&id, repository, name) < 0 ||
 			!git->odb_exists_ext(odb, &id, GIT_ODB_LOOKUP_NO_REFRESH)) {
@@ -176,8 +176,8 @@ static void read_text(const struct user_config *config, const char *key, char **
 }
 
 /*
- * What git-sparse-checkout(1) has left out of the work tree shall not look deleted there; nor what
- * is not in the part of it that the workspace is.
+ * Files that git-sparse-checkout(1) keeps out of the work tree must not look deleted in the
+ * sandbox; nor files outside of the part that is the workspace.
  */
 static bool read_sparse(struct history *history, const struct user_config *config,
 	const struct user_repository *repository, struct error *err)
@@ -252,7 +252,10 @@ static bool read_settings(struct history *history, const struct git *git,
 
 /* ---- all of it ---- */
 
-/* Whether HEAD has files of that part: else the repository, of a home say, is none of its. */
+/*
+ * Whether HEAD has files of that part. If not, the repository (for example of a home) is not the
+ * workspace's.
+ */
 static bool has_part(
 	const struct history *history, const struct git *git, git_repository *repository)
 {
@@ -288,9 +291,10 @@ static void read_repository(struct history *history, const struct git *git,
 	if (*history->part && strcmp(history->part, history->room) != 0) {
 		text_format(history->note, sizeof(history->note),
 			"the workspace's git history was not sent: it is a part of a repository, "
-			"and its folder in the sandbox has no place above it for that one. A new "
-			"sandbox has, unless a name on the way from the repository's top has other "
-			"signs than letters, digits, spaces and +,-.=@_, or begins with a dot");
+			"and its folder in the sandbox has no place above it for the repository. A "
+			"new sandbox has one, unless a name on the way from the repository's top "
+			"has other characters than letters, digits, spaces and +,-.=@_, or begins "
+			"with a dot");
 		return;
 	}
 	add_print(history, history->branch);
@@ -307,14 +311,14 @@ static void read_repository(struct history *history, const struct git *git,
 	history->exists = true;
 }
 
-/* What libgit2 cannot read for a reason that git-config(1) has a word for. */
+/* Explains why libgit2 cannot read it, if git-config(1) has a setting for that reason. */
 static void explain(struct history *history, const char *root, const char *home)
 {
 	static const struct {
 		const char *key, *usual, *why;
 	} reasons[] = {
 		{"extensions.objectformat", "sha1",
-			"its ids are no SHA-1, and libgit2 reads no others"},
+			"its ids are not SHA-1, and libgit2 can only read SHA-1"},
 		{"extensions.refstorage", "files",
 			"libgit2 cannot read how it keeps its refs; `git refs migrate "
 			"--ref-format=files` changes that"},
@@ -359,7 +363,7 @@ static bool is_there(const char *root)
 	return access(path, F_OK) == 0;
 }
 
-/* The top of the repository that the root is a part of, or the root itself. */
+/* The top of the repository that contains the root, or the root itself. */
 static void find_top(struct history *history, const char *root, char top[PATH_MAX])
 {
 	struct user_repository *places = mem_alloc_zero(sizeof(*places));
@@ -370,7 +374,9 @@ static void find_top(struct history *history, const char *root, char top[PATH_MA
 	free(places);
 }
 
-/* Whether it may be read: that of the workspace, or one below that belongs to the workspace. */
+/*
+ * Whether it may be read: the workspace's repository, or one below it that is the workspace's own.
+ */
 static bool is_own(struct history *history, const struct git *git, git_repository *repository,
 	const char *root, const char *home)
 {
@@ -426,7 +432,7 @@ bool history_read(struct history *history, const char *root, const char *home, s
 	return true;
 }
 
-/* Lines of ids. */
+/* Adds ids from lines. */
 static void list_ids(const struct git *git, const struct buf *lines, struct id_set *out_ids)
 {
 	struct span text = buf_span(lines);

@@ -6,7 +6,7 @@ struct id_walk {
 	const struct git *git;
 	git_repository *repository;
 	struct id_set *ids;
-	git_odb *odb; // of a partial clone, which has not got all; NULL
+	git_odb *odb; // of a partial clone, which lacks objects; else NULL
 };
 
 static void add_tree(const struct id_walk *walk, const git_oid *id, size_t depth)

@@ -14,11 +14,11 @@
 
 enum { LINE_SIZE = GIT_OID_HEXSZ + 1 };
 
-/* ---- by the program ---- */
+/* ---- by git ---- */
 
 /*
- * Of what the runtime has, the lines of what is here, too: git knows nothing of others, and
- * fails. They are missing after `commit --amend` and gc, and where the workspace was cloned anew.
+ * Appends those of the runtime's commits that exist here too, because git fails if it does not know
+ * one. They may be missing after `commit --amend` and gc, and if the workspace was cloned again.
  */
 static void list_shared(const struct history *history, struct buf *out)
 {
@@ -67,7 +67,7 @@ static bool write_revisions(
 	return written;
 }
 
-/* The descriptors are those of the program. */
+/* The program's ends of the pipes. */
 struct ends {
 	int in, out, words;
 };
@@ -84,7 +84,7 @@ static bool spawn(
 		*history->promisor ? "--missing=allow-promisor" : NULL, NULL};
 	static const char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_NO_LAZY_FETCH=1",
-		"GIT_ALLOW_PROTOCOL=none", // what those before 2.45 know in its place
+		"GIT_ALLOW_PROTOCOL=none", // the equivalent for git before 2.45
 		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -106,7 +106,7 @@ static bool spawn(
 	return result == 0;
 }
 
-/* What it has said on stderr, in one line; as much as a pipe has room for. */
+/* Reads its stderr, joined into one line; at most what a pipe holds. */
 static void read_words(int fd, char *text, size_t size)
 {
 	size_t length = 0;
@@ -133,8 +133,8 @@ static bool wait_for(pid_t pid, int words, struct error *err)
 		waited = waitpid(pid, &status, 0);
 	} while (waited < 0 && errno == EINTR);
 	/*
-	 * Where somebody else has waited for it, the other side sees whether the pack is whole;
-	 * where that has stopped reading, it says why.
+	 * If another part of the program has reaped it, the other side sees whether the pack is
+	 * complete. If the other side stopped reading, it says why.
 	 */
 	if (waited < 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) ||
 		(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
@@ -144,14 +144,14 @@ static bool wait_for(pid_t pid, int words, struct error *err)
 	return error_set(err, ERROR_SYSTEM, "git pack-objects failed: %s", text);
 }
 
-/* ---- by the library ---- */
+/* ---- by libgit2 ---- */
 
 static int write_piece(void *data, size_t size, void *payload)
 {
 	return fd_write_all(*(const int *)payload, (struct span){data, size}, NULL) ? 0 : -1;
 }
 
-/* Of a tag the commit that it is of, if it is one; and itself, which no walk comes to. */
+/* Adds a tag's commit, if it has one, and the tag itself, which a walk does not visit. */
 static bool walk_from(const struct git *git, git_revwalk *walk, git_odb *odb,
 	git_packbuilder *builder, const git_oid *id)
 {
@@ -181,7 +181,7 @@ static bool walk_lines(const struct git *git, git_revwalk *walk, git_odb *odb,
 			return false;
 		}
 		if (!builder) {
-			git->revwalk_hide(walk, &id); // it may be gone here
+			git->revwalk_hide(walk, &id); // it may be missing here
 		} else if (!walk_from(git, walk, odb, builder, &id)) {
 			return false;
 		}
@@ -232,7 +232,7 @@ bool history_send(struct history *history, bool is_near, int fd, struct error *e
 {
 	int in[2] = {-1, -1}, words[2] = {-1, -1};
 	pid_t pid;
-	/* What does not fit is lost: nobody reads before the end. */
+	/* Text that does not fit is lost: nobody reads before the program ends. */
 	if (!fd_pipe(in, err) || !fd_pipe(words, err) || !fd_set_nonblock(words[0], true, err) ||
 		!fd_set_nonblock(words[1], true, err)) {
 		close_both(in);

@@ -11,10 +11,9 @@
 enum { BUF_MAX = 64 << 10, FIELDS_MAX = LINE_PATH_MAX + 256 };
 
 /*
- * Objects travel to the runtime as a stream for git-fast-import(1): the difference of two
- * trees with the contents as they are. No pack has to be made here, where it would cost a
- * compression of everything, and one file is in memory at a time. A content that came with
- * the history is named only.
+ * Objects travel to the runtime as a stream for git-fast-import(1): the difference of two trees,
+ * with the contents uncompressed. That avoids making a pack, which would compress everything, and
+ * needs only one file in memory at a time. A content that was sent with the history is only named.
  */
 struct import {
 	struct git_transport *git;
@@ -42,7 +41,7 @@ static bool put(struct import *import, struct span bytes, struct error *err)
 	return fd_write_all(import->fd, bytes, err) || error_prefix(err, "sending to the sandbox");
 }
 
-/* In quotes as git-fast-import(1) reads them, with the line's end. */
+/* In quotes for git-fast-import(1), with the end of the line. */
 static bool put_path(struct import *import, const char *path, struct error *err)
 {
 	if (!put(import, SPAN_LITERAL("\""), err)) {
@@ -107,7 +106,7 @@ static bool put_change(void *data, const struct tree_change *change, struct erro
 	       put_content(import, &change->to.id, err);
 }
 
-/* A commit of ours on a ref, without any parent. */
+/* A commit of ours on a ref, without a parent. */
 static bool put_commit(struct import *import, const char *ref, struct error *err)
 {
 	char head[160];
@@ -128,7 +127,7 @@ static bool put_trees(struct import *import, const struct stream *stream, struct
 	}
 	return put_commit(import, "refs/acp-broker/to", err) && put(import, span_of(head), err) &&
 	       trees_compare(store, &stream->from, &stream->to, put_change, import, err) &&
-	       put(import, SPAN_LITERAL("ls \"\"\n"), err); // told: the tree that it has become
+	       put(import, SPAN_LITERAL("ls \"\"\n"), err); // reports the resulting tree
 }
 
 /* ---- big files ---- */
@@ -139,7 +138,7 @@ void git_short_id(const struct git_transport *git, const struct store_entry *ent
 	hex[GIT_OID_HEXSZ - 1] = '\0';
 }
 
-/* As sync/git/remote/deliver.sh reads it. */
+/* The format that sync/git/remote/deliver.sh reads. */
 static struct span format_swap(
 	const struct git_transport *git, const struct swap *swap, char fields[FIELDS_MAX])
 {
@@ -209,11 +208,11 @@ bool git_send_stream(
 	buf_init(&import.buf, BUF_MAX);
 	bool sent = put_all(&import, stream, err);
 	buf_finish(&import.buf);
-	id_set_finish(&git->shared); // SIDE may be made anew before the next
+	id_set_finish(&git->shared); // SIDE may be made again before the next stream
 	return sent;
 }
 
-/* ---- a tree alone ---- */
+/* ---- a single tree ---- */
 
 static bool take_imported(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
@@ -222,10 +221,11 @@ static bool take_imported(
 	if (line->kind == LINE_TREE && id_equal(&line->id, wanted)) {
 		return true;
 	}
-	return error_set(err, ERROR_PROTOCOL, "the sandbox did not take what it was sent");
+	return error_set(
+		err, ERROR_PROTOCOL, "the sandbox did not accept the data that it was sent");
 }
 
-/* What the script says of a stream that could not be sent is worth more than that. */
+/* If a stream could not be sent, the script's own error is more useful. */
 static bool work_import(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	const struct stream stream = {.from = store_empty_tree, .to = git->delivering.seed};
@@ -245,7 +245,7 @@ void git_import(
 	struct git_transport *git, const git_oid *tree, void (*then)(struct git_transport *git))
 {
 	git->delivering.seed = *tree;
-	id_set_finish(&git->shared); // what it has lost may be just that
+	id_set_finish(&git->shared); // it may have lost exactly these
 	git_run(git,
 		&(struct git_step){.script = SCRIPT_IMPORT, .work = work_import, .then = then});
 }

@@ -9,9 +9,9 @@
 #include "sync/git/commits.h"
 #include "sync/nested.h"
 
-/* ---- which there are ---- */
+/* ---- which ones exist ---- */
 
-/* The paths of lines, in order; freed with words_free. */
+/* The paths in these lines, sorted; free them with words_free. */
 static char **list_paths(struct span lines)
 {
 	char **paths = NULL;
@@ -44,7 +44,7 @@ static struct history *take_known(struct history **known, size_t count, const ch
 	return history_create(path);
 }
 
-/* What of the lines is below the repository's folder, with the paths from there. */
+/* Sets `nested` to the paths that lie below the repository's folder, relative to it. */
 static void put_nested(struct history *history, struct span lines)
 {
 	size_t length = strlen(history->path);
@@ -82,7 +82,7 @@ size_t inner_update(struct history *histories[1 + INNER_MAX], size_t count)
 	return count;
 }
 
-/* ---- where one is ---- */
+/* ---- where they are ---- */
 
 bool inner_root(const char *root, const char *path, char out[PATH_MAX])
 {

@@ -6,7 +6,7 @@
 
 enum { CHUNK = 64 << 10, PIECE = LINE_PATH_MAX, HEADER_MAX = GIT_OID_HEXSZ + 32 };
 
-/* What each letter of a form is: i an id, n a number, m a mode, t a text. */
+/* The meaning of each letter in a form: i an id, n a number, m a mode, t a text. */
 static const struct {
 	const char *name;
 	const char *form;
@@ -53,7 +53,7 @@ static void release(struct lines *lines)
 	buf_trim(&lines->buf, 4 * CHUNK);
 }
 
-/* At least one byte more. */
+/* Reads at least one more byte. */
 static bool read_more(struct lines *lines, struct error *err)
 {
 	char *at = buf_reserve(&lines->buf, CHUNK, err);
@@ -76,7 +76,7 @@ static bool read_more(struct lines *lines, struct error *err)
 		       (unsigned long long)lines->received_max);
 }
 
-/* A word that ends in `end`, from `from` on in the live bytes. */
+/* Finds a word that ends in `end`, in the live bytes from `from` on. */
 static bool find_word(struct lines *lines, size_t from, char end, size_t max, size_t *out_length,
 	struct error *err)
 {
@@ -187,7 +187,7 @@ bool lines_next(struct lines *lines, struct line *out, struct error *err)
 	}
 	if (!find_kind((struct span){buf_span(&lines->buf).data, length}, &out->kind)) {
 		return error_set(err, ERROR_PROTOCOL,
-			"the sandbox sent something that is no answer of the sync's");
+			"the sandbox sent something that is not an answer for the sync");
 	}
 	const char *form = kinds[out->kind].form;
 	size_t at = length + 1;
@@ -198,11 +198,11 @@ bool lines_next(struct lines *lines, struct line *out, struct error *err)
 		}
 		at += lengths[i] + 1;
 	}
-	const char *live = buf_span(&lines->buf).data; // it moved while there was more to read
+	const char *live = buf_span(&lines->buf).data; // reading more may have moved it
 	for (size_t i = 0; form[i]; i++) {
 		if (!parse_field(form[i], (struct span){live + offsets[i], lengths[i]}, out)) {
 			return error_set(err, ERROR_PROTOCOL,
-				"the sandbox sent \"%s\" with a value that is none",
+				"the sandbox sent \"%s\" with an invalid value",
 				kinds[out->kind].name);
 		}
 	}
@@ -245,7 +245,7 @@ static bool parse_header(struct span header, struct line_object *out, uint64_t *
 	       parse_number((struct span){space + 1, rest.len - length - 1}, out_size);
 }
 
-/* The next bytes of an object's content, and what ends it. */
+/* Takes the next bytes of an object's content, and its terminator. */
 static bool take_content(
 	struct lines *lines, struct line_object *object, size_t count, struct error *err)
 {
@@ -274,7 +274,7 @@ bool lines_next_object(struct lines *lines, struct line_object *out, struct erro
 	}
 	if (!parse_header((struct span){buf_span(&lines->buf).data, header}, out, &size)) {
 		return error_set(
-			err, ERROR_PROTOCOL, "the sandbox sent something that is no object");
+			err, ERROR_PROTOCOL, "the sandbox sent something that is not an object");
 	}
 	lines->consume = header + 1;
 	size_t max = lines->buf.max - CHUNK - LINE_PATH_MAX;

@@ -16,13 +16,16 @@
 #include "base/text.h"
 #include "base/user_config.h"
 
-/* A folder of objects is three deep, alternates five more as in git; names of refs may be deep. */
+/*
+ * A folder of objects is three levels deep, with alternates five more, as in git; names of refs may
+ * be deeper.
+ */
 enum { PLACES_MAX = 5, DEPTH_MAX = 64, LINES_MAX = 1 << 16 };
 
 struct own {
-	char *places[PLACES_MAX]; // owned; real paths of where its files may lie
+	char *places[PLACES_MAX]; // owned; real paths where its files may lie
 	size_t place_count;
-	size_t entries; // that were looked at
+	size_t entries; // checked so far
 	struct error *err;
 };
 
@@ -48,7 +51,7 @@ static void add_places(struct own *own, const char *workspace)
 	struct user_repository *outer = mem_alloc_zero(sizeof(*outer));
 	add_place(own, workspace);
 	if (user_repository_find(outer, workspace, true)) {
-		add_modules(own, outer->folder); // of a linked work tree these are others
+		add_modules(own, outer->folder); // for a linked work tree these differ
 		add_modules(own, outer->common);
 	}
 	free(outer);
@@ -106,8 +109,8 @@ static bool read_lines(const char *folder, const char *name, struct buf *out)
 }
 
 /*
- * git-worktree(1) keeps `gitdir` in the repository of the linked work tree: who has only written
- * the `.git` here cannot have put it there.
+ * git-worktree(1) keeps `gitdir` in the repository of the linked work tree: whoever could only
+ * write the `.git` here cannot have put it there.
  */
 static bool is_linked_worktree(const struct own_request *request)
 {
@@ -123,7 +126,7 @@ static bool is_linked_worktree(const struct own_request *request)
 		char *line = mem_strndup(buf_span(&text));
 		line[strcspn(line, "\r\n")] = '\0';
 		char *path = *line == '/' ? mem_strdup(line) : path_join(request->folder, line);
-		is_it = is_same(path, here); // a link `.git` is none of git's
+		is_it = is_same(path, here); // git never makes `.git` a symbolic link here
 		free(path);
 		free(line);
 	}
@@ -133,7 +136,7 @@ static bool is_linked_worktree(const struct own_request *request)
 	return is_it;
 }
 
-/* As that of a submodule does which git has moved into the repository around it. */
+/* Like a submodule whose repository git has moved into the repository around it. */
 static bool is_its_work_tree(const struct own_request *request)
 {
 	struct user_config config = {0};
@@ -155,14 +158,17 @@ static bool is_its_work_tree(const struct own_request *request)
 	return is_it;
 }
 
-/* A folder in the workspace names what its writer likes: such a one has to lie elsewhere. */
+/*
+ * Whoever writes to the workspace could let a folder in it name anything, so the naming folder must
+ * lie elsewhere.
+ */
 static bool names_folder(const struct own *own, const struct own_request *request)
 {
 	return !is_inside(own, request->folder) && !is_inside(own, request->common) &&
 	       (is_linked_worktree(request) || is_its_work_tree(request));
 }
 
-/* ---- what its files lead to ---- */
+/* ---- where its files lead ---- */
 
 static bool check_path(struct own *own, const char *path, int depth);
 
@@ -194,7 +200,7 @@ static bool check_path(struct own *own, const char *path, int depth)
 	if (++own->entries > OWN_ENTRIES_MAX || depth > DEPTH_MAX) {
 		return error_set(own->err, ERROR_LIMIT,
 			"its .git has more than %d files or %d folders one in the other, or links "
-			"in a ring: `git gc` makes them fewer",
+			"in a loop: `git gc` may reduce them",
 			OWN_ENTRIES_MAX, DEPTH_MAX);
 	}
 	if (lstat(path, &status) < 0) {
@@ -212,7 +218,7 @@ static bool check_path(struct own *own, const char *path, int depth)
 
 static bool check_objects(struct own *own, const char *objects, int depth);
 
-/* A line of gitrepository-layout(5)'s objects/info/alternates. */
+/* Checks a line of objects/info/alternates (gitrepository-layout(5)). */
 static bool check_alternate(struct own *own, const char *objects, const char *line, int depth)
 {
 	if (!*line || *line == '#') {
@@ -255,7 +261,7 @@ static bool check_objects(struct own *own, const char *objects, int depth)
 	return is_own;
 }
 
-/* What git and libgit2 read of it for a history and the settings that belong to it. */
+/* Checks everything that git and libgit2 read for a history and its settings. */
 static bool check_files(struct own *own, const char *folder)
 {
 	static const char *const names[] = {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * In cones "/a/" alone stands for all of the folder; followed by "!/a/" and "*" and "/" for its
- * files alone, and for those folders in it that have lines of their own (git-sparse-checkout(1)).
+ * In cone mode "/a/" alone means the whole folder. Followed by "!/a/" and "*" and "/", it means
+ * only its files, and those folders in it that have lines of their own (git-sparse-checkout(1)).
  */
 static bool next_line(struct span text, size_t *at, struct span *out)
 {
@@ -20,7 +20,7 @@ static bool next_line(struct span text, size_t *at, struct span *out)
 	return true;
 }
 
-/* Whether there is a line of these three, one behind the other. */
+/* Whether these three, joined, are a line. */
 static bool has_line(struct span text, const char *before, struct span folder, const char *after)
 {
 	struct span line;
@@ -36,7 +36,7 @@ static bool has_line(struct span text, const char *before, struct span folder, c
 	return false;
 }
 
-/* Whether the part, or a folder that it is in, is there with all that is in it. */
+/* Whether the part, or a folder above it, is included as a whole. */
 static bool is_whole(struct span text, const char *part)
 {
 	for (size_t length = strcspn(part, "/");; length += 1 + strcspn(part + length + 1, "/")) {
@@ -50,7 +50,7 @@ static bool is_whole(struct span text, const char *part)
 	}
 }
 
-/* The lines of what lies in the part. */
+/* Adds the lines that lie inside of the part. */
 static bool add_inner(struct span text, const char *part, struct buf *out, struct error *err)
 {
 	struct span line;
@@ -78,7 +78,7 @@ bool part_narrow(struct buf *patterns, const char *part, struct error *err)
 	} else if (has_line(text, "/", span_of(part), "/")) {
 		fits = buf_append_format(&own, err, "/%s/*\n", part) &&
 		       add_inner(text, part, &own, err);
-	} else { // only what git does not know yet
+	} else { // only files that git does not know yet
 		fits = buf_append_format(&own, err, "!/*\n");
 	}
 	if (fits) {

@@ -13,24 +13,24 @@
 
 enum { PUMP_SIZE = 64 << 10, WORDS_MAX = 400 };
 
-/* Bytes on their way from one descriptor to another; both are non-blocking. */
+/* Copies bytes from one file descriptor to another; both are non-blocking. */
 struct pump {
 	struct remote *remote;
 	ev_io from, to; // their fd is -1 once closed
-	size_t at, len; // what has been read and not yet written
+	size_t at, len; // bytes that were read and not yet written
 	char *data;     // owned, PUMP_SIZE bytes
 };
 
 struct remote {
 	struct ev_loop *loop;
-	struct exec *exec; // NULL without a script, or once it was ended
+	struct exec *exec; // NULL without a script, or after its end
 	struct pump in;    // from the work to the script
 	struct pump out;   // from the script to the work
 	ev_io words;       // the script's stderr
 	char tail[WORDS_MAX + 1];
 	ev_timer silence;
 	struct remote_step step;
-	struct error lost; // why both sides were cut off; ERROR_NONE: they were not
+	struct error lost; // why both sides were stopped; ERROR_NONE: they were not
 
 	struct pool_job job;
 	struct remote_ends ends; // the worker's
@@ -47,7 +47,7 @@ static void pump_close(struct pump *pump)
 	pump->len = 0;
 }
 
-/* The reader's end closes once all has been passed on. */
+/* Closes the reader's end after everything was passed on. */
 static void pump_step(struct pump *pump)
 {
 	struct ev_loop *loop = pump->remote->loop;
@@ -89,7 +89,7 @@ static void pump_on_writable(struct ev_loop *loop, ev_io *io, int events)
 		return;
 	}
 	ev_timer_again(loop, &pump->remote->silence);
-	if (count < 0) { // nobody reads any more: the writer shall notice
+	if (count < 0) { // nobody reads any more: the writer must notice
 		pump_close(pump);
 		return;
 	}
@@ -112,7 +112,7 @@ static void pump_start(struct pump *pump, int from, int to)
 	pump_step(pump);
 }
 
-/* ---- the script's last words ---- */
+/* ---- the script's stderr ---- */
 
 static void on_words(struct ev_loop *loop, ev_io *io, int events)
 {
@@ -156,7 +156,7 @@ void remote_leave(struct remote *remote)
 	pool_leave(&remote->job);
 }
 
-/* Slowness of our own is none of the script's. */
+/* A delay of our own does not count as the script's silence. */
 static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct remote *remote = CONTAINER_OF(timer, struct remote, silence);
@@ -198,7 +198,7 @@ static void drop(struct pool_job *job)
 	step.drop(step.data);
 }
 
-/* A program that wanted room may have removed what it wrote, so that there is some again. */
+/* A program that ran out of space may have removed its file, so that there is space again. */
 static bool has_met_full_disk(const struct remote *remote)
 {
 	return strstr(remote->tail, "No space left on device") ||

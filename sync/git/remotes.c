@@ -7,7 +7,7 @@
 
 /* ---- URLs ---- */
 
-/* The part before "://"; empty where there is none. */
+/* The part before "://"; empty if there is none. */
 static struct span scheme_of(const char *url)
 {
 	size_t length = 0;
@@ -32,7 +32,7 @@ static const char *find_last(struct span text, char what)
 	return text.len > 0 ? memrchr(text.data, what, text.len) : NULL;
 }
 
-/* Whether it is HOST or HOST:PORT: a password with a slash in it looks like another port. */
+/* Whether it is HOST or HOST:PORT: a password with a slash in it looks like a strange port. */
 static bool is_host(struct span host)
 {
 	const char *end = host.data + host.len;
@@ -47,7 +47,7 @@ static bool is_host(struct span host)
 	return true;
 }
 
-/* A user alone may be a token, unless it is SSH's. */
+/* A user without a password may be a token, except for SSH. */
 static struct span user_of(struct span userinfo, bool is_plain)
 {
 	const char *colon = memchr(userinfo.data, ':', userinfo.len);
@@ -57,7 +57,7 @@ static struct span user_of(struct span userinfo, bool is_plain)
 
 static char *clean_with_scheme(struct span scheme, const char *authority)
 {
-	bool has_plain_user = is_scheme(scheme, "sh"); // one that logs in by a key
+	bool has_plain_user = is_scheme(scheme, "sh"); // logs in with a key
 	bool is_whole = has_plain_user || is_scheme(scheme, "file");
 	const char *path = authority + strcspn(authority, "/?#\\");
 	size_t length = is_whole ? strlen(path) : strcspn(path, "?#");
@@ -70,7 +70,7 @@ static char *clean_with_scheme(struct span scheme, const char *authority)
 	}
 	struct span rest = {path, length};
 	if (!is_host(host) || (strstr(path, "://") && strchr(path, '@'))) {
-		return NULL; // the second is a URL in another's path
+		return NULL; // the rest is a URL in another URL's path
 	}
 	struct buf text;
 	buf_init(&text, strlen(scheme.data) + 1);
@@ -89,7 +89,7 @@ char *remote_url_clean(const char *url)
 	if (scheme.len > 0) {
 		return clean_with_scheme(scheme, url + scheme.len + 3);
 	}
-	/* A path, or HOST:PATH as of scp(1), or of a helper. */
+	/* A path, or HOST:PATH as in scp(1), or a helper's URL. */
 	const char *colon = strchr(url, ':');
 	return colon && (colon[1] == ':' || strchr(colon, '@')) ? NULL : mem_strdup(url);
 }
@@ -107,7 +107,7 @@ static bool is_one_line(const char *text)
 	return length > 0 && text[0] != ' ' && text[length - 1] != ' ';
 }
 
-/* NAME of "remote.NAME.KEY", one that is part of one of refs, too; empty: it is another key. */
+/* NAME in "remote.NAME.KEY" if it can be part of a ref's name; empty: it is another key. */
 static struct span remote_of(const char *setting, const char *key)
 {
 	static const char section[] = "remote.";
@@ -148,7 +148,7 @@ void remotes_read(const struct user_config *config, struct buf *out)
 		const struct user_setting *setting = &config->settings[i];
 		const char *url = setting->value;
 		if (!setting->is_certain || !url || !has_url(setting->key) || !is_one_line(url) ||
-			*url == '-') { // no option of git-config(1)
+			*url == '-') { // never an option of git-config(1)
 			continue;
 		}
 		char *clean = remote_url_clean(url);

@@ -17,7 +17,7 @@ static void prepare_end(struct git_transport *git, const struct error *err)
 	git->done.prepare(git->done_data, err);
 }
 
-/* The session can do without the runtime's history: why it has none is told once. */
+/* The session works without the runtime's history: the reason is told once. */
 static void tell_note(struct git_transport *git)
 {
 	struct history *history = git->history;
@@ -46,7 +46,7 @@ static void add_filtered(struct filtered *filtered, const struct line *line)
 	free(path);
 }
 
-/* Once, while they are the same. */
+/* Tells the user once, while they stay the same. */
 static void tell_filtered(struct git_transport *git)
 {
 	struct filtered *filtered = &git->filtered;
@@ -58,8 +58,8 @@ static void tell_filtered(struct git_transport *git)
 	git->history->filters_told = hash;
 	text_format(text, sizeof(text),
 		"%" PRIu64 " files have filters of your git that do not run in the sandbox: its "
-		"git shows them as unchanged, and what the agent does to them is here, but in none "
-		"of its commits: %s",
+		"git shows them as unchanged; the agent's changes to them come here, but are not "
+		"in its commits: %s",
 		filtered->count, filtered->paths);
 	transport_note_add(git->note, text);
 }
@@ -78,11 +78,11 @@ static bool has_own_history(const struct git_transport *git, const char *path)
 	return false;
 }
 
-/* Those without a history there. */
+/* Repositories without a history in the sandbox. */
 struct untold {
-	char paths[320]; // some of them, for people
+	char paths[320]; // some paths, for people
 	size_t count;
-	uint64_t hash; // of all
+	uint64_t hash; // hash of all of them
 };
 
 static void list_untold(const struct git_transport *git, struct untold *out)
@@ -108,7 +108,7 @@ static void list_untold(const struct git_transport *git, struct untold *out)
 	}
 }
 
-/* Once, while they are the same. */
+/* Tells the user once, while they stay the same. */
 static void tell_nested(struct git_transport *git)
 {
 	char text[700];
@@ -120,9 +120,9 @@ static void tell_nested(struct git_transport *git)
 	}
 	git->histories[0]->nested_told = untold.hash;
 	text_format(text, sizeof(text),
-		"repositories in the workspace (submodules, or others) have their files in the "
-		"sandbox, and no history: git fails in them there, and what the agent does in them "
-		"is yours to commit: %s%s",
+		"repositories in the workspace (submodules, or others) have only their files in "
+		"the sandbox, without history: git fails in them there, and you have to commit the "
+		"agent's changes in them: %s%s",
 		untold.paths, untold.count > NESTED_TOLD ? ", ..." : "");
 	transport_note_add(git->note, text);
 }
@@ -130,8 +130,8 @@ static void tell_nested(struct git_transport *git)
 /* ---- trying again ---- */
 
 /*
- * What fails for good - an object that is damaged, a disk there that is full - is packed and sent
- * up to that point each time: after a few times there is a pause.
+ * A permanent failure (a damaged object, or a full disk there) would cost packing and sending up to
+ * that point each time: so there is a pause after a few attempts.
  */
 static void note_failure(struct history *history, uint64_t print)
 {
@@ -150,8 +150,8 @@ static bool is_pausing(const struct history *history, uint64_t print)
 }
 
 /*
- * For the runtime's own the repositories below it count, which it takes for folders until there is
- * one of ours in them.
+ * For the runtime's own repository, the repositories below it count too: it treats them as folders
+ * until they have one of ours.
  */
 static uint64_t print_of(const struct git_transport *git, const struct history *history)
 {
@@ -163,7 +163,7 @@ static uint64_t print_of(const struct git_transport *git, const struct history *
 	return print;
 }
 
-/* ---- updating it ---- */
+/* ---- updating ---- */
 
 static bool take_update(
 	struct git_transport *git, struct lines *lines, const struct line *line, struct error *err)
@@ -180,7 +180,7 @@ static bool take_update(
 		git->is_locked = strcmp(line->text, "locked") == 0;
 		return true;
 	}
-	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+	return error_set(err, ERROR_PROTOCOL, "the sandbox sent something that was not requested");
 }
 
 static bool send_filters(const struct filters *filters, int fd, struct error *err)
@@ -191,8 +191,8 @@ static bool send_filters(const struct filters *filters, int fd, struct error *er
 }
 
 /*
- * That it fails is none of the sync's, but for an end of the link. Who does not even read the refs
- * says why.
+ * A failure here does not fail the sync, unless the link has broken. A script that does not even
+ * read the refs says why.
  */
 static bool work_update(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
@@ -245,8 +245,9 @@ static void updated(struct git_transport *git)
 		char text[TEXT_SHORT_SIZE + 200], shown[TEXT_SHORT_SIZE];
 		char *path = path_quote(span_of(history->path));
 		text_format(text, sizeof(text),
-			"HEAD in the sandbox%s%s did not follow yours: its git is locked, by one "
-			"that is at work or left .git/index.lock; the next sync tries again",
+			"HEAD in the sandbox%s%s did not follow yours: its git is locked, because "
+			"another git is running or has left .git/index.lock; the next sync tries "
+			"again",
 			*path ? ", at " : "", text_short(shown, path));
 		free(path);
 		transport_note_add(git->note, text);
@@ -257,7 +258,7 @@ static void updated(struct git_transport *git)
 	update_next(git);
 }
 
-/* What the runtime keeps, and tells the next time. */
+/* The text that the runtime keeps, and returns the next time. */
 static void print_text(uint64_t print, char text[GIT_OID_HEXSZ + 1])
 {
 	text_whole(text, GIT_OID_HEXSZ + 1, "%016" PRIx64, print);
@@ -294,9 +295,9 @@ static void update(struct git_transport *git)
 			     .then = updated});
 }
 
-/* ---- what is there ---- */
+/* ---- what the runtime has ---- */
 
-/* Whether the runtime may have another history than the user. */
+/* Whether the runtime's history may differ from the user's. */
 static bool is_due(const struct git_transport *git, const struct history *history)
 {
 	uint64_t print = print_of(git, history);
@@ -340,7 +341,7 @@ static bool take_state(
 	default:
 		break;
 	}
-	return error_set(err, ERROR_PROTOCOL, "the sandbox sent what was not asked for");
+	return error_set(err, ERROR_PROTOCOL, "the sandbox sent something that was not requested");
 }
 
 static bool work_state(struct git_transport *git, struct remote_ends *ends, struct error *err)
@@ -351,7 +352,7 @@ static bool work_state(struct git_transport *git, struct remote_ends *ends, stru
 	return git_read_answer(git, ends, take_state, err);
 }
 
-/* Whether nothing is to be sent: it has all, or it is a repository of the agent's. */
+/* Whether there is nothing to send: it has everything, or it is a repository of the agent. */
 static bool is_settled(struct git_transport *git, struct history *history)
 {
 	char print[GIT_OID_HEXSZ + 1];
@@ -366,7 +367,7 @@ static bool is_settled(struct git_transport *git, struct history *history)
 	return is_current || is_agents;
 }
 
-/* Why it cannot be read, if that has to be told. */
+/* Tells why it cannot be read, if the user should know. */
 static void tell_unread(struct git_transport *git)
 {
 	struct history *history = git->history;
@@ -377,7 +378,7 @@ static void tell_unread(struct git_transport *git)
 	}
 }
 
-/* Those below others first: these have to know whether there is a repository. */
+/* Updates the innermost first: the outer ones must know whether there is a repository. */
 static void update_next(struct git_transport *git)
 {
 	for (; git->turn > 0; git->turn--) {
@@ -441,7 +442,7 @@ static bool work_open(struct git_transport *git, struct remote_ends *ends, struc
 	return sent;
 }
 
-/* It has told of the workspace's own repository. */
+/* The script has reported on the workspace's own repository. */
 static void opened(struct git_transport *git)
 {
 	const struct history *history = git->histories[0];

@@ -2,8 +2,8 @@
 #include "sync/git/git.h"
 
 /*
- * Each text is made of sync/git/remote/common.sh and files of its own when the program is built.
- * What is done together is one script: each that is started costs a round trip.
+ * The build makes each text from sync/git/remote/common.sh and files of its own. Steps that belong
+ * together are one script, because each script costs a round trip.
  */
 static const char *const texts[] = {
 	[SCRIPT_OPEN] =

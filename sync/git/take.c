@@ -24,9 +24,9 @@ const char *take_tree_of(const char id[TAKE_ID_SIZE])
 	return *id ? id : empty_tree;
 }
 
-/* ---- where HEAD is ---- */
+/* ---- HEAD ---- */
 
-/* What git prints for a question, in one line; "" where its answer is no. */
+/* The one-line answer of git to a question; "" if the answer is no. */
 static bool ask_line(
 	struct take *take, const char *const *words, char *line, size_t size, struct error *err)
 {
@@ -72,7 +72,7 @@ static const char *own_branch(const struct take *take)
 struct search {
 	struct take *take;
 	const char *name;
-	char names[256]; // of all, for people
+	char names[256]; // all names, for people
 };
 
 static bool on_branch(void *data, const struct agent_branch *found)
@@ -128,7 +128,7 @@ static bool find_branch(struct take *take, struct error *err)
 	       (*take->tip || fail_branch(&search, err));
 }
 
-/* The commits come into the repository; nothing leads to them yet. */
+/* Copies the commits into the repository; no ref leads to them yet. */
 static bool fetch(struct take *take, struct error *err)
 {
 	const char *const words[] = {"fetch", "-q", "--no-tags", "--no-write-fetch-head",
@@ -138,9 +138,12 @@ static bool fetch(struct take *take, struct error *err)
 	return user_git_run(&take->git, &call, err);
 }
 
-/* ---- what may be in the way ---- */
+/* ---- what could be in the way ---- */
 
-/* What git has begun in this work tree, by the file that it leaves meanwhile. */
+/*
+ * Checks for an operation that git has begun in this work tree, by the file that it leaves for the
+ * time.
+ */
 static bool check_operations(const struct take *take, struct error *err)
 {
 	static const struct {
@@ -160,7 +163,7 @@ static bool check_operations(const struct take *take, struct error *err)
 			operations[i].file);
 		if (access(path, F_OK) == 0) {
 			return error_set(err, ERROR_UNAVAILABLE,
-				"a git %s is under way in %s: finish or abort it first (git "
+				"a git %s is in progress in %s: finish or abort it first (git "
 				"status says how)",
 				operations[i].what, take->request->root);
 		}
@@ -169,7 +172,7 @@ static bool check_operations(const struct take *take, struct error *err)
 }
 
 /*
- * How many of the entries have HEAD's branch. An empty line ends each; "prunable" is one whose
+ * How many entries have HEAD's branch. Each entry ends in an empty line; "prunable" is one whose
  * folder is gone.
  */
 static size_t count_worktrees(const struct take *take, struct span text)
@@ -189,7 +192,7 @@ static size_t count_worktrees(const struct take *take, struct span text)
 	return count;
 }
 
-/* Another work tree with the same branch would have the files of the old commit. */
+/* Another work tree with the same branch would keep the files of the old commit. */
 static bool check_worktrees(struct take *take, struct error *err)
 {
 	static const char *const words[] = {"worktree", "list", "--porcelain", NULL};
@@ -219,7 +222,7 @@ static bool is_ancestor(
 	return user_git_ask(&take->git, &call, out_yes, err);
 }
 
-/* Whether HEAD's branch can be moved to the tip, or has it already. */
+/* Whether HEAD's branch can be moved to the tip, or already has it. */
 static bool check_history(struct take *take, bool *out_has_all, struct error *err)
 {
 	bool is_behind;
@@ -239,15 +242,15 @@ static bool check_history(struct take *take, bool *out_has_all, struct error *er
 	const char *own = own_branch(take) ? own_branch(take) : "HEAD";
 	return is_behind ||
 	       error_set(err, ERROR_UNAVAILABLE,
-		       "%s has moved: commit %.12s of yours is not among those that the agent's "
-		       "commit %.12s builds upon, so nothing was moved. Commit your changes, then "
+		       "%s has moved: commit %.12s of yours is not an ancestor of the agent's "
+		       "commit %.12s, so nothing was moved. Commit your changes, then "
 		       "`git merge %.12s`: there is no conflict where both are the same",
 		       own, take->head, take->tip, take->tip);
 }
 
 /* ---- moving ---- */
 
-/* An id of "" is that there is no such commit. */
+/* An id of "" means that there is no such commit. */
 static bool move_ref(
 	struct take *take, const char *from, const char *to, const char *why, struct error *err)
 {
@@ -263,8 +266,8 @@ static bool move_ref(
 }
 
 /*
- * Takes a move back, whatever of it was done. The branch goes first: then, where this is cut off,
- * what has changed is staged, and not its opposite.
+ * Moves back, however far a move has come. The branch goes first: after an interruption, the
+ * changes are then staged, and not their opposite.
  */
 static bool move_back(struct take *take, const struct take_note *note, struct error *err)
 {
@@ -280,8 +283,9 @@ static bool move_back(struct take *take, const struct take_note *note, struct er
 }
 
 /*
- * Takes a move back and forgets it. What is staged by now where git would overwrite it is the
- * user's, so that is forgotten, too. After all else the note stays, for the next call to try.
+ * Moves back and removes the note. If files are staged that git would overwrite, they are the
+ * user's, and the note is removed too. After any other failure the note stays, so that the next
+ * call tries again.
  */
 static bool end_back(struct take *take, const struct take_note *note, struct error *err)
 {
@@ -290,13 +294,13 @@ static bool end_back(struct take *take, const struct take_note *note, struct err
 		return take_note_set(take->request, note, TAKE_NONE, err);
 	}
 	return error_prefix(err,
-		"what a commits take has begun in %s could not be taken back; the next one tries "
-		"again, unless %s/%s is removed",
+		"an interrupted commits take in %s could not be undone; the next one tries again, "
+		"unless %s/%s is removed",
 		take->request->root, take->request->store->path,
 		take_note_name(take->request, TAKE_BEGUN, name));
 }
 
-/* What a call that was killed has begun: it counts as done once the branch has moved. */
+/* Handles the note of a killed call: it counts as done if the branch has moved. */
 static bool recover(struct take *take, struct take_note *note, struct error *err)
 {
 	take_note_read(take->request, note);
@@ -316,7 +320,10 @@ static bool recover(struct take *take, struct take_note *note, struct error *err
 	return ok;
 }
 
-/* The index first: where this is cut off, what the agent did is staged, and not its opposite. */
+/*
+ * Moves the index first: after an interruption, the agent's changes are then staged, and not their
+ * opposite.
+ */
 static bool move(struct take *take, struct error *err)
 {
 	char why[TAKE_NAME_MAX + 8];
@@ -331,7 +338,7 @@ static bool move(struct take *take, struct error *err)
 	if (ok) {
 		return take_note_set(take->request, &note, TAKE_DONE, err);
 	}
-	struct error second; // where HEAD is by now is asked anew: git may have moved it and failed
+	struct error second; // git may have moved HEAD and failed, so we ask again where it is
 	if (!read_head(take, &second) || !end_back(take, &note, &second)) {
 		error_prefix(err, "%s", second.text);
 	}
@@ -366,7 +373,7 @@ static bool count_commits(struct take *take, size_t *out_count, struct error *er
 	return true;
 }
 
-/* The branch that HEAD is on names the agent's; it is read again once the index is locked. */
+/* The branch of HEAD gives the agent's branch; it is read again after the index is locked. */
 static bool find(struct take *take, struct error *err)
 {
 	return read_head(take, err) && find_branch(take, err) && fetch(take, err);
@@ -402,7 +409,7 @@ static bool check_undo(const struct take *take, const struct take_note *note, st
 	}
 	if (strcmp(take->ref, note->ref) != 0 || strcmp(take->head, note->now) != 0) {
 		return error_set(err, ERROR_UNAVAILABLE,
-			"HEAD is not where the last commits take has left it (%s at %.12s), so "
+			"HEAD has moved since the last commits take (%s at %.12s), so "
 			"nothing was moved; it was at %.12s before that: git reflog shows all",
 			note->ref, note->now, *note->old ? note->old : "no commit");
 	}
@@ -419,7 +426,7 @@ static bool undo_all(struct take *take, struct take_result *result, struct error
 	note.state = TAKE_BEGUN;
 	memcpy(take->taken, note.taken, sizeof(take->taken));
 	if (!move_back(take, &note, err)) {
-		return false; // the next call sees by HEAD how far it came
+		return false; // the next call sees from HEAD how far it came
 	}
 	fill_names(take, result);
 	memcpy(result->old, note.now, sizeof(result->old));
@@ -427,7 +434,7 @@ static bool undo_all(struct take *take, struct take_result *result, struct error
 	return take_note_set(take->request, &note, TAKE_NONE, err);
 }
 
-/* A signal that comes meanwhile ends the command after it: no lock of git's is left. */
+/* A signal during this ends the command afterwards: no lock of git's is left behind. */
 static bool with_signals_held(struct take *take, struct take_result *result, struct error *err,
 	bool (*act)(struct take *, struct take_result *, struct error *))
 {

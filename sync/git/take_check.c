@@ -15,22 +15,22 @@
 
 enum { LISTED_MAX = 64 << 20, LINK_MODE_LENGTH = 6 };
 
-/* A path that the commits change; texts are borrowed from what git has printed. */
+/* A path that the commits change; texts are borrowed from git's output. */
 struct change {
 	const char *path;
 	const char *mode, *id; // in the tip; a mode of zeros: deleted
 	bool is_submodule, was_submodule;
-	const char *how; // it is not in the work tree like that; NULL: it is, as far as is known
-	bool is_final;   // a conflict is no excuse for it
+	const char *how; // how the work tree differs; NULL: not known to differ
+	bool is_final;   // a conflict does not excuse it
 };
 
 struct check {
 	struct take *take;
 	struct buf changes, listed;
-	struct change *list; // owned; by path
+	struct change *list; // owned; sorted by path
 	size_t count;
 	bool is_unmerged;
-	size_t staged; // paths with something else
+	size_t staged; // paths with something else staged
 };
 
 static int compare(const void *a, const void *b)
@@ -45,7 +45,7 @@ static struct change *find(const struct check *check, const char *path)
 	                         : bsearch(&key, check->list, check->count, sizeof(key), compare);
 }
 
-/* What git prints are terminated texts; the last one is, too, whatever it has printed. */
+/* git prints terminated texts; the last one is terminated in any case. */
 static bool ask(struct check *check, const char *const *words, struct span input, struct buf *out,
 	struct error *err)
 {
@@ -64,12 +64,15 @@ static bool ask(struct check *check, const char *const *words, struct span input
 
 /* ---- git's raw lines ---- */
 
-/* ":100644 100755 ID ID M", of git-diff-tree(1) and git-diff-index(1), and the path after it. */
+/*
+ * The fields of ":100644 100755 ID ID M" from git-diff-tree(1) and git-diff-index(1), and the path
+ * that follows.
+ */
 struct raw {
 	char *old_mode, *mode, *id, *status, *path;
 };
 
-/* The next one of the texts from `at` on, which it cuts up; false after the last. */
+/* Reads the next one of the texts from `at` on, and cuts them up; false after the last. */
 static bool next_raw(const struct buf *texts, size_t *at, struct raw *out)
 {
 	char *words[5];
@@ -131,7 +134,7 @@ static bool list_changes(struct check *check, struct error *err)
 	return true;
 }
 
-/* What the user has staged would be lost where it is neither the old nor the new version. */
+/* Staged content that is neither the old nor the new version would be lost. */
 static bool check_staged(struct check *check, struct error *err)
 {
 	const char *const words[] = {"diff-index", "--cached", "-z", "--raw", "--no-renames",
@@ -152,7 +155,7 @@ static bool check_staged(struct check *check, struct error *err)
 	}
 	return !check->is_unmerged ||
 	       error_set(err, ERROR_UNAVAILABLE,
-		       "git has conflicts in %s that nobody has resolved: resolve them first",
+		       "git has unresolved conflicts in %s: resolve them first",
 		       check->take->request->root);
 }
 
@@ -172,7 +175,7 @@ static bool open_root(const struct check *check, int *out_fd, struct error *err)
 	return *out_fd >= 0 || error_set_errno(err, errno, "%s", top);
 }
 
-/* Git does not list a file that nothing tracks any more. */
+/* Git does not list files that are no longer tracked. */
 static bool is_there(int root, const char *path)
 {
 	struct stat status;
@@ -190,7 +193,7 @@ static bool is_there(int root, const char *path)
 	return !S_ISDIR(status.st_mode);
 }
 
-/* The draft is as the tip by now: what git calls modified is not as the commits have it. */
+/* The draft matches the tip now: what git calls modified differs from the commits. */
 static bool check_files(struct check *check, struct error *err)
 {
 	static const char *const words[] = {"status", "--porcelain=v1", "-z",
@@ -211,8 +214,8 @@ static bool check_files(struct check *check, struct error *err)
 }
 
 /*
- * The tags of git-ls-files(1) -v: a small letter where a file is assumed to be unchanged, "S" where
- * it is not to be in the work tree, as outside of a sparse checkout. `git status` compares neither.
+ * The tags of git-ls-files(1) -v: a small letter for a file that is assumed unchanged, "S" for one
+ * outside of a sparse checkout. `git status` compares neither.
  */
 static const char *not_compared(char tag, bool is_present)
 {
@@ -221,9 +224,9 @@ static const char *not_compared(char tag, bool is_present)
 		return NULL;
 	}
 	if (tag >= 'a' && tag <= 'z') {
-		return "git is told not to look at it (git update-index --no-assume-unchanged)";
+		return "git was told to ignore it (git update-index --no-assume-unchanged)";
 	}
-	return is_skipped ? "git is told not to look at it (git update-index --no-skip-worktree)"
+	return is_skipped ? "git was told to ignore it (git update-index --no-skip-worktree)"
 	                  : NULL;
 }
 
@@ -250,7 +253,7 @@ static bool check_flags(struct check *check, struct error *err)
 	return true;
 }
 
-/* Whether a submodule of the work tree has the commit for its HEAD. */
+/* Whether a submodule in the work tree has the commit as its HEAD. */
 static bool is_at(const struct check *check, const struct change *change)
 {
 	static const char *const words[] = {"rev-parse", "--verify", "-q", "HEAD^{commit}", NULL};
@@ -281,7 +284,7 @@ static bool check_kinds(struct check *check, struct error *err)
 		} else if (change->is_submodule) {
 			continue;
 		} else if (change->was_submodule) {
-			change->how = "it is no submodule any more, which is not compared";
+			change->how = "it is no longer a submodule, which is not compared";
 			change->is_final = true;
 		} else if (strspn(change->mode, "0") == LINK_MODE_LENGTH &&
 			   is_there(root, change->path)) {
@@ -291,7 +294,7 @@ static bool check_kinds(struct check *check, struct error *err)
 	return true;
 }
 
-/* ---- filters: no file of theirs can be compared without running them ---- */
+/* ---- filters: their files cannot be compared without running them ---- */
 
 static bool list_paths(const struct check *check, struct buf *out, struct error *err)
 {
@@ -303,7 +306,7 @@ static bool list_paths(const struct check *check, struct buf *out, struct error 
 	return ok;
 }
 
-/* Texts of PATH, "filter", VALUE. */
+/* Reads texts of PATH, "filter", VALUE. */
 static void note_filters(struct check *check)
 {
 	const char *const *filters = (const char *const *)check->take->git.filters;
@@ -316,7 +319,7 @@ static void note_filters(struct check *check)
 		}
 		struct change *change = find(check, texts[0]);
 		if (change && words_contain(filters, texts[2])) {
-			change->how = "it has a filter of git's, which is not run here";
+			change->how = "it has a git filter, which is not run here";
 			change->is_final = true;
 		}
 	}
@@ -339,7 +342,7 @@ static bool check_filters(struct check *check, struct error *err)
 	return ok;
 }
 
-/* ---- what comes of it ---- */
+/* ---- the result ---- */
 
 static bool is_version(
 	const struct take *take, const struct change *change, const struct store_entry *entry)
@@ -351,8 +354,8 @@ static bool is_version(
 }
 
 /*
- * Whether a path of the workspace is the one of the repository, which may be a folder of the
- * workspace, or have it for a part.
+ * Whether a path in the workspace and a path in the repository are the same. The repository may be
+ * a folder of the workspace, or contain it.
  */
 static bool is_same_path(const struct take *take, const char *path, const char *below)
 {
@@ -370,7 +373,10 @@ static bool is_same_path(const struct take *take, const char *path, const char *
 	       strcmp(path + length + 1, below) == 0;
 }
 
-/* A conflict has just what the commits have, and it is not one that the user has to allow. */
+/*
+ * Whether a conflict has exactly the commits' version, and is not one that needs the user's
+ * permission.
+ */
 static bool is_parked(const struct take *take, const struct change *change)
 {
 	bool is_found = false;
@@ -390,7 +396,7 @@ static bool is_parked(const struct take *take, const struct change *change)
 	return is_found;
 }
 
-/* How many are not as the commits have them, and have no conflict that excuses it. */
+/* How many differ from the commits without a conflict that excuses them. */
 static size_t tell_differing(const struct check *check)
 {
 	const struct take_request *request = check->take->request;
@@ -413,9 +419,9 @@ static bool fail_staged(const struct check *check, struct error *err)
 {
 	tell_differing(check);
 	return error_set(err, ERROR_UNAVAILABLE,
-		"in the index of %s something else is staged of %zu files of the commits, so "
-		"nothing was moved: commit it, or take it out of the index (git restore --staged "
-		"FILE), and try again",
+		"the index of %s has something else staged for %zu files of the commits, so "
+		"nothing was moved: commit it, or unstage it (git restore --staged FILE), and try "
+		"again",
 		check->take->request->root, check->staged);
 }
 
@@ -449,8 +455,8 @@ static bool move_draft(struct check *check, struct error *err)
 	struct take *take = check->take;
 	return take_move_draft(take, take_tree_of(take->head), take->tip, err) ||
 	       error_prefix(err,
-		       "what is staged in %s is in the way of the commits: commit it, or take it "
-		       "out of the index with git restore --staged",
+		       "staged changes in %s are in the way of the commits: commit them, or "
+		       "unstage them with git restore --staged",
 		       take->request->root);
 }
 

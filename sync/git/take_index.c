@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "sync/git/take_impl.h"
 
-/* What git's lock file holds while it is ours: a killed take is known by it. */
+/* The content of our lock files for git's index: it identifies the lock of a killed take. */
 static const char mark[] = "acp-broker commits take\n";
 
 static void name_file(const struct take *take, const char *name, char path[PATH_MAX])
@@ -21,7 +21,7 @@ static void name_file(const struct take *take, const char *name, char path[PATH_
 	text_whole(path, PATH_MAX, "%s/%s", take->git.repository.folder, name);
 }
 
-/* A killed git leaves the lock of the draft; whoever has the index's owns that as well. */
+/* A killed git leaves the draft's lock. Whoever holds the index's lock owns that one too. */
 static void remove_draft(const struct take *take)
 {
 	char lock[PATH_MAX];
@@ -32,7 +32,7 @@ static void remove_draft(const struct take *take)
 
 /* ---- the lock ---- */
 
-/* Whether a killed take has left it: one that lives has it locked before it writes the mark. */
+/* Whether a killed take has left it: a living one locks the file before it writes the mark. */
 static bool is_left(int fd, const char *path)
 {
 	char text[sizeof(mark)];
@@ -42,7 +42,7 @@ static bool is_left(int fd, const char *path)
 	       lock_file_is_current(fd, AT_FDCWD, path);
 }
 
-/* Two workspaces may be parts of one repository, and the store's lock is of one alone. */
+/* Two workspaces may be parts of one repository; the store's lock only protects one. */
 static int create(const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
@@ -66,7 +66,7 @@ bool take_lock(struct take *take, struct error *err)
 	int fd = create(path);
 	if (fd < 0 && errno == EEXIST) {
 		return error_set(err, ERROR_UNAVAILABLE,
-			"another program of git's is at work in %s: try again when it is done; if "
+			"another git is running in %s: try again when it has ended; if "
 			"there is none, it was killed: remove %s",
 			take->request->root, path);
 	}
@@ -126,7 +126,7 @@ bool take_draft(struct take *take, struct error *err)
 	return copy(from, to, path, err);
 }
 
-/* git-read-tree(1): of two trees, without looking at the files. */
+/* git-read-tree(1) with two trees, which does not look at the files. */
 bool take_move_draft(struct take *take, const char *from, const char *to, struct error *err)
 {
 	const char *const words[] = {"read-tree", "-i", "-m", from, to, NULL};

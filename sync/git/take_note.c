@@ -35,7 +35,7 @@ struct member {
 static const struct member members[] = {
 	MEMBER(ref), MEMBER(taken), MEMBER(old), MEMBER(now), MEMBER(before), MEMBER(after)};
 
-/* Lines of "KEY VALUE", in this order. */
+/* Reads lines of "KEY VALUE", in this order. */
 static bool parse(struct take_note *note, const char *text)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(members); i++) {
@@ -79,7 +79,7 @@ void take_note_read(const struct take_request *request, struct take_note *out_no
 	}
 }
 
-/* Nothing but one state is left of what was there before. */
+/* Leaves a note of exactly one state. */
 static bool write_note(
 	const struct take_request *request, const struct take_note *note, struct error *err)
 {

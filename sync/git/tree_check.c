@@ -47,7 +47,7 @@ static bool name_is_allowed(struct span name)
 	return snapshot_path_is_safe(name) && !memchr(name.data, '/', name.len);
 }
 
-/* git's order: as if the names of directories ended in a slash. */
+/* git's order: names of directories compare as if they ended in a slash. */
 static bool raw_is_before(const struct raw_entry *a, const struct raw_entry *b)
 {
 	size_t common = a->name.len < b->name.len ? a->name.len : b->name.len;
@@ -106,7 +106,7 @@ bool tree_path_push(char path[PATH_MAX], const char *name, struct error *err)
 
 struct check {
 	struct store *store;
-	bool is_commit; // of the agent's
+	bool is_commit; // a commit of the agent
 	char path[PATH_MAX];
 };
 
@@ -124,7 +124,7 @@ static bool check_blob(struct check *check, const git_oid *id, bool is_link, str
 		return refuse(check, "its content is missing", err);
 	}
 	if (type != GIT_OBJECT_BLOB) {
-		return refuse(check, "its content is none of a file", err);
+		return refuse(check, "its content is not that of a file", err);
 	}
 	if (is_link && (size == 0 || size >= PATH_MAX) && !check->is_commit) {
 		return refuse(check, "the link leads nowhere", err);

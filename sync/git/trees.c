@@ -35,7 +35,7 @@ static bool is_tree(const struct store_entry *entry)
 	return entry->mode == (enum entry_mode)GIT_FILEMODE_TREE;
 }
 
-/* One name in both. `pass` 0 visits what goes, 1 what comes and what changes. */
+/* Compares one name in both. `pass` 0 visits deletions, 1 visits additions and changes. */
 static bool compare_entry(struct comparison *comparison, const struct store_entry *from,
 	const struct store_entry *to, size_t depth, int pass, struct error *err)
 {
@@ -112,7 +112,7 @@ bool trees_compare(struct store *store, const git_oid *from, const git_oid *to,
 
 /* ---- side trees ---- */
 
-/* The pair of trees that is known, opened: each is asked about many names. */
+/* The known pair of trees, opened, because many names are looked up. */
 struct known_trees {
 	git_tree *whole, *side;
 };
@@ -131,7 +131,7 @@ static void known_close(const struct store *store, struct known_trees *known)
 	store->git->tree_free(known->side);
 }
 
-/* What a subtree is in them; the empty trees where it is not in both. */
+/* The subtree in both; the empty trees if either lacks it. */
 static struct side_pair find_known(
 	const struct store *store, const struct known_trees *known, const char *name)
 {

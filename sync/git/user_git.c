@@ -15,7 +15,10 @@ enum { LINE_MAX_BYTES = 1 << 20 };
 
 /* ---- the environment and the settings ---- */
 
-/* Where git finds the user's configuration; a relative path would lead into the work tree. */
+/*
+ * Where git finds the user's configuration; relative paths are ignored, because they would lead
+ * into the work tree.
+ */
 static void take_paths(struct user_git *git, const char *const *environment)
 {
 	static const char *const names[] = {
@@ -31,7 +34,7 @@ static void take_paths(struct user_git *git, const char *const *environment)
 	}
 }
 
-/* Whose name the reflog gets. */
+/* The names for the reflog. */
 static void take_names(struct user_git *git, const char *const *environment)
 {
 	static const char *const names[] = {"USER", "LOGNAME", "EMAIL", "GIT_COMMITTER_NAME",
@@ -47,7 +50,7 @@ static void take_names(struct user_git *git, const char *const *environment)
 	}
 }
 
-/* Git shall find the repository at the root, or none. */
+/* Git must find the repository at the root, or none. */
 static void take_ceiling(struct user_git *git, const char *root)
 {
 	char text[PATH_MAX + 64];
@@ -175,15 +178,17 @@ bool user_git_line(struct user_git *git, const char *const *words, bool is_on_dr
 
 /* ---- filters ---- */
 
-/* "filter.NAME.clean", of which NAME may be empty: git splits a setting of its command line at the
- * first "=". */
+/*
+ * Disables "filter.NAME.clean". NAME may not contain "=": git splits a setting on its command line
+ * at the first one.
+ */
 static bool stop_filter(struct user_git *git, struct span name, struct error *err)
 {
 	static const char *const ends[] = {".clean=", ".smudge=", ".process=", ".required=false"};
 	if (memchr(name.data, '=', name.len)) {
 		return error_set(err, ERROR_CONFIG,
 			"git's configuration has a filter with \"=\" in its name, which cannot be "
-			"kept from running: rename it");
+			"disabled: rename it");
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(ends); i++) {
 		char setting[1024];
@@ -222,7 +227,7 @@ static bool stop_filters(struct user_git *git, struct span keys, struct error *e
 	return ok;
 }
 
-/* By git itself, which knows all its files and what they include. */
+/* Asks git, which knows all configuration files and what they include. */
 static bool find_filters(struct user_git *git, struct error *err)
 {
 	static const char *const words[] = {
@@ -256,7 +261,7 @@ bool user_git_open(struct user_git *git, const char *root, bool may_be_part,
 	*git = (struct user_git){.environment = NULL};
 	const char *top = git->repository.top;
 	if (!user_repository_find(&git->repository, root, may_be_part)) {
-		return error_set(err, ERROR_NOT_FOUND, "%s is no repository of git's", root);
+		return error_set(err, ERROR_NOT_FOUND, "%s is not a git repository", root);
 	}
 	make_environment(git, top, environment);
 	make_words(git, top);

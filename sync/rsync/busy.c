@@ -7,7 +7,10 @@
 
 static const char error_start[] = "ERROR: ", discarded[] = " failed verification -- update ";
 
-/* What rsync says where the other side has written to a file meanwhile, and besides. */
+/*
+ * Lines that rsync prints if the other side has written to a file meanwhile, and lines that
+ * accompany them.
+ */
 static bool is_of_busy(struct span line)
 {
 	static const char *const known[] = {discarded, "read errors mapping \"",

@@ -12,7 +12,9 @@
 #include "base/words.h"
 #include "sync/rsync/call_impl.h"
 
-/* rsync notices by itself (--timeout) and says more: this is for one that does not. */
+/*
+ * rsync normally notices by itself (--timeout) and says more; this is for an rsync that does not.
+ */
 enum { PATIENCE_MS = 10000 };
 
 /* ---- the end ---- */
@@ -25,7 +27,7 @@ static const char *end_text(struct buf *text)
 	return buf_span(text).data;
 }
 
-/* As much as there is room for. */
+/* Keeps as much as fits. */
 static void keep(struct buf *text, const char *chunk, ssize_t count)
 {
 	size_t room = CALL_OUTPUT_MAX - text->len;
@@ -74,7 +76,7 @@ static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
 	call_fail(call, &err);
 }
 
-/* ---- what is printed ---- */
+/* ---- its output ---- */
 
 static ssize_t read_chunk(struct call *call, ev_io *io, char *chunk, size_t size)
 {
@@ -134,7 +136,7 @@ static void process_started(void *data, pid_t pid)
 static void process_failed(void *data, const struct error *err)
 {
 	struct error copy = *err;
-	if (err->code == ERROR_NOT_FOUND && !err->reason) { // or the mirror's folder has gone
+	if (err->code == ERROR_NOT_FOUND && !err->reason) { // or the mirror's folder is gone
 		error_set_reason(&copy, ERROR_UNAVAILABLE, "SYNC_TOOL_MISSING",
 			"this machine has no rsync, which is needed here and in the sandbox (%s)",
 			err->text);

@@ -75,7 +75,7 @@ static bool send_go(struct call *call, int in, int out)
 	return sendmsg(call->shell.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(go);
 }
 
-/* `words`, which has room for it, with what comes before it. */
+/* Puts the words of `before` in front of `words`, which has room for them. */
 static void put_before(const struct call *call, const char **words)
 {
 	size_t more = words_count(call->before), count = 0;
@@ -104,12 +104,12 @@ static void start_exec(struct call *call, const char **words)
 	ev_io_set(&call->far_words, exec_take_stderr(call->exec), EV_READ);
 	ev_io_start(call->loop, &call->far_words);
 	if (!send_go(call, in, out)) {
-		error_set(&err, ERROR_SYSTEM, "rsync's remote shell has gone away");
+		error_set(&err, ERROR_SYSTEM, "rsync's remote shell has ended");
 		call_fail(call, &err);
 	}
 }
 
-/* ---- who comes ---- */
+/* ---- who connects ---- */
 
 static bool is_token(const struct call *call, const char *text, size_t length)
 {
@@ -120,7 +120,7 @@ static bool is_token(const struct call *call, const char *text, size_t length)
 	return !differs;
 }
 
-/* The words behind the token; NULL where it is not the token, or not a command of rsync's. */
+/* The words after the token; NULL if the token is wrong, or it is not a command of rsync. */
 static const char **read_request(
 	const struct call *call, const char *request, size_t length, const char **words)
 {
@@ -154,7 +154,7 @@ static void read_count(struct call *call, const char *bytes, size_t length)
 
 void call_on_shell(struct ev_loop *loop, ev_io *io, int events)
 {
-	static char bytes[RSYNC_SHELL_REQUEST_MAX]; // of the loop thread
+	static char bytes[RSYNC_SHELL_REQUEST_MAX]; // used only on the loop thread
 	struct call *call = CONTAINER_OF(io, struct call, shell);
 	const char *words[CALL_BEFORE_MAX + WORDS_MAX + 1];
 	ssize_t length = recv(io->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -169,7 +169,7 @@ void call_on_shell(struct ev_loop *loop, ev_io *io, int events)
 	if (!argv) {
 		io_close(call->loop, io);
 		if (!call->has_asked) {
-			ev_io_start(call->loop, &call->listener); // the right one may still come
+			ev_io_start(call->loop, &call->listener); // the right one may still connect
 		}
 		return;
 	}
@@ -201,7 +201,7 @@ static void on_connection(struct ev_loop *loop, ev_io *io, int events)
 
 bool call_listen(struct call *call, const char *folder, struct error *err)
 {
-	/* Longer paths than an address takes: by the folder's descriptor. */
+	/* The path may be longer than an address, so we use the folder's file descriptor. */
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	ev_init(&call->listener, on_connection);
 	call->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -12,7 +12,7 @@
 #include "sync/rsync/rsync.h"
 #include "sync/snapshot.h"
 
-/* The ignore rules may change with what was pulled, and files may come and go meanwhile. */
+/* The ignore rules may change with the pulled files, and files may come and go meanwhile. */
 enum { PULLS_MAX = 4 };
 
 static void collect_end(struct rsync_transport *rsync, const struct error *err)
@@ -23,10 +23,7 @@ static void collect_end(struct rsync_transport *rsync, const struct error *err)
 
 /* ---- the snapshot ---- */
 
-/*
- * Where the mirror was the base before, and nothing, or not everything, was pulled, the rest of it
- * is the base still.
- */
+/* If the mirror was the base before, the part of it that was not pulled is still the base. */
 static bool take_tree(struct rsync_transport *rsync, struct snapshot *out, struct error *err)
 {
 	const struct transport_request *request = &rsync->request;
@@ -62,7 +59,8 @@ static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
 	}
 	result->tree = snapshot.tree;
 	rsync->collecting.has_refused = snapshot.refused > 0;
-	for (size_t i = 0; i < snapshot.refused; i++) { // their number tells them from others
+	for (size_t i = 0; i < snapshot.refused;
+		i++) { // adds one per link, so that different numbers differ
 		transport_left_add(&result->left, snapshot.first_refused);
 	}
 	for (char **path = rsync->unreadable; path && *path; path++) {
@@ -72,8 +70,9 @@ static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
 		*rsync->note ? rsync->note : snapshot.note);
 	if (!*result->note && !rsync->was_told) {
 		snprintf(result->note, sizeof(result->note),
-			"files travel by rsync: the history of this repository does not, nor do "
-			"commits that are made in the sandbox");
+			"files are transferred by rsync: the history of this repository is not, "
+			"and "
+			"neither are commits made in the sandbox");
 		rsync->was_told = true;
 	}
 	rsync->note[0] = '\0';
@@ -86,7 +85,7 @@ static bool take_snapshot(struct rsync_transport *rsync, struct error *err)
 static void pull(struct rsync_transport *rsync);
 static void pulled_near(struct rsync_transport *rsync);
 
-/* Under rules that came with the pull something else travels: once more. */
+/* If the pulled rules let other files travel, pulls once more. */
 static bool work_pulled(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
 {
 	struct rsync_collecting *collecting = &rsync->collecting;
@@ -96,7 +95,7 @@ static bool work_pulled(struct rsync_transport *rsync, struct remote_ends *ends,
 		if (!rsync_write_filter(rsync, &base, 1, true, err)) {
 			return false;
 		}
-		if (!rsync->unreadable) { // the rules leave that out, and it is to stay
+		if (!rsync->unreadable) { // the rules exclude it, and it must stay
 			mirror_sweep(&rsync->mirror, &rsync->filter.all);
 		}
 		if (collecting->pulls < PULLS_MAX) {
@@ -147,7 +146,7 @@ static void note_pull(struct rsync_transport *rsync, const struct call_result *r
 {
 	struct rsync_collecting *collecting = &rsync->collecting;
 	collecting->result.received_bytes += result->received;
-	collecting->result.left = (struct transport_left){0}; // by this one
+	collecting->result.left = (struct transport_left){0}; // counted again by this pull
 	collecting->is_whole = result->status == 0;
 	if (collecting->is_whole) {
 		rsync_has_cleaned(rsync);
@@ -156,7 +155,7 @@ static void note_pull(struct rsync_transport *rsync, const struct call_result *r
 
 static const char skipped[] = " is over max-size\n"; // exact: what rsync's generator prints
 
-/* rsync leaves out what is over --max-size; nothing is collected until it is smaller. */
+/* rsync leaves out files over --max-size; nothing is collected until they are smaller. */
 static bool refuse_excess(
 	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
 {
@@ -192,7 +191,7 @@ static bool judge_pull(
 		collecting->is_partial = false;
 		return true;
 	}
-	/* Once, and not with what it may have deleted or not: it is made again. */
+	/* Done once. A pull that may or may not have deleted files is repeated. */
 	collecting->is_partial = result->status == RSYNC_PARTIAL && !collecting->has_looked;
 	if (collecting->is_partial) {
 		collecting->has_looked = true;
@@ -223,7 +222,7 @@ static void pull(struct rsync_transport *rsync)
 	run_pull(rsync, "filter", judge_pull);
 }
 
-/* ---- where little has changed, or nothing ---- */
+/* ---- after few changes, or none ---- */
 
 static void collected(struct rsync_transport *rsync)
 {
@@ -246,7 +245,7 @@ static void pulled_near(struct rsync_transport *rsync)
 	}
 }
 
-/* What is left out, or vanishes meanwhile, is for a pull of everything to find out. */
+/* If a file was left out or vanished, a pull of everything has to find out. */
 static bool judge_pull_near(
 	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
 {
@@ -263,7 +262,7 @@ static void pull_near(struct rsync_transport *rsync)
 
 /* ---- beginning ---- */
 
-/* A new mirror begins as the base: what is the same in the runtime need not come. */
+/* A new mirror begins as the base, so that unchanged files need not be transferred. */
 static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, struct error *err)
 {
 	const git_oid *base = &rsync->collecting.base;
@@ -280,7 +279,7 @@ static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, s
 	return rsync_write_filter(rsync, &base, 1, true, err) && rsync_compare(rsync, err);
 }
 
-/* What could not be read the last time is looked for before, not after a pull without it. */
+/* Looks for files that could not be read the last time first, not after a failed pull. */
 static void begin_pull(struct rsync_transport *rsync)
 {
 	const struct rsync_looking *looking = &rsync->looking;

@@ -66,13 +66,13 @@ static bool judge_push(
 	if (rsync_judge(rsync, result, err)) {
 		return true;
 	}
-	/* The next collect settles what it has replaced. */
+	/* The next collect deals with the files that it has replaced. */
 	if (strstr(result->said, "No space left on device") ||
 		strstr(result->said, "Disk quota exceeded")) {
 		return error_set_reason(
 			err, ERROR_SYSTEM, "DISK_FULL", "the disk is full there: %s", err->text);
 	}
-	if (result->status == RSYNC_PARTIAL) { // it has done all else
+	if (result->status == RSYNC_PARTIAL) { // the rest was transferred
 		rsync->delivering.result.is_lasting = true;
 		return error_set_reason(err, ERROR_UNAVAILABLE, "RUNTIME_CHANGED", "%s", err->text);
 	}
@@ -92,7 +92,7 @@ static void pushed(struct rsync_transport *rsync)
 static char **push_words(const struct rsync_transport *rsync)
 {
 	char **words = rsync_words(rsync, "filter");
-	words_append(&words, "--chmod=ugo=rwX"); // new files get what the umask there leaves
+	words_append(&words, "--chmod=ugo=rwX"); // new files get the permissions of the umask there
 	words_append(&words, "--out-format=%i %n");
 	return words;
 }
@@ -114,7 +114,7 @@ static void push(struct rsync_transport *rsync)
 
 /* ---- the mirror ---- */
 
-/* The rules are still those that the runtime has; what is new may be what they leave out. */
+/* The runtime still has the old rules; new files may be among those that the rules leave out. */
 static bool write_rules(struct rsync_transport *rsync, struct error *err)
 {
 	struct rsync_delivering *delivering = &rsync->delivering;
@@ -154,9 +154,11 @@ static void apply(struct rsync_transport *rsync)
 	rsync_do(rsync, work_apply, push);
 }
 
-/* ---- the check ---- */
+/* ---- checking ---- */
 
-/* A line is what differs ("*deleting" is what is new there) and its name. */
+/*
+ * Each line has a code for the difference ("*deleting" marks a file that is new there) and a name.
+ */
 static bool judge_check(
 	struct rsync_transport *rsync, const struct call_result *result, struct error *err)
 {
@@ -206,7 +208,7 @@ static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, s
 	return opened;
 }
 
-/* Where everything is looked at, it has to be as it was: what is new there would be moved away. */
+/* If everything is looked at, it must be unchanged: new files there would be moved away. */
 static void opened(struct rsync_transport *rsync)
 {
 	if (rsync->delivering.is_narrow) {

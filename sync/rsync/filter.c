@@ -47,7 +47,9 @@ uint64_t filter_print(const char *mirror)
 	return print;
 }
 
-/* What stands in no .gitignore file of the root, which ignore_init_elsewhere puts into the store.
+/*
+ * Adds rules that are in no .gitignore file of the root; ignore_init_elsewhere puts them into the
+ * store.
  */
 static bool add_user_rules(struct rules *rules, struct store *store,
 	const struct filter_request *request, struct error *err)
@@ -69,7 +71,7 @@ static bool add_user_rules(struct rules *rules, struct store *store,
 	return true;
 }
 
-/* Folders on the way to an included path are opened; what else is in them stays closed. */
+/* Includes the folders on the way to an included path; the rest of their content stays excluded. */
 static void open_way(
 	struct rules *rules, struct rules *closers, const struct rules *ignores, const char *path)
 {
@@ -89,7 +91,7 @@ static bool is_wild(const char *pathspec)
 	return strpbrk(pathspec, "*?[\\") != NULL;
 }
 
-/* A pathspec with wildcards opens all folders below what stands before the first of them. */
+/* For a pathspec with wildcards, includes all folders below its part before the first wildcard. */
 static void open_below(struct rules *rules, const char *pathspec)
 {
 	char folder[PATH_MAX];
@@ -165,7 +167,7 @@ struct members_walk {
 	struct rules closers;
 	struct trail trail;
 	size_t named;
-	bool is_coarse; // too many to be named
+	bool is_coarse; // too many for rules of their own
 };
 
 static bool walk_tree(

@@ -4,7 +4,7 @@
 
 #include "sync/rsync/rules.h"
 
-/* Patterns come from files of the agent's: stars are tried this often, then nothing matches. */
+/* The agent may write the patterns: after this many tries of stars, nothing matches. */
 enum { TRIES_MAX = 100000 };
 
 static const struct {
@@ -36,7 +36,7 @@ static bool in_class(const char *name, size_t length, unsigned char byte)
 	return false;
 }
 
-/* One item of a bracket at *at, which is moved behind it: a byte, a range or a class. */
+/* One item of a bracket at *at: a byte, a range or a class. Moves *at behind it. */
 static bool item_has(const char **at, unsigned char byte)
 {
 	const char *p = *at;
@@ -57,7 +57,7 @@ static bool item_has(const char **at, unsigned char byte)
 	return from <= byte && byte <= to;
 }
 
-/* Whether the bracket that begins at *at, behind its "[", has the byte; *at moves behind it. */
+/* Whether the bracket at *at, behind its "[", has the byte; moves *at behind the bracket. */
 static bool bracket_has(const char **at, unsigned char byte)
 {
 	const char *p = *at;

@@ -16,22 +16,22 @@
 #include "sync/rsync/rsync.h"
 
 /*
- * A look at the runtime root is one script, and a pull is several round trips more. What a look
- * says right before a pull is therefore kept in our folder, in "print", with the tree that the
- * pull ended with and the id of this machine's boot; and the rules it was made by, in "seen".
- * Where the next look says the same, by the same rules, with the mirror as that pull left it, a
- * pull would find nothing: the pull has seen what the first look saw. Where it says something
- * else, the script has kept lists of what it saw there, and tells in which folders to pull.
- * "print" goes before a pull changes the mirror, so that another broker, or a cut, leaves none
- * that is wrong; a delivery says in "state" that it is busy.
+ * A look at the runtime root is one script, while a pull takes several more round trips. So the
+ * result of a look right before a pull is kept in our folder: in "print", with the tree after the
+ * pull and the id of this machine's boot. "seen" has the rules with which it was made. If the next
+ * look gives the same result, with the same rules and an unchanged mirror, a pull would find
+ * nothing. If the result differs, the script has kept lists of what it saw, and reports in which
+ * folders to pull. "print" is removed before a pull changes the mirror, so that another broker, or
+ * an interruption, never leaves a wrong one; during a delivery "state" says that it is busy.
  */
 enum {
 	LINE_MAX = PRINT_TEXT_MAX + 160,
 	LOOK_TIMEOUT_MS = 20000,
-	LOOK_SLOW_S = 2, // and slower than the pull: not worth it
+	LOOK_SLOW_S =
+		2, // a look that takes longer than this, and longer than the pull, is not worth it
 };
 
-/* ---- what is kept ---- */
+/* ---- the kept look ---- */
 
 static void read_small(int folder, const char *name, char *text, size_t size)
 {
@@ -47,7 +47,9 @@ bool rsync_forget_print(struct rsync_transport *rsync, struct error *err)
 	       error_set_errno(err, errno, "removing %s/print", rsync->mirror.folder);
 }
 
-/* The id of this boot, and what stands for the profile's patterns: the rules do not have them all.
+/*
+ * The id of this boot, and a hash for the profile's patterns, because the rules do not contain them
+ * all.
  */
 static void format_prefix(const struct rsync_transport *rsync, char prefix[LINE_MAX])
 {
@@ -96,8 +98,9 @@ bool rsync_keep_print(struct rsync_transport *rsync, const git_oid *tree, struct
 }
 
 /*
- * The line is of a tree, of this boot - the mirror is not synced to the disk: after a start of
- * this machine it may have holes - and of these patterns; the rest of it is the print.
+ * Accepts the line only for this tree, this boot and these patterns; the rest of the line is the
+ * print. The boot matters because the mirror is not synced to the disk: after a restart it may have
+ * holes.
  */
 static void read_kept(struct rsync_transport *rsync)
 {
@@ -121,7 +124,7 @@ bool rsync_carry_print(
 	       write_print(rsync, to, &rsync->looking.kept, err);
 }
 
-/* ---- what is compared ---- */
+/* ---- comparing ---- */
 
 static bool is_same_file(int folder, const char *one, const char *other)
 {
@@ -142,7 +145,7 @@ static bool is_same_file(int folder, const char *one, const char *other)
 	return false;
 }
 
-/* Whether the mirror is as what is kept says, and the rules are the same. */
+/* Whether the mirror has the kept tree, and the rules are the same. */
 static bool can_compare(const struct rsync_transport *rsync)
 {
 	const struct rsync_looking *looking = &rsync->looking;

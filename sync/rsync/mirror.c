@@ -36,7 +36,9 @@ void mirror_finish(struct mirror *mirror)
 
 /* ---- the folder ---- */
 
-/* Where another one was installed in its place meanwhile (proc(5): "(deleted)"), that one. */
+/*
+ * If another program was installed in our place meanwhile (proc(5): "(deleted)"), returns that one.
+ */
 static bool find_self(char self[PATH_MAX], struct error *err)
 {
 	static const char deleted[] = " (deleted)";
@@ -147,7 +149,7 @@ bool mirror_set_state(struct mirror *mirror, struct store *store, enum mirror_st
 		       error_set_errno(err, errno, "writing %s/state", mirror->folder));
 }
 
-/* ---- its content ---- */
+/* ---- changing it ---- */
 
 struct left {
 	char path[256];
@@ -177,7 +179,7 @@ bool mirror_apply(struct mirror *mirror, struct store *store, const git_oid *fro
 	if (!apply_run(store, &request, &result, err)) {
 		return error_prefix(err, "%s", mirror->path);
 	}
-	/* All of it is on the disk before it is said to be what the store says. */
+	/* Syncs everything to the disk before the state says that it matches the store. */
 	if (syncfs(mirror->fd) < 0) {
 		return error_set_errno(err, errno, "syncing %s", mirror->path);
 	}
@@ -196,14 +198,17 @@ static void copy_link(int from, int to, const char *name)
 	}
 }
 
-/* That something cannot be linked costs a second look at it later, no more. */
+/* If a file cannot be linked, it only needs a second look later. */
 static bool save_one(void *data, const struct tree_change *change, struct error *err)
 {
 	const struct mirror *mirror = data;
 	char folder[PATH_MAX];
 	const char *slash = strrchr(change->path, '/');
 	const char *name = slash ? slash + 1 : change->path;
-	/* A change of the mode alone would change the link's, too; and replaces nothing there. */
+	/*
+	 * Skips changes of only the mode: they would change the link's mode too, and replace
+	 * nothing there.
+	 */
 	if (change->from.mode == ENTRY_NONE ||
 		store_entry_same_content(&change->from, &change->to)) {
 		return true;
@@ -215,7 +220,7 @@ static bool save_one(void *data, const struct tree_change *change, struct error 
 	int from ATTR_CLEANUP(fd_cleanup) = beneath_open_folder(from_root, folder, false);
 	int to ATTR_CLEANUP(fd_cleanup) = beneath_open_folder(to_root, folder, true);
 	if (from >= 0 && to >= 0 && linkat(from, name, to, name, 0) < 0) {
-		copy_link(from, to, name); // not every file system links links
+		copy_link(from, to, name); // not every file system can hard-link symbolic links
 	}
 	return true;
 }

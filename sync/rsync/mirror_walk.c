@@ -22,7 +22,7 @@
 #include "sync/rsync/mirror.h"
 #include "sync/tree_view.h"
 
-enum { PARKED_NAME_MAX = 180 }; // bytes of a name that its parked file keeps
+enum { PARKED_NAME_MAX = 180 }; // bytes of a name that are kept in its parked name
 
 void mirror_stamp(char *text, size_t size, const char *prefix)
 {
@@ -40,7 +40,7 @@ void mirror_stamp(char *text, size_t size, const char *prefix)
 struct walk {
 	struct trail trail;
 	const struct rules *rules;
-	/* What is done with an entry; true: it is a folder to go into. */
+	/* Handles an entry; returns true for a folder to enter. */
 	bool (*visit)(struct walk *walk, int folder, const char *name, bool is_folder);
 	struct mirror_found *found;
 	int known; // a folder; -1: none
@@ -80,7 +80,7 @@ static void walk_folder(struct walk *walk, int at, const char *name)
 		bool goes_in = is_folder(dirfd(stream), entry->d_name);
 		if (walk->visit(walk, dirfd(stream), entry->d_name, goes_in)) {
 			walk_folder(walk, dirfd(stream), entry->d_name);
-			if (walk->found) { // folders alone say nothing, and would be put back
+			if (walk->found) { // folders alone mean nothing, and would be put back
 				unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR);
 			}
 		}

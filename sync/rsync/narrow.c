@@ -8,11 +8,11 @@
 
 struct narrow {
 	struct rules *rules;
-	char last[NARROW_PATH_MAX + 1]; // the path before
+	char last[NARROW_PATH_MAX + 1]; // the previous path
 	bool fits;
 };
 
-/* The folders on the way that were not on the way to the one before. */
+/* Adds the folders on the way that were not on the way to the previous path. */
 static void add_way(struct narrow *narrow, const char *path)
 {
 	char folder[NARROW_PATH_MAX + 1];

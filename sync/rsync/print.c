@@ -24,7 +24,7 @@ static bool is_boot(const char *text)
 	       strspn(text, "0123456789abcdef-") == strlen(text);
 }
 
-/* Seconds, so few that differences of them are numbers, too. */
+/* Reads seconds; limited so that their differences do not overflow. */
 static bool read_number(long long *out, const char *text)
 {
 	char *end;
@@ -32,7 +32,7 @@ static bool read_number(long long *out, const char *text)
 	return end > text && !*end && *out >= 0 && *out <= SECONDS_MAX;
 }
 
-/* A fraction that is all zeros is that of a clock of whole seconds, or looks like it. */
+/* A fraction of zeros means, or may mean, a clock with whole seconds. */
 static bool has_fraction(const char *time)
 {
 	const char *fraction = strchr(time, '.');
@@ -50,7 +50,7 @@ bool print_read(struct print *print, struct span answer, struct span *out_more)
 	for (; count < WORDS && at < answer.len; at += strlen(answer.data + at) + 1) {
 		words[count++] = answer.data + at;
 	}
-	size_t last = answer.len - sizeof(end) + 1; // the NUL before it is another word's
+	size_t last = answer.len - sizeof(end) + 1; // the NUL before it must end another word
 	if (count != WORDS || at > last || !is_sum(words[0]) || !is_boot(words[1])) {
 		return false;
 	}
@@ -69,7 +69,7 @@ bool print_is_settled(const struct print *print)
 
 bool print_is_comparable(const struct print *before, const struct print *after)
 {
-	/* Where the clock was set, a time may come a second time. */
+	/* After the clock was set, a time may occur a second time. */
 	long long drift = (after->now - after->since_boot) - (before->now - before->since_boot);
 	return strcmp(before->boot, after->boot) == 0 && llabs(drift) <= PRINT_CLOCK_S &&
 	       after->now >= before->now;

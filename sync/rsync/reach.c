@@ -18,12 +18,12 @@ struct reading {
 	const struct rules *rules;
 	int mirror;
 	size_t capacity;
-	const char **inside; // the folders there in the one that is read; sorted, borrowed
+	const char **inside; // the folders there, inside of the current one; sorted, borrowed
 	size_t inside_count, inside_capacity;
 	size_t folders_read;
 };
 
-/* ---- what is reached ---- */
+/* ---- adding to the reach ---- */
 
 static void add_folder(struct reading *reading, const char *path, size_t length)
 {
@@ -40,7 +40,7 @@ static void add_folder(struct reading *reading, const char *path, size_t length)
 	reach->folders[reach->count++] = mem_strndup((struct span){path, length});
 }
 
-/* The folder, and those that lead to it. */
+/* Adds the folder, and those above it. */
 static bool reach_folder(struct reading *reading, const char *path)
 {
 	size_t length = strlen(path);
@@ -85,7 +85,7 @@ static void sort_folders(struct reach *reach)
 	reach->count = kept;
 }
 
-/* ---- folders that are there no more ---- */
+/* ---- folders that have disappeared ---- */
 
 static void add_inside(struct reading *reading, const char *name)
 {
@@ -98,7 +98,7 @@ static void add_inside(struct reading *reading, const char *name)
 	reading->inside[reading->inside_count++] = name;
 }
 
-/* Whether what is a folder in the mirror, and may travel, is none there. */
+/* Whether a folder of the mirror, which may travel, is not a folder there any more. */
 static bool is_gone(const struct reading *reading, const char *folder, const char *name)
 {
 	char path[REACH_PATH_MAX + 256 + 2];
@@ -118,7 +118,7 @@ static bool is_folder(int at, const struct dirent *entry)
 		       S_ISDIR(status.st_mode));
 }
 
-/* Nothing that is in the folder in the mirror has gone; false also where that cannot be seen. */
+/* Whether everything in the mirror's folder still exists there; false also if it cannot be read. */
 static bool has_lost_nothing(struct reading *reading, const char *folder)
 {
 	int fd = beneath_open(reading->mirror, *folder ? folder : ".", O_RDONLY | O_DIRECTORY);
@@ -146,7 +146,7 @@ static bool has_lost_nothing(struct reading *reading, const char *folder)
 
 /* ---- the words ---- */
 
-/* The path that the next word is; NULL: it is none below the root. */
+/* The path in the next word; NULL if it is not a path below the root. */
 static const char *take_word(struct span *words, char *out_mark)
 {
 	if (words->len == 0) {
@@ -161,7 +161,7 @@ static const char *take_word(struct span *words, char *out_mark)
 	return is_below ? word + 1 + (word[1] == '/') : NULL;
 }
 
-/* A folder that has changed, and the folders in it, which are the words after it. */
+/* Reads a changed folder, and the folders in it, which are the following words. */
 static bool read_folder(struct reading *reading, const char *folder, struct span *words)
 {
 	reading->inside_count = 0;

@@ -25,7 +25,7 @@ const char rsync_unreadable_script[] =
 #include "sync/rsync/remote/unreadable.sh.inc"
 	;
 
-/* ---- work that all share ---- */
+/* ---- shared work ---- */
 
 bool rsync_open(struct rsync_transport *rsync, bool *out_is_new, struct error *err)
 {
@@ -54,15 +54,15 @@ bool rsync_write_filter(struct rsync_transport *rsync, const git_oid *const *tre
 /* ---- prepare ---- */
 
 /*
- * 3.1.0 has times to the nanosecond, by which a change is told; 3.1.3 compares them
- * (--modify-window=-1). Other programs of the name, such as openrsync, do not.
+ * rsync 3.1.0 has times with nanoseconds, which show a change; 3.1.3 compares them
+ * (--modify-window=-1). Other programs with this name, such as openrsync, do not.
  */
 static bool check_version(const char *text, const char *where, struct error *err)
 {
 	int major = 0, minor = 0, patch = 0;
 	if (!*text) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_TOOL_MISSING",
-			"%s has no rsync in its PATH, which is needed here and in the sandbox: "
+			"%s has no rsync in its PATH; it is needed here and in the sandbox: "
 			"install it there",
 			where);
 	}
@@ -72,8 +72,8 @@ static bool check_version(const char *text, const char *where, struct error *err
 		return true;
 	}
 	return error_set_reason(err, ERROR_UNAVAILABLE, "SYNC_TOOL_MISSING",
-		"rsync of %s is \"%.*s\"; 3.1.3 or later is needed, which tells changes by the "
-		"nanosecond: install it there",
+		"rsync of %s is \"%.*s\"; 3.1.3 or later is needed, because it compares times in "
+		"nanoseconds: install it there",
 		where, (int)strcspn(text, "\n"), text);
 }
 
@@ -101,7 +101,7 @@ static bool work_opened(struct rsync_transport *rsync, struct remote_ends *ends,
 	if (is_good) {
 		const char *side = words.data + strlen(words.data) + 1;
 		is_good = (side[0] == '/' && strlen(side) < FILE_PATH_MAX) ||
-		          error_set(err, ERROR_SYSTEM, "there is no room beside %s in the sandbox",
+		          error_set(err, ERROR_SYSTEM, "there is no space beside %s in the sandbox",
 				  rsync->request.runtime_root);
 		mem_set_text(&rsync->side, side);
 	}
@@ -144,7 +144,7 @@ static bool work_open(struct rsync_transport *rsync, struct remote_ends *ends, s
 	}
 	git_oid is;
 	rsync->is_to_clean = mirror_state(&rsync->mirror, &rsync->store, &is) != MIRROR_BUSY;
-	if (is_new) { // it is filled by the first collect
+	if (is_new) { // the first collect fills it
 		rmdir(rsync->mirror.path);
 	}
 	return true;
@@ -261,7 +261,8 @@ static void copy_texts(struct rsync_transport *rsync, const struct transport_req
 struct transport *transport_rsync_create(const struct transport_request *request)
 {
 	struct rsync_transport *rsync = mem_alloc_zero(sizeof(*rsync));
-	struct store *store = mem_alloc_zero(sizeof(*store)); // but the path and the limit of one
+	struct store *store =
+		mem_alloc_zero(sizeof(*store)); // only has the path and the limit of a store
 	store->path = mem_strdup(request->store->path);
 	store->big_file_bytes = request->store->big_file_bytes;
 	rsync->transport.impl = &rsync_impl;

@@ -9,12 +9,13 @@
 #include "sync/rsync/rsync.h"
 
 /*
- * What a delivery replaces or deletes there, rsync moves to SIDE/backup. Most of it is what the
- * mirror had in "before", by size and time; the rest was written between the last look and the
- * delivery. It is fetched into "got" and put back, for the next merge to see, and what that
- * replaces in turn goes to SIDE/again and is looked at like the first. What is foreign even there
- * was written faster than it can be put back: it stays in a folder here, and the user is told; as
- * is what cannot be put back, for something else is in the way. What cannot be read stays there.
+ * rsync moves everything that a delivery replaces or deletes there to SIDE/backup. Most of it is
+ * what the mirror had in "before", by size and time. The rest was written between the last look and
+ * the delivery. It is fetched into "got" and put back, so that the next merge sees it. What that
+ * replaces in turn goes to SIDE/again and is checked in the same way. A file that differs even
+ * there was written faster than we can put it back: it stays in a folder here, and the user is
+ * told. So does a file that cannot be put back because something is in its way. A file that cannot
+ * be read stays there.
  */
 
 static void settled(struct rsync_transport *rsync)
@@ -25,7 +26,8 @@ static void settled(struct rsync_transport *rsync)
 	if (rsync->delivering.is_unread) {
 		mirror_stamp(rsync->kept, sizeof(rsync->kept), "kept-");
 		text_format(rsync->note, sizeof(rsync->note),
-			"what was replaced in the sandbox cannot be read: it is kept there in "
+			"a file that was replaced in the sandbox cannot be read: it is kept there "
+			"in "
 			"%s/%s",
 			rsync->side, rsync->kept);
 	}
@@ -42,7 +44,7 @@ static bool judge_fetch(
 	return true;
 }
 
-/* Fetches what is in a folder of SIDE and not in one of ours. */
+/* Fetches the files of a folder in SIDE that one of our folders does not have. */
 static void fetch(struct rsync_transport *rsync, const char *far, const char *known, const char *to,
 	rsync_then *then)
 {
@@ -57,9 +59,9 @@ static void fetch(struct rsync_transport *rsync, const char *far, const char *kn
 	rsync_run(rsync, words, judge_fetch, then);
 }
 
-/* ---- what putting back replaced ---- */
+/* ---- files replaced by putting back ---- */
 
-/* False: it cannot be kept here; nothing is cleaned up there. */
+/* Returns false if the files cannot be kept here; then nothing is cleaned up there. */
 static bool rescue(
 	struct rsync_transport *rsync, const char *folder, const char *path, struct error *err)
 {
@@ -68,7 +70,7 @@ static bool rescue(
 		return false;
 	}
 	text_format(rsync->note, sizeof(rsync->note),
-		"%s changed faster than it could be synced; what was there is kept in %s", path,
+		"%s changed faster than it could be synced; its other version is kept in %s", path,
 		rescued);
 	free(rescued);
 	return true;

@@ -17,7 +17,7 @@
 
 enum { STATUS_LOST = 255, WAY_SIZE = 128 << 10, COUNT_EVERY_MS = 500 };
 
-/* Bytes on their way in one direction; both descriptors are non-blocking. */
+/* Copies bytes in one direction; both file descriptors are non-blocking. */
 struct way {
 	int from, to; // -1: closed
 	size_t at, len;
@@ -27,7 +27,7 @@ struct way {
 
 struct shell {
 	int broker;
-	struct way out, in; // to the sandbox, and from there
+	struct way out, in; // to and from the sandbox
 	uint64_t received_max;
 	struct rsync_shell_count told;
 	long long told_ms;
@@ -171,7 +171,7 @@ static void way_step(struct way *way, const struct pollfd *ready)
 	}
 }
 
-/* ---- the broker's word, and ours ---- */
+/* ---- the end ---- */
 
 static bool hear(struct shell *shell)
 {
@@ -195,7 +195,7 @@ static void tell(struct shell *shell, bool is_last)
 	}
 }
 
-/* Until all has come from there and its status is known. */
+/* Copies until everything has come from the sandbox and the command's status is known. */
 static int carry(struct shell *shell)
 {
 	while (!shell->has_status || way_is_open(&shell->in)) {
@@ -223,7 +223,7 @@ int rsync_shell_main(int argc, char **argv, const char *const *environment)
 	struct error err;
 	const char *token = find_token(environment);
 	if (argc < 4 || !token) {
-		return complain("this is for the broker's own use");
+		return complain("only the broker may use this");
 	}
 	signal(SIGPIPE, SIG_IGN);
 	shell.broker = connect_broker();

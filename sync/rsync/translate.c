@@ -9,9 +9,8 @@
 enum { SEGMENTS_MAX = 64, STARS_MAX = 3 };
 
 /*
- * A pattern for rsync, which takes a backslash for an escape only where there is a wildcard,
- * so both forms are made. A wildcard that means itself stands in brackets: in "\**" rsync would
- * see "**".
+ * A pattern for rsync, in two forms: rsync treats a backslash as an escape only if the pattern has
+ * a wildcard. A literal wildcard is written in brackets: in "\**" rsync would see "**".
  */
 struct pattern {
 	char wild[2 * PATH_MAX];  // with escapes
@@ -85,17 +84,17 @@ void rules_add_path(struct rules *rules, bool is_include, const char *path, cons
 	free(pattern);
 }
 
-/* ---- one line of git's ---- */
+/* ---- one line in git's syntax ---- */
 
 struct line {
 	struct span text;
 	bool is_include, is_folder_only, is_rooted;
 	struct span segments[SEGMENTS_MAX]; // without the slashes between them
 	size_t count;
-	size_t stars; // segments that are "**" and not the last
+	size_t stars; // how many segments are "**", except the last
 };
 
-/* Where the bracket that begins at `at` ends; 0 where it does not. */
+/* The end of the bracket that begins at `at`; 0 if it has no end. */
 static size_t bracket_length(struct span text, size_t at)
 {
 	size_t i = at + 1;
@@ -115,7 +114,7 @@ static size_t bracket_length(struct span text, size_t at)
 	return 0;
 }
 
-/* The length of what stands at `at`: a byte, an escaped one, a bracket; 0: never matches. */
+/* The length of the token at `at`: a byte, an escaped byte or a bracket; 0: it never matches. */
 static size_t token_length(struct span text, size_t at)
 {
 	if (text.data[at] == '[') {
@@ -159,7 +158,7 @@ static bool end_segment(struct line *line, size_t from, size_t to)
 	return true;
 }
 
-/* False for what can never match. */
+/* False if the line can never match. */
 static bool split(struct line *line)
 {
 	size_t begin = 0;
@@ -185,7 +184,7 @@ static bool split(struct line *line)
 	return true;
 }
 
-/* False for an empty line, a comment, and what never matches. */
+/* False for an empty line, a comment, and a line that never matches. */
 static bool parse(struct line *line, struct span text)
 {
 	*line = (struct line){0};
@@ -209,7 +208,7 @@ static bool parse(struct line *line, struct span text)
 	return line->text.len > 0 && split(line);
 }
 
-/* ---- as rsync has it ---- */
+/* ---- in rsync's syntax ---- */
 
 static void put_segment(struct pattern *pattern, struct span segment)
 {
@@ -239,7 +238,7 @@ static void put_folder(struct pattern *pattern, const char *folder)
 	}
 }
 
-/* `chosen` says of each "**" whether it stands for folders or for none. */
+/* `chosen` says for each "**" whether it stands for folders or for none. */
 static void put_segments(struct pattern *pattern, const struct line *line, unsigned chosen)
 {
 	for (size_t i = 0; i < line->count; i++) {
@@ -341,10 +340,10 @@ void rules_add_ignore_file(struct rules *rules, const char *folder, struct span 
 	}
 }
 
-/* What stands before the first wildcard is a folder of the pathspec's, or leads to one. */
+/* The part before the first wildcard is a folder that the pathspec names, or leads to one. */
 void rules_add_pathspec(struct rules *rules, bool is_include, const char *pathspec)
 {
-	/* Rare, and read otherwise there; what it excludes is left out by the snapshot. */
+	/* Rare, and rsync reads it differently; the snapshot applies its excludes. */
 	if (strpbrk(pathspec, "[\\") || pathspec[0] == '!' || pathspec[0] == ':') {
 		if (is_include) {
 			rules_add(rules, true, "/**", false);

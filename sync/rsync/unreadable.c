@@ -31,7 +31,7 @@ static bool work_take(struct rsync_transport *rsync, struct remote_ends *ends, s
 {
 	struct buf answer;
 	buf_init(&answer, ANSWER_MAX);
-	error_set(err, ERROR_SYSTEM, "syncing %s: looking for what cannot be read failed",
+	error_set(err, ERROR_SYSTEM, "syncing %s: looking for unreadable files failed",
 		rsync->request.runtime_root);
 	bool is_good = rsync_read_answer(ends, &answer, err) &&
 	               buf_append(&answer, SPAN_LITERAL("\0"), err);
@@ -54,7 +54,7 @@ void rsync_find_unreadable(struct rsync_transport *rsync, rsync_then *then)
 	rsync_script(rsync, argv, work_take, then);
 }
 
-/* ---- what may not be replaced ---- */
+/* ---- paths that may not be replaced ---- */
 
 static bool is_at_or_below(const char *path, const char *folder)
 {
@@ -62,7 +62,7 @@ static bool is_at_or_below(const char *path, const char *folder)
 	return strncmp(path, folder, length) == 0 && (path[length] == '/' || !path[length]);
 }
 
-/* The path that cannot be read, and for which another one cannot be replaced; NULL: it can. */
+/* An unreadable path that prevents replacing this one; NULL if nothing does. */
 static const char *find_closed(const struct rsync_transport *rsync, const char *path)
 {
 	char **closed = rsync->unreadable;
