@@ -26,7 +26,7 @@
  * servers, and a cell, whose sockets it opens. The machine knows names by a file of its own. For
  * one .c file.
  */
-enum { NOT_HERE = 77, USER = 1000, GARBAGE_GROUP = 4242 };
+enum { NOT_HERE = 77, USER = 1001, GARBAGE_GROUP = 4242 };
 enum { OWN_LISTED = 0x0a090807, OWN_PRIVATE = 0x0a010203, OWN_PUBLIC = 0x08080808 };
 
 static const char hosts[] = "10.9.8.7 good.example other.example\n"
@@ -146,6 +146,12 @@ static inline bool become_user(void)
 	       write_file("/proc/self/uid_map", users) && write_file("/proc/self/gid_map", groups);
 }
 
+/* A broker that is root has no user namespace, and its processes become USER. */
+static inline bool stay_root(void)
+{
+	return unshare(CLONE_NEWNS | CLONE_NEWNET) == 0;
+}
+
 /* The machine's own files, in a file system that ends with us. */
 static inline bool name_hosts(void)
 {
@@ -169,11 +175,12 @@ static inline bool set_address(const char *name, uint32_t address)
 	return ioctl(fd, SIOCSIFADDR, &request) == 0;
 }
 
-static inline bool make_machine(void)
+static inline bool make_machine(bool is_root)
 {
-	bool is_made = become_user() && name_hosts() && set_address("lo", 0) &&
-	               set_address("lo:1", OWN_LISTED) && set_address("lo:2", OWN_PRIVATE) &&
-	               set_address("lo:3", OWN_PUBLIC) && set_address("lo:4", 0xa9fea9fe);
+	bool is_made = (is_root ? stay_root() : become_user()) && name_hosts() &&
+	               set_address("lo", 0) && set_address("lo:1", OWN_LISTED) &&
+	               set_address("lo:2", OWN_PRIVATE) && set_address("lo:3", OWN_PUBLIC) &&
+	               set_address("lo:4", 0xa9fea9fe);
 	machine_ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	return is_made && machine_ns >= 0;
 }

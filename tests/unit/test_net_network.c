@@ -345,6 +345,34 @@ static void test_its_death_is_told_once_and_ends_all_connections(void **state)
 	finish();
 }
 
+/* Of /proc/PID/status, whose lines have the real, the effective and two more. */
+static void assert_ids_are(pid_t pid, unsigned id)
+{
+	static const char *const lines[] = {"\nUid:", "\nGid:"};
+	char path[64], text[4096], expected[64];
+	text_whole(path, sizeof(path), "/proc/%d/status", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	read_all(fd, text, sizeof(text));
+	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
+		text_whole(expected, sizeof(expected), "%s\t%u\t%u\t%u\t%u\n", lines[i], id, id, id,
+			id);
+		assert_non_null(strstr(text, expected));
+	}
+	assert_non_null(strstr(text, "\nCapEff:\t0000000000000000\n"));
+	assert_non_null(strstr(text, "\nSeccomp:\t2\n"));
+}
+
+static void test_it_is_the_user_without_capabilities(void **state)
+{
+	begin(state);
+	pid_t pid = find_relay(getpid());
+	assert_true(pid > 1);
+	assert_ids_are(pid, USER);
+	finish();
+	assert_ends(pid);
+}
+
 static void test_it_ends_when_it_is_stopped(void **state)
 {
 	begin(state);
@@ -495,6 +523,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_names_have_a_limit_and_those_before_it_go_on),
 		cmocka_unit_test(test_the_server_name_of_tls_is_told),
 		cmocka_unit_test(test_its_death_is_told_once_and_ends_all_connections),
+		cmocka_unit_test(test_it_is_the_user_without_capabilities),
 		cmocka_unit_test(test_it_ends_when_it_is_stopped),
 		cmocka_unit_test(test_it_ends_with_the_broker),
 		cmocka_unit_test(test_a_process_that_sends_no_messages_is_ended),
@@ -508,7 +537,12 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], BROKER_ARGUMENT) == 0) {
 		return run_broker();
 	}
-	if (!make_machine()) {
+	bool is_root = argc == 2 && strcmp(argv[1], "root") == 0;
+	if (is_root && geteuid() != 0) {
+		fprintf(stderr, "only root can become another user\n");
+		return NOT_HERE;
+	}
+	if (!make_machine(is_root)) {
 		fprintf(stderr, "no namespaces here: errno %d\n", errno);
 		return NOT_HERE;
 	}
