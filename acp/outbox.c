@@ -115,6 +115,15 @@ static int gather(const struct outbox *outbox, struct iovec pieces[OUTBOX_PIECES
 	return count;
 }
 
+static size_t pieces_size(const struct iovec *pieces, int count)
+{
+	size_t size = 0;
+	for (int i = 0; i < count; i++) {
+		size += pieces[i].iov_len;
+	}
+	return size;
+}
+
 /* Removes written bytes from a chunk; returns how many are left over for the next chunk. */
 static size_t chunk_consume(struct outbox_chunk *chunk, size_t written, bool *out_empty)
 {
@@ -157,10 +166,14 @@ enum outbox_state outbox_write(struct outbox *outbox, int fd, struct error *err)
 	while (!list_is_empty(&outbox->chunks)) {
 		struct iovec pieces[OUTBOX_PIECES_MAX];
 		int count = gather(outbox, pieces);
+		size_t size = pieces_size(pieces, count);
 		ssize_t written = writev(fd, pieces, count);
 		if (written >= 0) {
 			consume(outbox, (size_t)written);
 			outbox->written += (size_t)written;
+			if ((size_t)written < size) {
+				return OUTBOX_BLOCKED; // another try would be refused
+			}
 		} else if (errno == EAGAIN) {
 			return OUTBOX_BLOCKED;
 		} else if (errno != EINTR) {

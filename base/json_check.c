@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json_check_impl.h"
+#include "base/json_fast.h"
 #include "base/buf.h"
 
 enum {
@@ -17,6 +18,7 @@ struct json_check *json_check_create(const struct json_places *places)
 {
 	struct json_check *check = mem_alloc_zero(sizeof(*check));
 	check->places = places;
+	check->fast = json_fast_best();
 	json_check_reset(check);
 	return check;
 }

@@ -121,6 +121,7 @@ struct json_check {
 	uint32_t first_hits[JSON_PLACE_IDS]; // index of the first hit, where ended
 	struct json_keep keeps[JSON_KEEP_PLACES];
 	const struct json_places *places; // borrowed; may be NULL
+	const struct json_fast *fast;
 
 	size_t error_at;
 	enum error_code error_code;
@@ -144,8 +145,33 @@ const unsigned char *json_step_utf8(
 const unsigned char *json_run(
 	struct json_check *check, const unsigned char *at, const unsigned char *end);
 
+enum text_class {
+	TC_PLAIN = 1 << 0,  // ASCII that means itself
+	TC_ESCAPE = 1 << 1, // may follow a backslash as its only character
+	TC_HEX = 1 << 2,
+};
+
+extern const uint8_t json_text_classes[256];
+
 /* The character that each of "\/bfnrt means after a backslash, indexed by it. */
 extern const char json_escape_values[256];
+
+/* The length of the escape at `at` if it is complete and valid; otherwise 0. */
+static inline size_t json_whole_escape(const unsigned char *at, const unsigned char *end)
+{
+	if (end - at < 2) {
+		return 0;
+	}
+	if (json_text_classes[at[1]] & TC_ESCAPE) {
+		return 2;
+	}
+	if (at[1] != 'u' || end - at < 6) {
+		return 0;
+	}
+	unsigned int hex = json_text_classes[at[2]] & json_text_classes[at[3]] &
+	                   json_text_classes[at[4]] & json_text_classes[at[5]] & TC_HEX;
+	return hex ? 6 : 0;
+}
 
 /* Whether the bytes are exactly one string with its quotes. */
 bool json_is_string(struct span raw);
@@ -159,6 +185,12 @@ const unsigned char *json_fail_limit(
 bool json_place_begin(struct json_check *check, const struct json_place_node *node, size_t start);
 bool json_place_end(struct json_check *check, const struct json_place_node *node, size_t start,
 	const unsigned char *at);
+
+/* Whether nothing inside a container is known: what lies in it is checked, and nothing recorded. */
+static inline bool json_is_unknown(const struct json_place_node *container)
+{
+	return !container || (!container->members && !container->element);
+}
 
 static inline size_t json_position(const struct json_check *check, const unsigned char *at)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json_check_impl.h"
+#include "base/json_fast.h"
 
 /*
  * The grammar of RFC 8259 outside of strings. A step handles one token, so that there is one call
@@ -297,10 +298,26 @@ static const unsigned char *(*const steps[STATE_COUNT])(
 	[STATE_DONE] = step_done,
 };
 
+/* Whether the next token lies in a container of which nothing is known. */
+static inline bool may_run_fast(const struct json_check *check)
+{
+	const unsigned int states = 1u << STATE_VALUE | 1u << STATE_FIRST_ELEMENT |
+	                            1u << STATE_FIRST_NAME | 1u << STATE_NAME | 1u << STATE_COLON |
+	                            1u << STATE_AFTER_VALUE;
+	return (states >> check->state & 1) != 0 && check->depth > 0 &&
+	       json_is_unknown(check->container) && check->fast->unknown;
+}
+
 const unsigned char *json_run(
 	struct json_check *check, const unsigned char *at, const unsigned char *end)
 {
 	while (at && at < end) {
+		if (may_run_fast(check) && end - at >= JSON_FAST_BLOCK) {
+			at = check->fast->unknown(check, at, end);
+			if (at == end) {
+				break;
+			}
+		}
 		at = steps[check->state](check, at, end);
 	}
 	return at;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json_check.h"
+#include "base/json_fast.h"
 #include "base/json_doc.h"
 #include "base/attr.h"
 #include "base/buf.h"
@@ -133,6 +134,29 @@ static void compare_to_jsmn(const struct reference *reference, const uint8_t *da
 	json_doc_destroy(doc);
 }
 
+static bool is_same_error(const struct error *a, const struct error *b)
+{
+	return a->code == b->code && strcmp(a->text, b->text) == 0;
+}
+
+/* One kind of instructions; the longer pieces are those in which it takes whole blocks. */
+static void check_with(const struct json_fast *fast, const struct reference *reference,
+	const uint8_t *data, size_t size, struct error *out_err)
+{
+	static const size_t pieces[] = {1, 7, 60, 200, 700};
+	struct json_check *check = json_check_create(places);
+	check->fast = fast;
+	struct fuzz_random random = fuzz_random_from(data, size);
+	compare(check, feed(check, data, size, NULL, size + 1, out_err), reference, data);
+	for (size_t i = 0; i < ARRAY_LENGTH(pieces); i++) {
+		struct error err = {0};
+		bool ok = feed(check, data, size, i > 0 ? &random : NULL, pieces[i], &err);
+		compare(check, ok, reference, data);
+		FUZZ_CHECK(is_same_error(&err, out_err));
+	}
+	json_check_destroy(check);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!places) {
@@ -140,18 +164,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	struct reference reference;
 	reference_check(&reference, table, ARRAY_LENGTH(table), data, size);
-	struct json_check *check = json_check_create(places);
-	struct fuzz_random random = fuzz_random_from(data, size);
-	static const size_t pieces[] = {1, 7, 60};
 	struct error whole = {0};
-	compare(check, feed(check, data, size, NULL, size + 1, &whole), &reference, data);
-	for (size_t i = 0; i < ARRAY_LENGTH(pieces); i++) {
+	const struct json_fast *fast[JSON_FAST_MAX];
+	size_t fast_count = json_fast_list(fast);
+	for (size_t i = 0; i < fast_count; i++) {
 		struct error err = {0};
-		bool ok = feed(check, data, size, i > 0 ? &random : NULL, pieces[i], &err);
-		compare(check, ok, &reference, data);
-		FUZZ_CHECK(err.code == whole.code && strcmp(err.text, whole.text) == 0);
+		check_with(fast[i], &reference, data, size, &err);
+		FUZZ_CHECK(i == 0 || is_same_error(&err, &whole));
+		whole = err;
 	}
-	json_check_destroy(check);
 	if (reference.ok) {
 		compare_to_jsmn(&reference, data, size);
 	}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The loops of json_fast.h, over 64 bytes at a time. A file that includes this one has chosen the
+ * instructions and defines:
+ *
+ *     static inline uint64_t odd_bits(const unsigned char *at);
+ *     static inline uint64_t other_bits(const unsigned char *at);
+ *     static inline uint64_t usual_bits(const unsigned char *at);
+ *     static inline uint64_t equal_bits(const unsigned char *at, char byte);
+ *
+ * A bit for each of 64 bytes, the first byte's the lowest: a control character, or not ASCII; no
+ * digit; one of "\/bfnrt; that byte. And FAST_NAME and FAST_TEXT, the name of its table.
+ *
+ * Where the next block begins never depends on what this one holds, so that the processor looks at
+ * several at once; all that happens inside a block are operations on its bits.
+ */
+#include <string.h>
+
+#include "base/json_fast.h"
+#include "base/json_utf8.h"
+
+#define FAST_INLINE FAST_TARGET __attribute__((always_inline))
+
+/* The block that holds the byte in hand. */
+struct block {
+	const unsigned char *at;
+	uint64_t stops;    // what ends a run of plain text, while escapes are plain
+	uint64_t all;      // the same, while escapes are not
+	uint64_t unusual;  // behind a backslash that is not escaped itself, but none of "\/bfnrt
+	uint64_t other;    // no digit
+	bool escapes_next; // the last byte is a backslash that escapes the next block's first
+};
+
+struct scan {
+	struct block block;
+	const unsigned char *end; // of the piece
+};
+
+/*
+ * The bytes that are escaped: behind a backslash that is not escaped itself, each second one of a
+ * row.
+ */
+FAST_INLINE static inline uint64_t escaped_bits(
+	uint64_t backslashes, bool first_is_escaped, bool *out_next_is)
+{
+	const uint64_t even = UINT64_C(0x5555555555555555);
+	uint64_t first = first_is_escaped ? 1 : 0;
+	uint64_t active = backslashes & ~first;
+	uint64_t follows = active << 1 | first;
+	/* Adding its first bit to a row of bits that begins at an odd place carries past its end.
+	 */
+	uint64_t odd_starts = active & ~even & ~follows;
+	uint64_t past;
+	*out_next_is = __builtin_add_overflow(odd_starts, active, &past);
+	return (even ^ past << 1) & follows;
+}
+
+FAST_INLINE static inline void block_load(
+	struct block *block, const unsigned char *at, bool first_is_escaped)
+{
+	uint64_t odd = odd_bits(at);
+	uint64_t quotes = equal_bits(at, '"');
+	uint64_t backslashes = equal_bits(at, '\\');
+	block->at = at;
+	block->other = other_bits(at);
+	block->all = odd | quotes | backslashes;
+	block->stops = odd | quotes;
+	block->unusual = 0;
+	block->escapes_next = false;
+	if (backslashes != 0 || first_is_escaped) {
+		uint64_t escaped =
+			escaped_bits(backslashes, first_is_escaped, &block->escapes_next);
+		block->unusual = escaped & ~usual_bits(at);
+		block->stops = odd | (quotes & ~escaped) | block->unusual;
+	}
+}
+
+/* Makes `at` lie in the block; false where too few bytes are left. */
+FAST_INLINE static inline bool scan_seek(struct scan *scan, const unsigned char *at)
+{
+	while (at - scan->block.at >= JSON_FAST_BLOCK) {
+		const unsigned char *next = scan->block.at + JSON_FAST_BLOCK;
+		if (scan->end - next < JSON_FAST_BLOCK) {
+			return false;
+		}
+		block_load(&scan->block, next, scan->block.escapes_next);
+	}
+	return true;
+}
+
+FAST_INLINE static inline uint64_t bits_from(
+	uint64_t bits, const struct block *block, const unsigned char *at)
+{
+	return bits & UINT64_MAX << (at - block->at);
+}
+
+/* The first byte from `at` on that is no digit; NULL where the blocks end before. */
+FAST_INLINE static inline const unsigned char *skip_digits(
+	struct scan *scan, const unsigned char *at)
+{
+	while (scan_seek(scan, at)) {
+		uint64_t other = bits_from(scan->block.other, &scan->block, at);
+		if (other != 0) {
+			return scan->block.at + __builtin_ctzll(other);
+		}
+		at = scan->block.at + JSON_FAST_BLOCK;
+	}
+	return NULL;
+}
+
+/*
+ * Behind the sequence of UTF-8 or the escape for which the text stopped at `at`. NULL where it is
+ * something else; *at is then where that begins.
+ */
+FAST_INLINE static inline const unsigned char *skip_stop(
+	const struct scan *scan, const unsigned char **at)
+{
+	const unsigned char *stop = *at;
+	size_t len = 0;
+	if ((scan->block.unusual >> (stop - scan->block.at) & 1) != 0) {
+		*at = --stop; // the backslash
+		len = json_whole_escape(stop, scan->end);
+	} else if (*stop >= 0x80) {
+		len = utf8_sequence(stop, (size_t)(scan->end - stop));
+	}
+	return len > 0 ? stop + len : NULL;
+}
+
+/*
+ * From inside a string to its closing quote, or to what may not be skipped; where the blocks end,
+ * to there.
+ */
+FAST_INLINE static inline const unsigned char *scan_text(
+	struct scan *scan, const unsigned char *at, bool with_escapes)
+{
+	while (scan_seek(scan, at)) {
+		uint64_t stops = with_escapes ? scan->block.stops : scan->block.all;
+		stops = bits_from(stops, &scan->block, at);
+		if (stops == 0) {
+			at = scan->block.at + JSON_FAST_BLOCK;
+			continue;
+		}
+		at = scan->block.at + __builtin_ctzll(stops);
+		if (*at == '"') {
+			return at;
+		}
+		const unsigned char *next = skip_stop(scan, &at);
+		if (!next) {
+			return at;
+		}
+		at = next;
+	}
+	/* The escape is cut: it begins with the last byte of the last block. */
+	bool is_cut =
+		with_escapes && at == scan->block.at + JSON_FAST_BLOCK && scan->block.escapes_next;
+	return is_cut ? at - 1 : at;
+}
+
+enum { SHORT_TEXT = 16 }; // bytes that are looked at one by one, before whole blocks pay off
+
+FAST_INLINE static inline bool is_plain(unsigned char byte)
+{
+	return (json_text_classes[byte] & TC_PLAIN) != 0;
+}
+
+FAST_TARGET static const unsigned char *fast_text(
+	const unsigned char *at, const unsigned char *end, bool with_escapes)
+{
+	for (int i = 0; i < SHORT_TEXT && at < end && is_plain(*at); i++) {
+		at++;
+	}
+	if (end - at >= JSON_FAST_BLOCK) {
+		struct scan scan = {.end = end};
+		block_load(&scan.block, at, false);
+		at = scan_text(&scan, at, with_escapes);
+	}
+	return json_fast_plain.text(at, end, with_escapes);
+}
+
+FAST_INLINE static inline bool is_space(unsigned char byte)
+{
+	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
+}
+
+/* Behind white space; `at` where it is none. */
+FAST_INLINE static inline const unsigned char *skip_space(
+	const struct scan *scan, const unsigned char *at)
+{
+	while (at < scan->end && is_space(*at)) {
+		at++;
+	}
+	return at;
+}
+
+FAST_INLINE static inline bool is_digit(unsigned char byte)
+{
+	return (unsigned int)(byte - '0') < 10;
+}
+
+/* Behind a number without an exponent that begins at `at`; NULL for all else. */
+FAST_INLINE static inline const unsigned char *scan_number(
+	struct scan *scan, const unsigned char *at)
+{
+	if (*at == '-') {
+		at++;
+	}
+	if (at == scan->end || !is_digit(*at)) {
+		return NULL;
+	}
+	at = *at == '0' ? at + 1 : skip_digits(scan, at);
+	if (at && at < scan->end && *at == '.') {
+		const unsigned char *digits = at + 1;
+		at = skip_digits(scan, digits);
+		if (at == digits) {
+			return NULL;
+		}
+	}
+	bool has_ended =
+		at && at < scan->end && (*at == ',' || *at == '}' || *at == ']' || is_space(*at));
+	return has_ended ? at : NULL;
+}
+
+/* Behind true, false or null; NULL where it is cut or wrong. */
+FAST_INLINE static inline const unsigned char *scan_literal(
+	const struct scan *scan, const unsigned char *at)
+{
+	size_t len = *at == 'f' ? 5 : 4;
+	if ((size_t)(scan->end - at) < len) {
+		return NULL;
+	}
+	const char *text = *at == 't' ? "true" : *at == 'f' ? "false" : "null";
+	return memcmp(at, text, len) == 0 ? at + len : NULL;
+}
+
+FAST_INLINE static inline void open_unknown(struct json_check *check, bool is_object)
+{
+	unsigned int depth = check->depth;
+	if (depth <= JSON_PLACE_DEPTH) {
+		check->levels[depth] = (struct json_level){NULL, 0};
+	}
+	uint64_t bit = UINT64_C(1) << (depth % 64);
+	uint64_t *word = &check->objects[depth / 64];
+	*word = is_object ? *word | bit : *word & ~bit;
+	check->depth = depth + 1;
+	check->in_object = is_object;
+}
+
+FAST_INLINE static inline void close_unknown(struct json_check *check)
+{
+	unsigned int outer = --check->depth - 1;
+	check->in_object = (check->objects[outer / 64] >> (outer % 64) & 1) != 0;
+}
+
+/* How many of the open containers, from the document's on, lie on the way to known places. */
+FAST_INLINE static inline unsigned int known_depth(const struct json_check *check)
+{
+	unsigned int depth = 0;
+	while (depth < check->depth && depth <= JSON_PLACE_DEPTH && check->levels[depth].node) {
+		depth++;
+	}
+	return depth;
+}
+
+/* A run of the grammar's loop: the byte in hand, and what it belongs to. */
+struct run {
+	struct scan scan;
+	struct json_check *check;
+	const unsigned char *at;
+	enum json_state state;
+	unsigned int
+		floor; // containers that the steps close: those that they know, and the document
+	bool may_run_at_floor;
+};
+
+/* Behind the string whose quote is in hand. False where the steps have to go on inside of it. */
+FAST_INLINE static inline bool run_string(struct run *run, bool is_name)
+{
+	run->at = scan_text(&run->scan, run->at + 1, true);
+	if (run->at == run->scan.end || *run->at != '"') {
+		run->check->in_name = is_name;
+		run->check->captures = false;
+		run->state = STATE_STRING;
+		return false;
+	}
+	run->at++;
+	return true;
+}
+
+FAST_INLINE static inline bool run_name(struct run *run)
+{
+	if (!run_string(run, true)) {
+		return false;
+	}
+	run->state = STATE_COLON;
+	if (run->at < run->scan.end && *run->at == ':') {
+		run->at++;
+		run->state = STATE_VALUE;
+	}
+	return true;
+}
+
+FAST_INLINE static inline bool run_open(struct run *run, bool is_object)
+{
+	if (run->check->depth == JSON_DEPTH_MAX) {
+		return false;
+	}
+	open_unknown(run->check, is_object);
+	run->state = is_object ? STATE_FIRST_NAME : STATE_FIRST_ELEMENT;
+	run->at++;
+	return true;
+}
+
+FAST_INLINE static inline bool run_close(struct run *run)
+{
+	struct json_check *check = run->check;
+	if (*run->at != (check->in_object ? '}' : ']') || check->depth <= run->floor) {
+		return false;
+	}
+	run->at++;
+	close_unknown(check);
+	run->state = STATE_AFTER_VALUE;
+	return check->depth > run->floor || run->may_run_at_floor;
+}
+
+FAST_INLINE static inline bool run_comma(struct run *run)
+{
+	run->at++;
+	run->state = run->check->in_object ? STATE_NAME : STATE_VALUE;
+	return true;
+}
+
+/* A string, a number or a literal has ended before `at`; NULL: it is cut or wrong. */
+FAST_INLINE static inline bool run_after(struct run *run, const unsigned char *at)
+{
+	if (!at) {
+		return false;
+	}
+	run->at = at;
+	run->state = STATE_AFTER_VALUE;
+	return at == run->scan.end || *at != ',' || run_comma(run);
+}
+
+FAST_INLINE static inline bool run_value(struct run *run)
+{
+	switch (*run->at) {
+	case '"':
+		return run_string(run, false) && run_after(run, run->at);
+	case '{':
+		return run_open(run, true);
+	case '[':
+		return run_open(run, false);
+	case ']':
+		return run->state == STATE_FIRST_ELEMENT && run_close(run);
+	case 't':
+	case 'f':
+	case 'n':
+		return run_after(run, scan_literal(&run->scan, run->at));
+	default:
+		return run_after(run, scan_number(&run->scan, run->at));
+	}
+}
+
+FAST_INLINE static inline bool run_space(struct run *run)
+{
+	const unsigned char *at = run->at;
+	run->at = skip_space(&run->scan, at);
+	return run->at != at;
+}
+
+/* One token. False where the steps have to go on: the state says what the byte in hand is. */
+FAST_INLINE static inline bool run_token(struct run *run)
+{
+	if (*run->at <= ' ') {
+		return run_space(run);
+	}
+	switch (run->state) {
+	case STATE_VALUE:
+	case STATE_FIRST_ELEMENT:
+		return run_value(run);
+	case STATE_FIRST_NAME:
+		return *run->at == '"' ? run_name(run) : run_close(run);
+	case STATE_NAME:
+		return *run->at == '"' && run_name(run);
+	case STATE_AFTER_VALUE:
+		return *run->at == ',' ? run_comma(run) : run_close(run);
+	case STATE_COLON:
+		if (*run->at != ':') {
+			return false;
+		}
+		run->at++;
+		run->state = STATE_VALUE;
+		return true;
+	default:
+		return false;
+	}
+}
+
+FAST_TARGET static const unsigned char *fast_unknown(
+	struct json_check *check, const unsigned char *at, const unsigned char *end)
+{
+	unsigned int known = known_depth(check);
+	struct run run = {
+		.scan.end = end,
+		.check = check,
+		.at = at,
+		.state = check->state,
+		.floor = known > 0 ? known : 1,
+	};
+	run.may_run_at_floor = json_is_unknown(check->levels[run.floor - 1].node);
+	block_load(&run.scan.block, at, false);
+	while (run.at < end && run_token(&run)) {
+	}
+	unsigned int outer = check->depth - 1;
+	check->state = run.state;
+	check->value = NULL;
+	check->container = outer <= JSON_PLACE_DEPTH ? check->levels[outer].node : NULL;
+	return run.at;
+}
+
+const struct json_fast FAST_NAME = {
+	.name = FAST_TEXT,
+	.text = fast_text,
+	.unknown = fast_unknown,
+};
