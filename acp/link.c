@@ -8,6 +8,13 @@
 
 #include "base/fd.h"
 
+/*
+ * A message larger than the pipe costs two context switches each time the pipe fills. So the first
+ * message of this size enlarges the pipe. Other links keep the small pipe, because the kernel
+ * limits the memory of all pipes of a user.
+ */
+enum { LARGE = 64 * 1024 };
+
 static void on_readable(struct ev_loop *loop, struct ev_io *watcher, int events);
 static void on_writable(struct ev_loop *loop, struct ev_io *watcher, int events);
 
@@ -123,6 +130,10 @@ static bool read_once(struct link *link)
 	ssize_t got = read(link->in, space, room);
 	if (got > 0) {
 		frame_reader_fed(link->frames, (size_t)got);
+		if (got >= LARGE && !link->in_is_grown) {
+			link->in_is_grown = true;
+			fd_grow_pipe(link->in);
+		}
 		link->read_bytes += (size_t)got;
 		return (size_t)got == room;
 	}
@@ -235,6 +246,10 @@ static void flush(struct link *link)
 		output_is_empty(link);
 		break;
 	case OUTBOX_BLOCKED:
+		if (link_queued(link) >= LARGE && !link->out_is_grown) {
+			link->out_is_grown = true;
+			fd_grow_pipe(link->out);
+		}
 		ev_io_start(link->config.loop, &link->writer);
 		break;
 	case OUTBOX_BROKEN:

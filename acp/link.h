@@ -78,6 +78,8 @@ struct link {
 	int read_errno;       // 0 if the peer closed its end
 	struct error failure; // the first error of either file descriptor; ERROR_NONE: none so far
 	bool end_was_told;
+	bool in_is_grown; // fd_grow_pipe was called
+	bool out_is_grown;
 	bool was_over;     // on_drained must still be called
 	bool is_finishing; // the output closes when it is empty
 	bool is_broken;

@@ -172,7 +172,7 @@ enum outbox_state outbox_write(struct outbox *outbox, int fd, struct error *err)
 			consume(outbox, (size_t)written);
 			outbox->written += (size_t)written;
 			if ((size_t)written < size) {
-				return OUTBOX_BLOCKED; // another try would be refused
+				return OUTBOX_BLOCKED; // full: another call would return EAGAIN
 			}
 		} else if (errno == EAGAIN) {
 			return OUTBOX_BLOCKED;

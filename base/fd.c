@@ -38,6 +38,14 @@ bool fd_pipe(int out_fds[2], struct error *err)
 	return true;
 }
 
+void fd_grow_pipe(int fd)
+{
+	int size = fcntl(fd, F_GETPIPE_SZ);
+	if (size > 0 && size < FD_PIPE_LARGE) {
+		(void)fcntl(fd, F_SETPIPE_SZ, FD_PIPE_LARGE);
+	}
+}
+
 bool fd_set_nonblock(int fd, bool on, struct error *err)
 {
 	int flags = fcntl(fd, F_GETFL);

@@ -186,7 +186,7 @@ bool json_place_begin(struct json_check *check, const struct json_place_node *no
 bool json_place_end(struct json_check *check, const struct json_place_node *node, size_t start,
 	const unsigned char *at);
 
-/* Whether nothing inside a container is known: what lies in it is checked, and nothing recorded. */
+/* Whether no known place lies inside the container: the checker records nothing there. */
 static inline bool json_is_unknown(const struct json_place_node *container)
 {
 	return !container || (!container->members && !container->element);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The loops of json_fast.h, over 64 bytes at a time. A file that includes this one has chosen the
- * instructions and defines:
+ * The loops of json_fast.h. They look at blocks of 64 bytes. A file that includes this one chooses
+ * the instructions. It defines FAST_TARGET (the function attribute, or nothing), FAST_NAME and
+ * FAST_TEXT (the name of its table), and these functions. Each returns one bit for each of 64
+ * bytes; the lowest bit belongs to the first byte:
  *
- *     static inline uint64_t odd_bits(const unsigned char *at);
- *     static inline uint64_t other_bits(const unsigned char *at);
- *     static inline uint64_t usual_bits(const unsigned char *at);
- *     static inline uint64_t equal_bits(const unsigned char *at, char byte);
+ *     odd_bits(at)          control characters and bytes from 0x80 on
+ *     other_bits(at)        everything but digits
+ *     usual_bits(at)        the characters "\/bfnrt
+ *     equal_bits(at, byte)  that byte
  *
- * A bit for each of 64 bytes, the first byte's the lowest: a control character, or not ASCII; no
- * digit; one of "\/bfnrt; that byte. And FAST_NAME and FAST_TEXT, the name of its table.
- *
- * Where the next block begins never depends on what this one holds, so that the processor looks at
- * several at once; all that happens inside a block are operations on its bits.
+ * The address of the next block does not depend on the contents of this one. So the processor works
+ * on several blocks at the same time. Inside a block, the loops only use the bits.
  */
 #include <string.h>
 
@@ -22,14 +21,14 @@
 
 #define FAST_INLINE FAST_TARGET __attribute__((always_inline))
 
-/* The block that holds the byte in hand. */
+/* The current block. */
 struct block {
 	const unsigned char *at;
-	uint64_t stops;    // what ends a run of plain text, while escapes are plain
-	uint64_t all;      // the same, while escapes are not
-	uint64_t unusual;  // behind a backslash that is not escaped itself, but none of "\/bfnrt
-	uint64_t other;    // no digit
-	bool escapes_next; // the last byte is a backslash that escapes the next block's first
+	uint64_t stops;    // bytes that end plain text, if escapes count as plain
+	uint64_t all;      // the same, if escapes do not count as plain
+	uint64_t unusual;  // escaped bytes other than "\/bfnrt
+	uint64_t other;    // everything but digits
+	bool escapes_next; // the last byte is a backslash that escapes the next block's first byte
 };
 
 struct scan {
@@ -38,8 +37,8 @@ struct scan {
 };
 
 /*
- * The bytes that are escaped: behind a backslash that is not escaped itself, each second one of a
- * row.
+ * Finds the escaped bytes: those after a backslash that is not itself escaped. In a row of
+ * backslashes, every second one is escaped.
  */
 FAST_INLINE static inline uint64_t escaped_bits(
 	uint64_t backslashes, bool first_is_escaped, bool *out_next_is)
@@ -48,8 +47,7 @@ FAST_INLINE static inline uint64_t escaped_bits(
 	uint64_t first = first_is_escaped ? 1 : 0;
 	uint64_t active = backslashes & ~first;
 	uint64_t follows = active << 1 | first;
-	/* Adding its first bit to a row of bits that begins at an odd place carries past its end.
-	 */
+	/* Adding the first bit of a row to the row moves that bit to the byte after the row. */
 	uint64_t odd_starts = active & ~even & ~follows;
 	uint64_t past;
 	*out_next_is = __builtin_add_overflow(odd_starts, active, &past);
@@ -76,7 +74,7 @@ FAST_INLINE static inline void block_load(
 	}
 }
 
-/* Makes `at` lie in the block; false where too few bytes are left. */
+/* Loads the block that contains `at`. False: the piece ends before that block does. */
 FAST_INLINE static inline bool scan_seek(struct scan *scan, const unsigned char *at)
 {
 	while (at - scan->block.at >= JSON_FAST_BLOCK) {
@@ -95,7 +93,7 @@ FAST_INLINE static inline uint64_t bits_from(
 	return bits & UINT64_MAX << (at - block->at);
 }
 
-/* The first byte from `at` on that is no digit; NULL where the blocks end before. */
+/* The first byte from `at` on that is not a digit; NULL if the blocks end first. */
 FAST_INLINE static inline const unsigned char *skip_digits(
 	struct scan *scan, const unsigned char *at)
 {
@@ -110,8 +108,8 @@ FAST_INLINE static inline const unsigned char *skip_digits(
 }
 
 /*
- * Behind the sequence of UTF-8 or the escape for which the text stopped at `at`. NULL where it is
- * something else; *at is then where that begins.
+ * The text stopped at *at. Returns the byte after the UTF-8 sequence or the escape there. NULL: it
+ * is incomplete, invalid or something else, and *at is set to its first byte.
  */
 FAST_INLINE static inline const unsigned char *skip_stop(
 	const struct scan *scan, const unsigned char **at)
@@ -128,8 +126,8 @@ FAST_INLINE static inline const unsigned char *skip_stop(
 }
 
 /*
- * From inside a string to its closing quote, or to what may not be skipped; where the blocks end,
- * to there.
+ * `at` is inside a string. Returns its closing quote, the first byte that may not be skipped, or
+ * the end of the blocks.
  */
 FAST_INLINE static inline const unsigned char *scan_text(
 	struct scan *scan, const unsigned char *at, bool with_escapes)
@@ -151,13 +149,14 @@ FAST_INLINE static inline const unsigned char *scan_text(
 		}
 		at = next;
 	}
-	/* The escape is cut: it begins with the last byte of the last block. */
+	/* The last byte of the last block begins an escape. */
 	bool is_cut =
 		with_escapes && at == scan->block.at + JSON_FAST_BLOCK && scan->block.escapes_next;
 	return is_cut ? at - 1 : at;
 }
 
-enum { SHORT_TEXT = 16 }; // bytes that are looked at one by one, before whole blocks pay off
+/* Bytes that are checked one by one first: blocks are slower for short text. */
+enum { SHORT_TEXT = 16 };
 
 FAST_INLINE static inline bool is_plain(unsigned char byte)
 {
@@ -183,7 +182,7 @@ FAST_INLINE static inline bool is_space(unsigned char byte)
 	return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
 }
 
-/* Behind white space; `at` where it is none. */
+/* The first byte from `at` on that is not white space. */
 FAST_INLINE static inline const unsigned char *skip_space(
 	const struct scan *scan, const unsigned char *at)
 {
@@ -198,7 +197,7 @@ FAST_INLINE static inline bool is_digit(unsigned char byte)
 	return (unsigned int)(byte - '0') < 10;
 }
 
-/* Behind a number without an exponent that begins at `at`; NULL for all else. */
+/* The byte after the number at `at`. NULL: it is incomplete, invalid or has an exponent. */
 FAST_INLINE static inline const unsigned char *scan_number(
 	struct scan *scan, const unsigned char *at)
 {
@@ -221,7 +220,7 @@ FAST_INLINE static inline const unsigned char *scan_number(
 	return has_ended ? at : NULL;
 }
 
-/* Behind true, false or null; NULL where it is cut or wrong. */
+/* The byte after true, false or null; NULL: it is incomplete or invalid. */
 FAST_INLINE static inline const unsigned char *scan_literal(
 	const struct scan *scan, const unsigned char *at)
 {
@@ -252,7 +251,7 @@ FAST_INLINE static inline void close_unknown(struct json_check *check)
 	check->in_object = (check->objects[outer / 64] >> (outer % 64) & 1) != 0;
 }
 
-/* How many of the open containers, from the document's on, lie on the way to known places. */
+/* The number of open containers, from the outermost, that lie on paths to known places. */
 FAST_INLINE static inline unsigned int known_depth(const struct json_check *check)
 {
 	unsigned int depth = 0;
@@ -262,18 +261,18 @@ FAST_INLINE static inline unsigned int known_depth(const struct json_check *chec
 	return depth;
 }
 
-/* A run of the grammar's loop: the byte in hand, and what it belongs to. */
+/* One run of the grammar's loop. */
 struct run {
 	struct scan scan;
 	struct json_check *check;
-	const unsigned char *at;
-	enum json_state state;
-	unsigned int
-		floor; // containers that the steps close: those that they know, and the document
+	const unsigned char *at; // the next byte
+	enum json_state state;   // what the next byte belongs to
+	/* The steps close this many outer containers: the known ones, and the document. */
+	unsigned int floor;
 	bool may_run_at_floor;
 };
 
-/* Behind the string whose quote is in hand. False where the steps have to go on inside of it. */
+/* Skips a string that begins at run->at. False: the steps must continue inside of it. */
 FAST_INLINE static inline bool run_string(struct run *run, bool is_name)
 {
 	run->at = scan_text(&run->scan, run->at + 1, true);
@@ -330,7 +329,7 @@ FAST_INLINE static inline bool run_comma(struct run *run)
 	return true;
 }
 
-/* A string, a number or a literal has ended before `at`; NULL: it is cut or wrong. */
+/* A value ends before `at`. NULL: the value is incomplete or invalid. */
 FAST_INLINE static inline bool run_after(struct run *run, const unsigned char *at)
 {
 	if (!at) {
@@ -368,7 +367,7 @@ FAST_INLINE static inline bool run_space(struct run *run)
 	return run->at != at;
 }
 
-/* One token. False where the steps have to go on: the state says what the byte in hand is. */
+/* Takes one token. False: the steps must continue, with run->state. */
 FAST_INLINE static inline bool run_token(struct run *run)
 {
 	if (*run->at <= ' ') {

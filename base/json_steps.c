@@ -298,7 +298,7 @@ static const unsigned char *(*const steps[STATE_COUNT])(
 	[STATE_DONE] = step_done,
 };
 
-/* Whether the next token lies in a container of which nothing is known. */
+/* Whether the next token lies in a container without known members. */
 static inline bool may_run_fast(const struct json_check *check)
 {
 	const unsigned int states = 1u << STATE_VALUE | 1u << STATE_FIRST_ELEMENT |

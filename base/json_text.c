@@ -7,9 +7,9 @@
 #include "base/json_utf8.h"
 
 /*
- * The inside of strings. The loops of json_fast.h skip plain text, and the sequences and escapes that
- * lie completely in the piece; those that the piece cuts go through the states ESCAPE, HEX and UTF8.
- * Names that may be known are collected, decoded.
+ * The inside of strings. The loops of json_fast.h skip plain text, and the sequences and escapes
+ * that lie completely in the piece; those that the piece cuts go through the states ESCAPE, HEX and
+ * UTF8. Names that may be known are collected, decoded.
  */
 const uint8_t json_text_classes[256] = {
 	[0x20 ... 0x21] = TC_PLAIN,
