@@ -10,8 +10,8 @@
 
 /*
  * A message larger than the pipe costs two context switches each time the pipe fills. So the first
- * message of this size enlarges the pipe. Other links keep the small pipe, because the kernel
- * limits the memory of all pipes of a user.
+ * message of this size enlarges the pipe, if the link may do that. Other links keep the small pipe,
+ * because the kernel limits the memory of all pipes of a user.
  */
 enum { LARGE = 64 * 1024 };
 
@@ -122,6 +122,14 @@ static void tell_end(struct link *link)
 	link->config.listener->on_end(link->config.data, link->read_errno != 0 ? &err : NULL);
 }
 
+static void grow(const struct link *link, int fd, bool *is_grown)
+{
+	if (link->config.may_grow_pipes && !*is_grown) {
+		*is_grown = true;
+		fd_grow_pipe(fd);
+	}
+}
+
 /* One read; false if there is nothing more to read in this turn. */
 static bool read_once(struct link *link)
 {
@@ -130,9 +138,8 @@ static bool read_once(struct link *link)
 	ssize_t got = read(link->in, space, room);
 	if (got > 0) {
 		frame_reader_fed(link->frames, (size_t)got);
-		if (got >= LARGE && !link->in_is_grown) {
-			link->in_is_grown = true;
-			fd_grow_pipe(link->in);
+		if (got >= LARGE) {
+			grow(link, link->in, &link->in_is_grown);
 		}
 		link->read_bytes += (size_t)got;
 		return (size_t)got == room;
@@ -246,9 +253,8 @@ static void flush(struct link *link)
 		output_is_empty(link);
 		break;
 	case OUTBOX_BLOCKED:
-		if (link_queued(link) >= LARGE && !link->out_is_grown) {
-			link->out_is_grown = true;
-			fd_grow_pipe(link->out);
+		if (link_queued(link) >= LARGE) {
+			grow(link, link->out, &link->out_is_grown);
 		}
 		ev_io_start(link->config.loop, &link->writer);
 		break;

@@ -56,6 +56,7 @@ struct link_config {
 	const struct json_places *places; // borrowed, outlives the link
 	size_t max_message;
 	size_t max_queue;
+	bool may_grow_pipes; // the first message of 64 KiB enlarges both pipes (fd_grow_pipe)
 	const struct link_listener *listener;
 	void *data;
 };

@@ -348,6 +348,7 @@ static void streams_init(struct agent *agent)
 		.places = config->places,
 		.max_message = config->profile->max_message,
 		.max_queue = config->profile->max_queue,
+		.may_grow_pipes = true,
 		.listener = &link_listener,
 		.data = agent,
 	};
