@@ -108,7 +108,7 @@ class Conflicts(Store):
         self.write(**{'main.c': 'edited\n'})
         result = self.run_broker('conflicts', 'take', 'main.c', 'runtime')
         self.assertEqual((result.returncode, result.stdout), (1, b''))
-        self.assertIn(b'is not replaced', result.stderr)
+        self.assertIn(b'not replaced', result.stderr)
         self.assertEqual(self.files()['main.c'], 'edited\n')
         self.assertEqual(len(self.listed()), 1)
 

@@ -110,7 +110,7 @@ class Kinds(RepositoryCase):
                                  self.git('log', '--format=%s'))
             self.ended(client)
             said = re.findall('was not sent: its HEAD|program was asked|could not be read|'
-                              'no SHA-1|git refs migrate', '\n'.join(self.notices(client)))
+                              'not SHA-1|git refs migrate', '\n'.join(self.notices(client)))
             self.assertEqual(sorted(said), sorted(expected), f'{number}: {client.stderr}')
         self.assertEqual(self.folder_of_git(), before)
 
@@ -160,7 +160,7 @@ class Kinds(RepositoryCase):
     def test_sha256(self):
         self.git('init', '-q', '--object-format=sha256')
         self.kind()
-        self.goes_on('no SHA-1', 'program was asked', has_history=False)
+        self.goes_on('not SHA-1', 'program was asked', has_history=False)
 
     @LEAKS
     def test_reftable(self):
