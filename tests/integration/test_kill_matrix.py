@@ -68,9 +68,10 @@ def run_chain(provider, chain):
                 cell = chain.pop(0)
                 room.cut(*cell)
                 room.check()
-        except Exception:  # pylint: disable=broad-except
+        except Exception as failure:  # pylint: disable=broad-except
             last = room.clients[-1].stderr[-800:] if room.clients else ''
-            wrong.append(f'{provider} {cell}: {traceback.format_exc(limit=-2)}\n{last}')
+            reason = str(failure).partition('\n')[0]  # again at the end: a long report is cut
+            wrong.append(f'{traceback.format_exc(limit=-2)}\n{last}\n{provider} {cell}: {reason}')
         finally:
             room.doCleanups()
     return wrong

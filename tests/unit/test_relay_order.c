@@ -19,7 +19,7 @@ static int set_up_records(void **state)
 	struct fixture *fixture = *state;
 	assert_int_equal(sem_init(&let_go, 0, 0), 0);
 	fixture->pool = pool_create(fixture->stage.loop);
-	fixture->state_folder = "/nonexistent/acp-broker";
+	fixture->state_folder = "/dev/null/acp-broker";
 	return 0;
 }
 
