@@ -37,10 +37,9 @@ static bool label_is_valid(const char *label, size_t len)
 }
 
 /* The last label of a name is never all digits: that is an address. */
-static bool host_is_valid(const char *host)
+static bool name_is_valid(const char *at)
 {
-	const char *at = strncmp(host, "*.", 2) == 0 ? host + 2 : host;
-	if (strlen(host) > HOST_NAME_MAX_BYTES) {
+	if (strlen(at) > HOST_NAME_MAX_BYTES) {
 		return false;
 	}
 	for (;;) {
@@ -55,24 +54,66 @@ static bool host_is_valid(const char *host)
 	}
 }
 
+/* "443": without leading zeros. */
+static bool port_is_valid(const char *text, uint16_t *out_port)
+{
+	size_t len = strlen(text);
+	if (len == 0 || len > 5 || text[0] == '0' || strspn(text, "0123456789") != len) {
+		return false;
+	}
+	long port = strtol(text, NULL, 10);
+	*out_port = (uint16_t)port;
+	return port <= UINT16_MAX;
+}
+
+bool network_host_read(struct network_host *out, const char *entry)
+{
+	*out = (struct network_host){.is_below = strncmp(entry, "*.", 2) == 0};
+	const char *name = entry + (out->is_below ? 2 : 0);
+	size_t len = strcspn(name, ":");
+	if (!text_whole(out->name, sizeof(out->name), "%.*s", (int)len, name) ||
+		!name_is_valid(out->name) ||
+		(name[len] && !port_is_valid(name + len + 1, &out->port))) {
+		return false;
+	}
+	out->is_service = !out->is_below && strcmp(out->name, "localhost") == 0;
+	return !out->is_service || out->port != 0;
+}
+
+bool network_host_has(const struct network_host *host, const char *name, uint16_t port)
+{
+	size_t len = strlen(name);
+	size_t end = strlen(host->name);
+	if (host->is_service || (host->port != 0 && host->port != port)) {
+		return false;
+	}
+	if (!host->is_below) {
+		return strcmp(host->name, name) == 0;
+	}
+	return len > end + 1 && name[len - end - 1] == '.' &&
+	       strcmp(name + len - end, host->name) == 0;
+}
+
 static bool read_host(const char *value, char ***words, struct error *err)
 {
 	char quoted[QUOTED_MAX];
+	struct network_host read;
 	char *host = mem_strdup(value);
 	for (char *at = host; *at; at++) {
 		if (*at >= 'A' && *at <= 'Z') {
 			*at = (char)(*at - 'A' + 'a');
 		}
 	}
-	bool is_valid = host_is_valid(host);
+	bool is_valid = network_host_read(&read, host);
 	if (is_valid) {
 		words_append(words, host);
 	}
 	free(host);
 	return is_valid || error_set(err, ERROR_CONFIG,
-				   "expected the name of a host, like example.com or "
-				   "*.example.com, without scheme, port or path (an address goes "
-				   "into allow-cidr), got %s",
+				   "expected the name of a host, like example.com, *.example.com, "
+				   "example.com:443 for one port, or localhost:5432 for a service "
+				   "of this machine, without scheme or path (an address goes into "
+				   "allow-cidr), got %s",
 				   setting_quote(quoted, sizeof(quoted), value));
 }
 
@@ -240,9 +281,9 @@ char **network_policy_unenforced(const struct network_policy *policy,
 		{policy->mode == NETWORK_BLOCKED, abilities->blocks, "network = blocked",
 			"what runs there reaches whatever that machine reaches", abilities->remedy},
 		{policy->hosts[0] != NULL, abilities->allows_hosts, "allow-host",
-			"what runs there reaches other hosts, too", NULL},
+			"what runs there reaches other hosts, too", abilities->remedy},
 		{policy->cidrs[0] != NULL, abilities->allows_cidrs, "allow-cidr",
-			"what runs there reaches other networks, too", NULL},
+			"what runs there reaches other networks, too", abilities->remedy},
 		{policy->ingress == NETWORK_INGRESS_PUBLIC, abilities->opens_ingress,
 			"public-ingress = true", "nothing makes its ports public", NULL},
 		{policy->ingress == NETWORK_INGRESS_CLOSED, abilities->closes_ingress,
@@ -266,13 +307,32 @@ char **network_policy_unenforced(const struct network_policy *policy,
 
 /* ---- what a backend does not take ---- */
 
-/* "example.com", "*.example.com"; not "localhost", and not "host.x1". */
-static bool is_domain(const char *host)
+/* "example.com", "*.example.com"; not "host.x1". A service is another matter. */
+static bool is_domain(const char *entry)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
-	const char *name = strncmp(host, "*.", 2) == 0 ? host + 2 : host;
-	const char *last = strrchr(name, '.');
+	struct network_host host;
+	if (!network_host_read(&host, entry) || host.is_service) {
+		return host.is_service;
+	}
+	const char *last = strrchr(host.name, '.');
 	return last && strlen(last + 1) >= 2 && strspn(last + 1, letters) == strlen(last + 1);
+}
+
+static bool is_service(const char *entry)
+{
+	struct network_host host;
+	return network_host_read(&host, entry) && host.is_service;
+}
+
+static bool is_without_port(const char *entry)
+{
+	return !strchr(entry, ':') || is_service(entry);
+}
+
+static bool is_no_service(const char *entry)
+{
+	return !is_service(entry);
 }
 
 static bool is_ipv4(const char *cidr)
@@ -297,6 +357,19 @@ static bool check_entries(char *const *entries, size_t max, bool (*is_taken)(con
 	return true;
 }
 
+static bool check_services(const struct network_policy *policy,
+	const struct network_abilities *abilities, struct error *err)
+{
+	size_t count = 0;
+	for (char *const *entry = policy->hosts; *entry; entry++) {
+		count += is_service(*entry);
+	}
+	return abilities->services_max == 0 || count <= abilities->services_max ||
+	       error_set(err, ERROR_CONFIG,
+		       "allow-host: expected at most %zu services of this machine, got %zu",
+		       abilities->services_max, count);
+}
+
 /* Lists that it does not enforce are another matter: they are told, whatever is in them. */
 static bool check_lists(const struct network_policy *policy,
 	const struct network_abilities *abilities, const char *backend, struct error *err)
@@ -309,8 +382,14 @@ static bool check_lists(const struct network_policy *policy,
 		const char *expected;
 	} lists[] = {
 		{"allow-host", policy->hosts, abilities->allows_hosts,
+			abilities->services_max == 0 ? is_no_service : NULL,
+			"a host that is not this machine"},
+		{"allow-host", policy->hosts, abilities->allows_hosts,
 			abilities->needs_domains ? is_domain : NULL,
 			"a domain, whose last label has letters alone"},
+		{"allow-host", policy->hosts, abilities->allows_hosts,
+			abilities->takes_ports ? NULL : is_without_port,
+			"a host without a port: it is allowed on each"},
 		{"allow-cidr", policy->cidrs, abilities->allows_cidrs,
 			abilities->needs_ipv4 ? is_ipv4 : NULL, "an IPv4 network"},
 	};
@@ -320,7 +399,7 @@ static bool check_lists(const struct network_policy *policy,
 			return error_prefix(err, "%s with backend = %s", lists[i].key, backend);
 		}
 	}
-	return true;
+	return check_services(policy, abilities, err);
 }
 
 bool network_policy_check(const struct settings *settings,

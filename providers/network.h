@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attr.h"
 #include "base/error.h"
@@ -21,16 +22,34 @@ enum network_ingress {
 	NETWORK_INGRESS_PUBLIC,
 };
 
-enum { NETWORK_ENTRIES_MAX = 256 }; // of each list
+enum {
+	NETWORK_ENTRIES_MAX = 256, // of each list
+	NETWORK_NAME_SIZE = 256,
+};
 
 struct network_policy {
 	enum network_mode mode;
 	/* NULL-terminated, never NULL, each once; empty unless the mode is NETWORK_ALLOW. */
-	char **hosts; // "example.com" or "*.example.com", in lower case
+	char **hosts; // as network_host_read reads them, in lower case
 	char **cidrs; // "10.0.0.0/8", "2001:db8::/32": networks, as inet_ntop(3) writes them
 	enum network_ingress ingress;
 	bool is_required; // what cannot be enforced is an error
 };
+
+/*
+ * One of `hosts`: "example.com", "*.example.com" for every name below it, either with ":443" for
+ * this port alone; or "localhost:5432", a service of the machine on which the broker runs.
+ */
+struct network_host {
+	char name[NETWORK_NAME_SIZE]; // without "*."
+	bool is_below;                // it is for every name below that one
+	bool is_service;              // of this machine; the name is "localhost"
+	uint16_t port;                // 0: every port
+};
+bool network_host_read(struct network_host *out, const char *entry) ATTR_NODISCARD;
+
+/* Whether an entry is for a name and a port. No service is: names never lead to one. */
+bool network_host_has(const struct network_host *host, const char *name, uint16_t port);
 
 extern const char *const network_modes[]; // in the order of the enumeration, NULL-terminated
 
@@ -50,10 +69,12 @@ struct network_abilities {
 	bool opens_ingress;  // public-ingress = true
 	bool closes_ingress; // public-ingress = false
 	/* What it takes of the lists, where it enforces them. */
-	size_t entries_max; // of each; 0: NETWORK_ENTRIES_MAX
-	bool needs_domains; // hosts of two labels or more, the last one of letters alone
-	bool needs_ipv4;    // networks
-	/* What the profile may say so that network = blocked is enforced, as words; or NULL. */
+	size_t entries_max;  // of each; 0: NETWORK_ENTRIES_MAX
+	bool needs_domains;  // hosts of two labels or more, the last one of letters alone
+	bool needs_ipv4;     // networks
+	bool takes_ports;    // hosts with a port
+	size_t services_max; // hosts that are services of this machine; 0: it takes none
+	/* What the profile may say so that `network` is enforced, as words; or NULL. */
 	const char *remedy;
 };
 

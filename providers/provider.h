@@ -228,6 +228,20 @@ struct sandbox_capabilities {
 	size_t max_processes; // 0: no limit known
 };
 
+/*
+ * A connection of a program in a sandbox about which the sandbox has decided. All texts are
+ * borrowed.
+ */
+struct sandbox_connection {
+	const char *target;      // "example.com:443", "192.0.2.1:22", "[2001:db8::1]:22"
+	const char *way;         // how the program asked for it: "socket", "connect", "socks"
+	const char *rule;        // the line of the profile that decided, "allow-host = example.com"
+	bool is_allowed;         //
+	const char *result;      // "connected", "not-found", "forbidden", "unreachable"; or NULL
+	const char *server_name; // in its TLS, where that is another name; or NULL
+	size_t left_out;         // connections that were not said before it: there were too many
+};
+
 struct sandbox_listener {
 	void (*on_progress)(void *data, const char *text); // may be NULL
 	void (*on_ready)(void *data);
@@ -236,6 +250,8 @@ struct sandbox_listener {
 	void (*on_failed)(void *data, const struct error *err);
 	/* Something that the user should know, once it is ready; may be NULL. */
 	void (*on_notice)(void *data, const char *text);
+	/* For the audit log; may be NULL. */
+	void (*on_connection)(void *data, const struct sandbox_connection *connection);
 };
 
 /* Gets a sandbox ready: connect, create or reattach. */

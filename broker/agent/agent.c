@@ -258,6 +258,14 @@ static void on_sandbox_notice(void *data, const char *text)
 	}
 }
 
+static void on_sandbox_connection(void *data, const struct sandbox_connection *connection)
+{
+	const struct agent *agent = data;
+	if (agent->config.listener->on_connection) {
+		agent->config.listener->on_connection(agent->config.data, connection);
+	}
+}
+
 static bool is_guarded(const void *guard, const char *root, const char *path, bool is_link)
 {
 	return guard_paths_have(guard, root, path, is_link);
@@ -268,6 +276,7 @@ static const struct sandbox_listener sandbox_listener = {
 	.on_ready = on_ready,
 	.on_failed = on_sandbox_failed,
 	.on_notice = on_sandbox_notice,
+	.on_connection = on_sandbox_connection,
 };
 
 static void prepare(struct agent *agent)

@@ -56,6 +56,8 @@ struct agent_listener {
 	void (*on_limit)(void *data, const char *text);
 	/* Something about its sandbox that the user should know. May be NULL. */
 	void (*on_notice)(void *data, const char *text);
+	/* What the sandbox decided about a connection; may be NULL. */
+	void (*on_connection)(void *data, const struct sandbox_connection *connection);
 };
 
 struct agent_config {

@@ -13,23 +13,28 @@
  * ignore its settings.
  */
 
-enum { PLACE_MAX = 280, TRY_REACHED = 10, TRY_FAILED = 11, TRY_NO_TOOL = 12 };
+enum { PLACE_MAX = 280, HTTPS_PORT = 443, TRY_REACHED = 10, TRY_FAILED = 11, TRY_NO_TOOL = 12 };
 
 /*
  * "$1" is the host and "$2" the port. On port 443 it requests a page, because a host may be refused
- * only by the name in its TLS handshake.
+ * only by the name in its TLS handshake. On another port a sandbox may accept a connection before
+ * it decides about it, so a connection that ends within 2 s counts as refused.
  */
 static const char script[] =
 	"if [ \"$2\" = 443 ] && command -v curl >/dev/null 2>&1; then\n"
 	"\tcurl -s -m 8 -o /dev/null \"https://$1/\" && exit 10; exit 11\n"
 	"fi\n"
 	"if command -v bash >/dev/null 2>&1 && command -v timeout >/dev/null 2>&1; then\n"
-	"\ttimeout 8 bash -c ': <>\"/dev/tcp/$0/$1\"' \"$1\" \"$2\" 2>/dev/null && exit 10; exit "
-	"11\n"
+	"\ttimeout 8 bash -c 'exec 3<>\"/dev/tcp/$0/$1\" || exit 1; read -r -n 1 -t 2 -u 3; "
+	"[ $? -ne 1 ]' \"$1\" \"$2\" 2>/dev/null && exit 10; exit 11\n"
 	"fi\n"
 	"if command -v python3 >/dev/null 2>&1; then\n"
-	"\tpython3 -c 'import socket, sys; socket.create_connection((sys.argv[1], "
-	"int(sys.argv[2])), 8)' \"$1\" \"$2\" 2>/dev/null && exit 10; exit 11\n"
+	"\tpython3 -c 'import socket, sys\n"
+	"s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 8); s.settimeout(2)\n"
+	"try:\n"
+	"\tsys.exit(0 if s.recv(1) else 1)\n"
+	"except socket.timeout:\n"
+	"\tpass' \"$1\" \"$2\" 2>/dev/null && exit 10; exit 11\n"
 	"fi\n"
 	"exit 12\n";
 
@@ -56,9 +61,11 @@ static bool try_place(struct trial *trial, const char *place, int *out_outcome, 
 /* The first host that the profile allows without a wildcard. */
 static const char *first_host(const struct network_policy *policy, char place[PLACE_MAX])
 {
-	for (char **host = policy->hosts; *host; host++) {
-		if (strncmp(*host, "*.", 2) != 0) {
-			(void)text_whole(place, PLACE_MAX, "%s:443", *host);
+	for (char **entry = policy->hosts; *entry; entry++) {
+		struct network_host host;
+		if (network_host_read(&host, *entry) && !host.is_below && !host.is_service) {
+			unsigned port = host.port ? host.port : HTTPS_PORT;
+			(void)text_whole(place, PLACE_MAX, "%s:%u", host.name, port);
 			return place;
 		}
 	}
@@ -96,24 +103,25 @@ static bool probe(struct trial *trial, const char *allowed, const char *refused,
 	return true;
 }
 
-/* Compares the host names; ignores the port. */
-static bool is_host(const char *place, const char *host)
+static const char *refused_place(
+	const struct network_policy *policy, const char *set, char place[PLACE_MAX])
 {
-	size_t len = strlen(host);
-	return strncmp(place, host, len) == 0 && place[len] == ':';
-}
-
-static const char *refused_place(const struct network_policy *policy, const char *set)
-{
-	static const char *const places[] = {"example.com:443", "example.org:443", NULL};
-	for (size_t i = 0; !set && places[i]; i++) {
-		bool is_allowed = false;
-		for (char **host = policy->hosts; *host; host++) {
-			is_allowed |= is_host(places[i], *host);
-		}
-		set = is_allowed ? NULL : places[i];
+	static const char *const names[] = {"example.com", "example.org"};
+	const char *name = names[0];
+	if (set) {
+		return set;
 	}
-	return set ? set : places[0];
+	for (size_t i = ARRAY_LENGTH(names); i-- > 0;) {
+		bool is_allowed = false;
+		for (char **entry = policy->hosts; *entry; entry++) {
+			struct network_host host;
+			is_allowed |= network_host_read(&host, *entry) &&
+			              network_host_has(&host, names[i], HTTPS_PORT);
+		}
+		name = is_allowed ? name : names[i];
+	}
+	(void)text_whole(place, PLACE_MAX, "%s:%d", name, HTTPS_PORT);
+	return place;
 }
 
 bool trial_check_network(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
@@ -128,7 +136,9 @@ bool trial_check_network(struct trial *trial, char note[TRIAL_NOTE_MAX], struct 
 	}
 	const char *allowed = settings_get(settings, "probe-allowed");
 	allowed = allowed ? allowed : first_host(&policy, place);
-	const char *refused = refused_place(&policy, settings_get(settings, "probe-refused"));
+	char other[PLACE_MAX];
+	const char *refused =
+		refused_place(&policy, settings_get(settings, "probe-refused"), other);
 	bool ok = warnings[0] ? error_set_reason(err, ERROR_DENIED, "NETWORK_NOT_ENFORCED", "%s",
 					warnings[0])
 	                      : probe(trial, policy.mode == NETWORK_ALLOW ? allowed : NULL, refused,

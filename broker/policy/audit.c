@@ -143,6 +143,20 @@ static void write_subject(
 	buf_finish(&plain);
 }
 
+static void write_connection(struct json_writer *writer, const struct audit_connection *connection)
+{
+	json_write_member(writer, "way", connection->way);
+	if (connection->result) {
+		json_write_member(writer, "result", connection->result);
+	}
+	if (connection->server_name) {
+		json_write_member(writer, "serverName", connection->server_name);
+	}
+	if (connection->left_out > 0) {
+		json_write_member_int(writer, "leftOut", (long long)connection->left_out);
+	}
+}
+
 static bool write_line(struct audit *audit, const struct audit_line *line, struct buf *out)
 {
 	char time[TIMESTAMP_SIZE];
@@ -159,6 +173,9 @@ static bool write_line(struct audit *audit, const struct audit_line *line, struc
 	json_write_member(&writer, "rule", line->rule);
 	json_write_member(&writer, "decision", policy_decision_name(line->decision));
 	json_write_member(&writer, "by", audit_by_name(line->by));
+	if (line->connection) {
+		write_connection(&writer, line->connection);
+	}
 	json_write_object_end(&writer);
 	if (!json_write_end(&writer, NULL)) {
 		return false;

@@ -35,6 +35,14 @@ enum audit_by {
 	AUDIT_BY_NOBODY,  // nobody could be asked, or the answer could not be used
 };
 
+/* What the line of a connection has besides. All are borrowed; NULL and 0 are left out. */
+struct audit_connection {
+	const char *way;
+	const char *result;
+	const char *server_name;
+	size_t left_out; // lines before this one
+};
+
 /* All pointers are borrowed. */
 struct audit_line {
 	const char *session; // its id; NULL: unknown
@@ -42,6 +50,7 @@ struct audit_line {
 	const char *subject;
 	const char *variables; // JSON: names of the variables added for the command; NULL: none
 	const char *rule;
+	const struct audit_connection *connection; // of "network/connect"; NULL: another operation
 	enum policy_decision decision;
 	enum audit_by by;
 };

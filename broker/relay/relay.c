@@ -156,15 +156,20 @@ static void on_down(void *data, const struct error *failure)
 struct agent_note {
 	struct relay *relay;
 	const char *text;
+	bool is_told;
 };
 
 static void note_to(void *data, struct session *session)
 {
-	const struct agent_note *note = data;
+	struct agent_note *note = data;
+	note->is_told = true;
 	notice_send(note->relay, session, note->text, true);
 }
 
-/* The agent has reached a limit, or there is news about its sandbox. */
+/*
+ * The agent has reached a limit, or there is news about its sandbox. The log gets it if no session
+ * can show it.
+ */
 static void on_note(void *data, const char *text)
 {
 	struct peer *peer = data;
@@ -172,6 +177,28 @@ static void on_note(void *data, const char *text)
 	if (!peer->relay->is_ending) {
 		session_table_visit(&peer->relay->sessions, peer, note_to, &note);
 	}
+	if (!note.is_told) {
+		log_warning("%s: %s", peer->hop, text);
+	}
+}
+
+/* Of the sandbox, not of a session: several may share it. */
+static void on_connection(void *data, const struct sandbox_connection *connection)
+{
+	const struct peer *peer = data;
+	const struct audit_connection more = {.way = connection->way,
+		.result = connection->result,
+		.server_name = connection->server_name,
+		.left_out = connection->left_out};
+	audit_write(peer->relay->config.audit,
+		&(struct audit_line){
+			.operation = "network/connect",
+			.subject = connection->target,
+			.rule = connection->rule,
+			.connection = &more,
+			.decision = connection->is_allowed ? POLICY_ALLOW_ONCE : POLICY_REJECT_ONCE,
+			.by = AUDIT_BY_POLICY,
+		});
 }
 
 /* ---- the editor's link ---- */
@@ -226,6 +253,7 @@ static const struct agent_listener peer_listener = {
 	.on_gone = relay_peer_gone,
 	.on_limit = on_note,
 	.on_notice = on_note,
+	.on_connection = on_connection,
 };
 
 /* ---- for lower files ---- */

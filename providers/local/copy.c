@@ -22,8 +22,10 @@
 #include "base/words.h"
 #include "providers/local/agent_login.h"
 #include "providers/local/allowed_sockets.h"
+#include "providers/local/cell_network.h"
 #include "providers/local/copy_cell.h"
 #include "providers/local/copy_lock.h"
+#include "providers/local/copy_paths.h"
 #include "providers/local/copy_place.h"
 #include "providers/local/copy_tree.h"
 #include "providers/local/file_io.h"
@@ -42,6 +44,7 @@ struct copy_sandbox {
 	struct owner owner;              // of the copies; root itself, unless in a cell
 	bool must_confine;               // confine = required, or its network has to be
 	struct cell *cell;               // NULL: nothing is confined
+	struct cell_network *network;    // NULL: the cell has no network by names
 	struct agent_home agent;         // what it has in the cell's home
 	struct agent_login *login;       // NULL: none comes back
 	const struct settings *settings; // borrowed; until it is ready
@@ -370,6 +373,7 @@ static void copy_close(struct sandbox *sandbox)
 	}
 	host_sandbox_finish(&self->host);
 	agent_login_end(self->login);
+	cell_network_stop(self->network);
 	cell_destroy(self->cell);
 	agent_home_finish(&self->agent);
 	words_free(self->notices);
@@ -403,73 +407,6 @@ static struct exec *copy_exec(struct sandbox *sandbox, const struct exec_spec *s
 	free(pwd);
 	free(env);
 	return exec;
-}
-
-static bool path_is_below(const char *path, const char *root)
-{
-	size_t len = strlen(root);
-	return strncmp(path, root, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
-/*
- * A prompt may name a file as it is called here: below a workspace that is a root the copy is
- * meant. Owned by the caller.
- */
-static char *name_in_copy(const struct sandbox *sandbox, const char *path)
-{
-	const struct sandbox_root *best = NULL;
-	for (size_t i = 0; i < sandbox->root_count; i++) {
-		const struct sandbox_root *root = &sandbox->roots[i];
-		if (path_is_below(path, root->runtime)) {
-			return mem_strdup(path);
-		}
-		bool is_longer = !best || strlen(root->local) > strlen(best->local);
-		best = path_is_below(path, root->local) && is_longer ? root : best;
-	}
-	if (!best) {
-		return mem_strdup(path);
-	}
-	const char *rest = path + strlen(best->local);
-	char *name = mem_alloc(strlen(best->runtime) + strlen(rest) + 1);
-	memcpy(name, best->runtime, strlen(best->runtime));
-	memcpy(name + strlen(best->runtime), rest, strlen(rest) + 1);
-	return name;
-}
-
-static struct file_op *copy_read_file(struct sandbox *sandbox, const char *path,
-	enum file_links links, size_t max_bytes, file_read_done *done, void *data)
-{
-	char *name = name_in_copy(sandbox, path);
-	struct file_op *op = host_read_file(sandbox, name, links, max_bytes, done, data);
-	free(name);
-	return op;
-}
-
-static struct file_op *copy_write_file(struct sandbox *sandbox, const char *path,
-	enum file_links links, struct span content, sandbox_done *done, void *data)
-{
-	char *name = name_in_copy(sandbox, path);
-	struct file_op *op = host_write_file(sandbox, name, links, content, done, data);
-	free(name);
-	return op;
-}
-
-static struct file_op *copy_stat_file(
-	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data)
-{
-	char *name = name_in_copy(sandbox, path);
-	struct file_op *op = host_stat_file(sandbox, name, done, data);
-	free(name);
-	return op;
-}
-
-static struct file_op *copy_resolve_path(
-	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
-{
-	char *name = name_in_copy(sandbox, path);
-	struct file_op *op = host_resolve_path(sandbox, name, done, data);
-	free(name);
-	return op;
 }
 
 static void on_told(void *data, const char *text)
@@ -613,6 +550,42 @@ static void on_start_shown(void *data, const struct error *err)
 	}
 }
 
+static void show_start(struct copy_sandbox *self)
+{
+	struct error err;
+	if (self->start_fd < 0) {
+		on_prepared(self, NULL);
+	} else if (!cell_show(self->cell, self->start.folder, on_start_shown, self, &err)) {
+		self->listener->on_failed(self->data, &err);
+	}
+}
+
+static void on_network_ready(void *data)
+{
+	show_start(data);
+}
+
+static void on_network_failed(void *data, const struct error *err)
+{
+	struct copy_sandbox *self = data;
+	self->listener->on_failed(self->data, err);
+}
+
+static void on_connection(void *data, const struct sandbox_connection *connection)
+{
+	struct copy_sandbox *self = data;
+	if (self->listener->on_connection) {
+		self->listener->on_connection(self->data, connection);
+	}
+}
+
+static const struct cell_network_listener network_listener = {
+	.on_ready = on_network_ready,
+	.on_failed = on_network_failed,
+	.on_notice = on_told,
+	.on_connection = on_connection,
+};
+
 static void on_cell_ready(void *data)
 {
 	struct copy_sandbox *self = data;
@@ -635,9 +608,13 @@ static void on_cell_ready(void *data)
 		}
 		sandbox_warn(sandbox, err.text);
 	}
-	if (self->start_fd < 0) {
-		on_prepared(self, NULL);
-	} else if (!cell_show(self->cell, self->start.folder, on_start_shown, self, &err)) {
+	if (!cell_network_is_wanted(self->settings)) {
+		show_start(self);
+		return;
+	}
+	self->network = cell_network_start(
+		self->host.context, self->settings, self->cell, &network_listener, self, &err);
+	if (!self->network) {
 		self->listener->on_failed(self->data, &err);
 	}
 }
@@ -653,6 +630,8 @@ static void on_cell_ended(void *data, const struct error *err)
 	char text[ERROR_TEXT_MAX + 96];
 	if (sandbox->capabilities.confined || self->must_confine ||
 		!error_has_reason(err, copy_cell_reason.name)) {
+		cell_network_stop(self->network); // it would say that it is ready
+		self->network = NULL;
 		self->listener->on_failed(self->data, err);
 		return;
 	}
@@ -762,6 +741,7 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 		if (self->owner.is_other) {
 			copy_cell_name_user(context, &self->host.environment);
 		}
+		cell_network_set_variables(request->settings, &self->host.environment);
 		self->host.sandbox.environment = (const char *const *)self->host.environment;
 	}
 	self->host.sandbox.home = self->home;

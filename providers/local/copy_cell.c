@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/local/cell_drawing.h"
+#include "providers/local/cell_network.h"
 #include "providers/local/allowed_sockets.h"
 
 const struct error_reason copy_cell_reason = {
@@ -51,7 +52,7 @@ bool copy_is_wanted(const struct settings *settings)
 bool copy_cell_has_network(const struct settings *settings)
 {
 	const char *value = settings_get(settings, "network");
-	return !value || strcmp(value, network_modes[NETWORK_BLOCKED]) != 0;
+	return !value || strcmp(value, network_modes[NETWORK_OPEN]) == 0;
 }
 
 bool copy_cell_is_required(const struct settings *settings)
@@ -59,6 +60,7 @@ bool copy_cell_is_required(const struct settings *settings)
 	static const struct setting_key required = {
 		.name = "required", .type = SETTING_BOOL, .fallback = "false"};
 	return copy_confinement(settings) == CONFINEMENT_REQUIRED ||
+	       cell_network_is_wanted(settings) ||
 	       (!copy_cell_has_network(settings) && settings_bool(settings, &required));
 }
 
@@ -66,6 +68,10 @@ struct network_abilities copy_cell_network(const struct settings *settings)
 {
 	bool is_confined = copy_confinement(settings) != CONFINEMENT_NO;
 	return (struct network_abilities){.blocks = is_confined,
+		.allows_hosts = is_confined,
+		.allows_cidrs = is_confined,
+		.takes_ports = is_confined,
+		.services_max = is_confined ? PORTS_SERVICES_MAX : 0,
 		.closes_ingress = is_confined && !copy_cell_has_network(settings),
 		.remedy = is_confined ? NULL : "confine = yes enforces it"};
 }
@@ -171,7 +177,7 @@ struct cell *copy_cell_create(const struct copy_cell_config *config,
 	struct cell_drawing *drawing = cell_drawing_create(home);
 	if (draw(drawing, config, err)) {
 		warn_of_others(drawing, config);
-		const struct cell_plan plan = {.user = find_user(context),
+		struct cell_plan plan = {.user = find_user(context),
 			.home = drawing->home,
 			.home_name = home,
 			.uid = config->owner->uid,
@@ -181,6 +187,7 @@ struct cell *copy_cell_create(const struct copy_cell_config *config,
 			.limit_group = config->group->fd,
 			.entries = drawing->entries,
 			.entry_count = drawing->count};
+		cell_network_plan(config->settings, &plan);
 		cell = cell_create(context->loop, context->spawner, &plan, listener, data, err);
 	}
 	cell_drawing_destroy(drawing);

@@ -19,7 +19,7 @@ enum confinement copy_confinement(const struct settings *settings);
 /* Whether the agent works in a copy: who is confined does, unless the profile says otherwise. */
 bool copy_is_wanted(const struct settings *settings);
 
-/* Whether nothing may start unconfined: also where its network has to be blocked. */
+/* Whether nothing may start unconfined: also where its network has to be limited. */
 bool copy_cell_is_required(const struct settings *settings);
 
 /* Whether a confined sandbox of the profile has this machine's network. */

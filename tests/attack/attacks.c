@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/attack/attacks.h"
 
+#include <limits.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
 #include "base/attr.h"
+#include "base/text.h"
+#include "base/words.h"
 
 const struct attack attacks[] = {
 	/* ---- keys ---- */
@@ -128,6 +134,7 @@ const struct attack attacks[] = {
 	{"connects to it by a namespace of its own",
 		"unshare -Ur $TRICK loopback $PORT || unshare -Urm $TRICK loopback $PORT", NULL,
 		true},
+	{"connects to it by a name", "$TRICK named $PORT", NULL, false},
 	{"asks a name server of this machine's", "$TRICK name $NAMES", NULL, false},
 	{"has a way to another network", "$TRICK route 192.0.2.1", NULL, true},
 	{"enters the network of a process outside",
@@ -150,3 +157,51 @@ const struct attack attacks[] = {
 	{"becomes another user", "unshare -Ur true && su -s /bin/sh nobody -c true", NULL, true},
 };
 const size_t attack_count = ARRAY_LENGTH(attacks);
+
+/* ---- their environment ---- */
+
+static void set(char ***env, const char *name, const char *value)
+{
+	char text[PATH_MAX + 64];
+	text_whole(text, sizeof(text), "%s=%s", name, value);
+	words_append(env, text);
+}
+
+static void set_number(char ***env, const char *name, long value)
+{
+	char text[32];
+	text_whole(text, sizeof(text), "%ld", value);
+	set(env, name, text);
+}
+
+static void set_path(char ***env, const struct world *world, const char *name, const char *path)
+{
+	char text[PATH_MAX];
+	world_path(world, path, text);
+	set(env, name, text);
+}
+
+char **attack_environment(const struct world *world, pid_t victim)
+{
+	char **env = NULL;
+	char trick[PATH_MAX + 16];
+	text_whole(trick, sizeof(trick), "%s --trick", world->program);
+	set(&env, "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+	set(&env, "TRICK", trick);
+	set(&env, "TEMPORARY", world->temporary);
+	set(&env, "ABSTRACT", world->temporary);
+	set(&env, "PORT", world->port);
+	set(&env, "NAMES", world->names);
+	set_path(&env, world, "HOME", "home");
+	set_path(&env, world, "STATE", "state");
+	set_path(&env, world, "PUBLIC", "public");
+	set_path(&env, world, "WORK", "work");
+	set_number(&env, "VICTIM", victim);
+	set_number(&env, "IO_URING_SETUP", SYS_io_uring_setup);
+	set_number(&env, "BPF", SYS_bpf);
+	set_number(&env, "PERF_EVENT_OPEN", SYS_perf_event_open);
+	set_number(&env, "INIT_MODULE", SYS_init_module);
+	set_number(&env, "AF_PACKET", AF_PACKET);
+	set_number(&env, "AF_INET", AF_INET);
+	return env;
+}

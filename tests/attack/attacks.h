@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+#include "tests/attack/world.h"
 
 /*
  * The attacks, as lines for sh(1). In the environment are
@@ -23,5 +26,8 @@ struct attack {
 };
 extern const struct attack attacks[];
 extern const size_t attack_count;
+
+/* Those variables; the caller's, words_free. */
+char **attack_environment(const struct world *world, pid_t victim);
 
 #endif

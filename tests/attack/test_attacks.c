@@ -13,8 +13,10 @@
 #include "base/words.h"
 #include "providers/local/cell/cell.h"
 #include "providers/local/cell/inside.h"
+#include "providers/local/net/relay.h"
 #include "tests/attack/attacks.h"
 #include "tests/attack/linked_homes.h"
+#include "tests/attack/named_network.h"
 #include "tests/attack/tricks.h"
 #include "tests/attack/world.h"
 #include "tests/support/facts.h"
@@ -71,8 +73,10 @@ static void turn_until(const bool *is_so)
 	assert_true(*is_so);
 }
 
+enum reach { REACH_NONE, REACH_MACHINE, REACH_NAMED };
+
 static void start_cell(struct cell_record *record, const struct cell_entry *entries, size_t count,
-	bool has_network)
+	enum reach reach)
 {
 	char home[PATH_MAX], name[PATH_MAX];
 	struct error err;
@@ -83,7 +87,8 @@ static void start_cell(struct cell_record *record, const struct cell_entry *entr
 		.home_name = name,
 		.uid = world.uid,
 		.gid = world.gid,
-		.has_network = has_network,
+		.has_network = reach == REACH_MACHINE,
+		.has_ports = reach == REACH_NAMED,
 		.entries = entries,
 		.entry_count = count};
 	*record = (struct cell_record){.cell = NULL};
@@ -91,7 +96,7 @@ static void start_cell(struct cell_record *record, const struct cell_entry *entr
 	assert_non_null(record->cell);
 }
 
-static void make_cell(struct cell_record *record, bool has_network)
+static void make_cell(struct cell_record *record, enum reach reach)
 {
 	char state[PATH_MAX], work[PATH_MAX], config[PATH_MAX], tools[PATH_MAX];
 	char programs[PATH_MAX], sessions[PATH_MAX], kept[PATH_MAX], login[PATH_MAX];
@@ -110,7 +115,7 @@ static void make_cell(struct cell_record *record, bool has_network)
 		{.rule = CELL_PUT, .path = login, .source = "{\"key\":\"LOGIN\"}"},
 		{.rule = CELL_KEEP, .path = sessions, .source = kept},
 		{.rule = CELL_WRITE, .path = work}};
-	start_cell(record, entries, ARRAY_LENGTH(entries), has_network);
+	start_cell(record, entries, ARRAY_LENGTH(entries), reach);
 }
 
 static void wait_for_cell(const struct cell_record *record)
@@ -126,9 +131,9 @@ static void wait_for_cell(const struct cell_record *record)
 	ev_timer_stop(loop, &tick);
 }
 
-static void open_cell(struct cell_record *record, bool has_network)
+static void open_cell(struct cell_record *record, enum reach reach)
 {
-	make_cell(record, has_network);
+	make_cell(record, reach);
 	wait_for_cell(record);
 	assert_string_equal(record->err.text, "");
 	assert_true(record->is_ready);
@@ -136,59 +141,13 @@ static void open_cell(struct cell_record *record, bool has_network)
 
 /* ---- running ---- */
 
-static void set(char ***env, const char *name, const char *value)
-{
-	char text[PATH_MAX + 64];
-	text_whole(text, sizeof(text), "%s=%s", name, value);
-	words_append(env, text);
-}
-
-static void set_number(char ***env, const char *name, long value)
-{
-	char text[32];
-	text_whole(text, sizeof(text), "%ld", value);
-	set(env, name, text);
-}
-
-static void set_path(char ***env, const char *name, const char *path)
-{
-	char text[PATH_MAX];
-	world_path(&world, path, text);
-	set(env, name, text);
-}
-
-static char **environment(void)
-{
-	char **env = NULL;
-	char trick[PATH_MAX + 16];
-	text_whole(trick, sizeof(trick), "%s --trick", world.program);
-	set(&env, "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
-	set(&env, "TRICK", trick);
-	set(&env, "TEMPORARY", world.temporary);
-	set(&env, "ABSTRACT", world.temporary);
-	set(&env, "PORT", world.port);
-	set(&env, "NAMES", world.names);
-	set_path(&env, "HOME", "home");
-	set_path(&env, "STATE", "state");
-	set_path(&env, "PUBLIC", "public");
-	set_path(&env, "WORK", "work");
-	set_number(&env, "VICTIM", victim.pid);
-	set_number(&env, "IO_URING_SETUP", SYS_io_uring_setup);
-	set_number(&env, "BPF", SYS_bpf);
-	set_number(&env, "PERF_EVENT_OPEN", SYS_perf_event_open);
-	set_number(&env, "INIT_MODULE", SYS_init_module);
-	set_number(&env, "AF_PACKET", AF_PACKET);
-	set_number(&env, "AF_INET", AF_INET);
-	return env;
-}
-
 /* Its exit status; its output, stderr too, in text. */
 static int run_line(struct spawner *where, const char *line, char text[OUTPUT_MAX])
 {
 	struct record record = {0};
 	struct error err;
 	const char *argv[] = {"sh", "-c", line, NULL};
-	char **env = environment();
+	char **env = attack_environment(&world, victim.pid);
 	int fds[2];
 	char work[PATH_MAX];
 	world_path(&world, "work", work);
@@ -215,6 +174,10 @@ static int run_line(struct spawner *where, const char *line, char text[OUTPUT_MA
 
 static struct cell_record closed; // without this machine's network
 
+/* With network = allow, where this kernel can. */
+static struct cell_record named;
+static struct named_network network;
+
 static bool succeeds(struct spawner *where, const struct attack *attack, char text[OUTPUT_MAX])
 {
 	world_restore(&world);
@@ -223,6 +186,12 @@ static bool succeeds(struct spawner *where, const struct attack *attack, char te
 	bool is_done = attack->spoiled ? world_has_evil(&world, attack->spoiled) : status == 0;
 	world_restore(&world);
 	return is_done;
+}
+
+/* What it attacks is what network = allow has a way to, if there is one. */
+static bool is_of_network(const struct attack *attack)
+{
+	return strstr(attack->script, "$PORT") || strstr(attack->script, "$NAMES");
 }
 
 static void test_attack(void **state)
@@ -238,6 +207,10 @@ static void test_attack(void **state)
 	}
 	if (succeeds(cell_spawner(closed.cell), attack, text)) {
 		fail_msg("it succeeds in a cell: %s", text);
+	}
+	if (is_of_network(attack) && named.is_ready &&
+		succeeds(cell_spawner(named.cell), attack, text)) {
+		fail_msg("it succeeds in a cell with network = allow: %s", text);
 	}
 }
 
@@ -267,7 +240,7 @@ static void test_cell_shows_what_the_plan_says(void **state)
 static void test_an_agents_files_are_the_cells_own(void **state)
 {
 	struct cell_record record;
-	open_cell(&record, false);
+	open_cell(&record, REACH_NONE);
 	struct spawner *inside = cell_spawner(record.cell);
 	char kept[PATH_MAX];
 	char text[8] = "";
@@ -283,7 +256,7 @@ static void test_an_agents_files_are_the_cells_own(void **state)
 	assert_memory_equal(text, "session\n", sizeof(text));
 	cell_destroy(record.cell);
 	/* The folder is there for the next cell, in which that file is anew what the plan says. */
-	open_cell(&record, false);
+	open_cell(&record, REACH_NONE);
 	inside = cell_spawner(record.cell);
 	assert_inside(inside, "grep session \"$HOME/.claude/projects/one\"");
 	assert_inside(inside, "test \"$(cat \"$HOME/.claude/.credentials.json\")\" = "
@@ -414,7 +387,7 @@ static void test_a_folder_is_shown_through_no_link(void **state)
 {
 	struct cell_record record;
 	char path[PATH_MAX];
-	open_cell(&record, false);
+	open_cell(&record, REACH_NONE);
 	assert_inside(cell_spawner(record.cell), "ln -s /etc \"$HOME/project\"");
 	world_path(&world, "home/project/.git", path);
 	show(&record, path);
@@ -428,7 +401,7 @@ static void test_a_folder_is_taken_through_no_link(void **state)
 {
 	struct cell_record record;
 	char link[PATH_MAX], path[PATH_MAX];
-	open_cell(&record, false);
+	open_cell(&record, REACH_NONE);
 	world_path(&world, "home/link", link);
 	world_path(&world, "home/link/.ssh", path);
 	assert_int_equal(symlink(".", link), 0);
@@ -445,7 +418,7 @@ static void assert_no_cell(
 	const struct cell_entry *entries, size_t count, enum error_code code, const char *facts)
 {
 	struct cell_record record;
-	start_cell(&record, entries, count, false);
+	start_cell(&record, entries, count, REACH_NONE);
 	wait_for_cell(&record);
 	assert_false(record.is_ready);
 	assert_int_equal(record.err.code, code);
@@ -490,7 +463,7 @@ static void test_a_file_is_hidden(void **state)
 	need_world_outside_of_tmp();
 	world_path(&world, "state/records/one", path);
 	const struct cell_entry entry = {.rule = CELL_HIDE, .path = path};
-	start_cell(&record, &entry, 1, false);
+	start_cell(&record, &entry, 1, REACH_NONE);
 	wait_for_cell(&record);
 	assert_string_equal(record.err.text, "");
 	assert_inside(cell_spawner(record.cell),
@@ -502,7 +475,7 @@ static void test_a_file_is_hidden(void **state)
 static void test_open_network_is_this_machines(void **state)
 {
 	struct cell_record record;
-	open_cell(&record, true);
+	open_cell(&record, REACH_MACHINE);
 	assert_inside(cell_spawner(record.cell), "$TRICK loopback $PORT");
 	cell_destroy(record.cell);
 }
@@ -512,7 +485,7 @@ static void test_abstract_sockets_are_kept_apart_or_told(void **state)
 	struct cell_record record;
 	struct error err;
 	char text[OUTPUT_MAX];
-	open_cell(&record, true);
+	open_cell(&record, REACH_MACHINE);
 	int status = run_line(cell_spawner(record.cell), "$TRICK abstract $ABSTRACT", text);
 	assert_int_equal(status != 0, cell_keeps_abstract_sockets(record.cell, &err));
 	assert_true(cell_keeps_abstract_sockets(closed.cell, &err));
@@ -530,7 +503,7 @@ static void test_a_socket_with_a_relative_name_is_hidden(void **state)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(fd, 4), 0);
-	open_cell(&record, true);
+	open_cell(&record, REACH_MACHINE);
 	assert_inside(machine, line);
 	assert_int_not_equal(run_line(cell_spawner(record.cell), line, text), 0);
 	cell_destroy(record.cell);
@@ -550,7 +523,7 @@ static void test_an_allowed_socket_can_be_used_and_no_other(void **state)
 	world_path(&world, "bin", program);
 	const struct cell_entry entries[] = {{.rule = CELL_READ, .path = allowed},
 		{.rule = CELL_READ, .path = temporary}, {.rule = CELL_READ, .path = program}};
-	start_cell(&record, entries, ARRAY_LENGTH(entries), false);
+	start_cell(&record, entries, ARRAY_LENGTH(entries), REACH_NONE);
 	wait_for_cell(&record);
 	assert_string_equal(record.err.text, "");
 	struct spawner *inside = cell_spawner(record.cell);
@@ -595,6 +568,23 @@ static void test_a_sandbox_in_a_cell_can_be_made(void **state)
 	assert_inside(inside, "bwrap --ro-bind / / --dev /dev --proc /proc --unshare-all true");
 }
 
+static void test_an_allowed_network_has_names_and_no_more(void **state)
+{
+	if (!named.is_ready) {
+		print_message("not shown: %s\n", named.err.text);
+		skip();
+	}
+	struct spawner *inside = cell_spawner(named.cell);
+	assert_inside(inside, "getent ahostsv4 other.example | grep '^198[.]1[89][.]'");
+	assert_inside(inside, "test \"$(cat /etc/resolv.conf)\" = \"$(printf '%s\\n%s' "
+			      "'nameserver 198.18.0.1' 'options ndots:1')\"");
+	assert_inside(inside, "! echo x >>/etc/resolv.conf && ! echo x >>/etc/hosts");
+	assert_inside(
+		inside, "! ip route flush table all && ! unshare -Ur ip route flush table all");
+	assert_inside(inside, "test \"$(ls /proc/sys/net/ipv4/conf | grep -v "
+			      "-e all -e default)\" = lo");
+}
+
 static void test_closed_network_has_a_loopback(void **state)
 {
 	assert_inside(cell_spawner(closed.cell),
@@ -615,10 +605,10 @@ static void test_a_fork_bomb_ends_with_the_cell(void **state)
 	char line[64];
 	char byte[4];
 	int fds[2];
-	open_cell(&record, false);
+	open_cell(&record, REACH_NONE);
 	text_whole(line, sizeof(line), "exec $TRICK bomb %d", BOMB_SIZE);
 	const char *argv[] = {"sh", "-c", line, NULL};
-	char **env = environment();
+	char **env = attack_environment(&world, victim.pid);
 	assert_true(fd_pipe(fds, &err));
 	const struct process_spec spec = {.argv = argv,
 		.env = (const char *const *)env,
@@ -645,7 +635,7 @@ static void test_who_kills_everything_ends_its_own_cell(void **state)
 	struct error err;
 	int fds[2];
 	const char *argv[] = {"sh", "-c", "read word; kill -STOP -1; kill -KILL -1", NULL};
-	open_cell(&record, false);
+	open_cell(&record, REACH_NONE);
 	assert_true(fd_pipe(fds, &err));
 	const struct process_spec spec = {
 		.argv = argv, .env = plain_env, .cwd = "/", .in = fds[0], .out = -1, .err = -1};
@@ -677,6 +667,16 @@ static void test_nothing_that_is_root_is_confined(void **state)
 
 /* ---- main ---- */
 
+static void open_named_cell(void)
+{
+	make_cell(&named, REACH_NAMED);
+	wait_for_cell(&named);
+	if (named.is_ready) {
+		named_network_open(&network, loop, machine, named.cell);
+		turn_until(&network.is_ready);
+	}
+}
+
 static int set_up(void **state)
 {
 	char home[PATH_MAX];
@@ -691,7 +691,7 @@ static int set_up(void **state)
 	victim.process = process_start(spawner, &spec, &listener, &victim, &err);
 	assert_non_null(victim.process);
 	run_until(&victim, "s");
-	make_cell(&closed, false);
+	make_cell(&closed, REACH_NONE);
 	bool is_over = false;
 	while (!is_over) {
 		run_for(1);
@@ -701,12 +701,15 @@ static int set_up(void **state)
 		print_error("no cell can be made here: %s\n", closed.err.text);
 		return -1;
 	}
+	open_named_cell();
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	cell_destroy(closed.cell);
+	named_network_close(&network);
+	cell_destroy(named.cell);
 	process_destroy(victim.process);
 	world_leave(&world);
 	return tear_down_loop();
@@ -737,6 +740,7 @@ static int run_suite(void)
 		cmocka_unit_test(test_a_folder_with_a_socket_stays_if_it_is_shown),
 		cmocka_unit_test(test_a_sandbox_in_a_cell_can_be_made),
 		cmocka_unit_test(test_closed_network_has_a_loopback),
+		cmocka_unit_test(test_an_allowed_network_has_names_and_no_more),
 		cmocka_unit_test(test_a_fork_bomb_ends_with_the_cell),
 		cmocka_unit_test(test_who_kills_everything_ends_its_own_cell),
 		cmocka_unit_test(test_nothing_that_is_root_is_confined),
@@ -759,6 +763,9 @@ int main(int argc, char **argv)
 {
 	if (cell_is_asked(argc, argv)) {
 		cell_run(argv);
+	}
+	if (relay_is_asked(argc, argv)) {
+		relay_run();
 	}
 	if (argc == 4 && strcmp(argv[1], "--trick") == 0) {
 		return trick_run(argv[2], argv[3]);

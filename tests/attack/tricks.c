@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -71,6 +72,21 @@ static int trick_loopback(const char *port)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	return judge(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+}
+
+/* The same by a name. */
+static int trick_named(const char *port)
+{
+	const struct addrinfo wanted = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	if (getaddrinfo("localhost", port, &wanted, &found) != 0) {
+		errno = ECONNREFUSED;
+		return judge(false);
+	}
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int status = judge(fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0);
+	freeaddrinfo(found);
+	return status;
 }
 
 /* Asks a name server for the address of a name (RFC 1035, section 4.1). */
@@ -187,6 +203,7 @@ static const struct {
 	{"socket", trick_socket},
 	{"abstract", trick_abstract},
 	{"loopback", trick_loopback},
+	{"named", trick_named},
 	{"name", trick_name},
 	{"route", trick_route},
 	{"ptrace", trick_ptrace},

@@ -67,6 +67,19 @@ class Here(Case):
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn('network = blocked is not enforced', done.stderr)
 
+    def test_a_confined_profile_is_told_nothing_but_mistakes(self):
+        keys = {'confine': 'yes', 'network': 'allow', 'required': 'true', 'public_ingress': 'no'}
+        services = [f'localhost:{5000 + number}' for number in range(17)]
+        done = self.check(**keys, allow_host=['a.example:443', *services[:16]],
+                          allow_cidr='10.0.0.0/8')
+        self.assertEqual((done.returncode, 'enforced' in done.stdout), (0, False), done.stderr)
+        done = self.check(**keys, allow_host=services)
+        self.assertEqual(done.returncode, 2)
+        self.check_line(done.stderr, 'allow-host | 16 | 17')
+        done = self.check(**keys, allow_host='localhost')
+        self.assertEqual(done.returncode, 2)
+        self.assertNames(done.stderr, 'allow-host | localhost:5432')
+
 
 @unittest.skipUnless(sshd.can_be_started(), 'there is no sshd')
 class There(SshCase):

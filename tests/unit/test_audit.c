@@ -142,14 +142,42 @@ static void test_lines_are_appended_to_what_is_there(void **state)
 static void test_a_session_that_is_not_known_is_null(void **state)
 {
 	struct audit *audit = open_audit();
-	audit_write(audit, &(struct audit_line){
-				   NULL, "o", "s", NULL, "r", POLICY_REJECT_ONCE, AUDIT_BY_NOBODY});
+	struct audit_line line = {.operation = "o",
+		.subject = "s",
+		.rule = "r",
+		.decision = POLICY_REJECT_ONCE,
+		.by = AUDIT_BY_NOBODY};
+	audit_write(audit, &line);
 	assert_non_null(strstr(content(0), "\"session\":null"));
 	assert_null(strstr(content(0), "variables"));
 	assert_member("by", "nobody");
-	audit_write(audit, &(struct audit_line){NULL, "o", "s", "[\"A\",\"B\"]", "r",
-				   POLICY_REJECT_ONCE, AUDIT_BY_NOBODY});
+	line.variables = "[\"A\",\"B\"]";
+	audit_write(audit, &line);
 	assert_non_null(strstr(content(0), "\"subject\":\"s\",\"variables\":[\"A\",\"B\"],"));
+	audit_close(audit);
+}
+
+static void test_a_connection_has_its_way_and_what_became_of_it(void **state)
+{
+	struct audit *audit = open_audit();
+	const struct audit_connection refused = {.way = "socket"};
+	struct audit_line line = {.operation = "network/connect",
+		.subject = "a.example:443",
+		.rule = "network = allow",
+		.connection = &refused,
+		.decision = POLICY_REJECT_ONCE,
+		.by = AUDIT_BY_POLICY};
+	audit_write(audit, &line);
+	assert_member("way", "socket");
+	assert_null(strstr(content(0), "result"));
+	assert_null(strstr(content(0), "serverName"));
+	assert_null(strstr(content(0), "leftOut"));
+	const struct audit_connection allowed = {
+		.way = "socks", .result = "connected", .server_name = "b.example", .left_out = 7};
+	line.connection = &allowed;
+	audit_write(audit, &line);
+	assert_non_null(strstr(content(0), "\"way\":\"socks\",\"result\":\"connected\","
+					   "\"serverName\":\"b.example\",\"leftOut\":7}"));
 	audit_close(audit);
 }
 
@@ -286,6 +314,7 @@ int main(void)
 		AUDIT_TEST(test_a_decision_is_one_line_of_json),
 		AUDIT_TEST(test_lines_are_appended_to_what_is_there),
 		AUDIT_TEST(test_a_session_that_is_not_known_is_null),
+		AUDIT_TEST(test_a_connection_has_its_way_and_what_became_of_it),
 		AUDIT_TEST(test_known_secrets_are_masked_as_json_spells_them),
 		AUDIT_TEST(test_a_long_subject_is_cut_after_its_secrets_are_masked),
 		AUDIT_TEST(test_a_full_file_is_renamed_and_three_old_ones_are_kept),

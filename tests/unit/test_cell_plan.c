@@ -30,7 +30,9 @@ static const struct cell_plan plan = {.user = "u",
 	.home_name = "/link",
 	.uid = 1000,
 	.gid = 1001,
-	.has_network = true,
+	.has_ports = true,
+	.services = {5432, 11434},
+	.service_count = 2,
 	.entries = entries,
 	.entry_count = ARRAY_LENGTH(entries)};
 
@@ -46,7 +48,10 @@ static void test_a_plan_arrives_as_it_was(void **state)
 	assert_string_equal(read.plan.home_name, "/link");
 	assert_int_equal(read.plan.uid, 1000);
 	assert_int_equal(read.plan.gid, 1001);
-	assert_true(read.plan.has_network);
+	assert_false(read.plan.has_network);
+	assert_true(read.plan.has_ports);
+	assert_int_equal(read.plan.service_count, 2);
+	assert_int_equal(read.plan.services[1], 11434);
 	assert_int_equal(read.plan.entry_count, ARRAY_LENGTH(entries));
 	for (size_t i = 0; i < ARRAY_LENGTH(entries); i++) {
 		assert_int_equal(read.plan.entries[i].rule, entries[i].rule);

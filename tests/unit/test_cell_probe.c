@@ -64,6 +64,17 @@ static void test_what_others_can_use_up_does_not_forbid_a_cell(void **state)
 	assert_names(err.text, "user.max_user_namespaces");
 }
 
+static void test_a_kernel_without_nf_tables_is_told(void **state)
+{
+	static const int errnums[] = {ENOENT, EOPNOTSUPP, EPROTONOSUPPORT};
+	struct error err;
+	for (size_t i = 0; i < ARRAY_LENGTH(errnums); i++) {
+		explain(PROBE_PORTS, errnums[i], &usual, &err);
+		assert_names(
+			err.text, "network = allow | nf_tables | nft_redir | network = blocked");
+	}
+}
+
 static void explain_landlock(
 	int version, int errnum, bool is_filtered, const char *word, const char *other)
 {
@@ -119,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_setting_of_the_kernel_is_named_with_what_to_do),
+		cmocka_unit_test(test_a_kernel_without_nf_tables_is_told),
 		cmocka_unit_test(test_a_container_is_told_from_a_machine),
 		cmocka_unit_test(test_what_others_can_use_up_does_not_forbid_a_cell),
 		cmocka_unit_test(test_a_kernel_without_scopes_is_told_from_one_that_hides_them),

@@ -2,7 +2,9 @@
 #include "providers/local/net/ports.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -57,7 +59,7 @@ static void run(void (*test)(void))
 			_exit(NO_NAMESPACE);
 		}
 		if (!ports_open(services, 1, opened, &err)) {
-			if (errno == ENOENT || errno == EOPNOTSUPP || errno == EPROTONOSUPPORT) {
+			if (ports_are_unknown(errno)) {
 				_exit(NO_NAMESPACE); // the kernel has no nf_tables
 			}
 			fprintf(stderr, "%s\n", err.text);
@@ -179,6 +181,35 @@ static void test_other_datagrams_and_ipv6_are_refused_at_once(void **state)
 	run(check_datagrams);
 }
 
+/* With these flags C libraries look for an address of the machine's first. */
+static void check_is_found(void)
+{
+	const struct addrinfo wanted = {.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_ADDRCONFIG | AI_NUMERICHOST};
+	struct addrinfo *found = NULL;
+	CHECK(getaddrinfo("198.18.1.0", "443", &wanted, &found) == 0);
+	CHECK(found->ai_family == AF_INET);
+	freeaddrinfo(found);
+	struct ifaddrs *addresses;
+	bool has_gate = false;
+	CHECK(getifaddrs(&addresses) == 0);
+	for (const struct ifaddrs *each = addresses; each; each = each->ifa_next) {
+		struct sockaddr_in name;
+		if (each->ifa_addr && each->ifa_addr->sa_family == AF_INET) {
+			memcpy(&name, each->ifa_addr, sizeof(name));
+			has_gate = has_gate || ntohl(name.sin_addr.s_addr) == PORTS_GATE_ADDRESS;
+		}
+	}
+	CHECK(has_gate);
+	freeifaddrs(addresses);
+}
+
+static void test_programs_that_look_for_an_address_find_one(void **state)
+{
+	run(check_is_found);
+}
+
 static void check_all_ends(void)
 {
 	struct error err;
@@ -204,6 +235,7 @@ int main(void)
 		cmocka_unit_test(test_the_loopback_stays_the_cells_own),
 		cmocka_unit_test(test_a_question_for_a_name_arrives),
 		cmocka_unit_test(test_other_datagrams_and_ipv6_are_refused_at_once),
+		cmocka_unit_test(test_programs_that_look_for_an_address_find_one),
 		cmocka_unit_test(test_a_failure_leaves_nothing_open),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

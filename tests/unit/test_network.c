@@ -129,6 +129,56 @@ static void test_hosts_are_in_lower_case_and_each_once(void **state)
 		"api.example.com *.b.example intranet xn--bcher-kva.ch", "");
 }
 
+static void test_a_host_may_have_a_port(void **state)
+{
+	struct network_host host;
+	assert_lists("network=allow allow-host=A.example:443 allow-host=*.a.example:65535 "
+		     "allow-host=a.example:443 allow-host=LocalHost:5432",
+		"a.example:443 *.a.example:65535 localhost:5432", "");
+	assert_true(network_host_read(&host, "*.a.example:65535"));
+	assert_string_equal(host.name, "a.example");
+	assert_true(host.is_below && !host.is_service);
+	assert_int_equal(host.port, 65535);
+	assert_true(network_host_read(&host, "localhost:5432"));
+	assert_true(host.is_service && !host.is_below);
+	assert_true(network_host_read(&host, "localhost.example"));
+	assert_false(host.is_service);
+	assert_int_equal(host.port, 0);
+}
+
+static void test_an_entry_is_for_its_names_and_ports_alone(void **state)
+{
+	static const struct {
+		const char *entry;
+		const char *name;
+		uint16_t port;
+		bool is_for;
+	} cases[] = {
+		{"a.example", "a.example", 1, true},
+		{"a.example", "b.a.example", 443, false},
+		{"a.example", "xa.example", 443, false},
+		{"a.example:443", "a.example", 443, true},
+		{"a.example:443", "a.example", 80, false},
+		{"*.a.example", "b.a.example", 80, true},
+		{"*.a.example", "c.b.a.example", 80, true},
+		{"*.a.example", "a.example", 80, false},
+		{"*.a.example", ".a.example", 80, false},
+		{"*.a.example", "ba.example", 80, false},
+		{"*.a.example", "a.example.evil.example", 80, false},
+		{"*.a.example:443", "b.a.example", 443, true},
+		{"*.a.example:443", "b.a.example", 444, false},
+		{"localhost:5432", "localhost", 5432, false},
+		{"*.localhost", "a.localhost", 5432, true},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct network_host host;
+		assert_true(network_host_read(&host, cases[i].entry));
+		if (network_host_has(&host, cases[i].name, cases[i].port) != cases[i].is_for) {
+			fail_msg("%s: %s:%u", cases[i].entry, cases[i].name, cases[i].port);
+		}
+	}
+}
+
 static void test_networks_are_in_one_form_and_each_once(void **state)
 {
 	assert_lists("network=allow allow-cidr=10.0.0.0/8 allow-cidr=192.0.2.7/32 "
@@ -141,8 +191,11 @@ static void test_networks_are_in_one_form_and_each_once(void **state)
 static void test_what_is_no_host_is_a_mistake(void **state)
 {
 	static const char *const values[] = {"", "*", "*.", ".", "a.", ".a", "a..b", "-a", "a-",
-		"https://a.example", "a.example:443", "a.example/x", "a_b.example", "a.*.example",
-		"**.example", "10.0.0.1", "::1", "*.10", "bücher.ch"};
+		"https://a.example", "a.example:", "a.example:0", "a.example:065",
+		"a.example:65536", "a.example:443:1", "a.example:https", ":443", "a.example/x",
+		"a.example:443/x", "a_b.example", "a.*.example", "**.example", "10.0.0.1",
+		"10.0.0.1:443", "::1", "*.10", "bücher.ch", "localhost", "LOCALHOST",
+		"127.0.0.1:5432"};
 	for (size_t i = 0; i < ARRAY_LENGTH(values); i++) {
 		char text[128];
 		snprintf(text, sizeof(text), "network=allow allow-host=%s", values[i]);
@@ -267,7 +320,8 @@ static void test_what_a_backend_does_not_take_is_an_error(void **state)
 		.needs_ipv4 = true};
 	static const char *const refused[] = {
 		"allow-host=a.example allow-host=b.example allow-host=c.example",
-		"allow-host=localhost", "allow-host=host.x1", "allow-host=a.b",
+		"allow-host=localhost:80", "allow-host=host.x1", "allow-host=a.example:443",
+		"allow-host=a.b",
 		"allow-cidr=10.0.0.0/8 allow-cidr=11.0.0.0/8 allow-cidr=12.0.0.0/8",
 		"allow-cidr=2001:db8::/32"};
 	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
@@ -282,6 +336,20 @@ static void test_what_a_backend_does_not_take_is_an_error(void **state)
 				    "allow-host=b.example allow-cidr=10.0.0.0/8",
 				    &few),
 		"");
+}
+
+static void test_services_have_an_end(void **state)
+{
+	struct network_abilities two = {
+		.allows_hosts = true, .takes_ports = true, .services_max = 2};
+	assert_string_equal(checked("network=allow allow-host=localhost:1 allow-host=localhost:2 "
+				    "allow-host=a.example:1",
+				    &two),
+		"");
+	assert_names(checked("network=allow allow-host=localhost:1 allow-host=localhost:2 "
+			     "allow-host=localhost:3",
+			     &two),
+		"! allow-host | 2 | 3");
 }
 
 static void test_what_is_enforced_is_not_said(void **state)
@@ -309,6 +377,8 @@ int main(void)
 		cmocka_unit_test(test_nothing_said_is_an_open_network),
 		cmocka_unit_test(test_every_key_is_read),
 		cmocka_unit_test(test_hosts_are_in_lower_case_and_each_once),
+		cmocka_unit_test(test_a_host_may_have_a_port),
+		cmocka_unit_test(test_an_entry_is_for_its_names_and_ports_alone),
 		cmocka_unit_test(test_networks_are_in_one_form_and_each_once),
 		cmocka_unit_test(test_what_is_no_host_is_a_mistake),
 		cmocka_unit_test(test_what_is_no_network_is_a_mistake),
@@ -316,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_lists_have_an_end),
 		cmocka_unit_test(test_what_is_asked_for_and_not_enforced_is_said),
 		cmocka_unit_test(test_what_a_backend_does_not_take_is_an_error),
+		cmocka_unit_test(test_services_have_an_end),
 		cmocka_unit_test(test_what_would_enforce_it_is_said),
 		cmocka_unit_test(test_what_is_enforced_is_not_said),
 		cmocka_unit_test(test_what_is_required_and_not_enforced_is_an_error),

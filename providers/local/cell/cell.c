@@ -30,10 +30,14 @@ struct cell {
 	struct process *process; // the cell's keeper, or NULL
 	struct spawner *spawner; // the one inside
 	ev_io control;
-	ev_timer deadline; // of the start
-	int home_fd;       // the folder in the cell
-	bool has_network;  // this machine's
-	int landlock;      // limits_landlock
+	ev_timer deadline;    // of the start
+	uid_t uid;            // the plan's
+	gid_t gid;            // the same
+	int home_fd;          // the folder in the cell
+	int ports[PORTS_MAX]; // its sockets, until cell_take_ports
+	size_t port_count;    // that its plan has
+	bool has_network;     // this machine's
+	int landlock;         // limits_landlock
 	int landlock_errnum;
 	bool is_ready;
 	bool has_ended;       // on_ended was raised
@@ -96,12 +100,29 @@ static void lose(struct cell *cell)
 	raise_ended(cell, &err);
 }
 
-/* recv(2), with the descriptor of the first answer. */
+static void take_descriptors(struct cell *cell, const struct cmsghdr *head)
+{
+	int fds[CELL_ANSWER_FDS_MAX];
+	size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(head), count * sizeof(int));
+	bool is_expected = cell->home_fd < 0 && count == 1 + cell->port_count;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_expected) {
+			fd_close(&fds[i]);
+		} else if (i == 0) {
+			cell->home_fd = fds[i];
+		} else {
+			cell->ports[i - 1] = fds[i];
+		}
+	}
+}
+
+/* recv(2), with the descriptors of the first answer. */
 static ssize_t receive(struct cell *cell, struct cell_answer *answer)
 {
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(int) * CELL_ANSWER_FDS_MAX)];
 	} control;
 	struct iovec part = {.iov_base = answer, .iov_len = sizeof(*answer)};
 	struct msghdr message = {.msg_iov = &part,
@@ -111,8 +132,7 @@ static ssize_t receive(struct cell *cell, struct cell_answer *answer)
 	ssize_t size = recvmsg(cell->control.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *head = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
-		fd_close(&cell->home_fd);
-		memcpy(&cell->home_fd, CMSG_DATA(head), sizeof(cell->home_fd));
+		take_descriptors(cell, head);
 	}
 	return size;
 }
@@ -254,6 +274,12 @@ struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const stru
 	cell->listener = listener;
 	cell->data = data;
 	cell->has_network = plan->has_network;
+	cell->uid = plan->uid;
+	cell->gid = plan->gid;
+	cell->port_count = plan->has_ports ? PORTS_SERVICES + plan->service_count : 0;
+	for (size_t i = 0; i < PORTS_MAX; i++) {
+		cell->ports[i] = -1;
+	}
 	list_init(&cell->showings);
 	ev_io_init(&cell->control, on_control, -1, EV_READ);
 	ev_timer_init(&cell->deadline, on_deadline, (double)CELL_START_MAX_MS / 1000., 0.);
@@ -275,6 +301,21 @@ int cell_home(const struct cell *cell)
 {
 	assert(cell->is_ready);
 	return cell->home_fd;
+}
+
+void cell_user(const struct cell *cell, uid_t *out_uid, gid_t *out_gid)
+{
+	*out_uid = cell->uid;
+	*out_gid = cell->gid;
+}
+
+void cell_take_ports(struct cell *cell, int out_fds[PORTS_MAX])
+{
+	assert(cell->is_ready && cell->port_count > 0);
+	for (size_t i = 0; i < PORTS_MAX; i++) {
+		out_fds[i] = cell->ports[i];
+		cell->ports[i] = -1;
+	}
 }
 
 bool cell_keeps_abstract_sockets(const struct cell *cell, struct error *err)
@@ -347,5 +388,8 @@ void cell_destroy(struct cell *cell)
 	spawner_destroy(cell->spawner);
 	process_destroy(cell->process);
 	fd_close(&cell->home_fd);
+	for (size_t i = 0; i < PORTS_MAX; i++) {
+		fd_close(&cell->ports[i]);
+	}
 	free(cell);
 }

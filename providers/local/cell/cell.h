@@ -56,6 +56,16 @@ bool cell_keeps_abstract_sockets(const struct cell *cell, struct error *err) ATT
  */
 int cell_home(const struct cell *cell);
 
+/* Who works there, as its plan says. */
+void cell_user(const struct cell *cell, uid_t *out_uid, gid_t *out_gid);
+
+/*
+ * The cell's sockets where its plan has_ports, from on_ready on, as ports_open gives them: the
+ * caller's from then on. Once. Only they keep the sockets open: after their end the kernel refuses
+ * whoever in the cell connects.
+ */
+void cell_take_ports(struct cell *cell, int out_fds[PORTS_MAX]);
+
 /*
  * Shows a folder of this machine at its own path, writable, to all in the cell, from on_ready on.
  * Raises done once, in the order of the calls, unless the cell ends or is destroyed before.

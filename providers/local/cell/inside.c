@@ -39,6 +39,7 @@
 #include "providers/local/cell/probe.h"
 #include "providers/local/cell/sockets.h"
 #include "providers/local/cell/wire.h"
+#include "providers/local/net/ports.h"
 
 /* Where descriptors are from the sealed program on. */
 enum { AT_CONTROL = 0, AT_PLAN = 3, AT_SPAWNER, AT_REST };
@@ -64,12 +65,12 @@ static void answer(const struct error *err)
 	}
 }
 
-/* The first answer has a descriptor of the cell's home. */
-static bool answer_ready(int home_fd)
+/* The first answer has a descriptor of the cell's home, and its sockets. */
+static bool answer_ready(const int *fds, size_t count)
 {
 	union {
 		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(int) * CELL_ANSWER_FDS_MAX)];
 	} control = {0};
 	static struct cell_answer answer;
 	answer.landlock = limits_landlock(&answer.landlock_errnum);
@@ -77,12 +78,12 @@ static bool answer_ready(int home_fd)
 	struct msghdr message = {.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
+		.msg_controllen = CMSG_SPACE(sizeof(int) * count)};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 	head->cmsg_level = SOL_SOCKET;
 	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof(home_fd));
-	memcpy(CMSG_DATA(head), &home_fd, sizeof(home_fd));
+	head->cmsg_len = CMSG_LEN(sizeof(int) * count);
+	memcpy(CMSG_DATA(head), fds, sizeof(int) * count);
 	return sendmsg(AT_CONTROL, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(answer);
 }
 
@@ -521,6 +522,47 @@ static void obey(struct first *first)
 	}
 }
 
+/* All of a network namespace that is not this machine's. */
+static void open_network(const struct cell_plan *plan, int out_ports[PORTS_MAX])
+{
+	struct error err;
+	if (plan->has_network) {
+		return;
+	}
+	if (!limits_open_loopback(&err)) {
+		end_with(&err);
+	}
+	if (plan->has_ports && !ports_open(plan->services, plan->service_count, out_ports, &err)) {
+		if (ports_are_unknown(errno)) {
+			explain(PROBE_PORTS, errno);
+		}
+		error_prefix(&err, "confining an agent");
+		end_with(&err);
+	}
+}
+
+/*
+ * What stays open of it here would be listened on for ever: only who has it outside of the cell
+ * keeps it open.
+ */
+static void hand_out(const struct first *first, const struct cell_plan *plan, int ports[PORTS_MAX])
+{
+	struct error err;
+	int fds[CELL_ANSWER_FDS_MAX];
+	size_t count = plan->has_ports ? PORTS_SERVICES + plan->service_count : 0;
+	fds[0] = kernel_open_in(first->taken.root_fd, plan->home, O_RDONLY | O_DIRECTORY, false);
+	for (size_t i = 0; i < count; i++) {
+		fds[1 + i] = ports[i];
+	}
+	if (fds[0] < 0 || !answer_ready(fds, 1 + count)) {
+		error_set(&err, ERROR_SYSTEM, "confining an agent: opening its home");
+		end_with(&err);
+	}
+	for (size_t i = 0; i < 1 + count; i++) {
+		fd_close(&fds[i]);
+	}
+}
+
 static void run_first(
 	const struct cell_plan *plan, struct span sockets, bool is_root) ATTR_NORETURN;
 static void run_first(const struct cell_plan *plan, struct span sockets, bool is_root)
@@ -535,9 +577,8 @@ static void run_first(const struct cell_plan *plan, struct span sockets, bool is
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	first.signal_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (!plan->has_network && !limits_open_loopback(&err)) {
-		end_with(&err);
-	}
+	int ports[PORTS_MAX];
+	open_network(plan, ports);
 	if (!mounts_take(&first.taken, plan, sockets, is_root, &err)) {
 		error_prefix(&err, "confining an agent");
 		end_with(&err);
@@ -546,12 +587,7 @@ static void run_first(const struct cell_plan *plan, struct span sockets, bool is
 	first.pins = pins_create(first.taken.root_fd);
 	first.spawner = start_spawner(&first);
 	libc_close_range(AT_SPAWNER, AT_SPAWNER, 0);
-	int home = kernel_open_in(first.taken.root_fd, plan->home, O_RDONLY | O_DIRECTORY, false);
-	if (home < 0 || !answer_ready(home)) {
-		error_set(&err, ERROR_SYSTEM, "confining an agent: opening its home");
-		end_with(&err);
-	}
-	fd_close(&home);
+	hand_out(&first, plan, ports);
 	while (true) {
 		struct pollfd polls[] = {
 			{.fd = first.signal_fd, .events = POLLIN},

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/local/cell/kernel.h"
+#include "providers/local/net/ports.h"
 
 static const struct kernel_change plain = {.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
 static const struct kernel_change read_only = {
@@ -287,6 +288,29 @@ static bool put_users(int root_fd, int dev_fd, const struct cell_plan *plan, str
 	         put_file(root_fd, dev_fd, "/etc/group", buf_span(&text), err);
 	buf_finish(&text);
 	return is_put;
+}
+
+/* In place of this machine's, wherever a link leads; where it has none, C libraries do as well. */
+static bool replace(
+	int root_fd, int dev_fd, const char *path, const char *content, struct error *err)
+{
+	char real[PATH_MAX];
+	return !realpath(path, real) || put_file(root_fd, dev_fd, real, span_of(content), err);
+}
+
+/*
+ * How names are found where the sockets of net/ports.h answer for them: by no other way, since what
+ * this machine has beside DNS are sockets and files of its own.
+ */
+static bool put_names(int root_fd, int dev_fd, struct error *err)
+{
+	static const char resolver[] = "nameserver " PORTS_GATE "\noptions ndots:1\n";
+	static const char ways[] = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+				   "networks: files\nprotocols: files\nservices: files\n";
+	static const char hosts[] = "127.0.0.1 localhost\n";
+	return replace(root_fd, dev_fd, "/etc/resolv.conf", resolver, err) &&
+	       replace(root_fd, dev_fd, "/etc/nsswitch.conf", ways, err) &&
+	       replace(root_fd, dev_fd, "/etc/hosts", hosts, err);
 }
 
 /* It may lie in /run, which is the cell's own: names would not be found any more. */
@@ -608,10 +632,11 @@ bool mounts_build(const struct mounts_taken *taken, const struct cell_plan *plan
 			plan->home);
 	}
 	mode_t before = umask(0);
-	bool is_built = put_own_folders(root, err) && put_proc(root, err) &&
-	                put_dev(root, &dev, err) && put_home(root, plan, err) &&
-	                put_entries(taken, dev, plan, err) && put_users(root, dev, plan, err) &&
-	                put_resolver(root, dev, err);
+	bool is_built =
+		put_own_folders(root, err) && put_proc(root, err) && put_dev(root, &dev, err) &&
+		put_home(root, plan, err) && put_entries(taken, dev, plan, err) &&
+		put_users(root, dev, plan, err) &&
+		(plan->has_ports ? put_names(root, dev, err) : put_resolver(root, dev, err));
 	const struct hiding hiding = {.root_fd = root, .dev_fd = dev, .plan = plan, .err = err};
 	is_built = is_built && hide_sockets(&hiding, taken) && kernel_change(root, &shared, err);
 	umask(before);

@@ -18,6 +18,9 @@ struct block_header {
 	uint32_t uid;
 	uint32_t gid;
 	uint32_t has_network;
+	uint32_t has_ports;
+	uint32_t service_count;
+	uint16_t services[PORTS_SERVICES_MAX];
 	uint32_t entry_count;
 };
 
@@ -30,10 +33,15 @@ static bool append_text(struct buf *block, const char *text, struct error *err)
 
 static bool append_plan(struct buf *block, const struct cell_plan *plan, struct error *err)
 {
-	const struct block_header header = {.uid = plan->uid,
+	struct block_header header = {.uid = plan->uid,
 		.gid = plan->gid,
 		.has_network = plan->has_network,
+		.has_ports = plan->has_ports,
+		.service_count = (uint32_t)plan->service_count,
 		.entry_count = (uint32_t)plan->entry_count};
+	assert(plan->service_count <= PORTS_SERVICES_MAX &&
+		!(plan->has_network && plan->has_ports));
+	memcpy(header.services, plan->services, sizeof(header.services));
 	if (!buf_append(block, (struct span){(const char *)&header, sizeof(header)}, err) ||
 		!append_text(block, plan->user, err) || !append_text(block, plan->home, err) ||
 		!append_text(block, plan->home_name ? plan->home_name : "", err)) {
@@ -120,12 +128,16 @@ bool cell_plan_unpack(struct cell_read_plan *read, int memory_fd, struct error *
 	read->plan = (struct cell_plan){.uid = header.uid,
 		.gid = header.gid,
 		.has_network = header.has_network != 0,
+		.has_ports = header.has_ports != 0,
+		.service_count = header.service_count,
 		.entry_count = header.entry_count};
+	memcpy(read->plan.services, header.services, sizeof(header.services));
 	read->plan.user = take_text(&at, end);
 	read->plan.home = take_text(&at, end);
 	const char *home_name = take_text(&at, end);
 	read->plan.home_name = home_name[0] ? home_name : NULL;
-	return (header.entry_count <= CELL_ENTRIES_MAX && take_entries(read, at, end)) ||
+	return (header.entry_count <= CELL_ENTRIES_MAX &&
+		       header.service_count <= PORTS_SERVICES_MAX && take_entries(read, at, end)) ||
 	       error_set(err, ERROR_SYSTEM, "reading what the cell shows: it is not whole");
 }
 

@@ -4,10 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "providers/local/net/ports.h"
 
 /*
  * What a cell shows of this machine, as the broker writes it and the cell's own program reads it.
@@ -36,9 +38,12 @@ struct cell_plan {
 	const char *home_name; // another name of it, which may lead through links; NULL: none
 	uid_t uid;             // whom to become, where we are root: never root; otherwise ours
 	gid_t gid;             // the same
-	bool has_network;      // this machine's; otherwise a loopback of its own, alone
-	bool has_limit_group;  // the next; neither is packed
-	int limit_group;       // for what is started there with limits; removed with the cell
+	bool has_network;      // this machine's; otherwise a loopback of its own
+	bool has_ports;        // without has_network: beside it the sockets of net/ports.h
+	uint16_t services[PORTS_SERVICES_MAX]; // of has_ports, as ports_open takes them
+	size_t service_count;
+	bool has_limit_group; // the next; neither is packed
+	int limit_group;      // for what is started there with limits; removed with the cell
 	const struct cell_entry *entries;
 	size_t entry_count;
 };

@@ -17,6 +17,7 @@ static const char *const step_names[] = {
 	[PROBE_IDENTITY] = "naming the user in a namespace",
 	[PROBE_MOUNTS] = "making the cell's files",
 	[PROBE_PROC] = "making the cell's /proc",
+	[PROBE_PORTS] = "making the sockets of network = allow",
 };
 
 static ssize_t read_small(const char *path, char *text, size_t size)
@@ -54,6 +55,11 @@ void probe_read(struct probe_facts *facts)
 /* What to do, or NULL. */
 static const char *advice_for(enum probe_step step, int errnum, const struct probe_facts *facts)
 {
+	if (step == PROBE_PORTS) {
+		return "this kernel has no nf_tables that redirects: load the modules "
+		       "nft_chain_nat and "
+		       "nft_redir as root, or say network = blocked or network = open";
+	}
 	if (errnum == ENOSYS && facts->is_filtered != 1) {
 		return "this kernel lacks a system call that confinement needs: use Linux 5.12 or "
 		       "newer";
@@ -83,10 +89,10 @@ static const char *advice_for(enum probe_step step, int errnum, const struct pro
 }
 
 /* Whether a machine says so by itself, whatever runs there. */
-static bool is_forbidden(int errnum, const struct probe_facts *facts)
+static bool is_forbidden(enum probe_step step, int errnum, const struct probe_facts *facts)
 {
 	static const int forbidding[] = {EPERM, EACCES, ENOSYS, EINVAL, ENODEV, EOPNOTSUPP};
-	bool is = errnum == ENOSPC && facts->namespaces_max == 0;
+	bool is = (errnum == ENOSPC && facts->namespaces_max == 0) || step == PROBE_PORTS;
 	for (size_t i = 0; i < ARRAY_LENGTH(forbidding); i++) {
 		is = is || errnum == forbidding[i];
 	}
@@ -98,7 +104,7 @@ bool probe_explain(
 {
 	const char *advice = advice_for(step, errnum, facts);
 	const char *why = libc_error_text(errnum);
-	bool is = is_forbidden(errnum, facts);
+	bool is = is_forbidden(step, errnum, facts);
 	return error_set_reason(err, is ? ERROR_UNAVAILABLE : ERROR_LIMIT,
 		is ? "CELL_UNAVAILABLE" : NULL, "confining an agent: %s: %s%s%s", step_names[step],
 		why ? why : "unknown error", advice ? "; " : "", advice ? advice : "");

@@ -15,6 +15,7 @@ enum probe_step {
 	PROBE_IDENTITY,   // uid_map and gid_map, and what needs a capability first
 	PROBE_MOUNTS,     // the cell's files
 	PROBE_PROC,       // its own /proc
+	PROBE_PORTS,      // its sockets, of a kernel that ports_are_unknown says has no nf_tables
 };
 
 /* What a machine says of itself. -1: it says nothing of that kind. */

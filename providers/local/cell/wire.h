@@ -5,15 +5,18 @@
 #include <limits.h>
 
 #include "base/error.h"
+#include "providers/local/net/ports.h"
 
 /*
  * What the broker and a cell's first process say to each other over a SOCK_SEQPACKET pair, a packet
  * a message. They are one program, so that structs are the format. The broker's first packet is one
  * byte with two descriptors: the plan, and the socket of the cell's spawner (base/spawner.h). The
- * cell answers it when it is ready, with a descriptor of its home; then each order is answered, one
- * after the other. A notice may come between.
+ * cell answers it when it is ready, with a descriptor of its home, and where the plan has_ports
+ * with its sockets (net/ports.h), in their order; then each order is answered, one after the other.
+ * A notice may come between.
  */
 enum { CELL_FD_PLAN, CELL_FD_SPAWNER, CELL_FDS };
+enum { CELL_ANSWER_FDS_MAX = 1 + PORTS_MAX };
 
 /* Shows a folder; with a descriptor, a plan's, what its entries say (pins_show). */
 struct cell_order {

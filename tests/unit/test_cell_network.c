@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/local/cell_network.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/environment.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "providers/local/net/network.h"
+#include "tests/support/facts.h"
+
+/* ---- the process and the cell, which are these here ---- */
+
+struct network {
+	const struct network_listener *listener;
+	void *data;
+	uint16_t services[PORTS_SERVICES_MAX];
+	size_t service_count;
+	size_t network_count;
+	uint32_t decided;
+	bool is_allowed;
+	bool is_stopped;
+	uid_t uid;
+	gid_t gid;
+};
+
+static struct network process;
+
+struct network *network_start(struct ev_loop *loop, struct spawner *spawner,
+	const struct network_options *options, const struct network_listener *listener, void *data,
+	struct error *err)
+{
+	process = (struct network){.listener = listener,
+		.data = data,
+		.service_count = options->service_count,
+		.network_count = options->network_count,
+		.uid = options->uid,
+		.gid = options->gid};
+	memcpy(process.services, options->services,
+		options->service_count * sizeof(*options->services));
+	return &process;
+}
+
+void network_decide(struct network *network, uint32_t id, bool is_allowed)
+{
+	network->decided = id;
+	network->is_allowed = is_allowed;
+}
+
+void network_stop(struct network *network)
+{
+	network->is_stopped = true;
+}
+
+void cell_user(const struct cell *cell, uid_t *out_uid, gid_t *out_gid)
+{
+	*out_uid = 1000;
+	*out_gid = 1001;
+}
+
+void cell_take_ports(struct cell *cell, int out_fds[PORTS_MAX])
+{
+	for (size_t i = 0; i < PORTS_MAX; i++) {
+		out_fds[i] = -1;
+	}
+}
+
+/* ---- what it says ---- */
+
+struct told {
+	bool is_ready;
+	struct error failed;
+	char **notices;
+	char **lines; // "target way rule result server-name", and "left N" where it says so
+};
+
+static void on_ready(void *data)
+{
+	((struct told *)data)->is_ready = true;
+}
+
+static void on_failed(void *data, const struct error *err)
+{
+	((struct told *)data)->failed = *err;
+}
+
+static void on_notice(void *data, const char *text)
+{
+	words_append(&((struct told *)data)->notices, text);
+}
+
+static void on_connection(void *data, const struct sandbox_connection *connection)
+{
+	char line[1024];
+	text_format(line, sizeof(line), "%s %s %s %s%s%s", connection->target, connection->way,
+		connection->rule, connection->is_allowed ? connection->result : "refused",
+		connection->server_name ? " " : "",
+		connection->server_name ? connection->server_name : "");
+	assert_int_equal(connection->is_allowed, connection->result != NULL);
+	if (connection->left_out > 0) {
+		text_append(line, sizeof(line), " left %zu", connection->left_out);
+	}
+	words_append(&((struct told *)data)->lines, line);
+}
+
+static const struct cell_network_listener listener = {.on_ready = on_ready,
+	.on_failed = on_failed,
+	.on_notice = on_notice,
+	.on_connection = on_connection};
+
+struct fixture {
+	struct settings settings;
+	struct told told;
+	struct cell_network *network;
+};
+
+static void add(struct settings *settings, const char *key, const char *value)
+{
+	settings_add(settings, key, value, "test");
+}
+
+static int begin(void **state)
+{
+	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
+	struct provider_context context = {.loop = NULL};
+	struct error err;
+	settings_init(&fixture->settings);
+	add(&fixture->settings, "network", "allow");
+	add(&fixture->settings, "allow-host", "a.example");
+	add(&fixture->settings, "allow-host", "*.b.example:443");
+	add(&fixture->settings, "allow-host", "localhost:5432");
+	add(&fixture->settings, "allow-cidr", "10.0.0.0/8");
+	fixture->network = cell_network_start(
+		&context, &fixture->settings, NULL, &listener, &fixture->told, &err);
+	assert_non_null(fixture->network);
+	*state = fixture;
+	return 0;
+}
+
+static int end(void **state)
+{
+	struct fixture *fixture = *state;
+	cell_network_stop(fixture->network);
+	assert_true(process.is_stopped);
+	settings_finish(&fixture->settings);
+	words_free(fixture->told.notices);
+	words_free(fixture->told.lines);
+	free(fixture);
+	return 0;
+}
+
+static struct network_connection to_name(uint32_t id, const char *name, uint16_t port)
+{
+	return (struct network_connection){
+		.id = id, .target = NETWORK_TO_NAME, .name = name, .port = port};
+}
+
+static struct network_connection to_address(uint32_t id, const char *text, uint16_t port)
+{
+	struct network_connection connection = {
+		.id = id, .target = NETWORK_TO_ADDRESS, .name = text, .port = port};
+	assert_true(address_parse(&connection.address, text));
+	return connection;
+}
+
+static bool ask(const struct network_connection *connection)
+{
+	process.listener->on_ask(process.data, connection);
+	assert_int_equal(process.decided, connection->id);
+	return process.is_allowed;
+}
+
+static void test_it_decides_by_name_address_and_service(void **state)
+{
+	static uint32_t id;
+	const struct {
+		struct network_connection connection;
+		bool is_allowed;
+	} cases[] = {
+		{to_name(++id, "a.example", 22), true},
+		{to_name(++id, "x.a.example", 22), false},
+		{to_name(++id, "x.b.example", 443), true},
+		{to_name(++id, "x.b.example", 22), false},
+		{to_name(++id, "localhost", 5432), false},
+		{to_address(++id, "10.1.1.1", 22), true},
+		{to_address(++id, "192.168.1.1", 22), false},
+		{to_address(++id, "93.184.215.14", 443), false},
+		{to_address(++id, "169.254.169.254", 80), false},
+		{{.id = 90, .target = NETWORK_TO_SERVICE, .name = "localhost", .port = 5432}, true},
+		{{.id = 91, .target = NETWORK_TO_SERVICE, .name = "localhost", .port = 22}, false},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		if (ask(&cases[i].connection) != cases[i].is_allowed) {
+			fail_msg("%s:%u", cases[i].connection.name, cases[i].connection.port);
+		}
+	}
+	assert_int_equal(process.service_count, 1);
+	assert_int_equal(process.services[0], 5432);
+	assert_int_equal(process.network_count, 1);
+	assert_int_equal(process.uid, 1000);
+	assert_int_equal(process.gid, 1001);
+}
+
+static void test_each_decision_is_a_line(void **state)
+{
+	struct fixture *fixture = *state;
+	struct network_connection good = to_name(1, "a.example", 443);
+	struct network_connection bad = to_name(2, "evil.example", 443);
+	struct network_connection six = to_address(3, "2001:db8::1", 22);
+	good.way = NETWORK_BY_CONNECT;
+	six.way = NETWORK_BY_SOCKS;
+	ask(&good);
+	assert_null(fixture->told.lines);
+	process.listener->on_tell(process.data, &good, NETWORK_CONNECTED);
+	process.listener->on_server_name(process.data, 1, "a.example");
+	process.listener->on_server_name(process.data, 1, "other.example");
+	process.listener->on_server_name(process.data, 7, "nobody.example");
+	ask(&bad);
+	ask(&six);
+	char **lines = fixture->told.lines;
+	assert_int_equal(words_count(lines), 4);
+	assert_string_equal(lines[0], "a.example:443 connect allow-host = a.example connected");
+	assert_string_equal(
+		lines[1], "a.example:443 connect allow-host = a.example connected other.example");
+	assert_string_equal(lines[2], "evil.example:443 socket network = allow refused");
+	assert_string_equal(lines[3], "[2001:db8::1]:22 socks network = allow refused");
+}
+
+/* Older lines would be pushed out of the file. */
+static void test_a_flood_of_connections_has_few_lines(void **state)
+{
+	struct fixture *fixture = *state;
+	struct network_connection bad = to_name(1, "evil.example", 443);
+	for (uint32_t i = 1; i <= 2000; i++) {
+		bad.id = i;
+		assert_false(ask(&bad));
+	}
+	size_t count = words_count(fixture->told.lines);
+	assert_in_range(count, 256, 1000);
+	assert_int_equal(words_count(fixture->told.notices), 1);
+}
+
+static void test_the_user_learns_what_would_allow_it(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct network_connection refused[] = {to_name(1, "evil.example", 443),
+		to_name(2, "evil.example", 443), to_address(3, "192.168.1.1", 22),
+		to_address(4, "2001:db8::1", 22), to_address(5, "169.254.169.254", 80)};
+	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
+		ask(&refused[i]);
+	}
+	struct network_connection inner = to_name(6, "a.example", 80);
+	ask(&inner);
+	process.listener->on_tell(process.data, &inner, NETWORK_FORBIDDEN);
+	char **notices = fixture->told.notices;
+	assert_int_equal(words_count(notices), 5);
+	assert_names(notices[0], "evil.example:443 | allow-host = evil.example:443");
+	assert_names(notices[1], "192.168.1.1:22 | allow-cidr = 192.168.1.1/32");
+	assert_names(notices[2], "[2001:db8::1]:22 | allow-cidr = 2001:db8::1/128");
+	assert_names(notices[3], "169.254.169.254:80 | allow-host = localhost:PORT");
+	assert_names(notices[4], "a.example:80 | allow-cidr = NETWORK");
+}
+
+static void test_the_user_is_not_told_without_end(void **state)
+{
+	struct fixture *fixture = *state;
+	for (uint32_t i = 1; i <= 100; i++) {
+		char name[32];
+		text_format(name, sizeof(name), "h%u.example", i);
+		struct network_connection bad = to_name(i, name, 443);
+		ask(&bad);
+	}
+	assert_int_equal(words_count(fixture->told.notices), 9);
+	assert_names(fixture->told.notices[8], "audit = FILE");
+}
+
+static void test_a_start_that_fails_is_told_apart_from_a_later_end(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	error_set_reason(&err, ERROR_UNAVAILABLE, "CELL_UNAVAILABLE", "no filter");
+	process.listener->on_end(process.data, &err);
+	assert_names(fixture->told.failed.text, "network = allow | no filter");
+	assert_true(error_has_reason(&fixture->told.failed, "CELL_UNAVAILABLE"));
+	assert_null(fixture->told.notices);
+}
+
+static void test_its_end_is_told_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	process.listener->on_ready(process.data);
+	assert_true(fixture->told.is_ready);
+	error_set(&err, ERROR_UNAVAILABLE, "killed by signal 9");
+	process.listener->on_end(process.data, &err);
+	assert_int_equal(fixture->told.failed.code, ERROR_NONE);
+	assert_int_equal(words_count(fixture->told.notices), 1);
+	assert_names(fixture->told.notices[0], "network = allow | signal 9 | refused");
+}
+
+static void test_the_variables_of_proxies_are_those_of_the_cell(void **state)
+{
+	struct fixture *fixture = *state;
+	char **environment = mem_alloc_zero(sizeof(*environment));
+	static const char *const old[] = {"PATH=/bin", "HTTP_PROXY=http://corporate:1",
+		"https_proxy=http://corporate:1", "ALL_PROXY=socks5://corporate:1", "no_proxy=x"};
+	for (size_t i = 0; i < ARRAY_LENGTH(old); i++) {
+		words_append(&environment, old[i]);
+	}
+	cell_network_set_variables(&fixture->settings, &environment);
+	assert_int_equal(words_count(environment), 4);
+	const char *const *now = (const char *const *)environment;
+	assert_string_equal(environment_get(now, "PATH"), "/bin");
+	assert_string_equal(environment_get(now, "HTTPS_PROXY"), "http://198.18.0.1:3128");
+	assert_string_equal(environment_get(now, "https_proxy"), "http://198.18.0.1:3128");
+	assert_string_equal(environment_get(now, "NO_PROXY"), "localhost,127.0.0.1,::1");
+	words_free(environment);
+}
+
+static void test_the_plan_has_the_services(void **state)
+{
+	struct fixture *fixture = *state;
+	struct cell_plan plan = {.has_network = false};
+	cell_network_plan(&fixture->settings, &plan);
+	assert_true(plan.has_ports);
+	assert_int_equal(plan.service_count, 1);
+	assert_int_equal(plan.services[0], 5432);
+	struct settings blocked;
+	settings_init(&blocked);
+	add(&blocked, "network", "blocked");
+	struct cell_plan other = {.has_network = false};
+	cell_network_plan(&blocked, &other);
+	assert_false(other.has_ports);
+	settings_finish(&blocked);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_it_decides_by_name_address_and_service),
+		CASE(test_each_decision_is_a_line),
+		CASE(test_a_flood_of_connections_has_few_lines),
+		CASE(test_the_user_learns_what_would_allow_it),
+		CASE(test_the_user_is_not_told_without_end),
+		CASE(test_a_start_that_fails_is_told_apart_from_a_later_end),
+		CASE(test_its_end_is_told_once),
+		CASE(test_the_variables_of_proxies_are_those_of_the_cell),
+		CASE(test_the_plan_has_the_services),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
