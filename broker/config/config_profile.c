@@ -113,6 +113,18 @@ static void load_sync(struct profile *profile)
 	words_free(guarded);
 }
 
+/* The editor runs its terminals outside of the cell. */
+static bool check_terminals(const struct profile *profile, struct error *err)
+{
+	const char *confine = settings_get(&profile->settings, "confine");
+	bool is_confined = confine && strcmp(confine, "no") != 0;
+	return !is_confined || !profile->editor_terminals ||
+	       error_set(err, ERROR_CONFIG,
+		       "editor-terminals: with confine = %s, the editor would run the agent's "
+		       "commands outside of the cell: remove one of the two keys",
+		       confine);
+}
+
 static bool load_settings(struct profile *profile, const struct config_section *section,
 	const struct options *options, struct error *err)
 {
@@ -138,7 +150,7 @@ static bool load_settings(struct profile *profile, const struct config_section *
 		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "editor-terminals"));
 	load_limits(profile);
 	load_sync(profile);
-	return true;
+	return check_terminals(profile, err);
 }
 
 /* ---- which profile ---- */

@@ -188,6 +188,10 @@ class Words(CommandLine):
         self.mistake('--confine | profile far | backend = ssh | backend = local',
                      '--profile', 'far', '--confine', '--', 'agent')
 
+    def test_an_editor_runs_no_commands_of_a_confined_agent(self):
+        self.write_config('[profile "held"]\n\tconfine = yes\n\teditor-terminals = true\n')
+        self.mistake('editor-terminals | confine = yes', '--profile', 'held', '--', 'agent')
+
     def test_no_agent_says_how_to_name_one(self):
         self.mistake('no agent is named | --agent NAME | acp-broker agents | -- COMMAND | '
                      f'[profile "local"] | {self.config_path()}')
