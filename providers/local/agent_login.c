@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/hash.h"
+#include "base/lock_file.h"
 #include "base/log.h"
 #include "base/real_path.h"
 #include "base/text.h"
@@ -23,7 +26,11 @@
 
 #define LOOK_AFTER_S 0.3 // so that an agent that writes without end costs little
 
-enum { READS_MAX = 64 }; // of one look: an agent can make events faster than we read them
+enum {
+	READS_MAX = 64, // of one look: an agent can make events faster than we read them
+	LOCK_TRIES = 100,
+	LOCK_PAUSE_MS = 10,
+};
 
 /* What a worker may touch. */
 struct agent_login {
@@ -37,9 +44,11 @@ struct agent_login {
 	struct owner owner;            // of that: its file system knows nobody else
 	ev_io changed;                 // inotify, of the folders of both files
 	ev_timer look;
-	bool is_due;   // it has changed while the worker looked
-	bool failed;   // the worker's last look did
-	bool has_told; // that it failed, which an agent can bring about again and again
+	uint64_t users;     // a hash of the user's login, as last seen or written here
+	bool is_distrusted; // the cell's is not taken any more
+	bool is_due;        // it has changed while the worker looked
+	bool failed;        // the worker's last look did
+	bool has_told;      // that it failed, which an agent can bring about again and again
 	struct error err;
 };
 
@@ -53,9 +62,39 @@ static int open_folder(int home_fd, const struct agent_file *file)
 	return beneath_open(home_fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
+/*
+ * Of two brokers one at a time compares and writes; each holds the folder of the user's file. A
+ * descriptor, or -1; who holds it for too long is not waited for, for each write is whole.
+ */
+static int lock_users(const struct agent_login *login)
+{
+	int folder = open_folder(login->home_fd, login->file);
+	for (int i = 0; folder >= 0 && i < LOCK_TRIES; i++) {
+		if (lock_file_try(folder, LOCK_ALONE) != LOCK_ELSEWHERE) {
+			break;
+		}
+		poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	return folder;
+}
+
+/* Of what comes back from a cell: the rest changes without a login. False: no JSON. */
+static bool hash_login(const struct agent_login *login, struct span text, uint64_t *out)
+{
+	struct buf picked;
+	struct error err;
+	buf_init(&picked, AGENT_FILE_MAX);
+	bool is_hashed = json_pick(text, login->file->back, &picked, &err);
+	if (is_hashed) {
+		*out = hash_bytes(HASH_START, buf_span(&picked));
+	}
+	buf_wipe(&picked);
+	return is_hashed;
+}
+
 /* What has become a link since is refused. */
 static bool renew_users(
-	const struct agent_login *login, struct span text, struct span from, struct error *err)
+	struct agent_login *login, struct span text, struct span from, struct error *err)
 {
 	struct buf renewed;
 	struct confine *none = confine_create();
@@ -63,7 +102,8 @@ static bool renew_users(
 	char *path = path_join(login->home, login->file->path);
 	buf_init(&renewed, 2 * AGENT_FILE_MAX);
 	bool is_done = json_renew(text, from, login->file->back, &renewed, err) &&
-	               file_write(confine, path, FILE_LINKS_REFUSED, buf_span(&renewed), err);
+	               file_write(confine, path, FILE_LINKS_REFUSED, buf_span(&renewed), err) &&
+	               hash_login(login, buf_span(&renewed), &login->users);
 	buf_wipe(&renewed);
 	free(path);
 	confine_release(confine);
@@ -95,14 +135,26 @@ static bool renew_cells(const struct agent_login *login, struct span text, struc
 	return is_done;
 }
 
+/*
+ * A login that the user, or another cell, has made since wins, whatever time the cell's has: any
+ * time can be written there. A cell whose own would have won is not believed again.
+ */
 static bool compare(
-	const struct agent_login *login, struct span users, struct span cells, struct error *err)
+	struct agent_login *login, struct span users, struct span cells, struct error *err)
 {
 	const char *newer = login->file->newer;
-	if (json_is_newer(users, cells, newer)) {
+	uint64_t now;
+	if (!hash_login(login, users, &now)) {
+		return true; // it is being written
+	}
+	bool is_changed = now != login->users;
+	bool is_newer = json_is_newer(users, cells, newer);
+	login->users = now;
+	login->is_distrusted = login->is_distrusted || (is_changed && is_newer);
+	if (is_newer && !login->is_distrusted) {
 		return renew_users(login, users, cells, err);
 	}
-	if (!json_is_newer(cells, users, newer)) {
+	if (!is_changed && !json_is_newer(cells, users, newer)) {
 		return true;
 	}
 	bool is_done = owner_enter(&login->owner, err) && renew_cells(login, users, err);
@@ -115,6 +167,7 @@ static void look(struct agent_login *login)
 {
 	struct buf users, cells;
 	const char *path = login->file->path;
+	ATTR_CLEANUP(fd_cleanup) int lock = lock_users(login);
 	buf_init(&users, AGENT_FILE_MAX + 1);
 	buf_init(&cells, AGENT_FILE_MAX + 1);
 	bool are_read = agent_home_read(login->home_fd, path, &users, &login->err) &&
@@ -207,6 +260,19 @@ static void watch(struct agent_login *login, int home_fd)
 	}
 }
 
+/* What the cell has begun with. */
+static void remember_users(struct agent_login *login)
+{
+	struct buf users;
+	struct error err;
+	buf_init(&users, AGENT_FILE_MAX + 1);
+	if (!agent_home_read(login->home_fd, login->file->path, &users, &err) ||
+		!hash_login(login, buf_span(&users), &login->users)) {
+		login->users = 0;
+	}
+	buf_wipe(&users);
+}
+
 static const struct agent_file *find_file(const struct agent_home *agent)
 {
 	for (size_t i = 0; agent->files && i < AGENT_FILES_MAX; i++) {
@@ -237,6 +303,7 @@ struct agent_login *agent_login_start(
 	login->home_fd = home_fd;
 	login->cell_fd = copy_fd;
 	login->owner = agent->owner;
+	remember_users(login);
 	ev_timer_init(&login->look, on_look, LOOK_AFTER_S, 0.);
 	ev_io_init(&login->changed, on_changed, inotify_init1(IN_NONBLOCK | IN_CLOEXEC), EV_READ);
 	if (login->changed.fd >= 0) {

@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/lock_file.h"
 #include "base/text.h"
 #include "providers/local/copy_tree.h"
 
@@ -142,6 +143,29 @@ static void test_of_two_the_newer_one_wins(void **state)
 	write_file("cell" FILE_NAME, LOGIN("cell", 8));
 	wait_for("cell" FILE_NAME, LOGIN("user", 9));
 	assert_true(has("home" FILE_NAME, LOGIN("user", 9)));
+}
+
+static void test_the_users_next_login_wins_over_any_time(void **state)
+{
+	write_file("cell" FILE_NAME, LOGIN("evil", 9000000000000000));
+	wait_for("home" FILE_NAME, LOGIN("evil", 9000000000000000));
+	write_file("home" FILE_NAME, LOGIN("user", 9));
+	wait_for("cell" FILE_NAME, LOGIN("user", 9));
+	assert_true(has("home" FILE_NAME, LOGIN("user", 9)));
+	/* What a cell has claimed once is not taken from it again. */
+	write_file("cell" FILE_NAME, LOGIN("evil", 9000000000000001));
+	end();
+	assert_true(has("home" FILE_NAME, LOGIN("user", 9)));
+}
+
+static void test_a_lock_that_nobody_releases_stops_nothing(void **state)
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int home = open(path_of("home/.claude"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(lock_file_try(home, LOCK_ALONE), LOCK_TAKEN);
+	write_file("cell" FILE_NAME, LOGIN("cell", 8));
+	end();
+	assert_true(has("home" FILE_NAME, LOGIN("cell", 8)));
 }
 
 /* "scopes" went in, but does not come back. */
@@ -271,6 +295,8 @@ int main(void)
 		CASE(test_a_file_that_is_renamed_into_place_comes_back),
 		CASE(test_what_the_user_refreshed_goes_in),
 		CASE(test_of_two_the_newer_one_wins),
+		CASE(test_the_users_next_login_wins_over_any_time),
+		CASE(test_a_lock_that_nobody_releases_stops_nothing),
 		CASE(test_only_named_keys_come_back),
 		CASE(test_the_last_look_is_at_the_end),
 		CASE(test_an_older_one_does_not_come_back),
