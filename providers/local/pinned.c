@@ -13,7 +13,7 @@
 #include "base/words.h"
 #include "providers/local/file_io.h"
 
-enum { NAMED_MAX = 20 }; // of what one notice tells
+enum { NAMED_MAX = 8 }; // of what one program reads, in one notice
 
 /* What a root had when it was shown, and what was told since. */
 struct pinned_root {
@@ -404,31 +404,48 @@ static bool say(struct buf *text, struct error *err, const struct pin_found *fou
 	return is_said;
 }
 
+/* Of those before it, how many the same program reads: decoys hide nothing of another kind. */
+static size_t count_same(const struct pin_found *const *news, size_t index)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < index; i++) {
+		count += strcmp(pin_reader(news[i]), pin_reader(news[index])) == 0;
+	}
+	return count;
+}
+
 static void tell_news(struct pinned *pinned, struct pinned_root *root, const struct pin_list *list)
 {
 	struct buf text;
 	struct error err;
-	size_t count = 0;
+	const struct pin_found **news = mem_alloc((list->count + 1) * sizeof(const void *));
+	size_t count = 0, told = 0;
 	buf_init(&text, 64 * 1024);
 	bool is_said = buf_append_format(&text, &err,
 		"In %s is what tools outside of the confinement run commands from, and the agent "
 		"can write it. Look at it before you use them:",
 		root->local);
 	for (size_t i = 0; i < list->count; i++) {
-		const struct pin_found *found = &list->found[i];
-		if (!is_news(root, found)) {
-			continue;
+		if (is_news(root, &list->found[i])) {
+			news[count++] = &list->found[i];
+			remember(root, &list->found[i]);
 		}
-		remember(root, found);
-		is_said = is_said && (++count > NAMED_MAX || say(&text, &err, found));
 	}
-	if (count > NAMED_MAX) {
-		is_said = is_said &&
-		          buf_append_format(&text, &err, "\nand %zu more", count - NAMED_MAX);
+	for (size_t i = 0; i < count && is_said; i++) {
+		if (count_same(news, i) < NAMED_MAX) {
+			told++;
+			is_said = say(&text, &err, news[i]);
+		}
+	}
+	if (count > told) {
+		is_said =
+			is_said && buf_append_format(&text, &err,
+					   "\nand %zu more that these programs read", count - told);
 	}
 	if (count > 0 && is_said && buf_append(&text, (struct span){"", 1}, &err) && pinned->tell) {
 		pinned->tell(pinned->data, text.data);
 	}
+	free(news);
 	buf_finish(&text);
 }
 

@@ -104,6 +104,15 @@ class ConfinedHere(SyncCase):
         self.assertNames(told, f'{self.work}/.envrc')
         self.ends(client)
 
+    def test_decoys_hide_nothing_that_another_program_reads(self):
+        client, _ = self.confined()
+        session = client.new_session(self.work)
+        self.shell(client, session, 'for i in $(seq 25); do mkdir a$i; echo >a$i/.envrc; done; '
+                   'mkdir -p z/.zed; echo EVIL >z/.zed/tasks.json')
+        told, = self.wait_notices(client, 1)
+        self.assertNames(told, 'z/.zed | Zed | 17 more')
+        self.ends(client)
+
     def test_git_write_lets_it_commit(self):
         client, _ = self.confined(git_write='yes')
         session = client.new_session(self.work)
