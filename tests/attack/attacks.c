@@ -42,6 +42,10 @@ const struct attack attacks[] = {
 		"unshare -Urm sh -c 'mkdir -p \"$WORK/m\" && mount --rbind / \"$WORK/m\" && "
 		"grep SECRET \"$WORK/m$HOME/.ssh/id_ed25519\"'",
 		NULL, true},
+	{"makes a cgroup",
+		"for m in /sys/fs/cgroup /sys/fs/cgroup/unified; do "
+		"g=$(mktemp -d $m/attack.XXXXXX) && rmdir $g && exit 0; done; false",
+		NULL, true},
 	{"reads a disk",
 		"head -c 1 \"$(ls /dev/vda /dev/sda /dev/nvme0n1 2>/dev/null | head -n 1)\"", NULL,
 		true},

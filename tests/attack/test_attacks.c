@@ -594,6 +594,23 @@ static void test_closed_network_has_a_loopback(void **state)
 						 "-e all -e default)\" = lo");
 }
 
+/* A file that is larger than its file system is refused before it takes any memory. */
+static void test_what_is_in_memory_has_less_than_the_machines_together(void **state)
+{
+	static const char script[] =
+		"total=0 inodes=0; for d in /tmp /var/tmp /dev/shm /run \"$HOME\"; do "
+		"set -- $(stat -f -c '%b %S %c' $d); "
+		"total=$((total + $1 * $2 / 1024)) inodes=$((inodes + $3)); "
+		"fallocate -l $(($1 * $2 + 4096)) $d/x 2>&1 | grep -q 'No space' || echo $d; done; "
+		"[ $total -lt $(awk '/^MemTotal/ {print $2}' /proc/meminfo) ] && echo $inodes";
+	struct cell_record record;
+	char text[OUTPUT_MAX];
+	open_cell(&record, false);
+	assert_int_equal(run_line(cell_spawner(record.cell), script, text), 0);
+	assert_in_range(strtol(text, NULL, 10), 1, 1 << 20); // a folder's name: 0
+	cell_destroy(record.cell);
+}
+
 /* ---- the end ---- */
 
 /* Nobody waits for them, and none has the session or group of another. */
@@ -741,6 +758,7 @@ static int run_suite(void)
 		cmocka_unit_test(test_a_sandbox_in_a_cell_can_be_made),
 		cmocka_unit_test(test_closed_network_has_a_loopback),
 		cmocka_unit_test(test_an_allowed_network_has_names_and_no_more),
+		cmocka_unit_test(test_what_is_in_memory_has_less_than_the_machines_together),
 		cmocka_unit_test(test_a_fork_bomb_ends_with_the_cell),
 		cmocka_unit_test(test_who_kills_everything_ends_its_own_cell),
 		cmocka_unit_test(test_nothing_that_is_root_is_confined),

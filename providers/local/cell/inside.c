@@ -339,7 +339,8 @@ static void probe_mounts(void)
 {
 	const struct kernel_change change = {.set = MOUNT_ATTR_RDONLY};
 	struct error err;
-	ATTR_CLEANUP(fd_cleanup) int tmpfs = kernel_new_tmpfs("0700", 0, &err);
+	const struct kernel_room room = {"1%", 16};
+	ATTR_CLEANUP(fd_cleanup) int tmpfs = kernel_new_tmpfs("0700", &room, 0, &err);
 	if (tmpfs < 0 || !kernel_change(tmpfs, &change, &err)) {
 		explain(PROBE_MOUNTS, errno);
 	}

@@ -45,15 +45,16 @@ static int mount_fs(int fs_fd, const char *type, uint64_t attributes, struct err
 	return fd;
 }
 
-int kernel_new_tmpfs(const char *mode, uint64_t attributes, struct error *err)
+int kernel_new_tmpfs(
+	const char *mode, const struct kernel_room *room, uint64_t attributes, struct error *err)
 {
 	char inodes[16];
 	ATTR_CLEANUP(fd_cleanup) int fs_fd = open_fs("tmpfs", err);
-	text_whole(inodes, sizeof(inodes), "%d", CELL_TMPFS_INODES_MAX);
+	text_whole(inodes, sizeof(inodes), "%d", room->inodes);
 	if (fs_fd < 0) {
 		return -1;
 	}
-	if (!set_option(fs_fd, "mode", mode) || !set_option(fs_fd, "size", "50%") ||
+	if (!set_option(fs_fd, "mode", mode) || !set_option(fs_fd, "size", room->size) ||
 		!set_option(fs_fd, "nr_inodes", inodes)) {
 		int errnum = errno;
 		error_set_errno(err, errnum, "making a file system in memory");

@@ -12,10 +12,16 @@
  * The system calls about mounts that a cell needs, by descriptor, so that no name is resolved
  * twice. Linux 5.12 has them all. Each fails with ERROR_SYSTEM and errno's text; `errno` is kept.
  */
-enum { CELL_TMPFS_INODES_MAX = 1 << 20 }; // of each file system in memory; its size is half the RAM
+
+/* What a file system in memory may hold: its size, in percent of this machine's memory. */
+struct kernel_room {
+	const char *size;
+	int inodes;
+};
 
 /* A new file system that is mounted nowhere: its descriptor, or -1. `attributes`: MOUNT_ATTR_… */
-int kernel_new_tmpfs(const char *mode, uint64_t attributes, struct error *err);
+int kernel_new_tmpfs(
+	const char *mode, const struct kernel_room *room, uint64_t attributes, struct error *err);
 int kernel_new_proc(struct error *err);
 int kernel_new_devpts(struct error *err);
 

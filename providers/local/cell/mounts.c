@@ -32,25 +32,32 @@ static const struct kernel_change kept = {
 static const struct kernel_change writable = {
 	.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, .clear = MOUNT_ATTR_RDONLY, .is_deep = true};
 
+/* Those that can be written have less than this machine's memory together. */
+static const struct kernel_room home_room = {"30%", 1 << 19};
+static const struct kernel_room large_room = {"25%", 1 << 18};
+static const struct kernel_room middle_room = {"10%", 1 << 16};
+static const struct kernel_room small_room = {"2%", 1 << 14};
+
 /* Folders that every cell has for itself. */
 static const struct {
 	const char *path;
 	const char *mode;
 	bool is_writable;
+	const struct kernel_room *room;
 } own_folders[] = {
-	{"/tmp", "1777", true},
-	{"/var/tmp", "1777", true},
-	{"/run", "0755", true},
-	{"/var/run", "0755", true}, // where it is no link to the one above
-	{"/home", "0755", false},
-	{"/root", "0755", false},
+	{"/tmp", "1777", true, &large_room},
+	{"/var/tmp", "1777", true, &middle_room},
+	{"/run", "0755", true, &small_room},
+	{"/var/run", "0755", true, &small_room}, // where it is no link to the one above
+	{"/home", "0755", false, &small_room},
+	{"/root", "0755", false, &small_room},
 	/* Daemons that change their root, or their namespace, have sockets there. */
-	{"/var/spool", "0755", false},
-	{"/var/snap", "0755", false},
-	{"/var/lib/docker", "0755", false},
-	{"/var/lib/incus", "0755", false},
-	{"/var/lib/libvirt", "0755", false},
-	{"/var/lib/lxd", "0755", false},
+	{"/var/spool", "0755", false, &small_room},
+	{"/var/snap", "0755", false, &small_room},
+	{"/var/lib/docker", "0755", false, &small_room},
+	{"/var/lib/incus", "0755", false, &small_room},
+	{"/var/lib/libvirt", "0755", false, &small_room},
+	{"/var/lib/lxd", "0755", false, &small_room},
 };
 
 /* ---- places ---- */
@@ -128,9 +135,10 @@ static bool put_at(int root_fd, int mount_fd, const char *path, struct error *er
 }
 
 /* A folder in memory at a path. */
-static bool put_tmpfs(int root_fd, const char *path, const char *mode, struct error *err)
+static bool put_tmpfs(int root_fd, const char *path, const char *mode,
+	const struct kernel_room *room, struct error *err)
 {
-	ATTR_CLEANUP(fd_cleanup) int fd = kernel_new_tmpfs(mode, plain.set, err);
+	ATTR_CLEANUP(fd_cleanup) int fd = kernel_new_tmpfs(mode, room, plain.set, err);
 	return fd >= 0 && put_at(root_fd, fd, path, err);
 }
 
@@ -163,7 +171,7 @@ static bool put_own_folders(int root_fd, struct error *err)
 	for (size_t i = 0; i < ARRAY_LENGTH(own_folders); i++) {
 		const char *path = own_folders[i].path;
 		if (is_machines(root_fd, path) &&
-			!put_tmpfs(root_fd, path, own_folders[i].mode, err)) {
+			!put_tmpfs(root_fd, path, own_folders[i].mode, own_folders[i].room, err)) {
 			return false;
 		}
 	}
@@ -187,7 +195,7 @@ static bool put_link(int root_fd, const char *path, const char *target, struct e
 static bool put_home(int root_fd, const struct cell_plan *plan, struct error *err)
 {
 	const char *name = plan->home_name;
-	return put_tmpfs(root_fd, plan->home, "0700", err) &&
+	return put_tmpfs(root_fd, plan->home, "0700", &home_room, err) &&
 	       (!name || is_there(root_fd, name) || put_link(root_fd, name, plan->home, err));
 }
 
@@ -228,14 +236,15 @@ static bool put_dev_links(int dev_fd, struct error *err)
 
 static bool put_dev(int root_fd, int *out_dev, struct error *err)
 {
-	*out_dev = kernel_new_tmpfs("0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	*out_dev =
+		kernel_new_tmpfs("0755", &small_room, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 	if (*out_dev < 0 || !put_at(root_fd, *out_dev, "/dev", err) || !put_devices(root_fd, err) ||
 		!put_dev_links(*out_dev, err)) {
 		return false;
 	}
 	ATTR_CLEANUP(fd_cleanup) int pts = kernel_new_devpts(err);
 	return pts >= 0 && put_at(root_fd, pts, "/dev/pts", err) &&
-	       put_tmpfs(root_fd, "/dev/shm", "1777", err);
+	       put_tmpfs(root_fd, "/dev/shm", "1777", &middle_room, err);
 }
 
 /* ---- files of ours ---- */
@@ -360,7 +369,7 @@ static bool put_hidden(int root_fd, int dev_fd, const char *path, struct error *
 	if (is_no_folder(root_fd, path)) {
 		return put_file(root_fd, dev_fd, path, (struct span){"", 0}, err);
 	}
-	if (put_tmpfs(root_fd, path, "0755", err)) {
+	if (put_tmpfs(root_fd, path, "0755", &small_room, err)) {
 		return true;
 	}
 	/* What is not there, and cannot be made there, is hidden. */
@@ -504,7 +513,8 @@ static bool cover(const struct hiding *hiding, int folder, const char *name)
 
 static bool empty(const struct hiding *hiding, int folder, const char *path)
 {
-	ATTR_CLEANUP(fd_cleanup) int fd = kernel_new_tmpfs("0555", plain.set, hiding->err);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = kernel_new_tmpfs("0555", &small_room, plain.set, hiding->err);
 	return fd >= 0 && (kernel_attach(fd, folder, hiding->err) ||
 				  error_prefix(hiding->err, "%s in the cell", path));
 }
