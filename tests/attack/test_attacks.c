@@ -788,19 +788,5 @@ int main(int argc, char **argv)
 	if (argc == 4 && strcmp(argv[1], "--trick") == 0) {
 		return trick_run(argv[2], argv[3]);
 	}
-	bool is_user = argc == 2 && strcmp(argv[1], "user") == 0;
-	if (is_user && geteuid() != 0) {
-		print_message("1 test skipped: only root can become another user\n");
-		return 77;
-	}
-	world_make(&world);
-	pid_t pid = fork();
-	if (pid == 0) {
-		world_enter(&world, is_user);
-		exit(run_suite());
-	}
-	int status = 1;
-	waitpid(pid, &status, 0);
-	world_remove(&world);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return world_main(&world, argc == 2 && strcmp(argv[1], "user") == 0, run_suite);
 }

@@ -563,19 +563,5 @@ int main(int argc, char **argv)
 	if (cell_is_asked(argc, argv)) {
 		cell_run(argv);
 	}
-	bool is_user = argc == 2 && strcmp(argv[1], "user") == 0;
-	if (is_user && geteuid() != 0) {
-		print_message("1 test skipped: only root can become another user\n");
-		return 77;
-	}
-	world_make(&world);
-	pid_t pid = fork();
-	if (pid == 0) {
-		world_enter(&world, is_user);
-		exit(run_suite());
-	}
-	int status = 1;
-	waitpid(pid, &status, 0);
-	world_remove(&world);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return world_main(&world, argc == 2 && strcmp(argv[1], "user") == 0, run_suite);
 }

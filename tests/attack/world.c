@@ -265,3 +265,21 @@ void world_remove(const struct world *world)
 	unlink(world->temporary);
 	assert_true(remove_folder(world->folder, &err));
 }
+
+int world_main(struct world *world, bool becomes_user, int (*run_suite)(void))
+{
+	if (becomes_user && geteuid() != 0) {
+		print_message("1 test skipped: only root can become another user\n");
+		return 77;
+	}
+	world_make(world);
+	pid_t pid = fork();
+	if (pid == 0) {
+		world_enter(world, becomes_user);
+		exit(run_suite());
+	}
+	int status = 1;
+	waitpid(pid, &status, 0);
+	world_remove(world);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}

@@ -32,6 +32,13 @@ void world_enter(struct world *world, bool becomes_user);
 /* Ends what world_enter has started. */
 void world_leave(const struct world *world);
 
+/*
+ * Makes a world, runs the suite in a process that has entered it, and removes the world. Returns
+ * the status to exit with: the suite's, or 77 (skipped) if it was to become the user without being
+ * root.
+ */
+int world_main(struct world *world, bool becomes_user, int (*run_suite)(void));
+
 /* In the world's folder. */
 void world_path(const struct world *world, const char *name, char out[PATH_MAX]);
 
