@@ -2,6 +2,7 @@
 #include "base/signals.h"
 
 #include <signal.h>
+#include <stddef.h>
 
 bool signal_is_ignored(int signal)
 {

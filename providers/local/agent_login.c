@@ -167,7 +167,7 @@ static void look(struct agent_login *login)
 {
 	struct buf users, cells;
 	const char *path = login->file->path;
-	ATTR_CLEANUP(fd_cleanup) int lock = lock_users(login);
+	int lock = lock_users(login);
 	buf_init(&users, AGENT_FILE_MAX + 1);
 	buf_init(&cells, AGENT_FILE_MAX + 1);
 	bool are_read = agent_home_read(login->home_fd, path, &users, &login->err) &&
@@ -176,6 +176,7 @@ static void look(struct agent_login *login)
 		are_read && !compare(login, buf_span(&users), buf_span(&cells), &login->err);
 	buf_wipe(&users);
 	buf_wipe(&cells);
+	fd_close(&lock);
 }
 
 static void on_run(struct pool_job *job)

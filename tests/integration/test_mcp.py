@@ -300,7 +300,8 @@ class Configured(McpCase):
         result = subprocess.run([BROKER, *options, '--', 'sh'], capture_output=True, text=True,
                                 env=env, timeout=SECONDS, check=False)
         self.assertEqual(result.returncode, 2)
-        self.assertIn('mcp.github.secret-env: expected GITHUB_PAT to be set', result.stderr)
+        self.assertIn('mcp.github.secret-env: ', result.stderr)
+        self.assertIn('GITHUB_PAT', result.stderr)
 
     def test_a_list_that_is_too_long_is_refused_where_it_must_be_read(self):
         client = self.near(sections=GITHUB, mcp='github')

@@ -58,8 +58,9 @@ static void test_a_slow_agent_drains(void **state)
 	struct fixture *fixture = *state;
 	profile_of(fixture)->max_queue = 100000;
 	struct actor *actor = start(fixture);
-	char *text = mem_alloc_zero(300001);
-	memset(text, 'x', 300000);
+	enum { SIZE = 600000 }; // more than the pipe and the queue hold
+	char *text = mem_alloc_zero(SIZE + 1);
+	memset(text, 'x', SIZE);
 	send_text(fixture, text);
 	free(text);
 	stage_settle(&fixture->stage);

@@ -180,20 +180,19 @@ static bool ask(const struct network_connection *connection)
 
 static void test_it_decides_by_name_address_and_service(void **state)
 {
-	static uint32_t id;
 	const struct {
 		struct network_connection connection;
 		bool is_allowed;
 	} cases[] = {
-		{to_name(++id, "a.example", 22), true},
-		{to_name(++id, "x.a.example", 22), false},
-		{to_name(++id, "x.b.example", 443), true},
-		{to_name(++id, "x.b.example", 22), false},
-		{to_name(++id, "localhost", 5432), false},
-		{to_address(++id, "10.1.1.1", 22), true},
-		{to_address(++id, "192.168.1.1", 22), false},
-		{to_address(++id, "93.184.215.14", 443), false},
-		{to_address(++id, "169.254.169.254", 80), false},
+		{to_name(1, "a.example", 22), true},
+		{to_name(2, "x.a.example", 22), false},
+		{to_name(3, "x.b.example", 443), true},
+		{to_name(4, "x.b.example", 22), false},
+		{to_name(5, "localhost", 5432), false},
+		{to_address(6, "10.1.1.1", 22), true},
+		{to_address(7, "192.168.1.1", 22), false},
+		{to_address(8, "93.184.215.14", 443), false},
+		{to_address(9, "169.254.169.254", 80), false},
 		{{.id = 90, .target = NETWORK_TO_SERVICE, .name = "localhost", .port = 5432}, true},
 		{{.id = 91, .target = NETWORK_TO_SERVICE, .name = "localhost", .port = 22}, false},
 	};

@@ -78,11 +78,11 @@ static bool answer_ready(const int *fds, size_t count)
 	struct msghdr message = {.msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = CMSG_SPACE(sizeof(int) * count)};
+		.msg_controllen = (socklen_t)CMSG_SPACE(sizeof(int) * count)};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 	head->cmsg_level = SOL_SOCKET;
 	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof(int) * count);
+	head->cmsg_len = (socklen_t)CMSG_LEN(sizeof(int) * count);
 	memcpy(CMSG_DATA(head), fds, sizeof(int) * count);
 	return sendmsg(AT_CONTROL, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(answer);
 }
