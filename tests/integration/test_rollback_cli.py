@@ -134,8 +134,8 @@ class Rollback(Store):
             self.assertEqual(result.returncode, 1)
             lines = result.stderr.decode().splitlines()
             self.assertEqual(len(lines), 2, lines)
-            self.assertTrue(lines[0].startswith('acp-broker: a is left '), lines)
-            self.assertNames(lines[1], 'rollback to 1 | 0 written | 1 deleted | 1 left | '
+            self.assertTrue(lines[0].startswith('acp-broker: a '), lines)
+            self.assertNames(lines[1], 'rollback to 1 | 0 written | 1 deleted | 1 not changed | '
                              'before is checkpoint 2')
         self.assertEqual(self.files(), {'a': 'two\n'})
         self.rolled(1, 3)
