@@ -5,6 +5,7 @@ a test starts has its mark in the environment: this run of the program, and the 
 """
 
 import itertools
+import contextlib
 import os
 import signal
 import threading
@@ -163,6 +164,16 @@ def open_files(pid):
         return len(os.listdir(f'/proc/{pid}/fd'))
     except OSError:
         return 0
+
+
+def files_of(pid):
+    """"NUMBER FILE" of each descriptor that is still open when it is looked at."""
+    folder, files = f'/proc/{pid}/fd', []
+    with contextlib.suppress(OSError):
+        for number in sorted(os.listdir(folder)):
+            with contextlib.suppress(OSError):
+                files.append(f'{number} {os.readlink(os.path.join(folder, number))}')
+    return files
 
 
 class Watcher:

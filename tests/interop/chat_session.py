@@ -95,7 +95,8 @@ class ChatSession(Terminal):
         self.check_resumed()
 
     def check_cancel(self):
-        self.model.steps = [Step('Bash', command='exec sleep 300', description='sleeps')]
+        self.model.steps = [Step('Bash', command='exec sleep 300', description='sleeps',
+                                 timeout=600000, run_in_background=False)]
         self.clear()
         self.type('Please wait', 'Enter')
         self.wait_for('asks:', 'sleep 300', '[y]')

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/guard.h"
 #include "base/io.h"
@@ -406,20 +407,20 @@ bool relay_is_asked(int argc, char *const *argv)
 
 void relay_run(void)
 {
-	static struct relay relay;
+	struct relay *relay = mem_alloc_zero(sizeof(*relay)); // until this process ends
 	const struct wire_message ready = {.kind = WIRE_READY};
 	struct error err;
 	struct stat status;
 	prctl(PR_SET_NAME, GUARD_NAME);
 	if (fstat(AT_CONTROL, &status) != 0 || !S_ISSOCK(status.st_mode) ||
-		!wire_take_start(AT_CONTROL, &relay.start, relay.fds)) {
+		!wire_take_start(AT_CONTROL, &relay->start, relay->fds)) {
 		_exit(1); // somebody else than the broker has started it, or the broker is gone
 	}
-	if (!set_up(&relay, &err)) {
+	if (!set_up(relay, &err)) {
 		error_prefix(&err, "starting the network of a cell");
 		end_with(&err);
 	}
-	on_message(&relay, &ready);
-	ev_run(relay.loop, 0);
+	on_message(relay, &ready);
+	ev_run(relay->loop, 0);
 	_exit(0);
 }
