@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -152,11 +153,14 @@ static void test_who_swaps_names_meanwhile_gets_nothing(void **state)
 	text_whole(other, sizeof(other), "%s", below("copy/other"));
 	assert_int_equal(symlink(one, other), 0);
 	text_whole(one, sizeof(one), "%s", below("copy/deep"));
+	pid_t parent = getpid();
 	pid_t pid = fork();
 	if (pid == 0) {
-		while (true) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); // a failed assertion leaves this function
+		while (getppid() == parent) {
 			syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
 		}
+		_exit(0);
 	}
 	for (int i = 0; i < SWAPS; i++) {
 		give();
