@@ -28,7 +28,8 @@ extern const size_t failure_code_count;
 /* Error codes that agents themselves use (ACP, ErrorCode). */
 enum { AUTH_REQUIRED = -32000, REQUEST_CANCELLED = -32800 };
 
-/* Asserts that the name is in the table. */
+/* NULL if the table does not have the name. failure_code_get asserts that it does. */
+const struct failure_code *failure_code_find(const char *name);
 const struct failure_code *failure_code_get(const char *name);
 
 /* JSON-RPC 2.0, section 5.1, and the codes that ACP adds. */

@@ -126,7 +126,7 @@ static size_t grown(const struct frame_reader *reader)
 	if (reader->capacity == 0) {
 		return FRAME_READ_SIZE;
 	}
-	size_t capacity = reader->capacity < ROOM_MAX ? ROOM_MAX : 2 * reader->capacity;
+	size_t capacity = reader->capacity < ROOM_MAX ? BUSY_KEEP : 2 * reader->capacity;
 	/* The line end, and a part of the next lines. */
 	size_t most = reader->max_message + 2 + FRAME_READ_SIZE;
 	size_t least = reader->len - reader->head + ROOM_MIN;

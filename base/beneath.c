@@ -91,6 +91,10 @@ static int open_by_names(int folder, const char *path, int flags, enum missing m
 	return fd;
 }
 
+#ifndef RESOLVE_CACHED // Linux 5.12
+#define RESOLVE_CACHED 0x20
+#endif
+
 static atomic_bool is_missing; // openat2 is missing: one refusal is enough
 
 int beneath_open(int folder, const char *path, int flags)
@@ -111,6 +115,18 @@ int beneath_open(int folder, const char *path, int flags)
 		return open_by_names(folder, path, flags, MISSING_FAILS);
 	}
 	return fd;
+}
+
+int beneath_open_cached(int folder, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (unsigned long long)flags | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED,
+	};
+	if (folder != AT_FDCWD) {
+		how.resolve |= RESOLVE_BENEATH | RESOLVE_NO_XDEV;
+	}
+	return (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
 }
 
 int beneath_open_folder(int root, const char *path, bool make)

@@ -168,6 +168,25 @@ bool buf_append(struct buf *buf, struct span bytes, struct error *err)
 	return true;
 }
 
+bool buf_prepend(struct buf *buf, struct span bytes, struct error *err)
+{
+	if (bytes.len == 0) {
+		return true;
+	}
+	if (buf->head < bytes.len || bytes.len > buf->max - buf->len) {
+		if (!buf_reserve(buf, bytes.len, err)) {
+			return false;
+		}
+		char *live = buf->data + buf->head;
+		memmove(live + bytes.len, live, buf->len);
+	} else {
+		buf->head -= bytes.len;
+	}
+	memcpy(buf->data + buf->head, bytes.data, bytes.len);
+	buf->len += bytes.len;
+	return true;
+}
+
 void buf_add(struct buf *buf, struct span bytes)
 {
 	bool fits = buf_append(buf, bytes, NULL);
@@ -232,10 +251,10 @@ void buf_fit(struct buf *buf, size_t slack)
 	if (buf->len == 0 || buf->capacity - buf->len <= slack) {
 		return;
 	}
-	if (buf->head > 0) {
+	if (buf->head > slack) {
 		memmove(buf->data, buf->data + buf->head, buf->len);
 		buf->head = 0;
 	}
-	buf->data = mem_realloc(buf->data, buf->len);
-	buf->capacity = buf->len;
+	buf->capacity = buf->head + buf->len;
+	buf->data = mem_realloc(buf->data, buf->capacity);
 }

@@ -39,6 +39,12 @@ bool buf_append_format(struct buf *buf, struct error *err, const char *format, .
 void buf_add(struct buf *buf, struct span bytes);
 
 /*
+ * Puts bytes before the existing ones. If as many bytes were consumed, they go there and nothing
+ * moves. Fails like buf_append.
+ */
+bool buf_prepend(struct buf *buf, struct span bytes, struct error *err) ATTR_NODISCARD;
+
+/*
  * Makes room for `more` bytes after the live ones and returns where they go, or
  * NULL (ERROR_LIMIT). buf_commit then says how many were written.
  */
@@ -57,7 +63,7 @@ void buf_trim(struct buf *buf, size_t keep);
  */
 void buf_move(struct buf *to, struct buf *from);
 
-/* Frees the memory beyond the live bytes if it is more than `slack`. */
+/* Frees the unused memory if it is more than `slack`; keeps at most that much in front. */
 void buf_fit(struct buf *buf, size_t slack);
 
 /* malloc, calloc, realloc and strdup that abort if there is no memory. */

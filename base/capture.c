@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/detached.h"
 #include "base/fd.h"
 
 enum { READ_SIZE = 16 * 1024, PIPE_MAX = 1024 * 1024 };
@@ -20,7 +21,8 @@ struct stream {
 
 struct capture {
 	struct ev_loop *loop;
-	struct process *process;
+	struct process *process;   // NULL: detached
+	struct detached *detached; // NULL: process
 	struct ev_timer deadline;
 	long long timeout_ms;
 	char *name; // argv[0]
@@ -43,6 +45,7 @@ void capture_cancel(struct capture *capture)
 		return;
 	}
 	process_destroy(capture->process);
+	detached_destroy(capture->detached);
 	ev_timer_stop(capture->loop, &capture->deadline);
 	stream_finish(capture, &capture->out);
 	stream_finish(capture, &capture->err);
@@ -126,10 +129,6 @@ static void on_deadline(struct ev_loop *loop, struct ev_timer *timer, int events
 
 /* ---- the process ---- */
 
-static void on_started(void *data, pid_t pid)
-{
-}
-
 static void on_failed(void *data, const struct error *err)
 {
 	fail(data, err);
@@ -158,15 +157,9 @@ static void on_exited(void *data, struct process_status status)
 	finish(&errors);
 }
 
-static void on_emptied(void *data)
-{
-}
-
 static const struct process_listener process_listener = {
-	.on_started = on_started,
 	.on_failed = on_failed,
 	.on_exited = on_exited,
-	.on_emptied = on_emptied,
 };
 
 /* ---- the start ---- */
@@ -202,6 +195,10 @@ static bool start(struct capture *self, struct spawner *spawner, const struct ca
 		.in = -1,
 		.out = out,
 		.err = errors};
+	if (spec->leaves_daemons) {
+		self->detached = detached_start(self->loop, &process, &process_listener, self, err);
+		return self->detached != NULL;
+	}
 	self->process = process_start(spawner, &process, &process_listener, self, err);
 	return self->process != NULL;
 }

@@ -23,8 +23,9 @@ struct capture_spec {
 	const char *cwd;
 	size_t out_max; // bytes of stdout; more fails with ERROR_LIMIT, or is dropped if out_is_cut
 	bool out_is_cut;
-	bool is_secret; // the output is a secret: it is wiped from memory after `done`
-	size_t err_max; // of stderr; the rest is dropped
+	bool is_secret;      // the output is a secret: it is wiped from memory after `done`
+	size_t err_max;      // of stderr; the rest is dropped
+	bool leaves_daemons; // no guard kills what it leaves: base/detached.h; needs no spawner
 	long long timeout_ms;
 };
 
@@ -37,9 +38,9 @@ struct capture_result {
 
 /*
  * Called once, never before capture_start returns. `result` holds the output up to the end of the
- * program; processes that it left running are killed. If the program could not start or was killed,
- * `result` is NULL and `err` says why: a failed start as process.h describes it, ERROR_LIMIT, or
- * ERROR_TIMEOUT. The capture is already freed by then.
+ * program; processes that it left running are killed, unless it leaves_daemons. If the program
+ * could not start or was killed, `result` is NULL and `err` says why: a failed start as process.h
+ * describes it, ERROR_LIMIT, or ERROR_TIMEOUT. The capture is already freed by then.
  */
 typedef void capture_done(void *data, const struct capture_result *result, const struct error *err);
 

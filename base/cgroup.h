@@ -43,8 +43,8 @@ uint64_t cgroup_read_key(int group_fd, const char *file, const char *key);
 
 /*
  * Reads an event file after poll(2) reported a change (POLLPRI), so that poll reports the next
- * change. After the cgroup was removed, poll would report a change forever: then this closes *fd
- * and sets it to -1. Does nothing if *fd is -1.
+ * change. Once the cgroup is removed, poll would report a change forever; in that case the function
+ * closes *fd and sets it to -1. Does nothing if *fd is -1.
  */
 void cgroup_take_event(int *fd);
 

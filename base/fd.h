@@ -19,8 +19,9 @@ void fd_cleanup(int *fd);
 bool fd_pipe(int out_fds[2], struct error *err) ATTR_NODISCARD;
 
 /*
- * Enlarges a pipe to FD_PIPE_LARGE bytes. Does nothing if the pipe is larger already, if the user's
- * pipes have used up the memory that the kernel allows (pipe(7)), or if the descriptor is no pipe.
+ * Enlarges a pipe to FD_PIPE_LARGE bytes. Does nothing if the pipe is already larger, if the user's
+ * pipes have used up the memory that the kernel allows them (pipe(7)), or if the descriptor is not
+ * a pipe.
  */
 enum { FD_PIPE_LARGE = 256 * 1024 };
 void fd_grow_pipe(int fd);

@@ -61,7 +61,7 @@ struct guard_order {
 
 /* Guard to broker, in the order that struct process_listener promises. */
 enum guard_event {
-	GUARD_JOIN, // asks for that, and waits; its number here comes with it, as credentials
+	GUARD_JOIN, // asks to be moved, and waits; the packet's credentials have its pid here
 	GUARD_STARTED,
 	GUARD_FAILED,
 	GUARD_EXITED,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json_doc.h"
 
+#include "base/bytes16.h"
 #include "base/hex.h"
 #include "base/json_check_impl.h"
 #include "base/json_utf8.h"
@@ -41,43 +42,66 @@ size_t json_decode_escape(struct span text, char out_bytes[UTF8_MAX], size_t *ou
 	return taken;
 }
 
-/*
- * Decodes the bytes between the quotes of a checked string. Returns the length; writes to `to`
- * unless it is NULL.
- */
-static size_t decode(struct span inside, char *to)
+/* The length of the bytes between the quotes of a checked string, once they are decoded. */
+static size_t decoded_length(struct span inside)
 {
-	size_t length = 0;
-	while (inside.len > 0) {
-		const char *escape = memchr(inside.data, '\\', inside.len);
-		size_t taken = escape ? (size_t)(escape - inside.data) : inside.len;
-		const char *bytes = inside.data;
-		char decoded[UTF8_MAX];
-		size_t len = taken;
-		if (taken == 0) {
-			taken = json_decode_escape(inside, decoded, &len);
-			bytes = decoded;
-		}
-		if (to) {
-			memcpy(to + length, bytes, len);
-		}
-		length += len;
-		inside = (struct span){inside.data + taken, inside.len - taken};
+	size_t length = inside.len;
+	const char *end = inside.data + inside.len;
+	const char *at = inside.data;
+	while ((at = memchr(at, '\\', (size_t)(end - at)))) {
+		char bytes[UTF8_MAX];
+		size_t len;
+		size_t taken =
+			json_decode_escape((struct span){at, (size_t)(end - at)}, bytes, &len);
+		length -= taken - len;
+		at += taken;
 	}
 	return length;
 }
 
+/* Decodes these bytes into `room`, which they fit; returns the length. */
+static size_t decode(struct span inside, char *room, size_t room_len)
+{
+	const char *end = inside.data + inside.len;
+	const char *at = inside.data;
+	char *to = room;
+	while (at < end) {
+		if (end - at >= BYTES16 && room + room_len - to >= BYTES16) {
+			unsigned int plain = bytes16_copy_until(to, at, '\\');
+			at += plain;
+			to += plain;
+			if (plain == BYTES16) {
+				continue;
+			}
+		} else if (*at != '\\') {
+			*to++ = *at++;
+			continue;
+		}
+		size_t len;
+		at += json_decode_escape((struct span){at, (size_t)(end - at)}, to, &len);
+		to += len;
+	}
+	return (size_t)(to - room);
+}
+
 bool json_decode_string(struct span raw, struct buf *out, struct error *err)
 {
-	if (!json_is_string(raw)) {
+	return json_is_string(raw) ? json_decode_checked(raw, out, err)
+	                           : error_set(err, ERROR_PROTOCOL, "not a JSON string");
+}
+
+bool json_decode_checked(struct span raw, struct buf *out, struct error *err)
+{
+	if (raw.len < 2 || raw.data[0] != '"') {
 		return error_set(err, ERROR_PROTOCOL, "not a JSON string");
 	}
 	struct span inside = {raw.data + 1, raw.len - 2};
-	size_t length = decode(inside, NULL);
-	char *to = buf_reserve(out, length, err);
+	/* Escapes only make a string longer; only near the maximum the exact length matters. */
+	size_t room = inside.len <= out->max - out->len ? inside.len : decoded_length(inside);
+	char *to = buf_reserve(out, room, err);
 	if (!to) {
 		return false;
 	}
-	buf_commit(out, decode(inside, to));
+	buf_commit(out, decode(inside, to, room));
 	return true;
 }

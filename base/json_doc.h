@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/json_utf8.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/json_utf8.h"
 #include "base/span.h"
 
 /*
@@ -58,6 +58,9 @@ bool json_string_is(const struct json_doc *doc, json_node node, const char *text
  * surrogate becomes U+FFFD. ERROR_PROTOCOL if it is not a string.
  */
 bool json_decode_string(struct span raw, struct buf *out, struct error *err) ATTR_NODISCARD;
+
+/* The same for a value of a checked document. Does not read a long string twice to check it. */
+bool json_decode_checked(struct span raw, struct buf *out, struct error *err) ATTR_NODISCARD;
 
 /*
  * Decodes the escape at the beginning of `text`, which is part of the inside of a checked string.

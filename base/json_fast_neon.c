@@ -3,7 +3,7 @@
 #include <arm_neon.h>
 #include <stdint.h>
 
-/* The lowest bit of each of 64 bytes that are 0 or 0xff, the first byte's the lowest. */
+/* The lowest bit of each of 64 bytes, which are 0 or 0xff; the first byte has the lowest bit. */
 static inline uint64_t join(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d)
 {
 	static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};

@@ -43,10 +43,30 @@ size_t utf8_encode(uint32_t code_point, char out_bytes[UTF8_MAX])
 	return 4;
 }
 
-/* Skips eight bytes at a time while all are ASCII. */
-size_t utf8_valid_length(const char *bytes, size_t len)
+enum { ASCII_BLOCK = 64 };
+
+/* The length of the blocks at the beginning that are all ASCII. */
+static size_t ascii_blocks(const char *bytes, size_t len)
 {
 	size_t at = 0;
+	for (; len - at >= ASCII_BLOCK; at += ASCII_BLOCK) {
+		uint64_t words[ASCII_BLOCK / 8];
+		uint64_t any = 0;
+		memcpy(words, bytes + at, sizeof(words));
+		for (size_t i = 0; i < ASCII_BLOCK / 8; i++) {
+			any |= words[i];
+		}
+		if ((any & UINT64_C(0x8080808080808080)) != 0) {
+			break;
+		}
+	}
+	return at;
+}
+
+/* Skips ASCII in blocks, and eight bytes at a time behind other characters. */
+size_t utf8_valid_length(const char *bytes, size_t len)
+{
+	size_t at = ascii_blocks(bytes, len);
 	while (at < len) {
 		uint64_t eight;
 		if (len - at >= sizeof(eight)) {

@@ -2,10 +2,10 @@
 #include "base/json_writer.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes16.h"
 #include "base/json_utf8.h"
 
 void json_write_begin(struct json_writer *writer, struct buf *out)
@@ -102,88 +102,86 @@ static const char short_escapes[0x20] = {
 	['\r'] = 'r',
 };
 
-static void put_escaped(struct json_writer *writer, unsigned char byte)
+enum {
+	STRING_PIECE = 256, // bytes of text to escape between two checks of the buffer
+	ESCAPED_MAX = 6,    // bytes that one byte can become
+	PIECE_ROOM = ESCAPED_MAX * STRING_PIECE + 2 * BYTES16,
+};
+
+static char *escape(unsigned char byte, char *to)
 {
 	static const char digits[] = "0123456789abcdef";
-	char escape[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 0xf]};
-	size_t len = sizeof(escape);
+	*to++ = '\\';
 	if (byte == '"' || byte == '\\') {
-		escape[1] = (char)byte;
-		len = 2;
+		*to++ = (char)byte;
 	} else if (short_escapes[byte] != '\0') {
-		escape[1] = short_escapes[byte];
-		len = 2;
+		*to++ = short_escapes[byte];
+	} else {
+		memcpy(to, "u00", 3);
+		to[3] = digits[byte >> 4];
+		to[4] = digits[byte & 0xf];
+		to += 5;
 	}
-	put(writer, (struct span){escape, len});
+	return to;
 }
 
-#define EACH_OF_EIGHT(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/*
- * For eight bytes, the first in the lowest place: sets the highest bit of the first byte that is a
- * control character, a quote, a backslash or not ASCII. Ignore the bits above it. No bit is set if
- * all eight can be written unchanged.
- */
-static uint64_t find_care(uint64_t eight)
-{
-	uint64_t quote = eight ^ EACH_OF_EIGHT('"');
-	uint64_t backslash = eight ^ EACH_OF_EIGHT('\\');
-	uint64_t found = eight | ((eight - EACH_OF_EIGHT(0x20)) & ~eight) |
-	                 ((quote - EACH_OF_EIGHT(1)) & ~quote) |
-	                 ((backslash - EACH_OF_EIGHT(1)) & ~backslash);
-	return found & EACH_OF_EIGHT(0x80);
-}
-
-/* How many of the bytes, from the first, can be written unchanged. */
-static size_t plain_length(const unsigned char *bytes, size_t len)
-{
-	size_t at = 0;
-	while (at < len) {
-		uint64_t eight;
-		if (len - at >= sizeof(eight)) {
-			memcpy(&eight, bytes + at, sizeof(eight));
-			uint64_t care = find_care(le64toh(eight));
-			if (care == 0) {
-				at += sizeof(eight);
-				continue;
-			}
-			at += (size_t)__builtin_ctzll(care) / 8;
-		}
-		if (bytes[at] >= 0x80) {
-			size_t sequence = utf8_sequence(bytes + at, len - at);
-			if (sequence == 0) {
-				break;
-			}
-			at += sequence;
-		} else if (bytes[at] < 0x20 || bytes[at] == '"' || bytes[at] == '\\') {
-			break;
-		} else {
-			at++;
-		}
-	}
-	return at;
-}
-
-static void put_string(struct json_writer *writer, struct span text)
+/* Writes the character at the beginning of the text, and returns its length. */
+static size_t put_character(struct span text, char **to)
 {
 	const unsigned char *bytes = (const unsigned char *)text.data;
-	size_t left = text.len;
+	if (*bytes < 0x80) {
+		bool is_plain = *bytes >= 0x20 && *bytes != '"' && *bytes != '\\';
+		*to = is_plain ? mempcpy(*to, bytes, 1) : escape(*bytes, *to);
+		return 1;
+	}
+	size_t sequence = utf8_sequence(bytes, text.len);
+	*to = sequence > 0 ? mempcpy(*to, bytes, sequence) : mempcpy(*to, "\xef\xbf\xbd", 3);
+	return sequence > 0 ? sequence : 1;
+}
+
+/*
+ * Writes about STRING_PIECE bytes of text to `to`, which has PIECE_ROOM, and removes them from the
+ * text. Returns the end of the output.
+ */
+static char *put_piece(struct span *text, char *to)
+{
+	const char *end = text->data + text->len;
+	const char *at = text->data;
+	const char *until = text->len > STRING_PIECE ? at + STRING_PIECE : end;
+	while (at < until) {
+		if (end - at >= BYTES16) {
+			unsigned int plain = bytes16_copy_plain(to, at);
+			at += plain;
+			to += plain;
+			if (plain == BYTES16) {
+				continue;
+			}
+		}
+		at += put_character((struct span){at, (size_t)(end - at)}, &to);
+	}
+	*text = (struct span){at, (size_t)(end - at)};
+	return to;
+}
+
+/*
+ * Near the buffer's maximum, escapes the text into another buffer first, because it may still fit.
+ */
+static void put_string(struct json_writer *writer, struct span text)
+{
+	struct buf *out = writer->out;
 	put(writer, SPAN_LITERAL("\""));
-	while (left > 0 && !writer->failed) {
-		size_t plain = plain_length(bytes, left);
-		if (plain > 0) {
-			put(writer, (struct span){(const char *)bytes, plain});
-			bytes += plain;
-			left -= plain;
-			continue;
-		}
-		if (*bytes >= 0x80) {
-			put(writer, SPAN_LITERAL("\xef\xbf\xbd"));
+	while (text.len > 0 && !writer->failed) {
+		char elsewhere[PIECE_ROOM];
+		size_t room =
+			text.len > STRING_PIECE ? PIECE_ROOM : ESCAPED_MAX * text.len + 2 * BYTES16;
+		bool is_near = room > out->max - out->len;
+		char *to = is_near ? elsewhere : buf_reserve(out, room, &writer->error);
+		size_t len = (size_t)(put_piece(&text, to) - to);
+		if (is_near) {
+			put(writer, (struct span){elsewhere, len});
 		} else {
-			put_escaped(writer, *bytes);
+			buf_commit(out, len);
 		}
-		bytes++;
-		left--;
 	}
 	put(writer, SPAN_LITERAL("\""));
 }

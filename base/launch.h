@@ -7,7 +7,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
-#include "base/process.h"
+#include "base/process_spec.h"
 
 /*
  * A program to execute, and the steps from a forked child to that program. The broker sends it to

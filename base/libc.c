@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #ifdef __GLIBC__
@@ -80,6 +82,14 @@ int libc_pidfd_signal(int pid_fd, int signal)
 	return (int)syscall(SYS_pidfd_send_signal, pid_fd, signal, NULL, 0);
 }
 
+void libc_keep_freed(int max_bytes)
+{
+#ifdef __GLIBC__
+	mallopt(M_TRIM_THRESHOLD, max_bytes);
+	mallopt(M_MMAP_THRESHOLD, max_bytes); // blocks of less are never unmapped one by one
+#endif
+}
+
 void libc_trim(void)
 {
 #ifdef __GLIBC__
@@ -94,4 +104,22 @@ bool libc_is_mount_root(int fd)
 	uint64_t status[32] = {0};
 	return syscall(SYS_statx, fd, "", AT_EMPTY_PATH, TYPE, status) == 0 &&
 	       (status[ATTRIBUTES] & MOUNT_ROOT) != 0;
+}
+
+bool libc_known_device(int fd, dev_t *out_device)
+{
+	enum { MAJOR = 34, MINOR = 35, NO_SERVER = 0x4000 }; // in words of four bytes; DONT_SYNC
+	uint32_t status[64] = {0};
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | NO_SERVER, 0, status) != 0) {
+		return false;
+	}
+	*out_device = makedev(status[MAJOR], status[MINOR]);
+	return true;
+}
+
+ssize_t libc_read_cached(int fd, char *to, size_t size)
+{
+	enum { NO_WAIT = 8 }; // RWF_NOWAIT
+	struct iovec piece = {.iov_base = to, .iov_len = size};
+	return syscall(SYS_preadv2, fd, &piece, 1, -1L, -1L, NO_WAIT);
 }

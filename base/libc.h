@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /*
  * Functions that glibc has and musl lacks: system calls, names of signals, texts of errors. Our
@@ -33,6 +34,22 @@ int libc_pidfd_signal(int pid_fd, int signal);
 
 /* statx(2): whether the open file is the root of a mount; false if the kernel cannot say. */
 bool libc_is_mount_root(int fd);
+
+/* statx(2): the device of an open file, if the kernel knows it without asking a server. */
+bool libc_known_device(int fd, dev_t *out_device);
+
+/*
+ * preadv2(2) at the file's current position, only from memory; -1 with EAGAIN if the data is not in
+ * memory.
+ */
+ssize_t libc_read_cached(int fd, char *to, size_t size);
+
+/*
+ * From now on, until libc_trim, malloc keeps up to this many freed bytes for each arena. Otherwise
+ * memory that is freed and allocated repeatedly costs a page fault for every 4 KiB. Does nothing
+ * with musl.
+ */
+void libc_keep_freed(int max_bytes);
 
 /* Returns freed memory from malloc to the system. Does nothing with musl, which keeps little. */
 void libc_trim(void);

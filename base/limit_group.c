@@ -56,17 +56,21 @@ static void take_over(struct wanted *wanted, int fd)
 }
 
 /*
- * Ignores errors: the controller may be enabled already or missing, or the cgroup has processes.
  * Never for a cgroup above the place: others administer that. It stays enabled at the end, because
- * others may use it by then.
+ * others may use it by then. A controller may be enabled already, or missing: that shows when
+ * limits are set. Returns whether one was refused because the cgroup has processes itself.
  */
-static void enable(int fd, const struct group_limits *limits)
+static bool enable(int fd, const struct group_limits *limits)
 {
-	(void)!cgroup_write(fd, "cgroup.subtree_control", "+memory");
-	(void)!cgroup_write(fd, "cgroup.subtree_control", "+pids");
-	if (limits->cpus > 0) {
-		(void)!cgroup_write(fd, "cgroup.subtree_control", "+cpu");
+	static const char *const controllers[] = {"+memory", "+pids", "+cpu"};
+	size_t count = limits->cpus > 0 ? 3 : 2;
+	bool is_busy = false;
+	for (size_t i = 0; i < count; i++) {
+		is_busy = (!cgroup_write(fd, "cgroup.subtree_control", controllers[i]) &&
+				  errno == EBUSY) ||
+		          is_busy;
 	}
+	return is_busy;
 }
 
 static bool is_cgroup(int fd)
@@ -194,12 +198,12 @@ bool limit_group_open(
 	if (place < 0) {
 		return false;
 	}
-	enable(place, limits);
+	group->is_busy = enable(place, limits);
 	if (!make(group, place, err)) {
 		return false;
 	}
 	set_limits(group, limits, &wanted);
-	enable(group->fd, limits);
+	(void)enable(group->fd, limits);
 	group->is_open = true;
 	return true;
 }

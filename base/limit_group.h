@@ -11,11 +11,12 @@
 #include "base/error.h"
 
 /*
- * A cgroup whose limits apply to everything that one sandbox runs. We create it beside the cgroup
- * that we are in, below the nearest ancestor where we may: a cgroup that contains processes cannot
- * have limited children. The limits of the cgroups in between are copied to it. In it, each guard
- * creates its own group (base/freeze_group.h) for its process and all descendants. So the usage of
- * each can be read, and the kernel kills one of them as a whole when memory runs out.
+ * A cgroup whose limits apply to everything that one sandbox runs. A cgroup that contains processes
+ * cannot have limited children, so we do not create the group in our own cgroup. We create it below
+ * the nearest ancestor in which we may, and copy the limits of the cgroups in between to it. In the
+ * group, each guard creates its own cgroup (base/freeze_group.h) for its process and all
+ * descendants. So the usage of each can be read, and when memory runs out, the kernel kills one of
+ * them as a whole.
  *
  * It is locked (flock) while it is open here. Whoever leaves it last removes it: this process, a
  * guard, or freeze_group_end_left after both were killed.
@@ -35,6 +36,7 @@ struct limit_group {
 	bool limits_memory;
 	bool limits_processes;
 	bool limits_cpus;
+	bool is_busy; // a controller could not be enabled: the cgroup above has processes itself
 };
 
 /*

@@ -8,15 +8,15 @@
 #include "base/error.h"
 
 /*
- * Identifies this machine: by /etc/machine-id if possible. Not in a container: its machine-id comes
- * from the image, so that other containers may have the same one, and its host name is as new as
- * the container. There, and without a valid /etc/machine-id, the id is the content of
- * FOLDER/machine-id, created once at random, so that it is as old as the data in that folder.
- * Without a folder (NULL, "") nothing is stored, and the host name is used.
+ * Identifies this machine, by /etc/machine-id if possible. A container's machine-id comes from its
+ * image, so other containers may have the same one; and its host name changes with each new
+ * container. In a container, and without a valid /etc/machine-id, the id is therefore the content
+ * of FOLDER/machine-id. This file is created once, at random, and lives as long as the data in the
+ * folder. Without a folder (NULL, "") nothing is stored, and the host name is the id.
  *
- * Use the id only in hashes: machine-id(5) asks not to let it leave the machine in another way.
- * Fails if the folder's file can be neither read nor created; the error names it. Blocks. `root` is
- * put before all paths except the folder's; normally "".
+ * Use the id only in hashes: machine-id(5) asks programs not to pass it on in any other form. Fails
+ * if the folder's file can be neither read nor created; the error names it. Blocks. `root` is put
+ * before all paths except the folder's; normally "".
  */
 enum { MACHINE_ID_SIZE = 64 };
 bool machine_id_read(const char *root, const char *folder, char machine[MACHINE_ID_SIZE],

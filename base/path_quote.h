@@ -5,8 +5,9 @@
 #include "base/span.h"
 
 /*
- * A path for people: unchanged, or in double quotes with C escapes if it contains something that
- * could mislead a reader or control a terminal, as git does with core.quotePath=false: control
+ * Returns a path for people to read. If the path contains something that could mislead a reader or
+ * control a terminal, it is put in double quotes with C escapes, as git does with
+ * core.quotePath=false; otherwise it is unchanged. These characters are escaped: control
  * characters, quotes, backslashes, bytes that are not UTF-8, and characters for which
  * utf8_is_hidden is true. The caller frees it.
  */

@@ -16,6 +16,7 @@ static const struct {
 	[POOL_LANE_WORK] = {"pool-work", POOL_WORK_THREADS, false},
 	[POOL_LANE_SYNC] = {"pool-sync", POOL_SYNC_THREADS, false},
 	[POOL_LANE_NAMES] = {"pool-names", POOL_NAMES_THREADS, true},
+	[POOL_LANE_LOOKS] = {"pool-looks", POOL_LOOKS_THREADS, true},
 };
 
 /* A thread. */

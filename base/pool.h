@@ -12,20 +12,29 @@
 
 /*
  * The worker pool: the only place with threads. Work that blocks (libgit2, file operations, SSH
- * authentication) runs on it; its end is reported on the loop thread. Name resolution has threads
- * and a queue of its own, so that a dead DNS server delays nothing else. So has sync: its jobs may
- * wait for a connection that another job has to make first. A thread starts when a job finds no
- * idle thread, and then stays. All signals are blocked in the threads.
+ * authentication) runs on it; its end is reported on the loop thread. Name resolution has separate
+ * threads and a separate queue, so that a dead DNS server delays nothing else. So does sync,
+ * because its jobs may wait for a connection that another job has to make first. The checks of
+ * folders by `acp-broker doctor` (looks) have their own lane, because a file system may never
+ * answer. A thread starts when a job finds no idle thread, and then stays. All signals are blocked
+ * in the threads.
  *
- * All functions are for the loop thread. Jobs that are not done keep the loop running; an idle pool
- * does not.
+ * All functions are for the loop thread. Unfinished jobs keep the loop running; an idle pool does
+ * not.
  */
-enum pool_lane { POOL_LANE_WORK, POOL_LANE_SYNC, POOL_LANE_NAMES, POOL_LANE_COUNT };
+enum pool_lane {
+	POOL_LANE_WORK,
+	POOL_LANE_SYNC,
+	POOL_LANE_NAMES,
+	POOL_LANE_LOOKS,
+	POOL_LANE_COUNT
+};
 
 enum {
 	POOL_WORK_THREADS = 4,
 	POOL_SYNC_THREADS = 4,
 	POOL_NAMES_THREADS = 2,
+	POOL_LOOKS_THREADS = 1,
 	POOL_QUEUE_MAX = 1024, // waiting jobs per lane; one more fails with ERROR_LIMIT
 	POOL_LEFT_MAX = 16,    // threads of a lane that pool_leave has replaced by others
 };
@@ -54,10 +63,10 @@ struct pool_job {
 struct pool *pool_create(struct ev_loop *loop);
 
 /*
- * Waits until the running jobs have ended, except name jobs that were left. Then calls `done` or
- * `drop` for every submitted job; jobs that had not begun never run. A `done` called from here may
- * cancel other jobs, but a new submit fails with ERROR_UNAVAILABLE. Not from inside `done`. NULL is
- * fine.
+ * Waits until the running jobs have ended, except name jobs and looks that their owner left
+ * (pool_leave). Then calls `done` or `drop` for every submitted job; jobs that had not begun never
+ * run. A `done` called from here may cancel other jobs, but a new submit fails with
+ * ERROR_UNAVAILABLE. Not from inside `done`. NULL is fine.
  */
 void pool_destroy(struct pool *pool);
 
@@ -85,7 +94,8 @@ bool pool_cancel(struct pool_job *job);
  * job, `drop` is called before this returns, also if the job was never submitted or is done.
  * Otherwise it is called on the loop thread, once the job has ended.
  *
- * A name job (POOL_LANE_NAMES) may be stuck in getaddrinfo, which nothing can interrupt. Another
+ * A name job (POOL_LANE_NAMES) may be stuck in getaddrinfo, and a look (POOL_LANE_LOOKS) in a call
+ * of a file system; nothing can interrupt them. Another
  * thread replaces the one that runs it; `drop` is then called on the stuck thread. Not even
  * pool_destroy waits for it: the end of the process ends it. If more than POOL_LEFT_MAX threads are
  * stuck, the further ones are not replaced, and the jobs that wait in the lane wait for them.

@@ -46,6 +46,20 @@ struct process {
 	bool tree_is_gone; // reported by somebody other than its guard
 };
 
+static void raise_exited(const struct process *process, struct process_status status)
+{
+	if (process->listener->on_exited) {
+		process->listener->on_exited(process->data, status);
+	}
+}
+
+static void raise_emptied(const struct process *process)
+{
+	if (process->listener->on_emptied) {
+		process->listener->on_emptied(process->data);
+	}
+}
+
 /*
  * The events after a guard was killed. Each step calls at most one callback and touches nothing
  * afterwards, because the handler may have destroyed the process. The next step is fed to the loop
@@ -62,11 +76,10 @@ static void raise_rest(struct process *process)
 		process->state = PROCESS_EXITED;
 		process->pid = 0;
 		ev_feed_event(process->spawner->loop, &process->io, EV_CUSTOM);
-		process->listener->on_exited(
-			process->data, (struct process_status){.signal = SIGKILL});
+		raise_exited(process, (struct process_status){.signal = SIGKILL});
 	} else if (process->state == PROCESS_EXITED && process->tree_is_gone) {
 		process->state = PROCESS_OVER;
-		process->listener->on_emptied(process->data);
+		raise_emptied(process);
 	}
 }
 
@@ -105,7 +118,9 @@ static void raise_report(struct process *process, const struct guard_report *rep
 		process->state = PROCESS_RUNNING;
 		process->pid = is_remote ? 0 : report->pid;
 		process->guard = is_remote ? 0 : report->guard;
-		listener->on_started(process->data, process->pid);
+		if (listener->on_started) {
+			listener->on_started(process->data, process->pid);
+		}
 	} else if (report->event == GUARD_EXITED && process->state == PROCESS_RUNNING) {
 		process->state = PROCESS_EXITED;
 		process->pid = 0;
@@ -113,11 +128,11 @@ static void raise_report(struct process *process, const struct guard_report *rep
 			.signal = report->signal,
 			.limit = report->limit,
 			.usage = report->usage};
-		listener->on_exited(process->data, status);
+		raise_exited(process, status);
 	} else if (report->event == GUARD_EMPTIED && process->state == PROCESS_EXITED) {
 		process->state = PROCESS_OVER;
 		ev_io_stop(process->spawner->loop, &process->io);
-		listener->on_emptied(process->data);
+		raise_emptied(process);
 	} else if (report->event == GUARD_FROZEN) {
 		raise_frozen(process, report);
 	} else if (report->event == GUARD_THAWED && listener->on_thawed) {

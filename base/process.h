@@ -8,7 +8,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
-#include "base/process_limit.h"
+#include "base/process_spec.h"
 
 /*
  * Child processes, each owned by a guard.
@@ -19,16 +19,15 @@
  * The spawner is forked once, early, while the broker is small and has one thread. For each process
  * it forks a guard, which is a subreaper and the process's parent. So everything that the process
  * leaves behind stays below the guard: daemons that forked twice, called setsid, or dropped their
- * environment. The broker holds one end of a socket to each guard. When that end closes because
- * the broker has ended, for whatever reason, the guard stops and kills everything below it and
- * ends.
+ * environment. The broker holds one end of a socket to each guard. When that end closes because the
+ * broker has ended, for whatever reason, the guard stops and kills everything below it and ends.
  *
  * Second line of defence: spawner and broker are subreapers too. Processes of a killed guard become
  * children of the spawner, which kills them. Processes of a killed spawner become children of the
  * broker, which kills them; the spawner's guards get SIGTERM by PR_SET_PDEATHSIG and kill their
  * trees. The process itself has PR_SET_PDEATHSIG = SIGKILL, so that it dies even if all three are
- * killed at once; only then can its descendants escape. Also out of reach are processes that we may
- * not signal: a descendant that became another user.
+ * killed at once; only then can its descendants escape. A descendant that became another user also
+ * escapes, because we may not signal it.
  *
  * Foreground processes have a spawner of their own, which is forked for the first of them. It stays
  * in the broker's session, because a process can only inherit a controlling terminal.
@@ -45,10 +44,10 @@ struct spawner *spawner_create(struct error *err) ATTR_NODISCARD;
 
 /*
  * Uses a spawner that somebody else created, at the other end of `socket` (SOCK_SEQPACKET); takes
- * the socket over. That spawner runs spawner_run in namespaces of its own, and its end is the end
- * of all processes that it started. It is attached already. Its processes have no pid here
- * (process_pid and on_started say 0). None is a foreground process. Their stdin, stdout and stderr
- * are pipes or sockets: a file, a folder or a terminal would be a way out of the namespaces.
+ * the socket over. That spawner runs spawner_run in its own namespaces; when it ends, the kernel
+ * ends all processes that it started. The result is already attached. Its processes have no pid
+ * here (process_pid and on_started say 0). None is a foreground process. Their stdin, stdout and
+ * stderr are pipes or sockets: a file, a folder or a terminal would be a way out of the namespaces.
  * Destroy it with spawner_destroy, which does not wait.
  */
 struct spawner *spawner_create_remote(struct ev_loop *loop, int socket);
@@ -71,43 +70,12 @@ bool spawner_end(struct spawner *spawner, struct error *err) ATTR_NODISCARD;
 /* Frees it, whether it has ended or not. NULL is fine. */
 void spawner_destroy(struct spawner *spawner);
 
-struct process_spec {
-	const char *const *argv; // NULL-terminated; argv[0] is looked up in env's PATH
-	const char *const *env;  // NULL-terminated "NAME=value"; complete, nothing is inherited
-	const char *cwd;         // absolute
-	size_t cwd_root; // this many bytes of cwd may go through symbolic links, the rest may not;
-	                 // 0: all of it may
-	int in;          // the process's stdin; borrowed; -1 is /dev/null
-	int out;         // its stdout; borrowed; -1 is /dev/null
-	int err;         // its stderr; borrowed; -1 is /dev/null
-	bool foreground; // stays in the broker's session and group (a user's terminal)
-	bool is_grouped; // runs other people's programs: gets its own cgroup if possible
-	const struct process_limits *limits; // borrowed until process_start returns; NULL: none
-	/*
-	 * The cgroup for the process and all its descendants (limit_group.fd); needed only with
-	 * limits. The process is in it from its first instruction, or does not start. The guard of
-	 * a remote spawner gets no descriptor of it: the broker moves the guard there. Then the
-	 * kernel kills single processes when memory runs out, otherwise all of them.
-	 */
-	bool has_limit_group;
-	int limit_group;    // borrowed
-	bool stays_outside; // it is not in the group, but removes what is left there at its end
-};
-
-/* How a process ended: by exit(code) if signal is 0, otherwise by that signal. */
-struct process_status {
-	int code;
-	int signal;
-	enum limit_kind limit;      // the limit that it reached, if it had limits
-	struct process_usage usage; // if it had limits
-};
-
 /*
  * Called on the loop thread, never from inside process_start. `started` or `failed` comes first.
  * After `started`, `exited` comes once. After `exited`, `emptied` comes once: no descendant is left
  * (at once if there were none). After `failed` nothing follows. If the guard itself was killed,
  * `exited` comes with SIGKILL, then `emptied`; or `failed`, if the guard had not yet reported the
- * start. A handler may destroy the process.
+ * start. A handler may destroy the process. All but `on_failed` may be NULL.
  */
 struct process_listener {
 	void (*on_started)(void *data, pid_t pid);
@@ -121,7 +89,7 @@ struct process_listener {
 	void (*on_exited)(void *data, struct process_status status);
 	void (*on_emptied)(void *data);
 	/*
-	 * Answers to process_freeze and process_thaw; both may be NULL. Not called after `emptied`,
+	 * Answers to process_freeze and process_thaw. Not called after `emptied`,
 	 * nor after the guard was killed: the end says that nothing is left to stop. After an error
 	 * all processes run. `by_signals` says why no cgroup could be used; NULL if one was.
 	 */
@@ -130,7 +98,7 @@ struct process_listener {
 	/*
 	 * The tree has reached a limit and the process has not ended: LIMIT_PROCESSES, once, or,
 	 * where the kernel kills single processes, LIMIT_MEMORY, once a minute at most. Called
-	 * before `exited`; may be NULL.
+	 * before `exited`.
 	 */
 	void (*on_limit)(void *data, enum limit_kind limit);
 };

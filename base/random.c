@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "base/log.h"
 
 static void fill_from_device(uint8_t *out, size_t size)
@@ -51,8 +51,5 @@ void random_fill_hex(char *out, size_t digits)
 	size_t count = digits / 2;
 	assert(digits % 2 == 0 && count <= sizeof(bytes));
 	random_fill(bytes, count);
-	for (size_t i = 0; i < count; i++) {
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-	}
-	out[digits] = '\0';
+	hex_write(out, bytes, count);
 }

@@ -226,10 +226,24 @@ static size_t match(struct span inside, const char *secret)
 	return taken;
 }
 
+/* Whether the text ends inside of its first character: "\\", "\\u", "\\u00". */
+static bool is_cut_escape(struct span text)
+{
+	static const char digits[] = "0123456789abcdefABCDEF";
+	if (text.data[0] != '\\' || text.len == 1) {
+		return text.data[0] == '\\';
+	}
+	bool is_cut = text.data[1] == 'u' && text.len < 6;
+	for (size_t i = 2; is_cut && i < text.len; i++) {
+		is_cut = memchr(digits, text.data[i], sizeof(digits) - 1) != NULL;
+	}
+	return is_cut;
+}
+
 /* Whether the text ends inside of a secret that begins at the text's beginning. */
 static bool is_beginning(struct span text, const char *secret)
 {
-	while (*secret && text.len > 0) {
+	while (*secret && text.len > 0 && !is_cut_escape(text)) {
 		char bytes[UTF8_MAX];
 		size_t len;
 		size_t more = decode(text, bytes, &len);
@@ -321,10 +335,21 @@ static void mask_json(struct rewriting *text)
 	}
 }
 
+/* A backslash before a secret need not be JSON's: "C:\\token-1234". */
+static void mask_plain(struct rewriting *text)
+{
+	struct span rest = rest_of(text);
+	struct span next = {rest.data + 1, rest.len - 1};
+	if (*text->from == '\\' && next.len > 0 && match_any(text->secrets, next) > 0) {
+		copy(text, 1);
+	}
+	mask_character(text);
+}
+
 static void mask_text(struct rewriting *text)
 {
 	while (text->from < text->end) {
-		mask_character(text);
+		mask_plain(text);
 	}
 }
 
@@ -332,7 +357,7 @@ static void mask_text(struct rewriting *text)
 static void mask_cut_text(struct rewriting *text)
 {
 	while (text->from < text->end && !begins_any(text->secrets, rest_of(text))) {
-		mask_character(text);
+		mask_plain(text);
 	}
 }
 

@@ -10,9 +10,9 @@
 #include "base/list.h"
 
 /*
- * The keys of one configuration section, in the order in which they were written, and where each
- * one was written, so that every error can name the place. Owned by the configuration; borrowed by
- * everyone else.
+ * The keys of one configuration section, in the order of the file. Each remembers where it was
+ * written, so that every error can name the place. Owned by the configuration; borrowed by everyone
+ * else.
  */
 struct setting {
 	struct list link; // settings.list

@@ -16,11 +16,11 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/guard_request.h"
 #include "base/process.h"
 #include "base/tree.h"
 
 enum {
-	SEND_DEADLINE_MS = 1000,
 	END_DEADLINE_MS = 2000, // for a spawner to end, at the end of the broker
 	SWEEP_TRIES_MAX = 300,  // some 15 s
 	LAST_SWEEP_MS = 3000,   // to kill, at the end, the processes that the spawner left
@@ -41,25 +41,6 @@ static void nest_watch(struct nest *nest)
 	}
 }
 
-/* Signals are blocked during the fork, so that no handler of the broker runs in the child. */
-static pid_t fork_spawner(const int sockets[2], enum nest_kind kind)
-{
-	sigset_t all;
-	sigset_t before;
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	pid_t pid = fork();
-	if (pid == 0) {
-		close(sockets[0]); // of all file descriptors, this one would keep it from seeing
-		                   // our end close
-		spawner_run(sockets[1], kind);
-	}
-	int errnum = errno;
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	errno = errnum;
-	return pid;
-}
-
 static bool nest_start(struct nest *nest, struct error *err)
 {
 	int sockets[2];
@@ -67,7 +48,7 @@ static bool nest_start(struct nest *nest, struct error *err)
 		int errnum = errno;
 		return error_set_errno(err, errnum, "making a socket for the process starter");
 	}
-	pid_t pid = fork_spawner(sockets, nest->kind);
+	pid_t pid = guard_fork_spawner(sockets, nest->kind);
 	int errnum = errno;
 	fd_close(&sockets[1]);
 	if (pid < 0) {
@@ -370,47 +351,6 @@ void spawner_destroy(struct spawner *spawner)
 	}
 }
 
-static ssize_t send_request(int socket, const struct guard_request *request, const int *fds)
-{
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int) * GUARD_FDS_MAX)];
-	} control = {0};
-	int present[GUARD_FDS_MAX];
-	size_t count = 0;
-	for (int i = 0; i < GUARD_FDS_MAX; i++) {
-		if (fds[i] >= 0) {
-			present[count++] = fds[i];
-		}
-	}
-	struct iovec part = {.iov_base = (void *)request, .iov_len = sizeof(*request)};
-	struct msghdr message = {.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = (socklen_t)CMSG_SPACE(count * sizeof(int))};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = (socklen_t)CMSG_LEN(count * sizeof(int));
-	memcpy(CMSG_DATA(head), present, count * sizeof(int));
-	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* Returns 0, or an errno. */
-static int send_patiently(int socket, const struct guard_request *request, const int *fds)
-{
-	long long deadline_ms = clock_now_ms() + SEND_DEADLINE_MS;
-	while (send_request(socket, request, fds) < 0) {
-		int errnum = errno;
-		bool is_busy = errnum == EAGAIN || errnum == EINTR || errnum == ETOOMANYREFS;
-		if (!is_busy || clock_now_ms() >= deadline_ms) {
-			return errnum;
-		}
-		poll(NULL, 0, 1);
-	}
-	return 0;
-}
-
 bool spawner_send(struct spawner *spawner, const struct guard_request *request,
 	const int fds[GUARD_FDS_MAX], struct error *err)
 {
@@ -418,7 +358,7 @@ bool spawner_send(struct spawner *spawner, const struct guard_request *request,
 		&spawner->nests[request->foreground ? NEST_FOREGROUND : NEST_BACKGROUND];
 	int errnum = EPIPE;
 	if (nest->socket >= 0) {
-		errnum = send_patiently(nest->socket, request, fds);
+		errnum = guard_request_send(nest->socket, request, fds);
 	}
 	if (errnum == EPIPE || errnum == ECONNRESET) {
 		if (nest->socket >= 0) {
@@ -430,7 +370,7 @@ bool spawner_send(struct spawner *spawner, const struct guard_request *request,
 		if (!nest_start(nest, err)) {
 			return false;
 		}
-		errnum = send_patiently(nest->socket, request, fds);
+		errnum = guard_request_send(nest->socket, request, fds);
 	}
 	return errnum == 0 || error_set_errno(err, errnum, "asking for a process");
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/guard.h"
 #include "base/list.h"
+#include "base/spawner_child.h"
 
 /*
  * The broker's side of the spawner, for process.c; everyone else uses base/process.h.
@@ -20,8 +21,6 @@
  * that uses the user's terminal must be in it, and can only inherit it. Both give the same two
  * lines of defence.
  */
-enum nest_kind { NEST_BACKGROUND, NEST_FOREGROUND, NEST_COUNT };
-
 /* One forked spawner as the broker sees it. */
 struct nest {
 	struct spawner *spawner;
@@ -61,11 +60,5 @@ void process_guard_lost(struct spawner *spawner, uint64_t id);
 /* process.c: first, the processes of this kind of spawner will be swept; then, they have been. */
 void process_mark_orphans(struct spawner *spawner, enum nest_kind kind);
 void process_orphans_swept(struct spawner *spawner);
-
-/*
- * Runs the spawner, in a freshly forked child of the broker, with all signals blocked. Ends when
- * the broker's end of `socket` is closed and all trees are gone.
- */
-void spawner_run(int socket, enum nest_kind kind) ATTR_NORETURN;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/spawner.h"
+#include "base/spawner_child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/freeze_group.h"
+#include "base/guard.h"
 #include "base/killer.h"
 #include "base/launch.h"
 #include "base/libc.h"

@@ -12,8 +12,8 @@
 /*
  * The user's git configuration, read as git-config(1) does: the system's file, the user's own two
  * or that of GIT_CONFIG_GLOBAL, the repository's, and the files that they include. We do not use
- * libgit2 for it: libgit2 gives up on a file in which a path begins with "~/". It also finds the
- * user's home only where it would read the user's configuration for our own repositories too.
+ * libgit2 for it: libgit2 gives up on a file in which a path begins with "~/". And it only finds
+ * the user's home if we also let it read the user's configuration for our own repositories.
  */
 struct user_setting {
 	char *key;   // owned: "section.name" or "section.sub.name"; section and name in lower case

@@ -28,10 +28,10 @@ bool user_repository_find(struct user_repository *repository, const char *path, 
 enum { REPOSITORY_PLACE_MAX = 1024 };
 
 /*
- * Where to put the folder `path` (a real path) in a sandbox of its own, so that git finds its
- * repository above it: the name of the repository's folder and the way down from there, such as
- * "proj/services/api". "" if the folder is itself the top, if no repository is around it, or if
- * user_repository_is_place refuses the result. Blocks.
+ * Where to put the folder `path` (a real path) in its own sandbox, so that git finds the repository
+ * in a folder above it. The result is the name of the repository's folder and the path down from
+ * there, such as "proj/services/api". It is "" if the folder is the repository's top itself, if it
+ * is in no repository, or if user_repository_is_place refuses the result. Blocks.
  */
 void user_repository_place(const char *path, char place[REPOSITORY_PLACE_MAX]);
 

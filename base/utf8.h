@@ -15,8 +15,8 @@
 size_t utf8_char_length(struct span text);
 
 /*
- * The length of the text without an incomplete character at its end: the place to cut at. Other bad
- * bytes are not checked.
+ * The length of the text without an incomplete character at its end, so that the text can be cut
+ * there. Checks no other bytes.
  */
 size_t utf8_whole_length(struct span text);
 

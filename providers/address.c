@@ -29,7 +29,7 @@ void address_print(const struct address *address, char out[ADDRESS_TEXT_SIZE])
 	}
 }
 
-/* The length of the prefix, decimal, without leading zeros. */
+/* Reads the length of the prefix: decimal, without leading zeros. */
 static bool read_bits(const char *text, unsigned max, uint8_t *out_bits)
 {
 	size_t len = strlen(text);
@@ -94,7 +94,7 @@ bool address_from_name(struct address *address, const struct sockaddr *name)
 	}
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)name;
 	memcpy(address->bytes, &six->sin6_addr, sizeof(six->sin6_addr));
-	return six->sin6_scope_id == 0; // one with a scope is of a link
+	return six->sin6_scope_id == 0; // an address with a scope is only valid on one link
 }
 
 /* ---- reach ---- */
@@ -105,7 +105,7 @@ struct special {
 	uint8_t bytes[16];
 };
 
-/* The first that fits. */
+/* The first match counts. */
 static const struct special specials4[] = {
 	{ADDRESS_NEVER, 8, {0}},                   // this network
 	{ADDRESS_NEVER, 8, {127}},                 // loopback
@@ -116,11 +116,11 @@ static const struct special specials4[] = {
 	{ADDRESS_NEVER, 4, {224}},                 // multicast
 	{ADDRESS_NEVER, 4, {240}},                 // reserved, broadcast
 	{ADDRESS_PRIVATE, 8, {10}},                // private
-	{ADDRESS_PRIVATE, 10, {100, 64}},          // of a provider's own network
+	{ADDRESS_PRIVATE, 10, {100, 64}},          // shared by a provider's customers
 	{ADDRESS_PRIVATE, 12, {172, 16}},          // private
-	{ADDRESS_PRIVATE, 24, {192, 0, 0}},        // of protocols
+	{ADDRESS_PRIVATE, 24, {192, 0, 0}},        // protocol assignments
 	{ADDRESS_PRIVATE, 24, {192, 0, 2}},        // documentation
-	{ADDRESS_PRIVATE, 24, {192, 88, 99}},      // relays of 6to4
+	{ADDRESS_PRIVATE, 24, {192, 88, 99}},      // 6to4 relays
 	{ADDRESS_PRIVATE, 16, {192, 168}},         // private
 	{ADDRESS_PRIVATE, 15, {198, 18}},          // benchmarks, and ours in a cell
 	{ADDRESS_PRIVATE, 24, {198, 51, 100}},     // documentation
@@ -134,13 +134,13 @@ static const struct special specials6[] = {
 	{ADDRESS_NEVER, 128, {0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54}}, // metadata
 	{ADDRESS_NEVER, 128, {0xfd, 0x20, 0x00, 0xce, [14] = 0x02, [15] = 0x54}}, // metadata
 	{ADDRESS_PRIVATE, 7, {0xfc}},                                             // private
-	{ADDRESS_PRIVATE, 10, {0xfe, 0xc0}},                                      // private, of old
-	{ADDRESS_PRIVATE, 23, {0x20, 0x01}},             // of protocols, Teredo among them
+	{ADDRESS_PRIVATE, 10, {0xfe, 0xc0}},             // site-local, deprecated
+	{ADDRESS_PRIVATE, 23, {0x20, 0x01}},             // protocol assignments, including Teredo
 	{ADDRESS_PRIVATE, 32, {0x20, 0x01, 0x0d, 0xb8}}, // documentation
 	{ADDRESS_PRIVATE, 20, {0x3f, 0xff}},             // documentation
 };
 
-/* Where an IPv6 address of such a prefix has one of IPv4 in it. */
+/* Where an IPv6 address with such a prefix contains an IPv4 address. */
 static const struct {
 	uint8_t bits;
 	uint8_t at;
@@ -148,7 +148,7 @@ static const struct {
 } carriers[] = {
 	{96, 12, {[10] = 0xff, [11] = 0xff}}, // mapped
 	{96, 12, {0x00, 0x64, 0xff, 0x9b}},   // NAT64
-	{96, 12, {0}},                        // compatible, of old
+	{96, 12, {0}},                        // IPv4-compatible, deprecated
 	{16, 2, {0x20, 0x02}},                // 6to4
 };
 
@@ -176,6 +176,6 @@ enum address_reach address_reach(const struct address *address)
 			return address_reach(&inner);
 		}
 	}
-	/* What is neither of these nor of 2000::/3 is nobody's. */
+	/* Addresses that are neither listed nor in 2000::/3 are not on the Internet. */
 	return reach == ADDRESS_PUBLIC && address->bytes[0] >> 5 != 1 ? ADDRESS_PRIVATE : reach;
 }

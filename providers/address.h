@@ -9,7 +9,10 @@
 
 #include "base/attr.h"
 
-/* An address of IPv4 (family AF_INET, the first 4 bytes) or of IPv6 (AF_INET6), and a network. */
+/*
+ * An IPv4 address (AF_INET, the first 4 bytes) or an IPv6 address (AF_INET6), and a network of such
+ * addresses.
+ */
 struct address {
 	uint16_t family;
 	uint8_t bytes[16];
@@ -17,15 +20,15 @@ struct address {
 
 struct address_network {
 	struct address address;
-	uint8_t bits; // of the prefix
+	uint8_t bits; // length of the prefix
 };
 
 enum { ADDRESS_TEXT_SIZE = 48 };
 
 struct address address_from_ipv4(uint32_t host_order);
-bool address_parse(struct address *address, const char *text); // as inet_pton(3)
+bool address_parse(struct address *address, const char *text); // accepts what inet_pton(3) accepts
 void address_print(const struct address *address, char out[ADDRESS_TEXT_SIZE]);
-/* "10.0.0.0/8"; the length of the prefix has no leading zeros. */
+/* Reads "10.0.0.0/8"; the length has no leading zeros. */
 bool address_parse_network(struct address_network *network, const char *text);
 bool address_is_in(const struct address *address, const struct address_network *network);
 
@@ -36,12 +39,12 @@ bool address_from_name(struct address *address, const struct sockaddr *name);
 
 /*
  * How far an address may be trusted, by the IANA registries of special-purpose addresses. An IPv6
- * address that carries one of IPv4 (mapped, NAT64, 6to4) is as that one.
+ * address that contains an IPv4 address (mapped, NAT64, 6to4) is treated like that one.
  */
 enum address_reach {
 	ADDRESS_PUBLIC,
-	ADDRESS_PRIVATE, // of somebody's own network: only where a profile names its network
-	ADDRESS_NEVER, // loopback, link-local, metadata services of clouds, multicast, none at all
+	ADDRESS_PRIVATE, // of a private network: only if the profile names that network
+	ADDRESS_NEVER,   // loopback, link-local, cloud metadata services, multicast, unassigned
 };
 enum address_reach address_reach(const struct address *address);
 

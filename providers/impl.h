@@ -2,26 +2,31 @@
 #ifndef PROVIDERS_IMPL_H
 #define PROVIDERS_IMPL_H
 
+#include "base/confine.h"
 #include "base/list.h"
 #include "providers/network.h"
 #include "providers/provider.h"
 
 /*
- * For those who write a provider. Embed struct provider, struct sandbox and
- * struct exec by value as the first member of your own; the wrappers in
- * provider.c assert, give the defaults and call these. What each call means is
- * said in provider.h.
+ * For those who write a provider. Embed struct provider, struct sandbox and struct exec by value as
+ * the first members of your own structs. The wrappers in provider.c assert, set defaults, and call
+ * these functions. provider.h says what each call means.
  */
 struct provider_impl {
-	const char *name; // `backend = NAME` in a profile, and what records have; static text
+	const char *name; // `backend = NAME` in a profile, and the name in records; static text
 	bool runs_here;   // provider_runs_here
 	const struct setting_key *keys;
 	size_t key_count;
-	/* Those of its errors that acp/failure.c does not have; the names are no other's. */
+	/*
+	 * The error codes that only this provider has; they are not in acp/failure.c and are
+	 * unique.
+	 */
 	const struct error_reason *reasons;
 	size_t reason_count;
-	/* What sandbox_prepare does not have to warn of, or refuse, of a profile's network keys;
-	 * network_of has it where that depends on the profile. */
+	/*
+	 * Which network keys of a profile it enforces; for the others, sandbox_prepare warns or
+	 * fails. If that depends on the profile, network_of says it instead.
+	 */
 	struct network_abilities network;
 
 	/* mandatory */
@@ -29,16 +34,20 @@ struct provider_impl {
 	struct sandbox *(*prepare)(struct provider *provider, const struct sandbox_request *request,
 		const struct sandbox_listener *listener, void *data, struct error *err);
 
-	const struct provider_place *places; // none where a newcomer is not offered it
+	const struct provider_place *places; // none if init does not offer this provider
 	size_t place_count;
 
 	/* optional */
-	/* NULL: the machine has what they need. The choices begin as an empty list. */
+	/*
+	 * Implements provider_look_at_place. NULL: this machine has everything that the places
+	 * need. *out_choices starts as an empty list.
+	 */
 	bool (*look_at_place)(struct provider *provider, const struct provider_place *place,
 		char ***choices, struct error *err);
-	bool (*is_isolated)(const struct settings *settings); // NULL: whatever they are
+	bool (*is_isolated)(const struct settings *settings);    // NULL: they always are
+	bool (*is_per_session)(const struct settings *settings); // NULL: never
 	struct network_abilities (*network_of)(const struct settings *settings);
-	/* Adds what prepare would warn of besides; fails as that would. Blocks. */
+	/* Adds the warnings that prepare would give, and fails if prepare would fail. Blocks. */
 	bool (*check)(const struct settings *settings, char ***warnings, struct error *err);
 	bool (*describe)(struct provider *provider, const struct settings *settings,
 		const struct provider_describe_listener *listener, void *data, struct error *err);
@@ -48,7 +57,7 @@ struct provider_impl {
 	struct provider_sweep *(*sweep)(struct provider *provider,
 		const struct sandbox_request *request, const char *const *kept,
 		provider_swept *done, void *data, struct error *err);
-	void (*sweep_cancel)(struct provider_sweep *sweep); // with sweep
+	void (*sweep_cancel)(struct provider_sweep *sweep); // if there is a sweep
 };
 
 struct provider {
@@ -58,9 +67,6 @@ struct provider {
 struct provider_sweep {
 	const struct provider *provider;
 };
-
-/* Whether a file operation may go through links, or its path has to be free of them. */
-enum file_links { FILE_LINKS_FOLLOWED, FILE_LINKS_REFUSED };
 
 struct sandbox_impl {
 	/* mandatory */
@@ -84,56 +90,73 @@ struct sandbox_impl {
 	void (*rest)(struct sandbox *sandbox, sandbox_done *done, void *data);
 	void (*withdraw)(struct sandbox *sandbox, sandbox_done *done, void *data);
 
-	/* optional; both where the sandbox says can_suspend (providers/suspension.h helps) */
+	/* optional; both, if the sandbox has can_suspend (providers/suspension.h helps) */
 	void (*suspend)(struct sandbox *sandbox, sandbox_done *done, void *data);
 	void (*resume)(struct sandbox *sandbox, sandbox_done *done, void *data);
 	const char *(*by_signals)(const struct sandbox *sandbox); // optional; NULL: never
 	bool (*usage)(const struct sandbox *sandbox, struct group_usage *out); // optional
 	void (*look)(struct sandbox *sandbox);                                 // optional
-	bool (*is_pinned)(const struct sandbox *sandbox, const char *path);    // optional
+	void (*drop_link)(struct sandbox *sandbox); // if the sandbox has `outlives`
+	bool (*take_over)(struct sandbox *sandbox, const char *reference);  // optional
+	bool (*is_pinned)(const struct sandbox *sandbox, const char *path); // optional
+
+	/* optional */
+	bool (*find_write_hint)(
+		const struct sandbox *sandbox, const char *path, char out_folder[FILE_PATH_MAX]);
+
+	/* mandatory, both, if the sandbox raises on_wish */
+	void (*decide)(struct sandbox *sandbox, uint32_t id, const struct sandbox_verdict *verdict);
+	void (*look_for_program)(struct sandbox *sandbox, uint32_t id);
 };
 
 struct sandbox {
 	const struct sandbox_impl *impl;
 	struct ev_loop *loop;
-	struct list later;                        // of struct sandbox_later
-	struct list adding;                       // of struct root_adding
+	struct list later;                        // struct sandbox_later
+	struct list adding;                       // struct root_adding
 	bool was_ready;                           // set before on_ready
-	struct sandbox_capabilities capabilities; // filled in before on_ready
+	struct sandbox_capabilities capabilities; // set before on_ready
 	const char *home;                         // owned by the implementation
 	const char *const *environment;           // owned by the implementation
-	const char *const *agent_environment;     // the same; NULL: environment
-	const char *start;                        // the same; where the agent starts; NULL: home
-	struct sandbox_root *known;               // the same; sandbox_known_at
+	const char *const *agent_environment;     // owned by the implementation; NULL: environment
+	const char *start; // owned by the implementation; where the agent starts; NULL: home
+	struct sandbox_root *known; // owned by the implementation; sandbox_known_at
 	size_t known_count;
-	const char *reference;      // owned by the implementation; may be NULL
-	const char *instance;       // the same
-	const char *const *limits;  // owned by the implementation; by enum limit_kind; or NULL
-	char **warnings;            // sandbox_warn's; NULL: none
-	char *remark;               // sandbox_remark's; NULL: none
-	char *said;                 // sandbox_quote's; NULL: none
+	const char *outlives;    // owned by the implementation; sandbox_outlives; may be NULL
+	long long lost_ms;       // clock_now_ms when the connection was lost; 0: it is there
+	long long away_ms;       // how long it was lost before that
+	const char *reference;   // owned by the implementation; may be NULL
+	const char *instance;    // owned by the implementation; may be NULL
+	const char *const *keys; // owned by the implementation; sandbox_keys; NULL: none
+	const char *const
+		*limits; // owned by the implementation; index is enum limit_kind; may be NULL
+	char **warnings; // from sandbox_warn; NULL: none
+	char *remark;    // from sandbox_remark; NULL: none
+	char *said;      // from sandbox_quote; NULL: none
 	struct sandbox_root *roots; // owned by the implementation
 	size_t root_count;
 };
 
 void sandbox_init(struct sandbox *sandbox, const struct sandbox_impl *impl, struct ev_loop *loop);
 
-/* A sentence more of sandbox_warnings; before on_ready. */
+/* Adds a sentence to sandbox_warnings; before on_ready. */
 void sandbox_warn(struct sandbox *sandbox, const char *sentence);
 
-/* What the user should know of how it came to be; the text is copied. */
+/* Sets the text of sandbox_take_remark; copies it. */
 void sandbox_remark(struct sandbox *sandbox, const char *sentence);
 
-/* What a program there said that explains an on_failed; before that. The text is copied. */
+/* A program's own words that explain an on_failed that follows. The text is copied. */
 void sandbox_quote(struct sandbox *sandbox, struct span words);
 
 /*
- * Raises done in the next turn of the loop, unless the sandbox is closed
- * before: for what is known at once but may not be raised at once. A NULL err
- * is success; it is copied.
+ * Raises done in the next turn of the loop, unless the sandbox is closed first. For a result that
+ * is known at once. A NULL err is success; the error is copied.
  */
 void sandbox_raise_later(
 	struct sandbox *sandbox, sandbox_done *done, void *data, const struct error *err);
+
+/* Before on_link_lost and on_link_back are raised. */
+void sandbox_note_link(struct sandbox *sandbox, bool is_there);
 
 struct exec_impl {
 	void (*signal_group)(struct exec *exec, int signal);
@@ -143,11 +166,11 @@ struct exec_impl {
 
 struct exec {
 	const struct exec_impl *impl;
-	int fds[3]; // stdin, stdout, stderr, on the caller's side; -1: none or taken
-	pid_t pid;  // of this machine, while it runs here; else 0
+	int fds[3]; // the caller's ends of stdin, stdout, stderr; -1: none, or taken
+	pid_t pid;  // on this machine, while it runs here; otherwise 0
 };
 
-/* For a listener that need not care; it may destroy the exec. */
+/* Raises on_started if the listener has it. The listener may destroy the exec. */
 static inline void exec_raise_started(const struct exec_listener *listener, void *data)
 {
 	if (listener->on_started) {

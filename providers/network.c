@@ -18,7 +18,7 @@ enum {
 	SENTENCE_MAX = 256,
 };
 
-const char *const network_modes[] = {"open", "blocked", "allow", NULL};
+const char *const network_modes[] = {"open", "blocked", "allow", "ask", NULL};
 
 static const struct setting_key ingress_key = {.name = "public-ingress", .type = SETTING_BOOL};
 static const struct setting_key required_key = {
@@ -26,17 +26,20 @@ static const struct setting_key required_key = {
 
 /* ---- host names ---- */
 
-/* RFC 1123, section 2.1: letters, digits and hyphens, which neither begin nor end a label. */
+/*
+ * RFC 1123, section 2.1: letters, digits and hyphens; a label neither begins nor ends with a
+ * hyphen. Some hosts also have underscores in their names.
+ */
 static bool label_is_valid(const char *label, size_t len)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
 	if (len == 0 || len > HOST_LABEL_MAX_BYTES || label[0] == '-' || label[len - 1] == '-') {
 		return false;
 	}
 	return strspn(label, allowed) >= len;
 }
 
-/* The last label of a name is never all digits: that is an address. */
+/* The last label of a name is never all digits, because that would be an address. */
 static bool name_is_valid(const char *at)
 {
 	if (strlen(at) > HOST_NAME_MAX_BYTES) {
@@ -54,7 +57,7 @@ static bool name_is_valid(const char *at)
 	}
 }
 
-/* "443": without leading zeros. */
+/* "443", without leading zeros. */
 static bool port_is_valid(const char *text, uint16_t *out_port)
 {
 	size_t len = strlen(text);
@@ -124,7 +127,7 @@ static unsigned family_bits(const struct address_network *network)
 	return network->address.family == AF_INET ? 32 : 128;
 }
 
-/* Clears the bits that are the host's; says whether any of them was set. */
+/* Clears the bits of the host; returns whether any of them was set. */
 static bool clear_host_bits(struct address_network *network)
 {
 	bool was_set = false;
@@ -205,11 +208,11 @@ static enum network_mode read_mode(const struct settings *settings)
 	while (value && network_modes[mode] && strcmp(network_modes[mode], value) != 0) {
 		mode++;
 	}
-	assert(network_modes[mode]); // the settings were checked
+	assert(network_modes[mode]); // the settings were checked before
 	return (enum network_mode)mode;
 }
 
-/* The lists and the mode say the same, or nothing says what was meant. */
+/* Lists without a mode that uses them are an error, and so is the reverse. */
 static bool check_together(
 	const struct network_policy *policy, const char **out_key, struct error *err)
 {
@@ -217,12 +220,13 @@ static bool check_together(
 	if (policy->mode == NETWORK_ALLOW && !has_entries) {
 		*out_key = "network";
 		return error_set(err, ERROR_CONFIG,
-			"expected allow-host or allow-cidr as well, or network = blocked");
+			"expected allow-host or allow-cidr as well, or network = blocked or ask");
 	}
-	if (policy->mode != NETWORK_ALLOW && has_entries) {
+	if (policy->mode != NETWORK_ALLOW && policy->mode != NETWORK_ASK && has_entries) {
 		*out_key = policy->hosts[0] ? "allow-host" : "allow-cidr";
 		return error_set(err, ERROR_CONFIG,
-			"expected network = allow beside it: with network = %s it means nothing",
+			"expected network = allow or ask beside it: it has no effect with network "
+			"= %s",
 			network_modes[policy->mode]);
 	}
 	return true;
@@ -279,16 +283,16 @@ char **network_policy_unenforced(const struct network_policy *policy,
 		const char *remedy;
 	} rules[] = {
 		{policy->mode == NETWORK_BLOCKED, abilities->blocks, "network = blocked",
-			"what runs there reaches whatever that machine reaches", abilities->remedy},
+			"programs there reach whatever that machine reaches", abilities->remedy},
 		{policy->hosts[0] != NULL, abilities->allows_hosts, "allow-host",
-			"what runs there reaches other hosts, too", abilities->remedy},
+			"programs there also reach other hosts", abilities->remedy},
 		{policy->cidrs[0] != NULL, abilities->allows_cidrs, "allow-cidr",
-			"what runs there reaches other networks, too", abilities->remedy},
+			"programs there also reach other networks", abilities->remedy},
 		{policy->ingress == NETWORK_INGRESS_PUBLIC, abilities->opens_ingress,
-			"public-ingress = true", "nothing makes its ports public", NULL},
+			"public-ingress = true", "its ports are not made public", NULL},
 		{policy->ingress == NETWORK_INGRESS_CLOSED, abilities->closes_ingress,
 			"public-ingress = false",
-			"what listens there is reached by whoever reaches that machine", NULL},
+			"every host that reaches that machine reaches its ports", NULL},
 	};
 	char **sentences = mem_alloc_zero(sizeof(*sentences));
 	for (size_t i = 0; i < ARRAY_LENGTH(rules); i++) {
@@ -307,7 +311,9 @@ char **network_policy_unenforced(const struct network_policy *policy,
 
 /* ---- what a backend does not take ---- */
 
-/* "example.com", "*.example.com"; not "host.x1". A service is another matter. */
+/*
+ * "example.com" or "*.example.com", but not "host.x1" or "a_b.com". Services are checked elsewhere.
+ */
 static bool is_domain(const char *entry)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
@@ -316,7 +322,8 @@ static bool is_domain(const char *entry)
 		return host.is_service;
 	}
 	const char *last = strrchr(host.name, '.');
-	return last && strlen(last + 1) >= 2 && strspn(last + 1, letters) == strlen(last + 1);
+	return last && strlen(last + 1) >= 2 && strspn(last + 1, letters) == strlen(last + 1) &&
+	       !strchr(host.name, '_');
 }
 
 static bool is_service(const char *entry)
@@ -370,7 +377,7 @@ static bool check_services(const struct network_policy *policy,
 		       abilities->services_max, count);
 }
 
-/* Lists that it does not enforce are another matter: they are told, whatever is in them. */
+/* Lists that the backend does not enforce are not checked; a warning names them. */
 static bool check_lists(const struct network_policy *policy,
 	const struct network_abilities *abilities, const char *backend, struct error *err)
 {
@@ -386,10 +393,10 @@ static bool check_lists(const struct network_policy *policy,
 			"a host that is not this machine"},
 		{"allow-host", policy->hosts, abilities->allows_hosts,
 			abilities->needs_domains ? is_domain : NULL,
-			"a domain, whose last label has letters alone"},
+			"a domain without underscores, whose last label has only letters"},
 		{"allow-host", policy->hosts, abilities->allows_hosts,
 			abilities->takes_ports ? NULL : is_without_port,
-			"a host without a port: it is allowed on each"},
+			"a host without a port: every port is allowed"},
 		{"allow-cidr", policy->cidrs, abilities->allows_cidrs,
 			abilities->needs_ipv4 ? is_ipv4 : NULL, "an IPv4 network"},
 	};
@@ -402,6 +409,19 @@ static bool check_lists(const struct network_policy *policy,
 	return check_services(policy, abilities, err);
 }
 
+/* A warning would not suffice: a user who wants to be asked does not want an open network. */
+static bool check_asking(const struct network_policy *policy,
+	const struct network_abilities *abilities, const char *backend, struct error *err)
+{
+	return policy->mode != NETWORK_ASK || abilities->asks ||
+	       error_set_reason(err, ERROR_CONFIG, "NETWORK_NOT_ENFORCED",
+		       "backend = %s cannot ask about connections (network = ask): %s", backend,
+		       abilities->allows_hosts ? "use network = allow with allow-host there"
+		       : abilities->remedy
+			       ? abilities->remedy
+			       : "only backend = local with confine = yes or required can");
+}
+
 bool network_policy_check(const struct settings *settings,
 	const struct network_abilities *abilities, const char *backend, char ***out_warnings,
 	struct error *err)
@@ -411,7 +431,8 @@ bool network_policy_check(const struct settings *settings,
 	if (!network_policy_read(&policy, settings, &key, err)) {
 		return error_prefix(err, "%s", key);
 	}
-	if (!check_lists(&policy, abilities, backend, err)) {
+	if (!check_asking(&policy, abilities, backend, err) ||
+		!check_lists(&policy, abilities, backend, err)) {
 		network_policy_finish(&policy);
 		return false;
 	}
@@ -423,8 +444,8 @@ bool network_policy_check(const struct settings *settings,
 		return true;
 	}
 	error_set_reason(err, ERROR_CONFIG, "NETWORK_NOT_ENFORCED",
-		"%s, and the profile says required = true: take another backend, or the "
-		"requirement away",
+		"%s, and the profile says required = true: use another backend, or remove the "
+		"requirement",
 		warnings[0]);
 	words_free(warnings);
 	return false;

@@ -46,6 +46,11 @@ char **provider_warnings(
 	return warnings;
 }
 
+const char *const *sandbox_keys(const struct sandbox *sandbox)
+{
+	return sandbox->keys;
+}
+
 const char *const *sandbox_warnings(const struct sandbox *sandbox)
 {
 	static const char *const none[] = {NULL};

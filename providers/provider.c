@@ -43,6 +43,12 @@ bool provider_is_isolated(const struct provider *provider, const struct settings
 	return !impl->is_isolated || impl->is_isolated(settings);
 }
 
+bool provider_is_per_session(const struct provider *provider, const struct settings *settings)
+{
+	const struct provider_impl *impl = provider->impl;
+	return impl->is_per_session && impl->is_per_session(settings);
+}
+
 bool provider_can_describe(const struct provider *provider)
 {
 	return provider->impl->describe != NULL;
@@ -209,6 +215,11 @@ const char *sandbox_instance(const struct sandbox *sandbox)
 	return sandbox->instance;
 }
 
+bool sandbox_take_over(struct sandbox *sandbox, const char *reference)
+{
+	return sandbox->impl->take_over && sandbox->impl->take_over(sandbox, reference);
+}
+
 bool sandbox_is_reference(const char *one, const char *other)
 {
 	return one && other ? strcmp(one, other) == 0 : one == other;
@@ -221,7 +232,10 @@ bool sandbox_is_instance(const char *one, const char *other)
 
 /* ---- roots ---- */
 
-/* A root that is being added: who asks for the same meanwhile gets the same outcome. */
+/*
+ * A root that is being added. Further callers who ask for the same root meanwhile get the same
+ * outcome.
+ */
 struct root_adding {
 	struct list link; // sandbox.adding
 	struct sandbox *sandbox;
@@ -341,7 +355,10 @@ void sandbox_close(struct sandbox *sandbox)
 	sandbox->impl->close(sandbox);
 }
 
-/* What ends or rests has been collected; raises done and is false where it has not. */
+/*
+ * Checks that everything in the sandbox was collected before it ends or rests. Otherwise raises
+ * done and returns false.
+ */
 static bool check_receipt(struct sandbox *sandbox, const char *doing, const char *receipt,
 	sandbox_done *done, void *data)
 {
@@ -428,6 +445,23 @@ void sandbox_look(struct sandbox *sandbox)
 bool sandbox_is_pinned(const struct sandbox *sandbox, const char *path)
 {
 	return sandbox->impl->is_pinned && sandbox->impl->is_pinned(sandbox, path);
+}
+
+bool sandbox_find_write_hint(
+	const struct sandbox *sandbox, const char *path, char out_folder[FILE_PATH_MAX])
+{
+	return sandbox->impl->find_write_hint &&
+	       sandbox->impl->find_write_hint(sandbox, path, out_folder);
+}
+
+void sandbox_decide(struct sandbox *sandbox, uint32_t id, const struct sandbox_verdict *verdict)
+{
+	sandbox->impl->decide(sandbox, id, verdict);
+}
+
+void sandbox_look_for_program(struct sandbox *sandbox, uint32_t id)
+{
+	sandbox->impl->look_for_program(sandbox, id);
 }
 
 static int take_fd(struct exec *exec, int which)

@@ -13,14 +13,14 @@ enum { CHUNK = 65536, WORDS_MAX = 400 };
 
 struct script_run {
 	struct ev_loop *loop;
-	struct exec *exec;    // owned; NULL once it was cut off
+	struct exec *exec;    // owned; NULL once the script was cut off
 	ev_io in, out, words; // their fd is -1 once closed
 	ev_timer silence, deadline;
-	struct span input; // what is still to be written
+	struct span input; // not written yet
 	struct buf output;
 	struct buf *errors; // borrowed; may be NULL
 	char tail[WORDS_MAX + 1];
-	bool has_exited, has_emptied; // has_emptied: or nobody waits for that
+	bool has_exited, has_emptied; // has_emptied is also set if nobody waits for that
 	struct process_status status;
 	const struct script_listener *listener;
 	void *data;
@@ -42,7 +42,7 @@ static const char *words_of(const struct script_run *run)
 	return run->tail + strspn(run->tail, " ");
 }
 
-/* The handler may destroy the run: the last thing a caller does. */
+/* The handler may destroy the run, so the caller must return at once. */
 static void end(struct script_run *run, const struct error *err)
 {
 	cut_off(run);
@@ -77,7 +77,7 @@ static void on_writable(struct ev_loop *loop, ev_io *io, int events)
 		run->input.data += count;
 		run->input.len -= (size_t)count;
 	}
-	if (count < 0 || run->input.len == 0) { // it reads no more, or has it all
+	if (count < 0 || run->input.len == 0) { // it reads no more, or has everything
 		io_close(loop, io);
 	}
 }
@@ -89,7 +89,10 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 	size_t room = run->output.max - run->output.len;
 	char extra;
 	size_t want = room < CHUNK ? room : CHUNK;
-	/* A byte over the maximum has to be seen; it needs no place in the buffer. */
+	/*
+	 * One more byte than the maximum shows that there is too much; it needs no room in the
+	 * buffer.
+	 */
 	char *at = want > 0 ? buf_reserve(&run->output, want, NULL) : &extra;
 	ssize_t count = read(io->fd, at, want > 0 ? want : 1);
 	if (count < 0 && io_is_transient(errno)) {

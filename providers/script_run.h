@@ -5,48 +5,51 @@
 #include "providers/provider.h"
 
 /*
- * One short script in a sandbox, run by sandbox_exec: bytes go in, its output is
- * collected up to a limit, and its last words on stderr are kept. Loop thread.
+ * Runs one short script in a sandbox by sandbox_exec: writes its input, collects its output up to a
+ * limit, and keeps the last of its stderr. Loop thread.
  */
 struct script_run;
 
 struct script_order {
-	const char *const *argv; // NULL-terminated, as env and cwd of struct exec_spec:
+	const char *const *argv; // NULL-terminated; argv, env and cwd are those of struct exec_spec
 	const char *const *env;  // borrowed until script_run_start returns
 	const char *cwd;
 	struct span input;  // its stdin; borrowed until the end
-	size_t output_max;  // bytes; more is ERROR_LIMIT
+	size_t output_max;  // bytes; more output fails with ERROR_LIMIT
 	struct buf *errors; // all of its stderr, up to its maximum; borrowed until the end; or NULL
-	bool is_limited;    // as in struct exec_spec
-	bool until_emptied; // the end is when nothing that it started runs any more
-	long long silence_ms;  // without a byte taken or given: ERROR_TIMEOUT; 0: for ever
-	long long deadline_ms; // all in all; 0: none
+	bool is_limited;    // like exec_spec.is_limited
+	bool until_emptied; // ends only when no process that it started runs any more
+	long long silence_ms;  // ERROR_TIMEOUT after so long without a byte in or out; 0: none
+	long long deadline_ms; // limit for the whole run; 0: none
 };
 
 struct script_listener {
-	/* More has come of its output: all so far; the words are those of stderr so far. May be
-	 * NULL. */
+	/*
+	 * More output has come: `output` is all so far, `words` is all of stderr so far. May be
+	 * NULL.
+	 */
 	void (*on_output)(void *data, struct span output, const char *words);
 	/*
-	 * Once: it has ended and all output is there (err is NULL, whatever its status was;
-	 * the buffer is the callee's to move away), or it could not be started, was lost,
-	 * or was cut off. `words` is one printable line, may be "". Destroy it here or later.
+	 * Raised once. err is NULL if the script has ended, with any status, and all output is
+	 * here; the callee may take over the buffer. Otherwise the script could not be started, was
+	 * lost, or was cut off. `words` is one printable line; may be "". Destroy the run here or
+	 * later.
 	 */
 	void (*on_end)(void *data, struct buf *output, const char *words, const struct error *err);
 };
 
 /*
- * Raises nothing before it returns; NULL where the sandbox refuses at once. A process that was cut
- * off is killed with its tree.
+ * Raises nothing before it returns. Returns NULL if the sandbox refuses at once. A script that is
+ * cut off is killed with its descendants.
  */
 struct script_run *script_run_start(struct ev_loop *loop, struct sandbox *sandbox,
 	const struct script_order *order, const struct script_listener *listener, void *data,
 	struct error *err) ATTR_NODISCARD;
 
-/* How it has exited: from on_end on, where that told no error. */
+/* How it exited. Valid from on_end on, if that had no error. */
 struct process_status script_run_status(const struct script_run *run);
 
-/* Kills it and all it started; its end is told as ever. */
+/* Kills it and its descendants; on_end is raised as usual. */
 void script_run_kill(struct script_run *run);
 
 /* Kills what still runs; raises nothing more. NULL is fine. */

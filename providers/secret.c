@@ -9,9 +9,9 @@
 #include "base/io.h"
 
 enum {
-	WORDS_MAX = 600,       // of stderr, the last ones
-	COMPLAINT_MAX = 8192,  // of that, what is looked at
-	SHELL_NOT_FOUND = 127, // as which sh ends
+	WORDS_MAX = 600,       // the end of stderr
+	COMPLAINT_MAX = 8192,  // the part of it that is searched
+	SHELL_NOT_FOUND = 127, // sh's exit status for this
 };
 
 struct secret_query {
@@ -40,17 +40,17 @@ static void query_end(struct secret_query *query, char *secret, const struct err
 	done(data, secret, err ? &copy : NULL);
 }
 
-/* Up to the end of the line, or a byte that no text has. */
+/* Up to the end of the line, or to a byte that no text contains. */
 static size_t line_length(struct span text)
 {
 	size_t len = 0;
-	while (len < text.len && !strchr("\r\n", text.data[len])) { // finds a NUL, too
+	while (len < text.len && !strchr("\r\n", text.data[len])) { // also finds a NUL
 		len++;
 	}
 	return len;
 }
 
-/* What the command said on stderr, as what follows the text of the error. */
+/* Appends what the command wrote to stderr to the error's text. */
 static void add_words(struct error *err, struct span complaint)
 {
 	char words[WORDS_MAX + 1] = "";
@@ -79,7 +79,9 @@ static bool take(const struct secret_query *query, const struct capture_result *
 				     "the broker's environment"
 				   : "");
 	} else if (len == 0) {
-		/* The configuration's reader has dropped what it took for a comment. */
+		/*
+		 * The reader of the configuration may have taken a part of the line for a comment.
+		 */
 		error_set(err, ERROR_UNAVAILABLE,
 			"%s printed nothing in the first line; is its line whole? In the "
 			"configuration one that has ; or # stands in double quotes",
@@ -125,7 +127,7 @@ struct secret_query *secret_query_start(const struct provider_context *context,
 	struct capture_spec capture = {.argv = argv,
 		.env = context->environment,
 		.cwd = spec->cwd,
-		.out_max = SECRET_MAX + 1, // one more tells a line that is too long
+		.out_max = SECRET_MAX + 1, // one more byte shows that the line is too long
 		.out_is_cut = true,
 		.is_secret = true,
 		.err_max = COMPLAINT_MAX,

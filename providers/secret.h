@@ -6,27 +6,26 @@
 #include "providers/provider.h"
 
 /*
- * A secret that a configured command prints: the first line of its output, of SECRET_MAX bytes at
- * most. Its stdin is /dev/null, and it has this program's environment and no terminal. What it
- * leaves running is killed. Loop thread; does not block.
+ * Reads a secret from a configured command: the first line of its output, at most SECRET_MAX bytes.
+ * The command gets this program's environment, /dev/null as stdin, and no terminal. Processes that
+ * it leaves are killed. Loop thread; does not block.
  */
 enum { SECRET_MAX = 4096 };
 
 struct secret_query;
 
 struct secret_spec {
-	const char *what; // for errors: "passphrase-command"; borrowed until the end
+	const char *what; // the key's name for errors: "passphrase-command"; borrowed until the end
 	const char *line; // for /bin/sh
 	const char *cwd;  // absolute
 	long long timeout_ms;
 };
 
 /*
- * `secret` is the callee's to pass to mem_wipe_free; NULL with err. Raised once, not before
- * secret_query_start returns. Errors name what the command said on stderr, and never its output:
- * ERROR_UNAVAILABLE for one that failed or printed nothing, ERROR_LIMIT for a line that is too
- * long, ERROR_TIMEOUT (TIMEOUT_EXCEEDED), after which the command was killed, and what process.h
- * says of a start that failed.
+ * The callee passes `secret` to mem_wipe_free; it is NULL if err is set. Raised once, not before
+ * secret_query_start returns. Errors quote the command's stderr, never its output.
+ * ERROR_UNAVAILABLE: it failed or printed nothing. ERROR_LIMIT: the line is too long. ERROR_TIMEOUT
+ * (TIMEOUT_EXCEEDED): it was killed. A failed start has the errors of base/process.h.
  */
 typedef void secret_done(void *data, char *secret, const struct error *err);
 
@@ -34,7 +33,7 @@ struct secret_query *secret_query_start(const struct provider_context *context,
 	const struct secret_spec *spec, secret_done *done, void *data,
 	struct error *err) ATTR_NODISCARD;
 
-/* Before done: kills the command and raises nothing. NULL is fine. */
+/* Kills the command and raises nothing more; only before done. NULL is fine. */
 void secret_query_cancel(struct secret_query *query);
 
 #endif

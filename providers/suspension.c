@@ -181,7 +181,7 @@ void suspension_suspend(struct suspension *suspension, sandbox_done *done, void 
 void suspension_resume(struct suspension *suspension, sandbox_done *done, void *data)
 {
 	struct error err;
-	if (done) { // it goes on for whoever asks last
+	if (done) { // the last caller is still waiting
 		error_set_reason(&err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
 			"letting the sandbox go on: that was asked for again meanwhile");
 		tell(suspension, &suspension->resumes, &err);

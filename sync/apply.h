@@ -12,15 +12,16 @@
  *
  * It touches nothing outside the root and follows no symbolic link (openat2, RESOLVE_BENEATH and
  * RESOLVE_NO_SYMLINKS). It writes a file beside its place, fsyncs it, checks the place once more
- * and exchanges the two; then it checks the file that it took out (sync/slot.h). If the place does
- * not match `from`, because an editor saved at that moment or has the file open for writing, it
+ * and exchanges the two; then it checks the file that it took out (sync/slot.h). If an editor saved
+ * the file at that moment or has it open for writing, the place does not match `from`. Then apply
  * leaves the place unchanged and reports it. The caller takes another snapshot and merges again,
  * and so the path becomes a conflict.
  *
- * Existing files keep their permission bits except the executable one, their access control list,
- * their attributes, and their owner and group if we may set them (base/file_keep.h). Directories
- * that become empty by a deletion are removed, unless ignored files are in them. A case-only rename
- * works on file systems that ignore case. `.git` is never touched, in any spelling.
+ * Existing files keep their access control list, their attributes and all permission bits except
+ * the executable one. They also keep their owner and group if we may set these (base/file_keep.h).
+ * Directories that become empty by a deletion are removed, unless ignored files are in them. A
+ * case-only rename works on file systems that ignore case. `.git` is never touched, in any
+ * spelling.
  *
  * If the process is killed, the directory has whole old and new files, each under its own name, and
  * temporary files named .acp-broker-*.tmp. Snapshots ignore these, and the next apply removes them.
@@ -32,8 +33,8 @@ struct apply_request {
 	const char *root; // absolute
 	git_oid from, to; // trees
 	/*
-	 * Fsyncs nothing: for a directory that can be made again. The caller must make sure that
-	 * nobody relies on the directory before it is on the disk.
+	 * The directory can be made again, so apply does no fsync. The caller must make sure that
+	 * no program relies on the directory before it is on the disk.
 	 */
 	bool is_cache;
 	/* Reports a path that was left unchanged, and why. May be NULL. */

@@ -96,9 +96,10 @@ bool checkpoint_count_changed(struct store *store, const git_oid *from, const gi
 
 /*
  * Finds the checkpoints that are older than an age: the first `old` of the list, and all from
- * before the time `before`. The age is measured by the checkpoints: between two of them, or between
- * the newest and now, at most a tenth of the age counts, and never a negative time. So neither a
- * wrong clock nor a long absence makes all of them old.
+ * before the time `before`. A checkpoint's age is the sum of the times from each checkpoint to the
+ * next, beginning with this one, and from the newest until now. Each of these times counts at most
+ * as a tenth of the age limit, and never as negative. So neither a wrong clock nor a long absence
+ * makes all checkpoints old.
  */
 struct checkpoint_horizon {
 	size_t old;

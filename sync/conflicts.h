@@ -9,14 +9,14 @@
 /*
  * Parks the version that loses a conflict, and brings it back. All conflicts of one sync are kept
  * under one ref, refs/acp-broker/conflicts/STAMP-ID. Its tree has a folder for each conflict: the
- * path, the versions, and whether it was held. So they outlive the base and every checkpoint until
- * somebody takes a side. The runtime's version is also a file that the user can open
- * (sync/parked.h).
+ * path, the versions, and whether it was held. So a conflict outlives the base and every
+ * checkpoint, until the user takes a side. The runtime's version is also a file that the user can
+ * open (sync/parked.h).
  *
  * conflicts_park parks the runtime's versions; call it before the merged tree is applied. If it is
  * called again, after a kill or with more conflicts, it parks nothing twice; a conflict whose local
  * version has changed since is parked with the new one only. It sets `file` of each conflict that
- * has a version to park. It does not fail if that file cannot be written, because the store has the
+ * has a version to park. It succeeds even if that file cannot be written, because the store has the
  * version. `stamp` is the time, like 20260131T101502; names contain it.
  */
 bool conflicts_park(struct store *store, const struct merge *merge, const char *stamp,
@@ -44,8 +44,8 @@ struct settle_request {
 };
 
 /*
- * Ends the conflicts of held changes that are in the merge now: both sides have the runtime's
- * version, or it was merged with the user's permission. Removes their parked files, unless somebody
+ * Ends the conflicts of held changes that the merge now includes: both sides have the runtime's
+ * version, or the user allowed it and it was merged. Removes their parked files, unless somebody
  * edited them.
  */
 bool conflicts_settle(struct store *store, const struct settle_request *request,

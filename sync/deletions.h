@@ -7,7 +7,7 @@
 #include "sync/store.h"
 
 /*
- * The files that one tree has and another has not: their number, examples, and an id of the whole
+ * The files that one tree has and another lacks: their number, examples, and an id of the whole
  * set.
  */
 enum { DELETIONS_NAMED_MAX = 20 };
@@ -15,7 +15,7 @@ enum { DELETIONS_NAMED_MAX = 20 };
 struct deletions {
 	/* The caller sets these two. */
 	bool is_users;    // deleted in the local directory, not in the sandbox
-	bool is_replaced; // no path is known: the local directory is a different folder than before
+	bool is_replaced; // no paths: the local directory is another folder than before
 	size_t count;
 	size_t total; // files before the deletion; set by the caller
 	char **named; // owned, NULL-terminated: the first DELETIONS_NAMED_MAX paths; NULL: none
@@ -34,8 +34,8 @@ struct deletions_moved {
 void deletions_moved_finish(struct deletions_moved *moved);
 
 /*
- * Finds the deletions. A file that was only renamed is not one; `moved` may be NULL: then none was.
- * Uses up `moved`. ERROR_PROTOCOL as in tree_view_load. Finish it in any case.
+ * Finds the deletions. A file that was only renamed does not count; if `moved` is NULL, no file
+ * was. Uses up `moved`. ERROR_PROTOCOL as in tree_view_load. Finish it in any case.
  */
 bool deletions_find(struct deletions *deletions, struct store *store, const git_oid *from,
 	const git_oid *to, struct deletions_moved *moved, struct error *err) ATTR_NODISCARD;

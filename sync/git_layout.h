@@ -34,7 +34,7 @@ bool git_layout_is_repository(unsigned parts);
 bool git_layout_may_change(unsigned parts, unsigned part);
 
 /*
- * Decides whether a file may be written. The caller looks whether the files exist that it asks for:
+ * Decides whether a file may be written. It asks the caller whether certain files exist:
  *
  *     git_write_begin(&write, path);
  *     while ((answer = git_write_next(&write, probe, sizeof(probe))) == GIT_WRITE_PROBE) {
@@ -47,7 +47,7 @@ struct git_write {
 	const char *path; // borrowed; without links
 	size_t at;        // the names before this offset are checked
 	size_t folder;    // length of the folder being checked, with its slash
-	unsigned part;    // the part of that folder that is written; 0: none is being checked
+	unsigned part;    // the part of that folder that is written; 0: no folder is checked
 	unsigned found;
 	size_t mark;
 };

@@ -25,8 +25,8 @@ struct guard_links *guard_links_find(const struct guard_paths *guard, struct sto
 void guard_links_destroy(struct guard_links *links); // NULL is fine
 
 /*
- * The next guarded name of a path that links lead to; NULL after the last. `is_link`: the path
- * becomes a link. The caller frees the name. Set `at` to zero before the first call.
+ * The next guarded name that links give to the path; NULL after the last. `is_link`: the path is
+ * about to become a link. The caller frees the name. Set `at` to zero before the first call.
  */
 char *guard_links_next(const struct guard_links *links, const char *path, bool is_link, size_t *at);
 

@@ -10,8 +10,8 @@
 
 /*
  * Files from which the user's own tools read commands (the key guard-paths). An agent that writes
- * one can make the user run anything. This knows which paths they are, and which changes of their
- * content matter; it does not decide what happens to them.
+ * one can make the user run anything. This file knows which paths are guarded, and which changes of
+ * their content matter. It does not decide what happens to them.
  */
 struct guard_paths;
 

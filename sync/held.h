@@ -34,9 +34,10 @@ enum {
 };
 
 /*
- * Chooses the changes for the next question: the first HELD_ASKED_MAX that the user has not refused
- * (they are in none of the `refused` trees). A yes thus allows nothing that the question does not
- * name. Sorts the list, files with the fewest folders above them first. Returns how many it chose.
+ * Chooses the changes for the next question: the first HELD_ASKED_MAX that are in none of the
+ * `refused` trees, because the user has not refused them. So a yes allows only changes that the
+ * question names. Sorts the list; files with the fewest folders above them come first. Returns how
+ * many it chose.
  */
 size_t held_choose(
 	struct store *store, struct list *held, const git_oid *refused, size_t refused_count);

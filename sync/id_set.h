@@ -9,8 +9,8 @@
 #include "base/git.h"
 
 /*
- * A set of ids, known by their first eight bytes. Needs 16 to 32 bytes of memory per id. The chance
- * that an id counts as present without being added is the number of ids divided by 2^64.
+ * A set of ids, known by their first eight bytes. Needs 16 to 32 bytes of memory per id. An id that
+ * was not added counts as present with a probability of the number of ids divided by 2^64.
  * Zero-initialise.
  */
 struct id_set {

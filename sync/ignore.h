@@ -34,10 +34,10 @@ bool ignore_init_elsewhere(struct ignore *ignore, struct store *store,
 	const struct ignore_elsewhere *places, const char *home, struct error *err) ATTR_NODISCARD;
 
 /*
- * Whether the rules ignore the path itself; the caller asks about its directories. libgit2 1.5
- * ignores a rule that begins with "!" and has no wildcard, unless an earlier rule in the same file
- * says the opposite: "!keep.o" against a "*.o" in another file does not make keep.o a member. git
- * add -f does.
+ * Whether the rules ignore the path itself; the caller asks about the directories above it. libgit2
+ * 1.5 skips a rule that begins with "!" and has no wildcard, unless an earlier rule in the same
+ * file says the opposite. So "!keep.o" has no effect if "*.o" is in another file; then only git add
+ * -f makes keep.o a member.
  */
 bool ignore_matches(struct ignore *ignore, const char *path, bool is_folder);
 

@@ -13,29 +13,30 @@
  * The three-way merge of two trees, shared by every transport. It reads only the store, and only
  * the folders in which the trees differ.
  *
- * If one side changed a path, that side wins. If both changed it to the same, that is the result.
- * The content and the executable bit of a file merge separately. If both changed the text of a
- * file, the texts are merged, if that succeeds and none is binary (sync/merge_text.h). Otherwise it
- * is a conflict: the local version stays, and the runtime's is listed to be parked. If a file on
- * one side is in the way of a directory on the other, the runtime's side is in conflict: the file,
- * or the paths below the directory. No version is ever dropped: it is in the merged tree, or
- * unchanged in the base, or part of a conflict, or was delivered from the local side.
+ * If one side changed a path, that side wins. If both made the same change, that is the result. The
+ * content and the executable bit of a file merge separately. If both changed the text of a file,
+ * the texts are merged (sync/merge_text.h). If that fails, or one of them is binary, it is a
+ * conflict: the local version stays, and the runtime's is listed to be parked. If a file on one
+ * side is in the way of a directory on the other, the runtime's side is in conflict: the file, or
+ * the paths below the directory. No version is ever dropped: it is in the merged tree, or unchanged
+ * in the base, or part of a conflict, or was delivered from the local side.
  *
  * A deletion against a change is a conflict that keeps the changed version. If local deleted and
  * the runtime changed, the runtime's version is parked. If the runtime deleted and local changed,
  * the local version stays and nothing is parked (the conflict's runtime has a mode of 0); the user
  * is told.
  *
- * A stuck path keeps its version in the local tree; the runtime's change of it is a conflict.
+ * A stuck path (sync/stuck.h) keeps its version in the local tree; a change of it in the runtime is
+ * a conflict.
  *
- * The runtime's change of a guarded file (sync/guard_paths.h), or its deletion, is held: each side
- * keeps its own version, and there is no conflict. So `merged` is what the local directory becomes;
- * the runtime becomes the same except for held paths (sync/held.h). If one side has a folder at the
+ * If the runtime changed or deleted a guarded file (sync/guard_paths.h), that is held: each side
+ * keeps its own version, and there is no conflict. So the local directory becomes `merged`, and the
+ * runtime becomes the same except for held paths (sync/held.h). If one side has a folder at the
  * path, the whole folder is held. Deletions of files that the agent moved to a place that is not
  * synced are held too.
  */
 enum {
-	MERGE_ROWS_MAX = 4000000,     // names compared: a tree can repeat itself without end
+	MERGE_ROWS_MAX = 4000000,     // names compared: a small tree can repeat a folder very often
 	MERGE_CONFLICTS_MAX = 100000, // kept in memory
 	MERGE_HELD_MAX = 10000,
 };
@@ -78,7 +79,7 @@ struct merge {
 	size_t conflict_count;
 	struct list held; // of struct held_change
 	size_t held_count;
-	struct list moved; // the same struct: deletions that wait without a question (sync/moved.h)
+	struct list moved; // held_change: deletions that wait without a question (sync/moved.h)
 	size_t moved_count;
 	bool is_over; // the merge failed: more than MERGE_HELD_MAX in the two lists
 	struct merge_counts to_local, to_runtime; // what applying `merged` changes on each side

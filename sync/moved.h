@@ -7,10 +7,11 @@
 #include "sync/store.h"
 
 /*
- * The agent may move a file of the user's to a place from which it is not synced: then its old
- * place is empty in the sandbox, and the new one does not exist here. This collects what stays in
- * the sandbox, so that a deletion of the same content can wait. It compares only contents: a file
- * that the agent also edited does not count as moved. Empty files do not count either.
+ * The agent may move a file of the user's to a place that is not synced. Then the file is missing
+ * at its old place in the sandbox, and its new place does not exist here. This collects the
+ * contents that stay in the sandbox, so that the deletion of a file with such a content can wait.
+ * It compares only contents: a file that the agent also edited does not count as moved. Empty files
+ * do not count either.
  */
 enum { MOVED_NAMES_MAX = 1000000 }; // names that are looked at; the rest is ignored
 

@@ -6,8 +6,8 @@
 
 /*
  * The repositories below the workspace's root, including submodules, that have files in its
- * snapshots. They are kept in the store for the transports, as lines of paths, as the last snapshot
- * of the whole workspace found them. A path that contains a newline, or does not fit, is left out.
+ * snapshots. The store keeps their paths for the transports, one per line, as the last snapshot of
+ * the whole workspace found them. Paths that contain a newline, or do not fit, are left out.
  */
 enum { NESTED_MAX = 64 << 10 };
 

@@ -6,14 +6,13 @@
 #include "sync/settled.h"
 
 /*
- * What an apply is about to do. The store keeps it as merges/NAME from before the apply begins
- * until the resulting base is stored. After a kill, sync/settled.h uses it to find what was done.
- * Then the plan's base and delivered trees count, whatever bases/NAME and deliveries/NAME say by
- * then: the runtime is not touched before the plan is forgotten.
+ * The plan of an apply. The store keeps it as merges/NAME from before the apply begins until the
+ * resulting base is stored. After a kill, sync/settled.h uses the plan to find out what the apply
+ * has done. Then the plan's base and delivered trees count, not bases/NAME and deliveries/NAME,
+ * because nothing changes the runtime while there is a plan.
  *
- * `renames` are those that the merge really used, after some were dropped. They are never searched
- * for again: another search could take a file of the user's for a moved one. A plan without a list
- * had no renames.
+ * `renames` has only the renames that the merge used. They are never searched for again: another
+ * search could take a file of the user's for a moved one. A plan without a list had no renames.
  */
 struct plan {
 	git_oid base, delivered;

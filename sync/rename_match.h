@@ -12,11 +12,11 @@
  */
 enum {
 	/*
-	 * Files with equal content; if a side has more of them, they match only if both sides have
-	 * as many.
+	 * Files with equal content. If a side has more of them, they match only if both sides have
+	 * the same number.
 	 */
 	RENAME_ALIKE_MAX = 20,
-	/* Files without an equal per side that are compared with all others, and their pieces. */
+	/* Per side: files without an equal that are compared with all others, and their pieces. */
 	RENAME_SIMILAR_MAX = 500,
 	RENAME_SIMILAR_PIECES_MAX = 1 << 20,
 	/*
@@ -52,9 +52,9 @@ struct rename_file *rename_files_find(const struct rename_files *files, const ch
 /*
  * Sets `match` in both lists, which are sorted: each file has at most one match. Equal contents
  * match first, then contents that are at least SIMILAR_LEAST percent alike. Among several
- * candidates it takes the one whose path has more components in common, from the end. Empty files
- * match none, nor do files that cannot be read and have no equal. After a cancel it compares no
- * more contents. `is_cancelled` may be NULL.
+ * candidates it takes the one whose path has the most components in common, counted from the end.
+ * Empty files have no match; neither do files that cannot be read, unless they have an equal. After
+ * a cancel it compares no more contents. `is_cancelled` may be NULL.
  */
 void rename_match(struct store *store, struct rename_files *gone, struct rename_files *fresh,
 	const atomic_bool *is_cancelled);

@@ -8,19 +8,19 @@
 #include "sync/settled.h"
 
 /*
- * Finds what one side renamed while the other changed it. The merge works by path. So before the
- * merge, renames_align moves these files to their new place in the base and in the other side's
- * tree. A change then follows the file, and if both sides changed it, it merges or is a conflict at
- * the new place.
+ * Finds files that one side renamed while the other changed them. The merge works by path. So
+ * before the merge, renames_align moves these files to their new place in the base and in the other
+ * side's tree. Then a change follows its file, and if both sides changed the file, it is merged, or
+ * is in conflict, at the new place.
  *
  * - A file that is gone on one side and exists there under another name, with equal content or
  *   SIMILAR_LEAST percent of it (sync/rename_match.h), if the other side has changed it.
  * - A file that both sides renamed to the same name, with different contents.
  * - A file that one side added in a folder that the other side renamed as a whole.
  *
- * A rename is ignored for a path alone if something is in the way of the new place or has taken the
- * old one; if the old or the new path is guarded (sync/guard_paths.h) or withheld
- * (sync/withheld.h); and if it is a link. Over the limits all renames are ignored.
+ * The rename of a single path is ignored if it is a link, if another file is at its new or its old
+ * place, or if one of the two paths is guarded (sync/guard_paths.h) or withheld (sync/withheld.h).
+ * Over the limits all renames are ignored.
  */
 enum {
 	/* Above these limits no change follows a rename. */
@@ -79,8 +79,8 @@ bool renames_restore(const struct renames *renames, struct store *store,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * The first says whether files of the local directory move. The second adds such files to `tree` at
- * their old place too, unless their new place is in `left` (NULL: for all of them).
+ * The first says whether files of the local directory move. The second adds these files to `tree`
+ * at their old places too, except for files whose new place is in `left` (NULL: adds all of them).
  */
 bool renames_move_local(const struct renames *renames);
 bool renames_keep_old(const struct renames *renames, struct store *store, struct stuck *left,
@@ -90,9 +90,9 @@ bool renames_keep_old(const struct renames *renames, struct store *store, struct
 bool renames_touch(const struct renames *renames, const struct list *held);
 
 /*
- * Finds the files that `from` has and `to` has not, by path. A file with a match exists in `to`
- * under another name, maybe edited; each matches a different file. Unreadable files have no match.
- * Over the limits there are no matches. Finish `out`.
+ * Finds the files that `from` has and `to` lacks, by path. A file with a match exists in `to` under
+ * another name, maybe edited; each matches a different file. Unreadable files have no match. Over
+ * the limits there are no matches. Finish `out`.
  */
 void renames_find_moved(struct rename_files *out, struct store *store, const git_oid *from,
 	const git_oid *to, const atomic_bool *is_cancelled);

@@ -5,8 +5,8 @@
 #include "sync/store.h"
 
 /*
- * Identifies the local directory of the last sync with a sandbox, by its inode: a file system that
- * is not mounted, or a folder that was made again, has another one. The device is noted but not
+ * Identifies the local directory of the last sync with a sandbox, by its inode. If its file system
+ * is not mounted, or the folder was made again, the inode differs. The device is noted but not
  * compared, because its number changes at a restart of the machine, for example on btrfs and NFS.
  * The store has the note as roots/NAME.
  */

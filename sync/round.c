@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/path_quote.h"
 #include "base/point.h"
@@ -86,6 +87,8 @@ static void on_busy(void *data, const char *path)
 bool round_begin_view(struct round *round, struct store *store,
 	const struct workspace_request *request, const atomic_bool *is_cancelled, struct error *err)
 {
+	/* A confined agent reads what its user may read, and that user is never root. */
+	bool as_owner = request->is_confined;
 	struct snapshot_request local = {
 		.root = request->local_root,
 		.base = &round->base,
@@ -93,7 +96,8 @@ bool round_begin_view(struct round *round, struct store *store,
 		.exclude = request->exclude,
 		.limits = request->limits,
 		.home = request->home,
-		.cache = "local",
+		.cache = as_owner && geteuid() == 0 ? "owners" : "local",
+		.as_owner = as_owner,
 		.is_cancelled = is_cancelled,
 		.on_busy = on_busy,
 		.data = round,
@@ -211,8 +215,10 @@ static void withhold_all(struct round *round)
 	static_assert(MERGE_HELD_MAX == 10000, "the text says how many");
 	const struct merge *merge = &round->merge;
 	const struct list *list = merge->held_count > 0 ? &merge->held : &merge->moved;
+	const struct held_change *first = LIST_FIRST(list, struct held_change, link);
+	assert(first);
 	stuck_finish(&round->withheld);
-	stuck_add(&round->withheld, LIST_FIRST(list, struct held_change, link)->path, why);
+	stuck_add(&round->withheld, first->path, why);
 	round->runtime = round->base;
 }
 

@@ -11,8 +11,9 @@ enum { RUN_GIT_TIMEOUT_MS = 60000 };
 /*
  * Runs the local program git and collects its output. Its environment makes git leave everything
  * unchanged: no optional locks, no prompts, no fetching, no configuration of the user or the
- * system. Waits at most RUN_GIT_TIMEOUT_MS, then kills it: ERROR_TIMEOUT. ERROR_NOT_FOUND without
- * git, ERROR_SYSTEM if git failed, ERROR_LIMIT if the buffer cannot take the output. Worker thread.
+ * system. Waits at most RUN_GIT_TIMEOUT_MS, then kills it: ERROR_TIMEOUT. Fails with
+ * ERROR_NOT_FOUND if there is no git, ERROR_SYSTEM if git fails, ERROR_LIMIT if the buffer has no
+ * room for the output. For a worker thread.
  */
 bool run_git(const char *const *argv, struct buf *output, struct error *err) ATTR_NODISCARD;
 

@@ -5,13 +5,12 @@
 #include "sync/store.h"
 
 /*
- * How much of one file is contained in another, estimated like git (gitdiffcore(7)): both are cut
- * into lines, or pieces of 64 bytes. The bytes of the pieces that both files have count, wherever
- * the pieces are.
+ * Estimates how much of one file another contains, as git does (gitdiffcore(7)): it cuts both into
+ * lines, or pieces of 64 bytes, and counts the bytes of the pieces that both files have, at any
+ * place.
  */
 enum {
-	SIMILAR_LEAST =
-		50, // percent; from here on a file counts as the other one, moved; git's default
+	SIMILAR_LEAST = 50, // percent; from here on a file counts as moved; git's default
 	/* Limits for one file; a larger one resembles no other. */
 	SIMILAR_BYTES_MAX = 1 << 20,
 	SIMILAR_PIECES_MAX = 1 << 16,

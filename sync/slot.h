@@ -14,8 +14,8 @@
  * the expected file, it is put back. A file that a program holds open for writing counts as
  * unexpected.
  *
- * Temporary names are .acp-broker-ID.new.tmp, which hold nothing that is needed, and
- * .acp-broker-ID.old.tmp, which may hold what a user saved (slot_sweep).
+ * Temporary names are .acp-broker-ID.new.tmp, whose content can always be made again, and
+ * .acp-broker-ID.old.tmp, which may have content that a user saved (slot_sweep).
  */
 struct slot {
 	struct store *store;
@@ -38,7 +38,7 @@ enum slot_outcome {
  * Changes a place from the state `from` to `to`; a mode of 0 means no file. A new file gets the
  * permissions that the umask leaves; an existing one keeps its own except for the executable bits.
  * Afterwards the content is on the disk, but the folder is not synced yet. If the process is
- * killed, both contents are there whole, under the name or a temporary one.
+ * killed, both contents exist as a whole, under the name or a temporary name.
  */
 enum slot_outcome slot_set(struct slot *slot, const struct store_entry *from,
 	const struct store_entry *to, struct error *err) ATTR_NODISCARD;
@@ -54,11 +54,10 @@ enum slot_outcome slot_inspect(
 	struct slot *slot, struct slot_state *out, struct error *err) ATTR_NODISCARD;
 
 /*
- * Removes the temporary files that a killed process left in a folder. If one holds a content that
- * the store does not have, somebody saved it at the moment of the kill: it gets the name of a
- * parked version and is reported to `on_kept`. One that cannot be removed or renamed stays and is
- * reported to `on_stuck`; the sweep goes on. The name "" means the folder itself, which cannot be
- * read.
+ * Removes the temporary files that a killed process left in a folder. If a file has content that
+ * the store lacks, somebody saved it at the moment of the kill: then it gets the name of a parked
+ * version, and `on_kept` reports it. If a file cannot be removed or renamed, it stays, `on_stuck`
+ * reports it, and the sweep goes on. There the name "" means that the folder itself cannot be read.
  */
 struct slot_sweeper {
 	void (*on_kept)(void *data, const char *name);
@@ -93,9 +92,9 @@ enum slot_outcome slot_temp_write(struct slot *slot, const struct store_entry *t
 mode_t slot_mode(mode_t old, bool is_executable);
 
 /*
- * Makes room for a file where a folder stands that has nothing that syncs. Removes folders in it,
- * which a killed apply may have left. If it has parked versions, it is renamed like them. False if
- * it has anything else.
+ * Makes room for a file at the place of a folder without synced files. Removes folders in it, which
+ * a killed apply may have left. If the folder has parked versions, it is renamed like these. False
+ * if it has any other file.
  */
 bool slot_make_way(int folder, const char *name);
 

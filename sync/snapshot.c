@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
 #include "base/fd.h"
 #include "base/libc.h"
 #include "base/point.h"
@@ -55,8 +54,11 @@ struct content {
 
 enum outcome { OUTCOME_DONE, OUTCOME_GONE, OUTCOME_UNREADABLE, OUTCOME_BUSY, OUTCOME_FAILED };
 
-static enum outcome outcome_of_errno(int errnum)
+static enum outcome outcome_of_errno(struct content *content, int errnum, const char *path)
 {
+	if (walk_is_forbidden(content->walk, errnum, path)) {
+		return OUTCOME_GONE;
+	}
 	return errnum == ENOENT || errnum == ENOTDIR ? OUTCOME_GONE : OUTCOME_UNREADABLE;
 }
 
@@ -81,10 +83,10 @@ static enum outcome read_file(
 		struct stat status;
 		struct store_entry entry;
 		struct error why;
-		int fd ATTR_CLEANUP(fd_cleanup) =
-			beneath_open(content->walk->root_fd, path, O_RDONLY | O_NONBLOCK);
+		int fd ATTR_CLEANUP(fd_cleanup) = owner_open(
+			&content->walk->owner, content->walk->root_fd, path, O_RDONLY | O_NONBLOCK);
 		if (fd < 0 || fstat(fd, &status) < 0) {
-			return outcome_of_errno(errno);
+			return outcome_of_errno(content, errno, path);
 		}
 		if (!S_ISREG(status.st_mode)) {
 			return OUTCOME_UNREADABLE;
@@ -110,12 +112,12 @@ static enum outcome read_link(
 	char folder[PATH_MAX], target[PATH_MAX];
 	const char *slash = strrchr(path, '/');
 	text_whole(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
-	int fd ATTR_CLEANUP(fd_cleanup) =
-		beneath_open(content->walk->root_fd, *folder ? folder : ".", O_PATH | O_DIRECTORY);
+	int fd ATTR_CLEANUP(fd_cleanup) = owner_open(&content->walk->owner, content->walk->root_fd,
+		*folder ? folder : ".", O_PATH | O_DIRECTORY);
 	ssize_t length =
 		fd < 0 ? -1 : readlinkat(fd, slash ? slash + 1 : path, target, sizeof(target));
 	if (length < 0) {
-		return outcome_of_errno(errno);
+		return outcome_of_errno(content, errno, path);
 	}
 	struct span bytes = {target, (size_t)length};
 	return store_put_bytes(content->store, bytes, &listed->id, err) ? OUTCOME_DONE
@@ -202,6 +204,12 @@ static void tell(
 			"%zu could not be read and stayed as they were, \"%s\" first",
 			walk->unreadable.count, walk->unreadable.first);
 	}
+	if (walk->forbidden.count > 0) {
+		snapshot_note(snapshot,
+			"%zu that user %u, the owner of the workspace, may not read are left out, "
+			"\"%s\" first",
+			walk->forbidden.count, (unsigned)walk->owner.uid, walk->forbidden.first);
+	}
 	snapshot->refused = walk->refused.count;
 	memcpy(snapshot->first_refused, walk->refused.first, sizeof(snapshot->first_refused));
 	if (walk->refused.count > 0) {
@@ -286,6 +294,9 @@ static bool look_at_all(struct snapshot_view *view, struct store *store, struct 
 		.cache = &view->cache,
 		.listing = &view->listing,
 		.root_fd = view->root_fd};
+	if (view->request.as_owner) {
+		view->walk.owner = owner_of_workspace(view->root);
+	}
 	struct content content = {.walk = &view->walk,
 		.store = store,
 		.scan_start_ns = ((int64_t)now.tv_sec + view->request.clock_offset_s) * 1000000000 +

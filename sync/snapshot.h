@@ -17,15 +17,15 @@
  * are read like any other. Contents are stored raw.
  *
  * The user's repository is read, never written, and none of its filters or hooks runs. If libgit2
- * cannot read its index, `git ls-files` is asked. Without git, the tree is walked as if nothing
- * were tracked; `note` says so.
+ * cannot read its index, the program git does (`git ls-files`). Without git, the tree is walked as
+ * if nothing were tracked; `note` says so.
  *
  * A path that cannot be read keeps its entry from `base`, and so does a link named .gitmodules,
  * which git refuses in any tree; `note` says so. A file that is written to during three attempts to
  * read it also keeps its entry from `base`; on_busy says so. FIFOs, sockets and devices are left
- * out. A stat cache in the store makes the next snapshot of an unchanged tree cost one walk. A file
- * that changed so shortly before it was read that a later change could have the same time is read
- * again the next time.
+ * out. A stat cache in the store makes the next snapshot of an unchanged tree cost one walk. If a
+ * file changed so shortly before it was read that a later change could have the same timestamp, the
+ * next snapshot reads it again.
  */
 struct snapshot_limits {
 	size_t files_warn, files_max;   // 50,000 and 150,000
@@ -53,6 +53,11 @@ struct snapshot_request {
 	const char *home;  // where to look for the user's global excludes; may be NULL
 	const char *cache; // name of the stat cache, one per root; NULL: no cache is kept (with
 	                   // `folders` it is read but not changed)
+	/*
+	 * If we are root: leaves out files that the root's owner may not read, and `note` says so.
+	 * Give such a snapshot its own cache.
+	 */
+	bool as_owner;
 	const atomic_bool *is_cancelled; // may be NULL; once set, fails with ERROR_UNAVAILABLE soon
 	int64_t clock_offset_s;          // added to the time of day; 0 except in tests
 	/* May be NULL. Called for each file that was written to at every attempt to read it. */
@@ -93,8 +98,8 @@ bool snapshot_take(struct store *store, const struct snapshot_request *request,
 
 /*
  * The same in two steps. The first walks and reads, and puts contents into the store, but no tree
- * and no cache. Meanwhile others may write to the store through their own handle, and even remove
- * trees that they have put there. The second step needs the store for itself. The request's
+ * and no cache. Meanwhile other code may write to the store through its own handle, and even remove
+ * trees that it has put there. During the second step nobody else may use the store. The request's
  * borrowed data must live until then. Both finish and drop free the view.
  */
 struct snapshot_view;

@@ -11,8 +11,8 @@
 /* `.git`, in any spelling that some file system treats as equal. */
 bool snapshot_name_is_git(struct span name);
 /*
- * The same for `.gitmodules`: git refuses a link of that name, so that no tree with it could
- * travel.
+ * The same for `.gitmodules`: git refuses a link of that name, so a tree with such a link could not
+ * be transferred.
  */
 bool snapshot_name_is_gitmodules(struct span name);
 /*

@@ -130,9 +130,9 @@ bool store_read(struct store *store, const git_oid *id, size_t max, struct buf *
 
 /*
  * Names a snapshot: makes a commit that keeps its tree and has a meaning only for us. The name is a
- * ref below refs/acp-broker/; the message is for us to read. `parent` may be NULL. It is noted in
- * the message but does not keep the parent commit, so that forgetting a name frees everything that
- * only that name kept. All objects are on the disk before the name is.
+ * ref below refs/acp-broker/; the message is for us to read. `parent` may be NULL. The message
+ * names it, but the commit does not keep it. So when a name is forgotten, everything that only this
+ * name kept can be removed. All objects are on the disk before the name is.
  */
 bool store_keep(struct store *store, const char *name, const git_oid *tree, const git_oid *parent,
 	const char *message, git_oid *out_commit, struct error *err) ATTR_NODISCARD;
@@ -150,7 +150,7 @@ bool store_forget(struct store *store, const char *name, struct error *err) ATTR
  * process has added are safe if it names them within that time. Takes some seconds for 100,000
  * objects. ERROR_SYSTEM if an object in use cannot be read; then nothing is removed. Does nothing
  * while another process prunes. After `time_max_ms` (0: no limit) it stops, and the rest stays;
- * ERROR_TIMEOUT if it had not even found out which objects are in use.
+ * ERROR_TIMEOUT if it does not yet know then which objects are in use.
  */
 enum { STORE_GRACE_SECONDS = 24 * 3600 };
 struct store_pruned {

@@ -22,9 +22,9 @@ time_t store_used(const char *folder);
 
 enum { STORE_NEED_MAX = 96 };
 /*
- * Whether it has only checkpoints and the user's permissions. Otherwise *out_need says what is
- * needed: an open conflict, an agent's commits, or the state of a sandbox's syncs. The sandboxes in
- * `ended` (NULL-terminated, or NULL) need nothing.
+ * Whether the store has only checkpoints and the user's permissions. Otherwise *out_need names what
+ * is still needed: an open conflict, an agent's commits, or the state of a sandbox's syncs.
+ * Sandboxes in `ended` (NULL-terminated, or NULL) need nothing.
  */
 bool store_is_over(const char *folder, const char *const *ended, char out_need[STORE_NEED_MAX]);
 

@@ -177,11 +177,11 @@ struct delta_request {
 };
 
 /*
- * Stores a file of the store as a delta of an older version. *out_made says whether it did. It does
- * not if less than half of the file is shared, the older one is gone, one of them is too large, it
- * is cancelled, or it takes too much work. The time is proportional to the sizes of both, whatever
- * they contain; it needs less than 8 MiB of memory. *out_work: bytes read or compared, and places
- * looked up.
+ * Stores a file of the store as a delta of an older version. *out_made says whether it did. It
+ * makes no delta if the versions share less than half of the file, if the older version is gone, if
+ * one of them is too large, if it is cancelled, or if it takes too much work. The time is
+ * proportional to the sizes of both, whatever they contain; it needs less than 8 MiB of memory.
+ * *out_work: bytes read or compared, and places looked up.
  */
 bool delta_make(struct store *store, const struct delta_request *request, bool *out_made,
 	uint64_t *out_work, struct error *err) ATTR_NODISCARD;

@@ -11,8 +11,8 @@
 int store_lock_open(struct store *store, struct error *err); // not held yet; -1: err says why
 
 /*
- * The same for a store that is not open, by its folder. *out_fd is -1 if there is no such store, or
- * can be none: then nobody has its lock.
+ * The same for a store that is not open, by its folder. *out_fd is -1 if the store does not exist
+ * or cannot exist; then nobody has its lock.
  */
 bool store_lock_find(const char *folder, int *out_fd, struct error *err) ATTR_NODISCARD;
 

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * The paths that an apply left unchanged, and why. A path that two applies in a row have left will
- * not resolve itself: it is stuck, and becomes a conflict.
+ * The paths that an apply left unchanged, and why. If two applies in a row leave a path, a third
+ * try would not help: the path is stuck, and becomes a conflict.
  */
 enum { STUCK_MAX = 100000 }; // remembered paths
 

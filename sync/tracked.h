@@ -11,9 +11,9 @@
 #include "base/user_repository.h"
 
 /*
- * What a repository of the user tracks, by paths from its work tree's root. Its index is read at
- * the first question. If libgit2 cannot read it, the program git is asked; if that fails too,
- * nothing counts as tracked.
+ * The paths that a repository of the user tracks, from its work tree's root. The first question
+ * reads the index: by libgit2 or, if that fails, by the program git. If that fails too, no path
+ * counts as tracked.
  */
 enum tracked_source {
 	TRACKED_UNREAD,

@@ -57,17 +57,16 @@ void transport_note_add(char note[TRANSPORT_NOTE_MAX], const char *text);
 void transport_left_add(struct transport_left *left, const char *path);
 
 /*
- * A snapshot of the runtime root, in the store. `base` is the runtime's last known tree, and is in
- * the store and there. The local directory is being read at the same time (snapshot_begin), so that
- * the transport writes to the store through its own handle.
+ * A snapshot of the runtime root, in the store. `base` is the runtime's last known tree, which both
+ * the store and the runtime have. The local directory is being read at the same time
+ * (snapshot_begin), so that the transport writes to the store through its own handle.
  */
 struct transport_collected {
 	git_oid tree;
 	uint64_t received_bytes;
 	char note[TRANSPORT_NOTE_MAX]; // a message for the user, once; "" for none
 	struct transport_left left;
-	bool commits_left; // some commits of the agent could not be taken and exist only in the
-	                   // runtime
+	bool commits_left; // some commits of the agent were not taken: only the runtime has them
 };
 typedef void transport_collect_done(
 	void *data, const struct transport_collected *collected, const struct error *err);
@@ -101,15 +100,15 @@ struct transport_impl {
 		transport_deliver_done *done, void *data);
 	void (*destroy)(struct transport *transport);
 	/*
-	 * Optional, for a transport that takes snapshots itself. Nobody else may walk a directory
-	 * meanwhile, because a store has the ignore rules of one directory at a time
-	 * (sync/ignore.h). While `holds`, a collect does what it can without them, and then waits.
-	 * Calls no callback before it returns.
+	 * Optional, for a transport that takes snapshots itself. Only one snapshot may walk a
+	 * directory at a time, because a store has the ignore rules of one directory
+	 * (sync/ignore.h). While `holds` is set, a collect does as much as it can without these
+	 * rules, and then waits. Calls no callback before it returns.
 	 */
 	void (*hold)(struct transport *transport, bool holds);
 	/*
-	 * Optional, NULL: no. Whether a delivery may have something to do even if no file differs,
-	 * because more than files is transferred.
+	 * Optional; NULL means no. Whether a delivery may have work even if no file differs,
+	 * because it transfers more than files.
 	 */
 	bool (*follows)(const struct transport *transport);
 	/* Optional: the name in use, if it can change. */

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/path_quote.h"
@@ -149,6 +148,15 @@ static void note_left(struct walk_left *left, const char *path)
 	if (left->count++ == 0) {
 		text_format(left->first, sizeof(left->first), "%s", path);
 	}
+}
+
+bool walk_is_forbidden(struct walk *walk, int errnum, const char *path)
+{
+	bool is_forbidden = walk->owner.is_other && (errnum == EACCES || errnum == EPERM);
+	if (is_forbidden) {
+		note_left(&walk->forbidden, path);
+	}
+	return is_forbidden;
 }
 
 /* Notes a hard link: at the first change its other name becomes a separate file. */
@@ -404,7 +412,8 @@ static bool scan_folder(struct walk *walk, uint32_t folder, struct names *names,
 		walk_keep_base(walk, folder, "");
 		return true;
 	}
-	scan.fd = beneath_open(walk->root_fd, *path ? path : ".", O_RDONLY | O_DIRECTORY);
+	scan.fd =
+		owner_open(&walk->owner, walk->root_fd, *path ? path : ".", O_RDONLY | O_DIRECTORY);
 	if (scan.fd < 0 && errno == ENOENT && folder != 0) {
 		return true;
 	}
@@ -416,7 +425,9 @@ static bool scan_folder(struct walk *walk, uint32_t folder, struct names *names,
 				err, errnum, "reading %s", walk->members->request->root);
 		}
 		scan.at.path[scan.at.folder_length - 1] = '\0';
-		walk_keep_base(walk, folder, path);
+		if (!walk_is_forbidden(walk, errnum, path)) {
+			walk_keep_base(walk, folder, path);
+		}
 		return true;
 	}
 	begin_cached(&scan);

@@ -369,6 +369,8 @@ struct workspace *workspace_create(const struct workspace_request *request)
 	struct work *work = mem_alloc_zero(sizeof(*work));
 	work->request = *request;
 	request_copy(&work->request);
+	work->request.is_confined =
+		request->sandbox && sandbox_capabilities(request->sandbox)->confined;
 	work->job.drop = drop;
 	work->workspace = workspace;
 	work->lock_fd = -1;

@@ -22,8 +22,8 @@
  *
  * The notes make it safe to interrupt any step. Once the local directory has the merge, the
  * runtime's snapshot becomes the base, because everything in it is here. Once the runtime has the
- * merge too, the merge becomes the base. What an interrupted delivery has already brought there is
- * not taken for the agent's work.
+ * merge too, the merge becomes the base. Files that an interrupted delivery has already brought
+ * there do not count as the agent's work.
  *
  * If a file changes on either side between snapshot and apply, another round takes up the change.
  * After SYNC_ROUNDS_MAX rounds the sync fails; nothing is lost, and it can be tried again. If two
@@ -45,7 +45,8 @@ enum {
 	 */
 	SYNC_DELETIONS_MAX = 200,
 	/*
-	 * Fewer are always followed, except by the first sync: the root may have been made again.
+	 * Fewer deletions are always followed, except by the first sync, because the root may have
+	 * been made again.
 	 */
 	SYNC_DELETIONS_MIN = 10,
 };
@@ -71,12 +72,13 @@ struct rollback_guard {
 
 /*
  * Loop, pool and sandbox are borrowed until the workspace is destroyed, the pool until its jobs
- * have ended; the texts are copied.
+ * have ended; the texts are copied. A job may outlive the sandbox and must not use it.
  */
 struct workspace_request {
 	struct ev_loop *loop;
 	struct pool *pool;
 	struct sandbox *sandbox;
+	bool is_confined;         // the agent in the sandbox is confined; set by workspace_create
 	const char *store_folder; // created if missing
 	const char *name;         // identifies the sandbox among those of this workspace: [a-z0-9-]
 	const char *local_root;
@@ -108,10 +110,10 @@ struct sync_result {
 	size_t conflict_count;
 	const struct list *held; // of struct held_change: changes that wait for the user
 	size_t held_count;
-	git_oid held_tree;     // identifies those that the user should be asked about (held_choose)
+	git_oid held_tree;     // identifies the changes for the question to the user (held_choose)
 	bool is_held_news;     // the user was not told about them yet
 	bool is_held_answered; // the user has answered: refused, or the next sync brings it
-	size_t kept;           // deletions in the runtime that were too many to follow
+	size_t kept;           // number of deletions in the runtime, if too many to follow
 	size_t followed;       // such deletions that were followed, as ordered
 	size_t gone; // local deletions that were no renames; not looked at below SYNC_DELETIONS_MIN
 	size_t left; // paths that exist only in the runtime: unreadable, or withheld
@@ -138,8 +140,7 @@ void workspace_destroy(struct workspace *workspace);
 enum sync_deletions {
 	SYNC_DELETIONS_KEEP,   // the deleted files are restored
 	SYNC_DELETIONS_ASK,    // the sync ends before anything changes: workspace_question
-	SYNC_DELETIONS_FOLLOW, // the deletions that were asked about are followed; others lead to a
-	                       // new question
+	SYNC_DELETIONS_FOLLOW, // follows the deletions in question; others are asked about
 };
 
 /* How a sync relates to a turn of its session; names the checkpoint. */
@@ -168,14 +169,14 @@ struct sync_order sync_order_copy(const struct sync_order *order);
 void sync_order_finish(struct sync_order *order);
 
 /*
- * Syncs, and keeps the resulting tree as a checkpoint. The previous sync must have called its
- * `done`.
+ * Syncs the workspace, and keeps the resulting tree as a checkpoint. The previous sync must have
+ * called its `done`.
  */
 void workspace_sync(struct workspace *workspace, const struct sync_order *order,
 	workspace_sync_done *done, void *data);
 
 enum held_answer {
-	HELD_NO,     // it stays held, and is not asked about again while it is the same
+	HELD_NO,     // it stays held; the user is asked again only if it changes
 	HELD_ONCE,   // the next sync brings it, if it is still the same
 	HELD_ALWAYS, // also every later change of these paths, in this workspace
 };

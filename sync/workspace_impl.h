@@ -21,9 +21,10 @@ struct work;
 typedef bool blocking_step(struct work *work, struct error *err);
 
 /*
- * The data of the steps. While a step runs, only the step uses it, and it uses nothing else of the
- * workspace; at other times it belongs to the loop thread (workspace_work). A step that outlives
- * the workspace keeps it, with the lock and the guard, until the step ends.
+ * The data of the steps. While a step runs, only the step may use this data, and the step may use
+ * nothing else of the workspace. At other times the data belongs to the loop thread
+ * (workspace_work). A step that outlives the workspace keeps it, with the lock and the guard, until
+ * the step ends.
  */
 struct work {
 	struct pool_job job;
@@ -77,7 +78,7 @@ struct workspace {
 	struct stuck told_busy;        // paths of round.busy that the user was told about
 	struct stuck told_withheld;    // the same of round.withheld
 	struct stuck told_moved;       // the same of round.merge.moved
-	struct stuck told_undelivered; // the same of round.undelivered, while they stay undelivered
+	struct stuck told_undelivered; // undelivered paths that the user was told about
 	git_oid told_held;             // the same of round.held
 	git_oid allowed_held;          // changes that the user has allowed once
 	bool has_allowed_held;

@@ -258,11 +258,56 @@ static void on_sandbox_notice(void *data, const char *text)
 	}
 }
 
+static void on_sandbox_link_lost(void *data, const char *place, const struct error *why)
+{
+	const struct agent *agent = data;
+	if (agent->config.listener->on_link_lost) {
+		agent->config.listener->on_link_lost(agent->config.data, place, why);
+	}
+}
+
+static void on_sandbox_link_back(void *data)
+{
+	const struct agent *agent = data;
+	if (agent->config.listener->on_link_back) {
+		agent->config.listener->on_link_back(agent->config.data);
+	}
+}
+
 static void on_sandbox_connection(void *data, const struct sandbox_connection *connection)
 {
 	const struct agent *agent = data;
 	if (agent->config.listener->on_connection) {
 		agent->config.listener->on_connection(agent->config.data, connection);
+	}
+}
+
+/* While the sandbox is being provisioned, there is no session whose user could be asked. */
+static void on_wish(void *data, const struct sandbox_wish *wish)
+{
+	const struct agent *agent = data;
+	if (agent->is_prepared && agent->config.listener->on_wish) {
+		agent->config.listener->on_wish(agent->config.data, wish);
+		return;
+	}
+	sandbox_decide(agent->sandbox, wish->id,
+		&(struct sandbox_verdict){.rule = "network = ask",
+			.why = "there is no session yet in which you could be asked"});
+}
+
+static void on_wish_gone(void *data, uint32_t id)
+{
+	const struct agent *agent = data;
+	if (agent->config.listener->on_wish_gone) {
+		agent->config.listener->on_wish_gone(agent->config.data, id);
+	}
+}
+
+static void on_program(void *data, uint32_t id, const char *program)
+{
+	const struct agent *agent = data;
+	if (agent->config.listener->on_program) {
+		agent->config.listener->on_program(agent->config.data, id, program);
 	}
 }
 
@@ -276,7 +321,12 @@ static const struct sandbox_listener sandbox_listener = {
 	.on_ready = on_ready,
 	.on_failed = on_sandbox_failed,
 	.on_notice = on_sandbox_notice,
+	.on_link_lost = on_sandbox_link_lost,
+	.on_link_back = on_sandbox_link_back,
 	.on_connection = on_sandbox_connection,
+	.on_wish = on_wish,
+	.on_wish_gone = on_wish_gone,
+	.on_program = on_program,
 };
 
 static void prepare(struct agent *agent)
@@ -286,6 +336,7 @@ static void prepare(struct agent *agent)
 		.profile = agent->config.profile->name,
 		.settings = &agent->config.profile->settings,
 		.directory = agent->config.directory,
+		.for_session = true,
 		.is_guarded = is_guarded,
 		.guard = agent->config.profile->sync.guard_paths,
 		.prepare_timeout_ms = agent->config.profile->prepare_timeout_ms,

@@ -3,10 +3,10 @@
 #define BROKER_AGENT_AGENT_H
 
 /*
- * This folder makes one agent run in a sandbox and end there: the files and commands that prepare
- * the sandbox, the agent's environment, its login, the MCP servers that it can start, its process
- * and its link. It does not know what the agent's messages mean beyond their envelope, nor who
- * reads them. broker/relay creates the agents.
+ * This folder starts, runs and ends one agent in a sandbox. It knows the files and commands that
+ * prepare the sandbox, the agent's environment, its login, the MCP servers that it can start, its
+ * process and its link. Of the agent's messages it knows only the envelope, and not who reads them.
+ * broker/relay creates the agents.
  */
 
 #include <ev.h>
@@ -51,13 +51,26 @@ struct agent_listener {
 	/* Nothing that it started runs any more. Once, after on_down. */
 	void (*on_gone)(void *data);
 	/*
-	 * The agent has reached a limit of the profile and goes on. Once per process; may be NULL.
+	 * The agent has reached a limit of the profile and continues. Once per process; may be
+	 * NULL.
 	 */
 	void (*on_limit)(void *data, const char *text);
 	/* Something about its sandbox that the user should know. May be NULL. */
 	void (*on_notice)(void *data, const char *text);
+	/*
+	 * The callbacks of struct sandbox_listener; set both or none. A lost link that does not
+	 * come back ends in on_down.
+	 */
+	void (*on_link_lost)(void *data, const char *place, const struct error *why);
+	void (*on_link_back)(void *data);
 	/* What the sandbox decided about a connection; may be NULL. */
 	void (*on_connection)(void *data, const struct sandbox_connection *connection);
+	/*
+	 * The callbacks of struct sandbox_listener, from agent_sandbox on; set all three or none.
+	 */
+	void (*on_wish)(void *data, const struct sandbox_wish *wish);
+	void (*on_wish_gone)(void *data, uint32_t id);
+	void (*on_program)(void *data, uint32_t id, const char *program);
 };
 
 struct agent_config {
@@ -104,8 +117,8 @@ void agent_has_answered(struct agent *agent);
 /*
  * Stops the agent: sends what is queued, then closes its stdin; after stop-eof-timeout sends
  * SIGTERM to its process group, after stop-term-timeout SIGKILL to its process tree. on_down and
- * on_gone follow. A second call takes the next step at once. If the process does not exist yet,
- * what was made for it is withdrawn (sandbox_withdraw).
+ * on_gone follow. A second call takes the next step at once. If the process does not exist yet, the
+ * sandbox's preparation is undone (sandbox_withdraw).
  */
 void agent_stop(struct agent *agent);
 
@@ -117,8 +130,8 @@ bool agent_is_down(const struct agent *agent);
 bool agent_has_exited(const struct agent *agent); // its process has; on_down may still follow
 
 /*
- * Why a sandbox that was created or started for the agent, but not used, still exists; NULL: none
- * does. Borrowed.
+ * The reason why an unused sandbox that was created or started for the agent still exists; NULL:
+ * there is none. Borrowed.
  */
 const struct error *agent_left(const struct agent *agent);
 

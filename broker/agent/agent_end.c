@@ -186,6 +186,9 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 	const struct profile *profile = agent->config.profile;
 	struct error err;
 	char noise[NOISE_MAX + 80];
+	if (agent->exec && sandbox_extend_timer(agent->sandbox, timer, &agent->away_ms)) {
+		return;
+	}
 	describe_noise(agent, noise, sizeof(noise));
 	if (!agent->exec) {
 		failure_set(&err, "TIMEOUT_EXCEEDED", "prepare",
@@ -203,6 +206,7 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 void agent_arm_answer(struct agent *agent)
 {
 	if (agent->step && agent->is_started && agent->config.profile->start_timeout_ms > 0) {
+		agent->away_ms = sandbox_away_ms(agent->sandbox);
 		agent_timer_start(agent, &agent->due, agent->config.profile->start_timeout_ms);
 	}
 }

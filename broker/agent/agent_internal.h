@@ -20,10 +20,11 @@ struct agent {
 	struct provision *provision; // owned; NULL if the sandbox needs no preparation
 	struct exec *exec;           // owned; NULL until the process is requested
 	struct ev_timer due;         // prepare-timeout, then start-timeout
+	long long away_ms;           // sandbox_extend_timer; of start-timeout
 	struct ev_timer wall;        // the deadline of wall
 	struct ev_timer stop;        // the deadline of the stop step
 	struct ev_timer drain;       // after exit, while its output is still open, or the reverse
-	struct soon tell;            // calls the callbacks that must not run from inside a call
+	struct soon tell;            // calls the callbacks that are due, once no call is active
 	struct soon again;           // starts the process that follows one that has ended
 	char subject[80];
 	bool is_prepared; // the sandbox can be used
@@ -31,7 +32,7 @@ struct agent {
 	const char *step; // the step that it must answer; NULL: none
 	enum stop_step stop_step;
 	uint64_t stop_taken; // count_taken at the start of the deadline
-	int stop_waits;      // how often the stop waited on for a slow reader
+	int stop_waits;      // how often the stop was extended for a slow reader
 	struct process_status status;
 	bool is_started;
 	bool has_exited;
@@ -41,7 +42,7 @@ struct agent {
 	struct error link_error; // caused by the system, not by the agent; or ERROR_NONE
 	bool is_empty;           // nothing that it started runs
 	bool is_failing;         // `failure` is set and not reported yet
-	bool is_withdrawing;     // withdrawing what was made for it and cannot be used
+	bool is_withdrawing;     // undoing the preparation of a sandbox that cannot be used
 	bool is_withdrawn;       // the withdrawing has ended
 	struct error left;       // why the withdrawing failed; or ERROR_NONE
 	bool is_down;            // on_down was called

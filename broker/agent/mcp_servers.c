@@ -150,22 +150,45 @@ static bool server_passes(struct edit *edit, const struct mcp_server *server)
 	return !is_lacking;
 }
 
+static bool url_passes(const struct mcp_context *context, const char *url)
+{
+	uint16_t port = mcp_url_local_port(url);
+	return !context->has_other_loopback || !mcp_url_is_loopback(url) ||
+	       (port != 0 && context->reaches_port && context->reaches_port(context->data, port));
+}
+
+static void print_url_remedy(
+	const struct mcp_context *context, const char *url, char *out, size_t size)
+{
+	uint16_t port = mcp_url_local_port(url);
+	if (context->reached_by && port != 0) {
+		text_format(out, size, "%s%u in the profile lets it", context->reached_by, port);
+	} else if (context->reached_by) {
+		text_format(out, size, "use localhost as its name, and add %sPORT to the profile",
+			context->reached_by);
+	} else {
+		text_format(out, size,
+			"configure another in an [mcp \"NAME\"] section of the configuration");
+	}
+}
+
 static bool entry_passes(struct edit *edit, const struct mcp_entry *entry)
 {
 	char shown[SUBJECT_BYTES];
 	char quoted[SUBJECT_BYTES];
+	char remedy[SUBJECT_BYTES];
 	char text[NOTICE_BYTES];
 	if (entry->command) {
 		return command_passes(edit, entry->name, entry->command, entry->path);
 	}
-	if (!entry->url || !edit->context->has_other_loopback || !mcp_url_is_loopback(entry->url)) {
+	if (!entry->url || url_passes(edit->context, entry->url)) {
 		return true;
 	}
+	print_url_remedy(edit->context, entry->url, remedy, sizeof(remedy));
 	mcp_url_shown(shown, sizeof(shown), entry->url);
 	text_format(text, sizeof(text),
-		"%s leads to this machine, which the sandbox cannot reach by that address; "
-		"configure another in an [mcp \"NAME\"] section of the configuration",
-		setting_quote(quoted, sizeof(quoted), shown));
+		"%s leads to this machine, which the sandbox cannot reach by that address; %s",
+		setting_quote(quoted, sizeof(quoted), shown), remedy);
 	say(edit, entry->name, text);
 	return false;
 }

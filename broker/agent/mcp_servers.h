@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "acp/message.h"
 #include "acp/path_map.h"
@@ -19,12 +20,13 @@
  *
  * - A server with the same name as one of the profile is replaced by the profile's. The profile's
  *   other servers are added at the end.
- * - A command that does not exist in the sandbox is left out, and so is a URL of this machine's
- *   loopback if the sandbox has another loopback. The user is told.
+ * - A server whose command does not exist in the sandbox is left out. So is a server at a URL of
+ *   this machine's loopback, if the sandbox has another loopback and cannot reach the port. The
+ *   user is told.
  * - A command below a root gets its path in the sandbox.
  *
- * The agent refuses what the broker does not understand. Everything else in the list stays as it
- * is, to the byte.
+ * Elements that the broker does not understand pass unchanged; the agent refuses them. Everything
+ * else in the list stays as it is, to the byte.
  */
 enum { MCP_NOTICES_MAX = 16 }; // that name one server each; further ones are counted
 
@@ -35,11 +37,19 @@ struct mcp_context {
 	const struct mcp_commands *commands; // the sandbox's commands; NULL: it was not asked
 	bool has_other_files;                // this machine's commands do not exist in the sandbox
 	bool has_other_loopback;             // nor does this machine's localhost
-	bool lacks_http;                     // the agent does not support servers of this type
+	/*
+	 * Whether the sandbox reaches this port of this machine as localhost in spite of its own
+	 * loopback; NULL: it reaches none. `reached_by` is the beginning of the profile's line that
+	 * allows a port: "allow-host = localhost:"; NULL: no line can allow one.
+	 */
+	bool (*reaches_port)(const void *data, uint16_t port);
+	const void *data;
+	const char *reached_by;
+	bool lacks_http; // the agent does not support servers of this type
 	bool lacks_sse;
 };
 
-/* False if every list passes unchanged. */
+/* Whether a list may need edits; false: every list passes unchanged. */
 bool mcp_servers_concern(const struct mcp_context *context);
 
 /*

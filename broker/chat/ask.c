@@ -43,19 +43,21 @@ static void add_option(struct ask *ask, const struct json_doc *doc, json_node op
 	}
 }
 
-/* "The agent NAME asks: TITLE". */
+/* "The agent NAME asks: TITLE". The titles of most of the broker's questions say that it asks. */
 static void print_title(
 	const struct json_doc *doc, const char *agent, struct show *show, struct buf *out)
 {
 	static const char own[] = "acp-broker-";
+	static const char says[] = "acp-broker asks ";
 	struct buf line;
 	char *id = json_string(doc, json_path(doc, 0, "toolCall.toolCallId"));
 	char *title = json_string(doc, json_path(doc, 0, "toolCall.title"));
 	bool is_own = id && strncmp(id, own, strlen(own)) == 0;
 	buf_init(&line, SIZE_MAX / 2);
-	append(&line, is_own ? "acp-broker" : "The agent ");
+	bool says_who = is_own && title && strncmp(title, says, strlen(says)) == 0;
+	append(&line, says_who ? "" : is_own ? "acp-broker" : "The agent ");
 	append(&line, is_own ? "" : agent);
-	append(&line, " asks: ");
+	append(&line, says_who ? "" : " asks: ");
 	append(&line, title ? title : "a tool call without a title");
 	show_asked_title(show, buf_span(&line), out);
 	buf_finish(&line);

@@ -277,9 +277,8 @@ static const struct {
 static void take_error(struct chat *chat, struct span error)
 {
 	struct error err;
-	char text[ERROR_TEXT_MAX];
-	client_error_text(error, text, sizeof(text));
-	error_set(&err, ERROR_PROTOCOL, "chat: %s: %s", requests[chat->asked].method, text);
+	client_error_read(&err, error, chat->means.reasons, chat->means.reason_count);
+	error_prefix(&err, "chat: %s", requests[chat->asked].method);
 	if (!chat->session_id) {
 		chat_fail(chat, &err);
 		return;

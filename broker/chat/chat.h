@@ -29,6 +29,8 @@ struct chat_means {
 	const char *resume;             // a session's id; "": the latest session; NULL: a new one
 	const char *cwd;                // the session's directory; absolute
 	size_t max_message;             // bytes of one message from the broker
+	const struct error_reason *reasons; // that only the provider's errors have; static
+	size_t reason_count;
 };
 
 /*

@@ -24,13 +24,13 @@
 /* The kinds of our requests. */
 enum { ASK_INITIALIZE, ASK_NEW, ASK_PROMPT, ASK_LIST, ASK_LOAD, ASK_CHOICE, ASK_CHECKPOINTS };
 
-enum { STATUS_ID = 0 }; // of the request that asks where the workspace is; no other has it
+enum { STATUS_ID = 0 }; // id of the request that asks where the workspace is
 
 enum stage {
 	STAGE_STARTING,
 	STAGE_IDLE, // a prompt is being typed
 	STAGE_TURN,
-	STAGE_COMMAND, // a command of the program runs, or a request that is no prompt is open
+	STAGE_COMMAND, // a command of the program runs, or a request other than a prompt is open
 	STAGE_ENDING,
 };
 
@@ -67,7 +67,7 @@ struct chat {
 	char *loading;    // owned; JSON: the id of the session that is being loaded
 	char *choices;    // owned; JSON: the result that began the session; it has the modes
 	char *current[CHOICE_KINDS]; // owned; the id chosen since then; or NULL
-	char *choosing;              // owned; the id that the agent was asked to take
+	char *choosing;              // owned; the id of the choice that the agent was asked to make
 	size_t choosing_kind;
 	char *agent;    // owned; its name for itself, one line without controls
 	long asked;     // the kind of the last request
@@ -108,14 +108,14 @@ void chat_close(struct chat *chat);
 
 void chat_progress_init(struct chat *chat);
 
-/* The user waits for this from now on, or goes on to wait, now for this. */
+/* From now on the progress line says that the user waits for this. */
 void chat_progress_begin(struct chat *chat, const char *text);
 void chat_progress_end(struct chat *chat);
 
-/* Takes the line away until it is drawn again: something else is printed. */
+/* Removes the progress line before something else is printed; it is drawn again later. */
 void chat_progress_hide(struct chat *chat);
 
-/* After an update: a sync of the broker's has begun or ended, or the turn has. */
+/* Call it after an update: a sync of the broker, or the turn, may have begun or ended. */
 void chat_progress_note(struct chat *chat);
 void chat_progress_take_state(struct chat *chat, struct span params); // _broker/session/state
 
@@ -159,7 +159,7 @@ void chat_forget_choices(struct chat *chat);
 
 /* ---- chat_undo.c ---- */
 
-/* Goes back to what the workspace was before the last turn that was not undone. */
+/* Restores the workspace as it was before the last turn that is not undone yet. */
 void chat_undo(struct chat *chat);
 void chat_take_checkpoints(struct chat *chat, const struct message *message);
 

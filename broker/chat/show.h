@@ -45,8 +45,8 @@ void show_init(struct show *show, bool is_colored);
 void show_finish(struct show *show);
 
 /*
- * The workspace's path, here (0) or as the agent has it (1): in titles and in the paths of diffs,
- * a path below it is printed without it. NULL: not known.
+ * Sets the workspace's path on this machine (0) or in the sandbox (1). Titles and diffs then show
+ * paths below it relative to it. NULL: the path is not known.
  */
 void show_set_root(struct show *show, size_t number, const char *path);
 

@@ -9,9 +9,8 @@
 #include "base/error.h"
 
 /*
- * The modes of the process's one terminal. tty_end restores them, and so do handlers for the
- * signals of a crash (SIGSEGV, SIGABRT, …). After SIGKILL nothing can; `reset` repairs the terminal
- * then.
+ * The modes of the process's one terminal. tty_end restores them; in a crash (SIGSEGV, SIGABRT, …),
+ * signal handlers do. After SIGKILL the modes stay as they are, and `reset` repairs the terminal.
  */
 enum { TTY_COLUMNS = 80 }; // if the terminal does not say how many it has
 
@@ -28,7 +27,7 @@ void tty_enter(void);
 /* Restores the modes that tty_begin found. Also called before the process stops (SIGTSTP). */
 void tty_leave(void);
 
-/* tty_leave, and crashes are no longer handled. Idempotent. */
+/* Like tty_leave; also removes the handlers for crashes. Idempotent. */
 void tty_end(void);
 
 /* Drops typed bytes that were not read yet. */

@@ -9,9 +9,10 @@
 #include "broker/config/options.h"
 
 /*
- * `acp-broker agents`: lists the agents that this program knows and those of the configuration, and
- * the path of each one's program on this machine. Known agents are run to get their version. Others
- * are not run, because nobody knows what an unknown program does with `--version`.
+ * `acp-broker agents`: lists the agents that this program knows and those of the configuration,
+ * each with the path of its program on this machine. It runs the known agents to learn their
+ * versions. It runs no other program, because an unknown program could do anything with
+ * `--version`.
  */
 struct agents_means {
 	const struct options *options;

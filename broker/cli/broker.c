@@ -31,6 +31,7 @@
 #include "broker/cli/exec.h"
 #include "broker/cli/init.h"
 #include "broker/cli/policy_explain.h"
+#include "broker/cli/policy_hosts.h"
 #include "broker/cli/sandboxes.h"
 #include "broker/cli/sessions.h"
 #include "broker/cli/status.h"
@@ -353,7 +354,6 @@ static int run_doctor(struct broker *broker)
 {
 	struct error err, unusable;
 	bool is_well = false;
-	bool is_usable = load_configuration(broker, &unusable);
 	struct doctor_means means = {
 		.options = broker->options,
 		.environment = broker->environment,
@@ -362,10 +362,12 @@ static int run_doctor(struct broker *broker)
 		.pool = broker->pool,
 		.tools = &broker->tools,
 		.state_folder = broker->state_folder,
-		.secrets = broker->secrets,
-		.config = is_usable ? &broker->config : NULL,
 		.config_error = &unusable,
 	};
+	bool is_usable =
+		doctor_reaches_named(&means, &unusable) && load_configuration(broker, &unusable);
+	means.secrets = broker->secrets;
+	means.config = is_usable ? &broker->config : NULL;
 	if (is_usable && !broker->options->log_level) {
 		log_set_level(LOG_LEVEL_ERROR); // the findings report it
 	}
@@ -509,13 +511,27 @@ static int run(struct broker *broker)
 /* Commands on a workspace's store or on its policy: they run no agent and fork nothing for one. */
 static int run_command(const struct broker *broker)
 {
+	static const struct {
+		enum command command;
+		bool (*run)(const struct options *options, const struct registry *registry,
+			const char *const *environment, struct error *err);
+	} policies[] = {
+		{COMMAND_POLICY_EXPLAIN, policy_explain_run},
+		{COMMAND_POLICY_LIST, policy_list_run},
+		{COMMAND_POLICY_FORGET, policy_forget_run},
+	};
 	struct error err;
 	struct provider_context context = {.environment = broker->environment};
 	struct registry *registry = registry_create();
-	bool is_policy = broker->options->command == COMMAND_POLICY_EXPLAIN;
+	bool (*run_it)(const struct options *options, const struct registry *registry,
+		const char *const *environment, struct error *err) = command_run;
+	for (size_t i = 0; i < ARRAY_LENGTH(policies); i++) {
+		if (policies[i].command == broker->options->command) {
+			run_it = policies[i].run;
+		}
+	}
 	bool ok = broker->providers->add(registry, &context, &err) &&
-	          (is_policy ? policy_explain_run : command_run)(
-			  broker->options, registry, broker->environment, &err);
+	          run_it(broker->options, registry, broker->environment, &err);
 	registry_destroy(registry);
 	return ok ? EXIT_SUCCESS : complain(&err);
 }
@@ -591,8 +607,7 @@ static int run_any(struct broker *broker)
 	if (options_is_for_records(options)) {
 		return run_on_records(broker);
 	}
-	bool is_straight =
-		options_is_for_store(options) || options->command == COMMAND_POLICY_EXPLAIN;
+	bool is_straight = options_is_for_store(options) || options_is_for_policy(options);
 	return is_straight ? run_command(broker) : run(broker);
 }
 

@@ -34,6 +34,8 @@ bool chat_command_run(const struct exec_means *means, int *out_status, struct er
 		.resume = resume,
 		.cwd = plan.cwd,
 		.max_message = plan.max_message,
+		.reasons = plan.reasons,
+		.reason_count = plan.reason_count,
 	};
 	bool ok = chat_run(&chat, out_status, err);
 	words_free(store_options);

@@ -15,6 +15,7 @@ struct check {
 	char **warnings;
 	bool *out_found;
 	bool has_failed;
+	bool has_facts; // at least one was printed
 };
 
 static void on_fact(void *data, const char *name, const char *value)
@@ -24,6 +25,10 @@ static void on_fact(void *data, const char *name, const char *value)
 		words_append(&check->names, name);
 		words_append(&check->values, value);
 	} else {
+		if (!check->has_facts) {
+			puts("resolved");
+		}
+		check->has_facts = true;
 		config_print_fact(name, value);
 	}
 }
@@ -80,9 +85,6 @@ static bool describe(struct check *check)
 	const struct check_means *means = check->means;
 	if (!means->provider || !provider_can_describe(means->provider)) {
 		return true;
-	}
-	if (!means->is_json) {
-		puts("resolved");
 	}
 	if (!provider_describe(means->provider, &means->config->profile.settings, &listener, check,
 		    check->err)) {

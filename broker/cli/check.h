@@ -19,7 +19,7 @@ struct check_means {
 /*
  * `acp-broker check`: prints the effective configuration, whether the agent's program was found,
  * and what the provider says about the profile. Runs the loop meanwhile. If the provider fails, the
- * lines before that are printed, but nothing of the JSON object.
+ * text form has printed the lines up to there; the JSON form prints nothing.
  */
 bool check_run(const struct check_means *means, bool *out_found, struct error *err) ATTR_NODISCARD;
 

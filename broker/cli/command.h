@@ -56,8 +56,8 @@ void command_unlock(
 
 /*
  * With the store's lock held: makes sure that no broker's agent is working in the workspace, and
- * that none begins. ERROR_UNAVAILABLE if one is. Waits up to pause-drain-timeout for work that is
- * about to end.
+ * that none begins. Waits up to pause-drain-timeout for work that is about to end. Fails with
+ * ERROR_UNAVAILABLE if an agent still works.
  */
 bool command_lock_turns(struct command_context *context, struct error *err) ATTR_NODISCARD;
 

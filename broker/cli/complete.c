@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "broker/cli/exec_plan.h"
+#include "broker/cli/policy_hosts.h"
 #include "broker/config/config.h"
 #include "broker/config/config_file.h"
 #include "broker/config/options_tables.h"
@@ -175,10 +176,16 @@ static void offer_commands(const struct line *line, const char *typed)
 	}
 }
 
-static void offer_words(const struct line *line, const char *typed)
+static void offer_host(void *typed, const char *target)
+{
+	offer(typed, target, "");
+}
+
+static void offer_words(const struct line *line, const char *typed, const char *const *environment)
 {
 	static const char *const sides[] = {"local", "runtime", NULL};
-	static const char *const operations[] = {"read", "write", "terminal", "grant", NULL};
+	static const char *const operations[] = {
+		"read", "write", "terminal", "grant", "connect", NULL};
 	bool is_path =
 		line->word_count > 0 && (line->row->command == COMMAND_CHECKPOINTS_RESTORE ||
 						line->row->command == COMMAND_POLICY_EXPLAIN);
@@ -186,6 +193,8 @@ static void offer_words(const struct line *line, const char *typed)
 		offer_choices(typed, sides);
 	} else if (line->row->command == COMMAND_POLICY_EXPLAIN && line->word_count == 0) {
 		offer_choices(typed, operations);
+	} else if (line->row->command == COMMAND_POLICY_FORGET && line->word_count == 0) {
+		policy_hosts_visit(environment, offer_host, (void *)typed);
 	} else if (is_path || strstr(line->row->words, "|PATH")) {
 		puts(":files");
 	}
@@ -205,7 +214,7 @@ int complete_main(int argc, char **argv, const char *const *environment)
 	} else if (typed[0] == '-') {
 		offer_options(&line, typed);
 	} else if (line.row) {
-		offer_words(&line, typed);
+		offer_words(&line, typed, environment);
 	} else {
 		offer_commands(&line, typed);
 	}

@@ -184,6 +184,11 @@ static bool end_record(struct pruning *pruning, const struct holding *record, st
 	       (is_removed || error_set(err, ERROR_UNAVAILABLE, "a broker is using it"));
 }
 
+static bool end_home(struct pruning *pruning, const struct holding *home, struct error *err)
+{
+	return holding_home_remove(home->path, err);
+}
+
 static bool end_mirror(struct pruning *pruning, const struct holding *mirror, struct error *err)
 {
 	return error_set(err, ERROR_UNAVAILABLE, "it is removed together with its store");
@@ -195,6 +200,7 @@ static bool end_one(struct pruning *pruning, const struct holding *holding)
 		[HOLDING_COPY] = end_copy,
 		[HOLDING_STORE] = end_store,
 		[HOLDING_MIRROR] = end_mirror,
+		[HOLDING_HOME] = end_home,
 		[HOLDING_RECORD] = end_record,
 	};
 	struct error err;
@@ -346,7 +352,8 @@ static const struct holding *oldest_finished(const struct pruning *pruning)
 	for (size_t i = 0; i < pruning->holdings.count; i++) {
 		const struct holding *holding = &pruning->holdings.list[i];
 		bool may_go = holding->state == HOLDING_FINISHED &&
-		              (holding->kind == HOLDING_COPY || holding->kind == HOLDING_STORE) &&
+		              (holding->kind == HOLDING_COPY || holding->kind == HOLDING_STORE ||
+				      holding->kind == HOLDING_HOME) &&
 		              !is_in(pruning->failed, holding);
 		if (may_go && (!oldest || holding->used < oldest->used)) {
 			oldest = holding;
@@ -405,6 +412,10 @@ static bool prune_old(struct pruning *pruning, struct error *err)
 	forget_all(pruning, pruning->older_s > 0 ? &of_age : &newest);
 	keep_records_of_copies(pruning);
 	end_old(pruning, HOLDING_RECORD);
+	if (!find(pruning, err)) {
+		return false;
+	}
+	end_old(pruning, HOLDING_HOME);
 	return find(pruning, err);
 }
 
@@ -416,6 +427,7 @@ static bool prune(struct pruning *pruning, struct error *err)
 	char *stores = path_join(pruning->means->state_folder, "stores");
 	if (!pruning->is_dry) {
 		store_sweep_removed(stores);
+		holding_homes_sweep(pruning->means->state_folder);
 	}
 	free(stores);
 	return find(pruning, err) && (pruning->older_s == LLONG_MAX || prune_old(pruning, err)) &&

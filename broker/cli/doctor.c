@@ -42,10 +42,9 @@ static const struct {
 
 static const char *help_of(const struct doctor *doctor, const char *code)
 {
-	for (size_t i = 0; i < failure_code_count; i++) {
-		if (strcmp(failure_codes[i].name, code) == 0) {
-			return failure_codes[i].help;
-		}
+	const struct failure_code *known = failure_code_find(code);
+	if (known) {
+		return known->help;
 	}
 	const struct error_reason *reason =
 		doctor->provider ? provider_reason_find(doctor->provider, code) : NULL;
@@ -57,6 +56,10 @@ const char *doctor_advice(const struct doctor *doctor, enum doctor_step step, co
 	if (step == DOCTOR_INITIALIZE && strcmp(code, "TIMEOUT_EXCEEDED") == 0) {
 		return "check the command: with these arguments it must speak ACP on stdin and "
 		       "stdout";
+	}
+	if (step < DOCTOR_SANDBOX && strcmp(code, "TIMEOUT_EXCEEDED") == 0) {
+		return "wait until that file system answers (df hangs on it, too), or use another "
+		       "folder";
 	}
 	if (step == DOCTOR_SANDBOX && strcmp(code, "PERMISSION_DENIED") == 0) {
 		return "correct what the line names"; // not a refusal by policy
@@ -122,24 +125,36 @@ static bool may_go_on(const struct doctor *doctor)
 
 static const char earlier_step_failed[] = "an earlier step has failed";
 
-static void look_at_all(struct doctor *doctor)
+static void look_here(struct doctor *doctor)
 {
-	look_at_configuration(doctor);
-	doctor_look_at_state(doctor);
-	if (doctor->provider) {
-		doctor_look_at_workspace(doctor);
-		doctor_look_at_disk(doctor);
+	const struct config *config = doctor->means->config;
+	const struct profile *profile = config ? &config->profile : NULL;
+	int file_ms = profile ? profile->toolhost_limits.file_timeout_ms : DOCTOR_LOOK_MS;
+	doctor_look(doctor, DOCTOR_STATE, doctor_look_at_state, file_ms);
+	if (profile && doctor->provider) {
+		doctor_look(doctor, DOCTOR_WORKSPACE, doctor_look_at_workspace,
+			doctor->is_copy ? profile->sync.timeout_ms : file_ms);
+		doctor_look(doctor, DOCTOR_DISK, doctor_look_at_disk, file_ms);
 	} else { // now, so that the lines come in the order of the steps
 		doctor_report_skip(&doctor->report, DOCTOR_WORKSPACE, earlier_step_failed);
 		doctor_report_skip(&doctor->report, DOCTOR_DISK, earlier_step_failed);
 	}
-	doctor_look_for_leftovers(doctor);
+	if (!doctor->report.has_failed[DOCTOR_STATE]) {
+		doctor_look(doctor, DOCTOR_LEFTOVERS, doctor_look_for_leftovers, file_ms);
+	}
+}
+
+static void look_at_all(struct doctor *doctor)
+{
+	look_at_configuration(doctor);
+	look_here(doctor);
 	if (may_go_on(doctor)) {
 		doctor_try_sandbox(doctor);
 	}
 	if (may_go_on(doctor)) {
 		doctor_try_session(doctor);
 	}
+	doctor_end_sandbox(doctor);
 	for (size_t i = 0; i < DOCTOR_STEP_COUNT; i++) {
 		if (!doctor->report.is_told[i]) {
 			doctor_report_skip(

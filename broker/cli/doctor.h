@@ -12,10 +12,10 @@
 
 /*
  * `acp-broker doctor`: does what a session does, step by step, in a scratch workspace. For each
- * step it reports that it went well, or what is wrong and the one thing to do. The sandbox is
- * tested as by test-provider. The session is that of a client (broker/client) whose agent is this
- * very program with the given options. The user's workspace is only read, what earlier brokers left
- * is not touched, and what doctor creates here and in the sandbox is removed.
+ * step it reports that it went well, or what is wrong and the one thing to do. It tests the sandbox
+ * as test-provider does. For the session it is a client (broker/client) whose agent is this very
+ * program with the given options. Doctor only reads the user's workspace, does not touch anything
+ * that earlier brokers left, and removes everything that it creates here and in the sandbox.
  */
 #define DOCTOR_WORD "__trial" // the first argument of that broker
 
@@ -31,6 +31,12 @@ struct doctor_means {
 	const struct config *config;      // NULL: it cannot be used
 	const struct error *config_error; // why it cannot
 };
+
+/*
+ * Whether the file systems of the configuration file and of the workspace on the command line
+ * respond; if not, every program that reads them would hang. The means need no configuration.
+ */
+bool doctor_reaches_named(const struct doctor_means *means, struct error *err) ATTR_NODISCARD;
 
 /*
  * Runs the loop meanwhile, and prints to stdout. *out_is_well: a session works. False if nothing

@@ -19,18 +19,9 @@
 #include "sync/snapshot.h"
 #include "sync/store.h"
 
-static void fail(
-	struct doctor *doctor, enum doctor_step step, const char *code, const struct error *err)
+static const char *const *environment_of(const struct doctor_look *look)
 {
-	doctor_report_fail(
-		&doctor->report, step, code, doctor_advice(doctor, step, code), err->text);
-}
-
-static void warn(
-	struct doctor *doctor, enum doctor_step step, const char *code, const struct error *err)
-{
-	doctor_report_warn(
-		&doctor->report, step, code, doctor_advice(doctor, step, code), err->text);
+	return (const char *const *)look->environment;
 }
 
 /* ---- the state folder ---- */
@@ -51,45 +42,42 @@ static bool try_to_write(const char *folder, struct error *err)
 	       error_prefix(err, "writing to %s", folder);
 }
 
-void doctor_look_at_state(struct doctor *doctor)
+void doctor_look_at_state(struct doctor_look *look)
 {
 	struct error err;
 	struct stat status;
-	const char *folder = doctor->means->state_folder;
+	const char *folder = look->state_folder;
 	if (!folder) {
 		error_set(&err, ERROR_CONFIG, "neither XDG_STATE_HOME nor HOME is set");
-		fail(doctor, DOCTOR_STATE, "STATE_UNUSABLE", &err);
+		doctor_look_fail(look, DOCTOR_STATE, "STATE_UNUSABLE", &err);
 		return;
 	}
 	ATTR_CLEANUP(fd_cleanup) int records = record_folder_open(folder, &err);
 	if (records < 0 || !try_to_write(folder, &err)) {
-		fail(doctor, DOCTOR_STATE, "STATE_UNUSABLE", &err);
+		doctor_look_fail(look, DOCTOR_STATE, "STATE_UNUSABLE", &err);
 		return;
 	}
 	if (stat(folder, &status) == 0 && status.st_uid != geteuid()) {
 		error_set(&err, ERROR_DENIED,
 			"%s belongs to user %u, who can change what is kept there", folder,
 			(unsigned)status.st_uid);
-		warn(doctor, DOCTOR_STATE, "STATE_OF_ANOTHER", &err);
+		doctor_look_warn(look, DOCTOR_STATE, "STATE_OF_ANOTHER", &err);
 		return;
 	}
-	doctor_report_ok(&doctor->report, DOCTOR_STATE, "%s", folder);
+	doctor_report_ok(&look->report, DOCTOR_STATE, "%s", folder);
 }
 
 /* ---- the workspace ---- */
 
-static char *workspace_of(const struct doctor *doctor)
+static bool check_workspace(const struct doctor_look *look, struct error *err)
 {
-	const char *named = doctor->means->config->workspace;
-	return named ? mem_strdup(named) : getcwd(NULL, 0);
-}
-
-static bool check_workspace(const struct doctor *doctor, const char *workspace, struct error *err)
-{
+	const char *workspace = look->workspace;
 	struct stat status;
-	if (!workspace || stat(workspace, &status) != 0) {
-		return error_set_errno(
-			err, errno, "%s", workspace ? workspace : "the current directory");
+	if (!workspace) {
+		return error_set_errno(err, ENOENT, "the current directory");
+	}
+	if (stat(workspace, &status) != 0) {
+		return error_set_errno(err, errno, "%s", workspace);
 	}
 	if (!S_ISDIR(status.st_mode)) {
 		return error_set_errno(err, ENOTDIR, "%s", workspace);
@@ -100,26 +88,24 @@ static bool check_workspace(const struct doctor *doctor, const char *workspace, 
 	if (access(workspace, W_OK) != 0) {
 		return error_set_errno(err, errno, "writing to %s", workspace);
 	}
-	const char *home = environment_get(doctor->means->environment, "HOME");
-	return !doctor->is_copy || snapshot_root_check(workspace, home, err);
+	const char *home = environment_get(environment_of(look), "HOME");
+	return !look->is_copy || snapshot_root_check(workspace, home, err);
 }
 
 /* Measures what a copy takes. No session can have a copy over the limits of a sync. */
-static bool measure(struct doctor *doctor, const char *workspace, struct error *err)
+static bool measure(struct doctor_look *look, struct error *err)
 {
-	const struct doctor_means *means = doctor->means;
-	const struct sync_settings *sync = &means->config->profile.sync;
 	struct scratch scratch;
 	struct store store;
 	struct snapshot snapshot;
 	struct snapshot_request request = {
-		.root = workspace,
-		.include = (const char *const *)sync->include,
-		.exclude = (const char *const *)sync->exclude,
-		.limits = sync->limits,
-		.home = environment_get(means->environment, "HOME"),
+		.root = look->workspace,
+		.include = (const char *const *)look->include,
+		.exclude = (const char *const *)look->exclude,
+		.limits = look->limits,
+		.home = environment_get(environment_of(look), "HOME"),
 	};
-	if (!scratch_make(&scratch, means->environment, "doctor", err)) {
+	if (!scratch_make(&scratch, environment_of(look), "doctor", err)) {
 		return false;
 	}
 	char *path = path_join(scratch.folder, "store");
@@ -129,32 +115,29 @@ static bool measure(struct doctor *doctor, const char *workspace, struct error *
 		store_close(&store);
 	}
 	if (ok) {
-		doctor->workspace_bytes = snapshot.bytes;
+		look->workspace_bytes = snapshot.bytes;
 	}
 	free(path);
 	scratch_remove(&scratch);
 	return ok;
 }
 
-void doctor_look_at_workspace(struct doctor *doctor)
+void doctor_look_at_workspace(struct doctor_look *look)
 {
 	struct error err;
 	char size[DISK_TEXT_SIZE];
-	char *workspace = workspace_of(doctor);
-	bool is_usable = check_workspace(doctor, workspace, &err);
-	if (!is_usable) {
-		fail(doctor, DOCTOR_WORKSPACE, "WORKSPACE_UNUSABLE", &err);
-	} else if (!doctor->is_copy) {
+	if (!check_workspace(look, &err)) {
+		doctor_look_fail(look, DOCTOR_WORKSPACE, "WORKSPACE_UNUSABLE", &err);
+	} else if (!look->is_copy) {
 		doctor_report_ok(
-			&doctor->report, DOCTOR_WORKSPACE, "%s: read, not changed", workspace);
-	} else if (!measure(doctor, workspace, &err)) {
-		doctor_fail_with(doctor, DOCTOR_WORKSPACE, &err);
+			&look->report, DOCTOR_WORKSPACE, "%s: read, not changed", look->workspace);
+	} else if (!measure(look, &err)) {
+		doctor_look_fail(look, DOCTOR_WORKSPACE, failure_code_of(&err), &err);
 	} else {
-		doctor_report_ok(&doctor->report, DOCTOR_WORKSPACE,
-			"%s: read, not changed; a copy takes %s", workspace,
-			disk_size_text(size, (long long)doctor->workspace_bytes));
+		doctor_report_ok(&look->report, DOCTOR_WORKSPACE,
+			"%s: read, not changed; a copy takes %s", look->workspace,
+			disk_size_text(size, (long long)look->workspace_bytes));
 	}
-	free(workspace);
 }
 
 /* ---- the disk ---- */
@@ -173,7 +156,7 @@ static bool find_space(const char *place, struct statvfs *out)
 }
 
 /* False if it has reported something. */
-static bool look_at_space(struct doctor *doctor, const char *place, unsigned long long *least)
+static bool look_at_space(struct doctor_look *look, const char *place, unsigned long long *least)
 {
 	struct error err;
 	struct statvfs space;
@@ -188,29 +171,27 @@ static bool look_at_space(struct doctor *doctor, const char *place, unsigned lon
 		disk_size_text(size, (long long)bytes),
 		has_inodes && space.f_favail < DOCTOR_FILES_LOW ? ", and few free inodes" : "");
 	if (bytes >> 20 < DOCTOR_DISK_LEAST_MIB || (has_inodes && space.f_favail == 0)) {
-		fail(doctor, DOCTOR_DISK, "DISK_FULL", &err);
+		doctor_look_fail(look, DOCTOR_DISK, "DISK_FULL", &err);
 		return false;
 	}
 	if (bytes >> 20 < DOCTOR_DISK_LOW_MIB ||
 		(has_inodes && space.f_favail < DOCTOR_FILES_LOW)) {
-		warn(doctor, DOCTOR_DISK, "DISK_LOW", &err);
+		doctor_look_warn(look, DOCTOR_DISK, "DISK_LOW", &err);
 		return false;
 	}
 	return true;
 }
 
-void doctor_look_at_disk(struct doctor *doctor)
+void doctor_look_at_disk(struct doctor_look *look)
 {
 	char size[DISK_TEXT_SIZE];
 	unsigned long long least = UINT64_MAX;
-	const char *temporary = environment_get(doctor->means->environment, "TMPDIR");
-	char *workspace = workspace_of(doctor);
-	bool is_well = look_at_space(doctor, doctor->means->state_folder, &least);
-	is_well = look_at_space(doctor, workspace, &least) && is_well;
-	is_well = look_at_space(doctor, temporary ? temporary : "/tmp", &least) && is_well;
+	const char *temporary = environment_get(environment_of(look), "TMPDIR");
+	bool is_well = look_at_space(look, look->state_folder, &least);
+	is_well = look_at_space(look, look->workspace, &least) && is_well;
+	is_well = look_at_space(look, temporary ? temporary : "/tmp", &least) && is_well;
 	if (is_well) {
-		doctor_report_ok(&doctor->report, DOCTOR_DISK, "%s free",
+		doctor_report_ok(&look->report, DOCTOR_DISK, "%s free",
 			disk_size_text(size, (long long)least));
 	}
-	free(workspace);
 }

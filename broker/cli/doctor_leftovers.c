@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "acp/failure.h"
 #include "base/fd.h"
 #include "base/guard.h"
 #include "base/text.h"
@@ -31,7 +32,7 @@ static void add(struct leftovers *leftovers, const char *kind, const char *name)
 	}
 }
 
-static void tell(struct doctor *doctor, const struct leftovers *leftovers, const char *code,
+static void tell(struct doctor_look *look, const struct leftovers *leftovers, const char *code,
 	const char *what)
 {
 	struct error err;
@@ -40,28 +41,27 @@ static void tell(struct doctor *doctor, const struct leftovers *leftovers, const
 	}
 	error_set(&err, ERROR_UNAVAILABLE, "dead brokers have left %zu %s: %s%s", leftovers->count,
 		what, leftovers->names, leftovers->count > NAMED_MAX ? ", …" : "");
-	doctor_report_warn(&doctor->report, DOCTOR_LEFTOVERS, code,
-		doctor_advice(doctor, DOCTOR_LEFTOVERS, code), err.text);
+	doctor_look_warn(look, DOCTOR_LEFTOVERS, code, &err);
 }
 
 /* ---- edits ---- */
 
 /* Nobody knows what such a record is of, and therefore nothing may go. */
-static void tell_unreadable(struct doctor *doctor, const struct holding *holding)
+static void tell_unreadable(struct doctor_look *look, const struct holding *holding)
 {
 	struct error err;
 	error_set(&err, ERROR_UNAVAILABLE, "the record of session %s: %s (%s)", holding->record,
 		holding->why, holding->path);
-	doctor_report_warn(&doctor->report, DOCTOR_LEFTOVERS, "RECORD_UNREADABLE",
-		doctor_advice(doctor, DOCTOR_LEFTOVERS, "RECORD_UNREADABLE"), err.text);
+	doctor_look_warn(look, DOCTOR_LEFTOVERS, "RECORD_UNREADABLE", &err);
 }
 
-static bool find_edits(struct doctor *doctor, struct leftovers *leftovers, size_t *out_unreadable)
+static bool find_edits(
+	struct doctor_look *look, struct leftovers *leftovers, size_t *out_unreadable)
 {
 	struct error err;
 	struct holdings holdings;
-	if (!holdings_find(&holdings, doctor->means->state_folder, false, &err)) {
-		doctor_fail_with(doctor, DOCTOR_LEFTOVERS, &err);
+	if (!holdings_find(&holdings, look->state_folder, false, &err)) {
+		doctor_look_fail(look, DOCTOR_LEFTOVERS, failure_code_of(&err), &err);
 		return false;
 	}
 	for (size_t i = 0; i < holdings.count; i++) {
@@ -69,7 +69,7 @@ static bool find_edits(struct doctor *doctor, struct leftovers *leftovers, size_
 		bool is_unreadable = holding->kind == HOLDING_RECORD && !holding->workspace;
 		*out_unreadable += is_unreadable;
 		if (is_unreadable && *out_unreadable <= NAMED_MAX) {
-			tell_unreadable(doctor, holding);
+			tell_unreadable(look, holding);
 		} else if (holding->state == HOLDING_UNCOLLECTED) {
 			add(leftovers, holding_kind_name(holding->kind),
 				*holding->record ? holding->record : holding->path);
@@ -131,7 +131,7 @@ static bool is_orphan(const struct tree_process *process)
 	return strcmp(above, GUARD_NAME) != 0 && strncmp(above, "acp-broker", 10) != 0;
 }
 
-static void find_processes(const struct doctor *doctor, struct leftovers *leftovers)
+static void find_processes(const struct doctor_look *look, struct leftovers *leftovers)
 {
 	char number[32];
 	struct tree tree = {0};
@@ -139,8 +139,7 @@ static void find_processes(const struct doctor *doctor, struct leftovers *leftov
 	bool is_read = tree_scan(&tree, &ignored);
 	for (size_t i = 0; is_read && i < tree.count; i++) {
 		const struct tree_process *process = &tree.items[i];
-		if (is_orphan(process) &&
-			is_of_this_state(process->pid, doctor->means->state_folder)) {
+		if (is_orphan(process) && is_of_this_state(process->pid, look->state_folder)) {
 			text_whole(number, sizeof(number), "%d", (int)process->pid);
 			add(leftovers, "process", number);
 		}
@@ -148,19 +147,19 @@ static void find_processes(const struct doctor *doctor, struct leftovers *leftov
 	tree_finish(&tree);
 }
 
-void doctor_look_for_leftovers(struct doctor *doctor)
+void doctor_look_for_leftovers(struct doctor_look *look)
 {
 	struct leftovers edits = {.count = 0};
 	struct leftovers processes = {.count = 0};
 	size_t unreadable = 0;
-	if (doctor->report.has_failed[DOCTOR_STATE] || !find_edits(doctor, &edits, &unreadable)) {
+	if (!find_edits(look, &edits, &unreadable)) {
 		return;
 	}
-	find_processes(doctor, &processes);
-	tell(doctor, &edits, "LEFTOVERS", "sessions with edits that are not in their workspaces");
-	tell(doctor, &processes, "ORPHANS", "processes that have not ended");
+	find_processes(look, &processes);
+	tell(look, &edits, "LEFTOVERS", "sessions with edits that are not in their workspaces");
+	tell(look, &processes, "ORPHANS", "processes that have not ended");
 	if (edits.count + processes.count + unreadable == 0) {
 		doctor_report_ok(
-			&doctor->report, DOCTOR_LEFTOVERS, "dead brokers have left nothing");
+			&look->report, DOCTOR_LEFTOVERS, "dead brokers have left nothing behind");
 	}
 }

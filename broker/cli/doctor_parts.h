@@ -7,6 +7,7 @@
 #include "broker/cli/doctor.h"
 #include "broker/cli/doctor_report.h"
 #include "broker/config/known_agents.h"
+#include "sync/snapshot.h"
 
 /* Shared by the parts of doctor. Each part adds its findings to the report. */
 struct doctor {
@@ -18,6 +19,7 @@ struct doctor {
 	uint64_t workspace_bytes;          // a copy takes at least this much; 0: not measured
 	char *agent_title, *agent_version; // owned; from the agent's own answer; may be NULL
 	bool is_interrupted;               // by a signal
+	struct trying *trying; // owned; a sandbox of the checks that the session shares; or NULL
 };
 
 /* Reports the error as a finding, with the advice for its code. */
@@ -25,6 +27,39 @@ void doctor_fail_with(struct doctor *doctor, enum doctor_step step, const struct
 
 /* The advice for a code (docs/errors.md, docs/doctor.md). Never NULL. */
 const char *doctor_advice(const struct doctor *doctor, enum doctor_step step, const char *code);
+
+/* ---- doctor_look.c: looks at this machine's folders, each with a deadline ---- */
+
+enum { DOCTOR_LOOK_MS = 60 * 1000 }; // if no profile sets file-timeout
+
+/*
+ * The data of one look. It runs on a thread and shares nothing with the loop's thread, which stops
+ * waiting for it if a file system does not answer (because of a lost server or a dead FUSE
+ * program).
+ */
+struct doctor_look {
+	char *state_folder;        // owned; may be NULL
+	char *workspace;           // owned; NULL: not found, or there is no configuration
+	char **environment;        // owned
+	char **include, **exclude; // owned
+	char **named;              // owned; paths on the command line; NULL: not looked at
+	struct snapshot_limits limits;
+	bool is_copy;                // as in struct doctor
+	uint64_t workspace_bytes;    // result; 0: not measured
+	struct doctor_report report; // result; doctor adds the advice
+};
+
+typedef void doctor_look_run(struct doctor_look *look);
+
+/* Runs the look, and reports its findings, or that it was late. */
+void doctor_look(
+	struct doctor *doctor, enum doctor_step step, doctor_look_run *run, int timeout_ms);
+
+/* Reports a fault that the look found. */
+void doctor_look_fail(
+	struct doctor_look *look, enum doctor_step step, const char *code, const struct error *err);
+void doctor_look_warn(
+	struct doctor_look *look, enum doctor_step step, const char *code, const struct error *err);
 
 /* ---- doctor_here.c: this machine, before anything starts ---- */
 
@@ -35,17 +70,22 @@ enum {
 	DOCTOR_MEASURED_MAX = 200000, // files of the workspace that are examined
 };
 
-void doctor_look_at_state(struct doctor *doctor);
-void doctor_look_at_workspace(struct doctor *doctor);
-void doctor_look_at_disk(struct doctor *doctor);
+doctor_look_run doctor_look_at_state, doctor_look_at_workspace, doctor_look_at_disk;
 
 /* ---- doctor_leftovers.c ---- */
 
-void doctor_look_for_leftovers(struct doctor *doctor);
+doctor_look_run doctor_look_for_leftovers;
 
 /* ---- doctor_sandbox.c: the checks of test-provider ---- */
 
+/*
+ * A kept sandbox that costs something stays for the session in doctor_workspace (NULL: none does).
+ * doctor_hand_over_sandbox: the session has it. doctor_end_sandbox removes it if no session has it.
+ */
 void doctor_try_sandbox(struct doctor *doctor);
+const char *doctor_workspace(const struct doctor *doctor);
+void doctor_hand_over_sandbox(struct doctor *doctor);
+void doctor_end_sandbox(struct doctor *doctor);
 
 /* ---- doctor_session.c: a session ---- */
 

@@ -73,7 +73,7 @@ static void print(const struct doctor_finding *finding)
 	fflush(stdout);
 }
 
-static void add(struct doctor_report *report, struct doctor_finding finding)
+static void keep(struct doctor_report *report, struct doctor_finding finding)
 {
 	report->findings =
 		mem_realloc(report->findings, (report->count + 1) * sizeof(*report->findings));
@@ -81,9 +81,25 @@ static void add(struct doctor_report *report, struct doctor_finding finding)
 	report->failed += finding.outcome == DOCTOR_FAILED;
 	report->is_told[finding.step] = true;
 	report->has_failed[finding.step] |= finding.outcome == DOCTOR_FAILED;
-	if (!report->is_json) {
+	if (!report->is_json && !report->is_part) {
 		print(&finding);
 	}
+}
+
+/* After a failure, the steps before it without a result are reported first. */
+static void add(struct doctor_report *report, struct doctor_finding finding)
+{
+	char why[64];
+	for (size_t i = 0; finding.outcome == DOCTOR_FAILED && i < finding.step; i++) {
+		if (!report->is_told[i] && !report->is_part) {
+			text_format(why, sizeof(why), "the step %s has failed",
+				step_names[finding.step]);
+			keep(report, (struct doctor_finding){.step = (enum doctor_step)i,
+					     .outcome = DOCTOR_SKIPPED,
+					     .text = mem_strdup(why)});
+		}
+	}
+	keep(report, finding);
 }
 
 static void add_wrong(struct doctor_report *report, struct doctor_finding finding, const char *code,

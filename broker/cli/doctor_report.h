@@ -47,6 +47,7 @@ struct doctor_finding {
 struct doctor_report {
 	const struct secrets *secrets; // borrowed; may be NULL
 	bool is_json;
+	bool is_part; // kept for another report: prints nothing, and skips no step
 	struct doctor_finding *findings; // owned
 	size_t count;
 	size_t failed;

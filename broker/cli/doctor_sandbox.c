@@ -16,7 +16,10 @@ struct part {
 
 struct trying {
 	struct doctor *doctor;
-	enum trial_part at; // the part whose checks run
+	struct test_provider_means means;
+	struct trial *trial;
+	const char *workspace; // borrowed from the trial
+	enum trial_part at;    // the part whose checks run
 	struct part parts[TRIAL_PART_COUNT];
 };
 
@@ -47,10 +50,10 @@ static void tell(struct trying *trying, enum trial_part which)
 	} else if (part->failed > 0) {
 		doctor_report_fail(&doctor->report, step, part->code,
 			doctor_advice(doctor, step, part->code), part->text);
-	} else if (part->ok == 0) {
-		doctor_report_skip(&doctor->report, step, part->text);
 	} else if (which == TRIAL_REMOVAL) {
 		return; // the session's end reports it
+	} else if (part->ok == 0) {
+		doctor_report_skip(&doctor->report, step, part->text);
 	} else if (*part->text) {
 		doctor_report_ok(&doctor->report, step, "%s", part->text);
 	} else {
@@ -69,9 +72,7 @@ static void on_finding(void *data, const struct trial_finding *finding)
 	if (finding->outcome == TRIAL_FAILED && part->failed++ == 0) {
 		text_format(part->code, sizeof(part->code), "%s", code_of(finding->code));
 		text_format(part->text, sizeof(part->text), "%s: %s", finding->name, finding->text);
-	} else if (finding->outcome == TRIAL_OK && part->failed == 0 && !*part->text) {
-		text_format(part->text, sizeof(part->text), "%s", finding->text);
-	} else if (finding->outcome == TRIAL_SKIPPED && part->failed == 0 && !*part->text) {
+	} else if (finding->outcome != TRIAL_FAILED && part->failed == 0 && !*part->text) {
 		text_format(part->text, sizeof(part->text), "%s", finding->text);
 	}
 	part->ok += finding->outcome == TRIAL_OK;
@@ -85,6 +86,41 @@ static void on_warning(void *data, const char *text)
 		doctor_advice(doctor, DOCTOR_SANDBOX, "NOT_ENFORCED"), text);
 }
 
+static void fail(struct doctor *doctor, const struct error *err)
+{
+	doctor->is_interrupted = err->code == ERROR_UNAVAILABLE;
+	doctor_fail_with(doctor, DOCTOR_SANDBOX, err);
+}
+
+void doctor_end_sandbox(struct doctor *doctor)
+{
+	struct trying *trying = doctor->trying;
+	struct error err;
+	size_t failed;
+	if (!trying) {
+		return;
+	}
+	doctor->trying = NULL;
+	if (!test_provider_end(trying->trial, &failed, &err)) {
+		fail(doctor, &err);
+	} else {
+		tell(trying, trying->at);
+	}
+	free(trying);
+}
+
+void doctor_hand_over_sandbox(struct doctor *doctor)
+{
+	if (doctor->trying) {
+		test_provider_hand_over(doctor->trying->trial);
+	}
+}
+
+const char *doctor_workspace(const struct doctor *doctor)
+{
+	return doctor->trying ? doctor->trying->workspace : NULL;
+}
+
 void doctor_try_sandbox(struct doctor *doctor)
 {
 	static const struct test_provider_listener listener = {
@@ -94,9 +130,8 @@ void doctor_try_sandbox(struct doctor *doctor)
 	const struct doctor_means *means = doctor->means;
 	struct trying *trying = mem_alloc_zero(sizeof(*trying));
 	struct error err;
-	size_t failed;
 	trying->doctor = doctor;
-	struct test_provider_means trial = {
+	trying->means = (struct test_provider_means){
 		.loop = means->loop,
 		.pool = means->pool,
 		.provider = doctor->provider,
@@ -106,11 +141,18 @@ void doctor_try_sandbox(struct doctor *doctor)
 		.listener = &listener,
 		.data = trying,
 	};
-	if (!test_provider_run(&trial, &failed, &err)) {
-		doctor->is_interrupted = err.code == ERROR_UNAVAILABLE;
-		doctor_fail_with(doctor, DOCTOR_SANDBOX, &err);
-	} else {
-		tell(trying, trying->at);
+	trying->trial = test_provider_begin(&trying->means, &err);
+	if (!trying->trial) {
+		fail(doctor, &err);
+		free(trying);
+		return;
 	}
-	free(trying);
+	doctor->trying = trying;
+	trying->workspace = test_provider_offer(trying->trial);
+	if (!trying->workspace) {
+		doctor_end_sandbox(doctor);
+		return;
+	}
+	tell(trying, trying->at);
+	trying->at = TRIAL_REMOVAL;
 }

@@ -27,7 +27,8 @@ enum { MESSAGE_SLACK = 64 * 1024 }; // bytes that the broker may add to a messag
 struct visit {
 	struct doctor *doctor;
 	struct client *client;
-	struct scratch scratch;
+	struct scratch scratch; // without a folder if the workspace is that of the checks
+	const char *workspace;  // borrowed
 	struct ev_timer due;
 	struct end_signals signals;
 	int timeout_ms;     // of the present wait
@@ -193,7 +194,7 @@ static void take_error(struct visit *visit, struct span error)
 	bool is_ours = code && stage;
 	enum doctor_step step =
 		!is_ours && is_login ? DOCTOR_LOGIN : step_of(visit, is_ours ? stage : NULL);
-	const char *name = is_ours ? code : is_login ? "LOGIN_NEEDED" : "AGENT_ERROR";
+	const char *name = is_ours ? code : is_login ? CLIENT_LOGIN_NEEDED : CLIENT_AGENT_ERROR;
 	text_format(text, sizeof(text), "%s%s%s", message ? message : "an error without words",
 		detail && *detail ? ": " : "", detail && *detail ? last_words(detail) : "");
 	fail(visit, step, name, advice_of(visit, step, name, advice, sizeof(advice)), text);
@@ -225,7 +226,7 @@ static void write_initialize(struct json_writer *writer, const struct visit *vis
 
 static void write_new(struct json_writer *writer, const struct visit *visit)
 {
-	client_write_new(writer, visit->scratch.workspace);
+	client_write_new(writer, visit->workspace);
 }
 
 static void write_nothing(struct json_writer *writer, const struct visit *visit)
@@ -259,6 +260,7 @@ static void take_initialize(struct visit *visit, const struct json_doc *doc)
 {
 	struct doctor *doctor = visit->doctor;
 	const char *name = profile_of(visit)->agent_name;
+	doctor_hand_over_sandbox(doctor);
 	doctor->agent_title = read_name(visit, doc, "agentInfo.name");
 	doctor->agent_version = read_name(visit, doc, "agentInfo.version");
 	note_logins(visit, doc);
@@ -377,7 +379,7 @@ static char **make_argv(const struct visit *visit)
 	struct options options = *means->options;
 	char *program = client_own_program();
 	char **argv = NULL;
-	options.workspace = visit->scratch.workspace;
+	options.workspace = visit->workspace;
 	words_append(&argv, program);
 	words_append(&argv, DOCTOR_WORD);
 	exec_plan_add_given(&argv, &options);
@@ -450,10 +452,15 @@ static void visit_finish(struct visit *visit)
 {
 	struct error err;
 	struct doctor *doctor = visit->doctor;
-	if (!doctor_forget(doctor->means, visit->scratch.workspace, &err)) {
+	char *workspace = mem_strdup(visit->workspace);
+	doctor_end_sandbox(doctor); // first: nobody else removes what is in use
+	if (!doctor_forget(doctor->means, workspace, &err)) {
 		doctor_fail_with(doctor, DOCTOR_END, &err);
 	}
-	scratch_remove(&visit->scratch);
+	free(workspace);
+	if (visit->scratch.folder[0]) {
+		scratch_remove(&visit->scratch);
+	}
 	if (!visit->has_failed && doctor->report.failed == 0 && !doctor->is_interrupted) {
 		doctor_report_ok(&doctor->report, DOCTOR_END,
 			"the session has ended, and everything made for it is removed");
@@ -463,10 +470,15 @@ static void visit_finish(struct visit *visit)
 void doctor_try_session(struct doctor *doctor)
 {
 	struct error err;
-	struct visit visit = {.doctor = doctor, .error = {.code = ERROR_NONE}};
-	if (!scratch_make(&visit.scratch, doctor->means->environment, "doctor", &err)) {
-		doctor_fail_with(doctor, DOCTOR_SESSION, &err);
-		return;
+	struct visit visit = {.doctor = doctor,
+		.workspace = doctor_workspace(doctor),
+		.error = {.code = ERROR_NONE}};
+	if (!visit.workspace) {
+		if (!scratch_make(&visit.scratch, doctor->means->environment, "doctor", &err)) {
+			doctor_fail_with(doctor, DOCTOR_SESSION, &err);
+			return;
+		}
+		visit.workspace = visit.scratch.workspace;
 	}
 	if (run_broker(&visit, &err)) {
 		judge_end(&visit);

@@ -6,9 +6,9 @@
 
 /*
  * The signals that end the program in order. SIGTERM always does. SIGINT, SIGHUP and SIGQUIT do
- * unless they are ignored when the program starts; then they stay ignored, as POSIX asks of
- * programs that a shell's `&` or nohup(1) starts: a SIGINT for a terminal's foreground is not meant
- * for a background program.
+ * unless they are ignored when the program starts. Then they stay ignored, as POSIX asks of
+ * programs that a shell's `&` or nohup(1) starts: a background program must not react to a SIGINT
+ * for the terminal's foreground.
  */
 enum { END_SIGNALS_MAX = 4 };
 

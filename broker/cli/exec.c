@@ -234,9 +234,8 @@ static void take_error(struct exec *exec, struct span error)
 		[ASK_PROMPT] = "session/prompt",
 	};
 	struct error err;
-	char text[ERROR_TEXT_MAX];
-	client_error_text(error, text, sizeof(text));
-	error_set(&err, ERROR_PROTOCOL, "exec: %s: %s", methods[exec->asked], text);
+	client_error_read(&err, error, exec->plan.reasons, exec->plan.reason_count);
+	error_prefix(&err, "exec: %s", methods[exec->asked]);
 	exec_show_error(&exec->show, error);
 	fail(exec, &err);
 }

@@ -12,7 +12,7 @@
 /*
  * `acp-broker exec PROMPT|-`: runs one prompt in its own session, with this very program as the
  * broker (broker/client). Prints the answer to stdout, everything else to stderr. Asks nobody: the
- * policy decides, and what it would ask about is refused.
+ * policy decides, and every request that the policy would ask about is refused.
  */
 enum { EXEC_CANCEL_MS = 10 * 1000 }; // for the answer of a cancelled prompt
 

@@ -153,6 +153,11 @@ static bool read_configuration(struct exec_plan *plan, const struct options *opt
 	plan->cwd = config.workspace ? mem_strdup(config.workspace) : getcwd(NULL, 0);
 	int errnum = errno;
 	plan_broker(plan, options, &config);
+	struct error ignored; // config_load has found the provider
+	struct provider *provider = registry_get(registry, config.profile.backend, &ignored);
+	if (provider) {
+		plan->reasons = provider_reasons(provider, &plan->reason_count);
+	}
 	config_finish(&config);
 	return plan->cwd || error_set_errno(err, errnum, "the current directory");
 }

@@ -8,7 +8,7 @@
 #include "broker/config/options.h"
 #include "providers/provider.h"
 
-/* What the command line of exec or chat asks for, read before anything starts. */
+/* The plan of exec or chat: what its command line asks for. It is read before anything starts. */
 enum { EXEC_PROMPT_MAX = 1024 * 1024 }; // bytes of a prompt
 
 extern const char *const exec_formats[]; // the values of --format; NULL-terminated
@@ -18,7 +18,9 @@ struct exec_plan {
 	char **argv; // owned; for the broker; argv[0] is empty, to be replaced by the program's
 	             // path
 	char *cwd;   // owned; absolute
-	size_t max_message; // bytes of one message from the broker
+	size_t max_message;                 // bytes of one message from the broker
+	const struct error_reason *reasons; // that only the provider's errors have; static
+	size_t reason_count;
 	bool is_json;
 	bool allows_nothing; // neither --approve nor a policy is given
 };
@@ -40,7 +42,7 @@ void exec_plan_finish(struct exec_plan *plan);
 /* Adds the session's options, as the user gave them, to a broker's command line. */
 void exec_plan_add_given(char ***argv, const struct options *options);
 
-/* Adds those of them that the commands on a workspace's store take. */
+/* Adds only those options that the commands on a workspace's store accept. */
 void exec_plan_add_store_options(char ***argv, const struct options *options);
 
 #endif

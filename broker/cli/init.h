@@ -11,8 +11,9 @@
 #include "providers/provider.h"
 
 /*
- * `acp-broker init`: a profile for somebody who begins, and the settings of an editor. It asks on a
- * terminal for what the options do not say. It shows each change as a diff, and only adds.
+ * `acp-broker init`: writes a newcomer's profile, and the settings of an editor. It asks on the
+ * terminal for everything that the options do not give. It shows each change as a diff, and only
+ * adds.
  */
 struct init_means {
 	const struct options *options;
@@ -25,7 +26,9 @@ struct init_means {
 	struct pool *pool;
 };
 
-/* Prints to stdout. ERROR_CONFIG where options are missing, or the configuration is wrong. */
+/*
+ * Prints to stdout. Fails with ERROR_CONFIG if options are missing or the configuration is wrong.
+ */
 bool init_run(const struct init_means *means, struct error *err) ATTR_NODISCARD;
 
 #endif

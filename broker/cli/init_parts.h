@@ -45,13 +45,13 @@ struct init {
 
 void init_find_agents(struct init *init);
 
-/* Looks at one place, or at all (NULL). False only for a signal. */
+/* Checks the place of this name, or all places (NULL). False only if a signal ended it. */
 bool init_find_places(struct init *init, const char *name, struct error *err) ATTR_NODISCARD;
 void init_forget(struct init *init); // agents and places
 
 /*
- * Gets a sandbox of these settings ready, and removes it. True where it confines; *out_warning,
- * owned, is what it cannot do, or NULL.
+ * Prepares a sandbox with these settings, then removes it. True if the sandbox confines;
+ * *out_warning, owned by the caller, says what it cannot enforce, or is NULL.
  */
 bool init_try(struct init *init, struct provider *provider, const struct settings *settings,
 	char **out_warning, struct error *err) ATTR_NODISCARD;
@@ -65,11 +65,14 @@ struct init_choice {
 	char text[224]; // for people
 };
 
-/* By its number or its word; Enter takes the preset one. ERROR_UNAVAILABLE at the end of stdin. */
+/*
+ * Asks for one of the choices. The user types its number or its word; Enter takes the preset one.
+ * Fails with ERROR_UNAVAILABLE at the end of stdin.
+ */
 bool init_ask(const char *question, const struct init_choice *choices, size_t count, size_t preset,
 	size_t *out_choice, struct error *err) ATTR_NODISCARD;
 
-/* One of the choices, or another word; owned by the caller. */
+/* Asks for one of the choices or any other word; the caller owns the result. */
 bool init_ask_word(const char *question, char *const *choices, char **out_word,
 	struct error *err) ATTR_NODISCARD;
 

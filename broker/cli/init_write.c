@@ -281,6 +281,12 @@ static void print_next(const struct writing *writing)
 	print_notes(writing->init);
 	print_command(writing, "doctor", "tries all that a session does");
 	print_command(writing, "chat", "talks with the agent");
+	if (writing->init->editor && !writing->must_paste) {
+		char *title = agent_title(writing->init);
+		printf("In %s, begin a thread with the agent \"%s\".\n",
+			editor_title(writing->init->editor), title);
+		free(title);
+	}
 }
 
 /* ---- all of it ---- */

@@ -2,9 +2,13 @@
 #include "base/own_environment.h"
 #include "base/words.h"
 #include "broker/cli/broker.h"
+#include "providers/container/container.h"
 #include "providers/daytona/daytona.h"
+#include "providers/exec/exec.h"
 #include "providers/local/cell/inside.h"
+#include "providers/local/keys/holder.h"
 #include "providers/local/local.h"
+#include "providers/local/net/forward.h"
 #include "providers/local/net/relay.h"
 #include "providers/ssh/ssh.h"
 
@@ -13,7 +17,9 @@ static bool add_providers(
 {
 	return registry_add(registry, local_provider_create(context), err) &&
 	       registry_add(registry, ssh_provider_create(context), err) &&
-	       registry_add(registry, daytona_provider_create(context), err);
+	       registry_add(registry, daytona_provider_create(context), err) &&
+	       registry_add(registry, exec_provider_create(context), err) &&
+	       registry_add(registry, container_provider_create(context), err);
 }
 
 int main(int argc, char **argv)
@@ -24,6 +30,12 @@ int main(int argc, char **argv)
 	}
 	if (relay_is_asked(argc, argv)) {
 		relay_run();
+	}
+	if (forward_is_asked(argc, argv)) {
+		forward_run();
+	}
+	if (holder_is_asked(argc, argv)) {
+		holder_run();
 	}
 	char **environment = own_environment_take();
 	int status = broker_main(argc, argv, (const char *const *)environment, &providers);

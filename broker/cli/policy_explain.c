@@ -8,6 +8,7 @@
 
 #include "base/real_path.h"
 #include "broker/cli/command.h"
+#include "broker/cli/policy_hosts.h"
 #include "broker/gate/grant_answer.h"
 #include "broker/policy/subject.h"
 
@@ -72,8 +73,9 @@ static bool read_words(
 	struct json_writer writer;
 	if (!subject_operation(options->words[0], &operation)) {
 		return error_set(err, ERROR_CONFIG,
-			"policy explain: expected read PATH, write PATH, terminal COMMAND [ARG...] "
-			"or grant KIND [PATH], got %s",
+			"policy explain: expected read PATH, write PATH, terminal COMMAND "
+			"[ARG...], "
+			"grant KIND [PATH] or connect HOST[:PORT], got %s",
 			options->words[0]);
 	}
 	bool is_file = operation == POLICY_READ || operation == POLICY_WRITE;
@@ -161,7 +163,9 @@ bool policy_explain_run(const struct options *options, const struct registry *re
 	if (!config_load(&config, options, registry, environment, err)) {
 		return false;
 	}
-	bool ok = explain(&explanation, options, err);
+	bool ok = strcmp(options->words[0], "connect") == 0
+	                  ? policy_hosts_explain(&config, options, environment, err)
+	                  : explain(&explanation, options, err);
 	free(explanation.root);
 	config_finish(&config);
 	return ok;

@@ -6,8 +6,9 @@
 #include "broker/config/config.h"
 
 /*
- * acp-broker sandboxes: what providers have created elsewhere for this user (provider_inventory),
- * by any broker, and whether a session record of this machine still needs it.
+ * acp-broker sandboxes: lists the sandboxes that providers have created elsewhere for this user
+ * (provider_inventory), by any broker, and says which of them a session record of this machine
+ * still needs.
  */
 struct sandbox_entry {
 	/* Owned; as in struct inventory_entry. */
@@ -33,8 +34,8 @@ struct sandbox_entries {
 };
 
 /*
- * Lists the sandboxes of each profile whose backend can: of the whole configuration, or of
- * --profile. Failures go to the problems. Runs the loop.
+ * Lists the sandboxes of --profile, or of all profiles, whose backends can list them. Adds failures
+ * to the problems. Runs the loop.
  */
 void sandboxes_load(const struct sessions_means *means, const struct config *config,
 	struct sandbox_entries *out);
@@ -45,7 +46,7 @@ bool sandboxes_order(const struct sessions_means *means, const struct profile *p
 	enum inventory_act act, const char *name, struct sandbox_entries *out_entries,
 	struct error *err) ATTR_NODISCARD;
 
-/* Whether a record belongs to this sandbox and is not collected, or is never synced. */
+/* Whether the record belongs to this sandbox, and its session is not collected or never syncs. */
 bool sandboxes_is_of(const struct record *record, const struct sandbox_entry *entry);
 
 /* Prints to stdout: a table for people, or one JSON object (docs/schemas/sandboxes-list.json). */

@@ -24,6 +24,12 @@ void scratch_remove_folder(const char *folder)
 	nftw(folder, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
 }
 
+static bool make_workspace(const struct scratch *scratch, struct error *err)
+{
+	return mkdir(scratch->workspace, 0700) == 0 ||
+	       error_set_errno(err, errno, "making %s", scratch->workspace);
+}
+
 bool scratch_make(struct scratch *scratch, const char *const *environment, const char *name,
 	struct error *err)
 {
@@ -39,8 +45,7 @@ bool scratch_make(struct scratch *scratch, const char *const *environment, const
 		return error_set_errno(err, errno, "making a scratch folder %s", scratch->folder);
 	}
 	text_whole(scratch->workspace, sizeof(scratch->workspace), "%s/workspace", scratch->folder);
-	if (mkdir(scratch->workspace, 0700) != 0) {
-		error_set_errno(err, errno, "making %s", scratch->workspace);
+	if (!make_workspace(scratch, err)) {
 		scratch_remove(scratch);
 		return false;
 	}
@@ -50,4 +55,10 @@ bool scratch_make(struct scratch *scratch, const char *const *environment, const
 void scratch_remove(const struct scratch *scratch)
 {
 	scratch_remove_folder(scratch->folder);
+}
+
+bool scratch_empty(const struct scratch *scratch, struct error *err)
+{
+	scratch_remove_folder(scratch->workspace);
+	return make_workspace(scratch, err);
 }

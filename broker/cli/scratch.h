@@ -21,7 +21,12 @@ bool scratch_make(struct scratch *scratch, const char *const *environment, const
 	struct error *err) ATTR_NODISCARD;
 void scratch_remove(const struct scratch *scratch);
 
-/* Removes a folder with all of its content; follows no links. What cannot be removed stays. */
+/* Replaces the workspace by an empty one. */
+bool scratch_empty(const struct scratch *scratch, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Removes a folder with all of its content; follows no links. Leaves files that it cannot remove.
+ */
 void scratch_remove_folder(const char *folder);
 
 #endif

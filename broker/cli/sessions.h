@@ -11,7 +11,7 @@
 /*
  * acp-broker sessions: lets people see and finish the records of all sessions
  * (broker/ledger/record.h). A record that cannot be read is listed by its name with the error. It
- * does not affect the others, and nobody removes it.
+ * does not affect the others, and no command removes it.
  */
 struct session_entry {
 	char id[RECORD_ID_SIZE];
@@ -44,8 +44,9 @@ const char *sessions_state_text(const struct session_entry *entry);
 bool sessions_is_collected(const struct record *record);
 
 /*
- * Finds the record that the user means: by its name, or the beginning of it, at least four digits.
- * ERROR_CONFIG if the word is no name, or matches several; ERROR_NOT_FOUND.
+ * Finds the record that the user means, by its name or the first four or more digits of it.
+ * ERROR_CONFIG if the word is not such a name or matches several records; ERROR_NOT_FOUND if it
+ * matches none.
  */
 bool sessions_find(const struct session_entries *entries, const char *word,
 	const struct session_entry **out_entry, struct error *err) ATTR_NODISCARD;
@@ -67,8 +68,8 @@ struct sessions_means {
 bool sessions_act(const struct sessions_means *means, struct error *err) ATTR_NODISCARD;
 
 /*
- * Syncs the sandbox of a dead broker's session once more, even if it was collected before, and ends
- * the sandbox, whatever its persistence. What cannot be collected stays.
+ * Syncs the sandbox of a dead broker's session once more, even if it was collected before. Then
+ * ends the sandbox, whatever its persistence says; but a sandbox that cannot be collected stays.
  */
 bool sessions_end_sandbox(
 	const struct sessions_means *means, const char *id, struct error *err) ATTR_NODISCARD;

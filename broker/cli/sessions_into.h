@@ -8,8 +8,8 @@
 #include "sync/store.h"
 
 /*
- * `sessions collect --into DIR`: for a session whose workspace is gone. For the collect, the
- * workspace is restored in its place as it was at the last sync; then it is moved to DIR. So DIR
+ * `sessions collect --into DIR`: for a session whose workspace is gone. It restores the workspace
+ * in its old place as it was at the last sync, collects into it, and then moves it to DIR. So DIR
  * gets the content of the agent's folder, and all rules of a last sync apply. Blocks.
  */
 struct sessions_into {
@@ -32,9 +32,9 @@ bool sessions_into_begin(struct sessions_into *into, const char *state_folder,
 	const struct record *record, const char *dir, struct error *err) ATTR_NODISCARD;
 
 /*
- * Moves the place to DIR. If the collect has failed, removes what was restored; files that others
- * have written into it meanwhile stay, and a warning says so. If another folder has taken the
- * place, it is neither moved nor changed.
+ * Moves the place to DIR. If the collect has failed, removes the restored files instead; files that
+ * other programs have written there meanwhile stay, and a warning says so. If another folder has
+ * taken the place, it is neither moved nor changed.
  */
 bool sessions_into_end(
 	struct sessions_into *into, bool is_collected, struct error *err) ATTR_NODISCARD;

@@ -116,6 +116,24 @@ static void print_text(struct command_context *context, const char *text)
 	command_print(context, span_of(text));
 }
 
+/* With copy-per = session, several entries may differ only in this. */
+static void print_own_copy(struct command_context *context, const struct record *record)
+{
+	bool is_own = record->reference && record->runtime_root &&
+	              strstr(record->runtime_root, record->reference);
+	if (!is_own) {
+		return;
+	}
+	printf("%16s  ", "");
+	for (size_t i = 0; i < record->session_count; i++) {
+		print_text(context, record->sessions[i]);
+		putchar(' ');
+	}
+	print_text(context, "in ");
+	command_print_path(record->runtime_root);
+	putchar('\n');
+}
+
 static void print_entry(struct command_context *context, const struct session_entry *entry)
 {
 	const struct record *record = &entry->record;
@@ -135,6 +153,7 @@ static void print_entry(struct command_context *context, const struct session_en
 	print_text(context, "  ");
 	command_print_path(record->local_root);
 	putchar('\n');
+	print_own_copy(context, record);
 	if (record->error && record->state != RECORD_STOPPED) {
 		printf("%16s  ", "");
 		print_text(context, record->error);

@@ -7,9 +7,9 @@
 #include "broker/ledger/turn_lock.h"
 
 /*
- * acp-broker status: which brokers run and what each of them does, read from the folder of the
- * records (broker/ledger/record.h). It does not ask any broker: a held lock shows that one runs. It
- * only reads, and trusts a record as `sessions list` does.
+ * acp-broker status: prints which brokers run and what each of them does. It asks no broker, but
+ * reads the folder of the records (broker/ledger/record.h): a held lock shows that a broker runs.
+ * It changes nothing, and trusts a record as `sessions list` does.
  */
 bool status_run(
 	const struct options *options, const char *state_folder, struct error *err) ATTR_NODISCARD;
@@ -33,7 +33,7 @@ void status_print(const struct status_view *view);
 bool status_load(int folder_fd, const char *state_folder, struct session_entries *out,
 	struct error *err) ATTR_NODISCARD;
 
-/* Prints each beginning, change and end until nobody reads stdout any more. */
+/* Prints a line whenever a session begins, changes or ends, until nobody reads stdout any more. */
 bool status_watch(
 	int folder_fd, const char *state_folder, bool is_json, struct error *err) ATTR_NODISCARD;
 

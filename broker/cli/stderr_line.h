@@ -7,14 +7,12 @@
 
 /*
  * A command's messages on stderr: lines that begin with "acp-broker: ", or log objects with
- * --log-format json. They may contain text of others, so control characters are shown as letters
- * (base/mask.h).
+ * --log-format json. They may contain other programs' text, so control characters are shown as
+ * letters (base/mask.h).
  */
 void stderr_failure(const struct error *err);
 
-/*
- * Something worth knowing that is not a failure; printed as one line, whatever the text contains.
- */
+/* Prints a note that is not a failure, always as one line. */
 void stderr_note(const char *format, ...) ATTR_PRINTF(1, 2);
 
 #endif

@@ -109,6 +109,16 @@ static void on_failed(void *data, const struct error *err)
 	trial->lost = *err;
 }
 
+static void on_link_lost(void *data, const char *place, const struct error *why)
+{
+	((struct trial *)data)->is_back = false;
+}
+
+static void on_link_back(void *data)
+{
+	((struct trial *)data)->is_back = true;
+}
+
 static void on_progress(void *data, const char *text)
 {
 	log_info("%s", text);
@@ -118,6 +128,8 @@ static const struct sandbox_listener sandbox_listener = {
 	.on_progress = on_progress,
 	.on_ready = on_ready,
 	.on_failed = on_failed,
+	.on_link_lost = on_link_lost,
+	.on_link_back = on_link_back,
 };
 
 static bool check_prepare(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
@@ -185,17 +197,27 @@ static bool check_root(struct trial *trial, char note[TRIAL_NOTE_MAX], struct er
 	return true;
 }
 
-/* Removes everything that was created there, without collecting. */
-static bool check_remove(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
+static struct trial_outcome *begin_removal(struct trial *trial)
 {
-	const struct profile *profile = &trial->means->config->profile;
 	struct trial_outcome *outcome = trial_begin(trial);
 	if (trial->keeper) {
 		keeper_discard(trial->keeper, trial_on_done, outcome);
 	} else {
 		sandbox_destroy(trial->sandbox, NULL, true, trial_on_done, outcome);
 	}
+	return outcome;
+}
+
+/* Removes everything that was created there, without collecting. */
+static bool check_remove(struct trial *trial, char note[TRIAL_NOTE_MAX], struct error *err)
+{
+	const struct profile *profile = &trial->means->config->profile;
+	bool is_handed_over = trial->removal != NULL;
+	if (!is_handed_over) {
+		begin_removal(trial);
+	}
 	return trial_wait_outcome(trial, profile->prepare_timeout_ms, "prepare-timeout", err) ||
+	       (is_handed_over && error_has_reason(err, "SANDBOX_IN_USE")) ||
 	       error_prefix(err, "%s may be left there",
 		       trial->place.root ? trial->place.root : "something");
 }
@@ -213,12 +235,15 @@ struct check {
 	const struct conformance_case *shown; // NULL: none
 };
 
-enum { CASES_AT = 3 }; // all cases of the conformance table come before this check
+enum { CASES_AT = 4 }; // all cases of the conformance table come before this check
+/* The checks of one part follow each other: doctor tells a part's result once, at its end. */
 static const struct check checks[] = {
 	{"prepare", "the sandbox gets ready", TRIAL_SANDBOX, NEEDS_NOTHING, check_prepare, NULL},
 	{"capabilities", "it reports its capabilities", TRIAL_SANDBOX, NEEDS_SANDBOX,
 		check_capabilities, NULL},
 	{"root", "it takes a workspace", TRIAL_SANDBOX, NEEDS_SANDBOX, check_root, NULL},
+	{"outlives", "what runs there goes on without the connection", TRIAL_SANDBOX, NEEDS_ROOT,
+		trial_check_outlives, NULL},
 	{"network", "its network matches the profile", TRIAL_NETWORK, NEEDS_LIMITS,
 		trial_check_network, NULL},
 	{"first-sync", "the workspace is copied there", TRIAL_SYNC, NEEDS_COPY,
@@ -339,24 +364,18 @@ static void tell_finding(
 	}
 }
 
-struct report {
-	const struct trial *trial;
-	const struct finding *findings;
-	size_t failed;
-};
-
 static void write_report(struct json_writer *writer, const void *data)
 {
-	const struct report *report = data;
-	const struct profile *profile = &report->trial->means->config->profile;
+	const struct trial *trial = data;
+	const struct profile *profile = &trial->means->config->profile;
 	json_write_member(writer, "profile", profile->name);
 	json_write_member(writer, "backend", profile->backend);
-	json_write_member_int(writer, "failed", (long long)report->failed);
+	json_write_member_int(writer, "failed", (long long)trial->failed);
 	json_write_key(writer, "checks");
 	json_write_array(writer);
 	for (size_t i = 0; i < check_count(); i++) {
 		const struct check check = check_at(i);
-		const struct finding *finding = &report->findings[i];
+		const struct finding *finding = &trial->findings[i];
 		json_write_object(writer);
 		json_write_member(writer, "name", check.name);
 		json_write_member(writer, "text", check.text);
@@ -379,54 +398,83 @@ static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int event
 	trial->is_interrupted = true;
 }
 
-static size_t run_checks(struct trial *trial, struct finding *findings)
+static void run_one(struct trial *trial, size_t index)
 {
-	size_t failed = 0;
-	for (size_t i = 0; i < check_count(); i++) {
-		const struct check check = check_at(i);
-		bool is_last = check.run == check_remove;
-		if (trial->means->listener && check.shown && !check.shown->is_basic) {
-			continue;
-		}
-		bool was_interrupted = trial->is_interrupted;
-		trial->is_interrupted =
-			was_interrupted && !is_last; // the clean-up runs nevertheless
-		run_check(trial, &check, &findings[i]);
-		trial->is_interrupted = trial->is_interrupted || was_interrupted;
-		failed += findings[i].outcome == TRIAL_FAILED;
-		tell_finding(trial, &check, &findings[i]);
-	}
-	return failed;
+	const struct check check = check_at(index);
+	struct finding *finding = &trial->findings[index];
+	bool was_interrupted = trial->is_interrupted;
+	bool is_last = check.run == check_remove;
+	trial->is_interrupted = was_interrupted && !is_last; // the clean-up runs nevertheless
+	run_check(trial, &check, finding);
+	trial->is_interrupted = trial->is_interrupted || was_interrupted;
+	trial->failed += finding->outcome == TRIAL_FAILED;
+	tell_finding(trial, &check, finding);
 }
 
-static size_t run_trial(struct trial *trial, struct finding *findings)
+static void run_checks(struct trial *trial, size_t from, size_t to)
 {
 	struct end_signals signals;
 	end_signals_start(&signals, trial->means->loop, on_signal, trial);
-	ev_init(&trial->due, on_due);
-	size_t failed = run_checks(trial, findings);
+	for (size_t i = from; i < to; i++) {
+		const struct conformance_case *shown = check_at(i).shown;
+		if (!trial->means->listener || !shown || shown->is_basic) {
+			run_one(trial, i);
+		}
+	}
 	end_signals_stop(&signals);
+}
+
+struct trial *test_provider_begin(const struct test_provider_means *means, struct error *err)
+{
+	struct trial *trial = mem_alloc_zero(sizeof(*trial));
+	trial->means = means;
+	if (!scratch_make(&trial->scratch, means->environment, "trial", err)) {
+		free(trial);
+		return NULL;
+	}
+	ev_init(&trial->due, on_due);
+	trial->findings = mem_alloc_zero(check_count() * sizeof(*trial->findings));
+	run_checks(trial, 0, check_count() - 1);
+	return trial;
+}
+
+const char *test_provider_offer(struct trial *trial)
+{
+	struct error err;
+	bool is_ready = trial->failed == 0 && !trial->is_interrupted && trial->sandbox &&
+	                !trial->is_lost && sandbox_can_rest(trial->sandbox);
+	if (!is_ready || !conformance_tidy(&trial->place, &err) ||
+		!scratch_empty(&trial->scratch, &err)) {
+		return NULL;
+	}
+	return trial->scratch.workspace;
+}
+
+void test_provider_hand_over(struct trial *trial)
+{
+	trial->removal = begin_removal(trial);
+}
+
+bool test_provider_end(struct trial *trial, size_t *out_failed, struct error *err)
+{
+	const struct test_provider_means *means = trial->means;
+	run_checks(trial, check_count() - 1, check_count());
 	close_sandbox(trial);
 	scratch_remove(&trial->scratch);
-	return failed;
+	bool ok =
+		!means->is_json || means->listener || command_print_json(write_report, trial, err);
+	if (ok && trial->is_interrupted) {
+		ok = error_set(err, ERROR_UNAVAILABLE, "interrupted by a signal");
+	}
+	*out_failed = trial->failed;
+	free(trial->findings);
+	free(trial);
+	return ok;
 }
 
 bool test_provider_run(
 	const struct test_provider_means *means, size_t *out_failed, struct error *err)
 {
-	struct trial trial = {.means = means};
-	struct finding *findings = mem_alloc_zero(check_count() * sizeof(*findings));
-	bool ok = scratch_make(&trial.scratch, means->environment, "trial", err);
-	if (ok) {
-		size_t failed = run_trial(&trial, findings);
-		struct report report = {&trial, findings, failed};
-		ok = !means->is_json || means->listener ||
-		     command_print_json(write_report, &report, err);
-		if (ok && trial.is_interrupted) {
-			ok = error_set(err, ERROR_UNAVAILABLE, "interrupted by a signal");
-		}
-		*out_failed = failed;
-	}
-	free(findings);
-	return ok;
+	struct trial *trial = test_provider_begin(means, err);
+	return trial && test_provider_end(trial, out_failed, err);
 }

@@ -7,9 +7,9 @@
 #include "sync/transport.h"
 
 /*
- * acp-broker test-provider: tests on the profile's own sandbox everything that the broker needs of
- * one. Works in a scratch workspace, which it removes here and in the sandbox; touches nothing
- * else.
+ * acp-broker test-provider: tests in the profile's own sandbox everything that the broker needs of
+ * a sandbox. It works in a scratch workspace, which it removes here and in the sandbox, and touches
+ * nothing else.
  */
 enum trial_part {
 	TRIAL_SANDBOX,
@@ -33,8 +33,8 @@ struct trial_finding {
 };
 
 /*
- * Gets the findings one by one; then nothing is printed to stdout. Of the cases for processes and
- * files, only the basic ones run.
+ * With a listener, the findings go to it one by one instead of to stdout, and only the basic cases
+ * for processes and files run.
  */
 struct test_provider_listener {
 	void (*on_finding)(void *data, const struct trial_finding *finding);
@@ -60,5 +60,28 @@ struct test_provider_means {
  */
 bool test_provider_run(const struct test_provider_means *means, size_t *out_failed,
 	struct error *err) ATTR_NODISCARD;
+
+/*
+ * The same in two parts, for a caller that uses the sandbox in between. test_provider_end must
+ * follow: it removes what the checks have made, which is the last check. NULL with the error if
+ * nothing could be tried. The means are borrowed until the end.
+ */
+struct trial;
+struct trial *test_provider_begin(
+	const struct test_provider_means *means, struct error *err) ATTR_NODISCARD;
+bool test_provider_end(struct trial *trial, size_t *out_failed, struct error *err) ATTR_NODISCARD;
+
+/*
+ * The scratch workspace, empty here and in the sandbox, which stays ready: a session in this
+ * workspace uses the same one. NULL if a check failed, if an unused sandbox costs nothing
+ * (sandbox_can_rest), and if each broker has its own (transient). Borrowed until the end.
+ */
+const char *test_provider_offer(struct trial *trial);
+
+/*
+ * The session is in the sandbox: whoever ends the session removes it. If the session has another
+ * sandbox after all, this begins to remove the one of the checks, and the end waits for that.
+ */
+void test_provider_hand_over(struct trial *trial);
 
 #endif

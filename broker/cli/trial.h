@@ -25,6 +25,7 @@ struct trial {
 	struct keeper *keeper;   // owned; for the checks of the sync
 	bool is_ready;
 	bool is_lost;
+	bool is_back; // the connection was lost and made again
 	bool is_interrupted;
 	bool has_synced;
 	struct error lost;              // why it was lost
@@ -36,7 +37,10 @@ struct trial {
 	 * Of the keeper's and the sandbox's tasks, one each, because some end after their deadline.
 	 */
 	struct trial_outcome outcomes[TRIAL_TASKS_MAX];
-	size_t task_count; // tasks begun; the last one is running
+	size_t task_count;             // tasks begun; the last one is running
+	struct trial_outcome *removal; // of a sandbox that was handed over; NULL: it was not
+	struct finding *findings;      // owned; one for each check
+	size_t failed;                 // of them
 };
 
 /* One check. False if it failed; `err` says why. `note` is a line for people on what it found. */
@@ -57,6 +61,10 @@ void trial_on_done(void *data, const struct error *err);
 struct trial_outcome *trial_begin(struct trial *trial);
 bool trial_wait_outcome(
 	struct trial *trial, int timeout_ms, const char *key, struct error *err) ATTR_NODISCARD;
+
+/* ---- trial_link.c ---- */
+
+trial_check trial_check_outlives;
 
 /* ---- trial_network.c ---- */
 

@@ -139,10 +139,10 @@ bool trial_check_network(struct trial *trial, char note[TRIAL_NOTE_MAX], struct 
 	char other[PLACE_MAX];
 	const char *refused =
 		refused_place(&policy, settings_get(settings, "probe-refused"), other);
+	bool is_by_host = policy.mode == NETWORK_ALLOW || policy.mode == NETWORK_ASK;
 	bool ok = warnings[0] ? error_set_reason(err, ERROR_DENIED, "NETWORK_NOT_ENFORCED", "%s",
 					warnings[0])
-	                      : probe(trial, policy.mode == NETWORK_ALLOW ? allowed : NULL, refused,
-					note, err);
+	                      : probe(trial, is_by_host ? allowed : NULL, refused, note, err);
 	network_policy_finish(&policy);
 	return ok;
 }

@@ -364,29 +364,48 @@ static char *string_as_line(const struct json_doc *doc, const char *path)
 	return line;
 }
 
-void client_error_text(struct span error, char *out, size_t size)
+static const char *find_reason(
+	const char *code, const struct error_reason *reasons, size_t reason_count)
+{
+	const struct failure_code *known = failure_code_find(code);
+	for (size_t i = 0; !known && i < reason_count; i++) {
+		if (strcmp(reasons[i].name, code) == 0) {
+			return reasons[i].name;
+		}
+	}
+	return known ? known->name : NULL;
+}
+
+bool client_error_read(struct error *err, struct span error, const struct error_reason *reasons,
+	size_t reason_count)
 {
 	struct json_doc *doc = json_doc_parse_unchecked(error, NULL);
 	if (!doc) { // its data is too large to parse
-		text_format(out, size, "an error without words");
-		return;
+		return error_set_reason(
+			err, ERROR_PROTOCOL, CLIENT_AGENT_ERROR, "an error without a message");
 	}
+	long long number = json_int(doc, json_get(doc, 0, "code"), 0);
 	char *message = string_as_line(doc, "message");
 	char *code = string_as_line(doc, "data.code");
 	char *stage = string_as_line(doc, "data.stage");
 	char *detail = string_as_line(doc, "data.detail");
-	text_format(out, size, "%s", message ? message : "an error without words");
-	if (code && stage) {
-		text_append(out, size, " (%s, %s)", code, stage);
+	bool is_ours = code && stage;
+	const char *reason = is_ours ? find_reason(code, reasons, reason_count) : NULL;
+	const char *own = number == AUTH_REQUIRED ? CLIENT_LOGIN_NEEDED : CLIENT_AGENT_ERROR;
+	error_set_reason(err, ERROR_PROTOCOL, reason ? reason : own, "%s",
+		message ? message : "an error without a message");
+	if (is_ours) {
+		text_append(err->text, sizeof(err->text), " (%s, %s)", code, stage);
 	} else {
-		text_append(out, size, " (%lld)", json_int(doc, json_get(doc, 0, "code"), 0));
+		text_append(err->text, sizeof(err->text), " (%lld)", number);
 	}
 	if (detail) {
-		text_append(out, size, ": %s", detail);
+		text_append(err->text, sizeof(err->text), ": %s", detail);
 	}
 	free(message);
 	free(code);
 	free(stage);
 	free(detail);
 	json_doc_destroy(doc);
+	return false;
 }

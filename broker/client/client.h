@@ -98,10 +98,17 @@ void client_signal(struct client *client, int signal);
  */
 char *client_own_program(void);
 
+/* Reasons of an agent's own errors: codes that docs/errors.md does not have (docs/doctor.md). */
+#define CLIENT_AGENT_ERROR "AGENT_ERROR"
+#define CLIENT_LOGIN_NEEDED "LOGIN_NEEDED"
+
 /*
- * Writes a JSON-RPC error (raw) as one line: the message, then its code and stage (from a broker)
- * or its number (from an agent), then the detail.
+ * Sets err to a JSON-RPC error (raw), as one line: the message, then its code and stage (from a
+ * broker) or its number (from an agent), then the detail. Its reason is the broker's code, if it is
+ * one of acp/failure.h or of the provider's `reasons`; else the error is the agent's own. Returns
+ * false, like error_set.
  */
-void client_error_text(struct span error, char *out, size_t size);
+bool client_error_read(struct error *err, struct span error, const struct error_reason *reasons,
+	size_t reason_count);
 
 #endif

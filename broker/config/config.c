@@ -14,8 +14,10 @@
 #include "base/real_path.h"
 #include "base/words.h"
 #include "broker/config/config_file.h"
+#include "broker/config/config_keys.h"
 #include "broker/config/config_profile.h"
 #include "broker/config/known_agents.h"
+#include "providers/agent_env.h"
 
 /* ---- the file's path ---- */
 
@@ -198,6 +200,41 @@ static void load_agent_state(struct profile *profile, const struct provider *pro
 	}
 }
 
+/*
+ * With --container, a section that was checked as another backend's has this one: keys of that one
+ * would have no effect.
+ */
+static bool check_container(const struct profile *profile, const struct options *options,
+	const struct provider *provider, struct error *err)
+{
+	size_t common, own;
+	const struct setting_key *keys = section_keys(SECTION_PROFILE, &common);
+	const struct setting_key *more = provider_keys(provider, &own);
+	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
+		if (strcmp(setting->key, SETTING_AGENT_ENV) != 0 &&
+			!setting_key_find(keys, common, setting->key) &&
+			!setting_key_find(more, own, setting->key)) {
+			return error_set(err, ERROR_CONFIG,
+				"--container %s: %s of profile %s means nothing in a container: "
+				"leave the option out, or use a profile without this key",
+				options->container, setting->key, profile->name);
+		}
+	}
+	char **warnings = provider_warnings(provider, &profile->settings, err);
+	words_free(warnings);
+	return warnings || error_prefix(err, "--container");
+}
+
+static bool check_confine(const struct profile *profile, const struct options *options,
+	const struct provider *provider, struct error *err)
+{
+	return !(options->flags & OPTION_CONFINE) || (provider && can_confine(provider)) ||
+	       error_set(err, ERROR_CONFIG,
+		       "--confine: the agent of profile %s does not run on this machine (backend = "
+		       "%s): leave the option out, or use a profile with backend = local",
+		       profile->name, profile->backend);
+}
+
 static bool load_from_provider(struct profile *profile, const struct options *options,
 	const struct registry *registry, struct error *err)
 {
@@ -208,11 +245,9 @@ static bool load_from_provider(struct profile *profile, const struct options *op
 		mask_secrets(profile, provider);
 		load_agent_state(profile, provider);
 	}
-	return !(options->flags & OPTION_CONFINE) || (provider && can_confine(provider)) ||
-	       error_set(err, ERROR_CONFIG,
-		       "--confine: the agent of profile %s does not run on this machine (backend = "
-		       "%s): leave the option out, or use a profile with backend = local",
-		       profile->name, profile->backend);
+	return check_confine(profile, options, provider, err) &&
+	       (!provider || !options->container ||
+		       check_container(profile, options, provider, err));
 }
 
 bool config_load(struct config *config, const struct options *options,

@@ -3,10 +3,10 @@
 #define BROKER_CONFIG_CONFIG_H
 
 /*
- * This folder knows every key and option: where the broker reads them, what their values mean, and
- * which line of which file is wrong. It does not know ACP's messages, nor the code that uses the
- * settings. A backend's own keys belong to its provider. All folders above take their settings from
- * here; broker/cli prints them.
+ * This folder knows every key and option: where the broker reads it, which values it takes, and in
+ * which line of which file a mistake is. It does not know ACP's messages, nor the code that uses
+ * the settings. A backend's own keys belong to its provider. All folders above take their settings
+ * from here; broker/cli prints them.
  */
 
 #include <stdbool.h>
@@ -64,11 +64,11 @@ struct profile {
 	int stop_kill_ms;            // after SIGKILL, before the broker gives up waiting
 	int pause_timeout_ms;        // until everything in a sandbox stands still, or runs again
 	int pause_drain_timeout_ms;  // for tool calls to end before a pause or rollback
-	int drain_timeout_ms; // for output that a child process of an exited agent still holds open
-	int idle_timeout_ms;  // a prompt while the agent is silent; 0: never
-	int wall_ms;          // the agent's whole run time; 0: no limit
-	int permission_timeout_ms; // the editor's answer to a question; 0: never
-	int cancel_timeout_ms;     // the same, counted from the cancellation of its turn
+	int drain_timeout_ms;        // for output that a child of an exited agent still holds open
+	int idle_timeout_ms;         // a prompt while the agent is silent; 0: never
+	int wall_ms;                 // the agent's whole run time; 0: no limit
+	int permission_timeout_ms;   // the editor's answer to a question; 0: never
+	int cancel_timeout_ms;       // the same, counted from the cancellation of its turn
 
 	struct toolhost_limits toolhost_limits;
 	struct sync_settings sync; // owns its strings

@@ -298,7 +298,7 @@ static bool check_references(const struct config_file *file, const struct config
 static bool check_provisions(const struct config_file *file, const struct config_section *section,
 	const struct registry *registry, struct error *err)
 {
-	static const char *const names[] = {"setup", "copy"};
+	static const char *const names[] = {"setup", "copy", "copy-per"};
 	if (provider_is_isolated(provider_of(section, registry), &section->settings)) {
 		return true;
 	}

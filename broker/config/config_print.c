@@ -13,6 +13,7 @@
 #include "broker/config/config_keys.h"
 #include "broker/config/known_agents.h"
 #include "broker/config/mcp_url.h"
+#include "providers/agent_env.h"
 
 enum { LABEL_WIDTH = 20 };
 
@@ -144,6 +145,10 @@ bool config_is_shown(const char *key)
 		if (strcmp(key, names[i]) == 0) {
 			return true;
 		}
+	}
+	/* The agent's variables are printed as such, without what may be a secret. */
+	if (strcmp(key, SETTING_AGENT_ENV) == 0) {
+		return false;
 	}
 	size_t count;
 	const struct setting_key *keys = section_keys(SECTION_PROFILE, &count);

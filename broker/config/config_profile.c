@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "base/real_path.h"
 #include "base/words.h"
+#include "providers/agent_env.h"
 
 /* ---- the profile's own values ---- */
 
@@ -17,6 +18,9 @@ struct limit {
 	size_t offset;
 	enum { LIMIT_INT, LIMIT_SIZE, LIMIT_LONG } type;
 };
+
+/* The backend that --container means. */
+#define CONTAINER_BACKEND "container"
 
 static const struct limit limits[] = {
 	{"max-message", offsetof(struct profile, max_message), LIMIT_SIZE},
@@ -101,6 +105,12 @@ static void load_sync(struct profile *profile)
 	struct sync_settings *sync = &profile->sync;
 	sync->mode = load_choice(profile, "sync");
 	sync->persistence = load_choice(profile, "persistence");
+	const char *copy_per = settings_get(&profile->settings, "copy-per");
+	if (copy_per && strcmp(copy_per, "session") == 0 &&
+		!settings_get(&profile->settings, "persistence")) {
+		sync->persistence = PERSISTENCE_TRANSIENT; // otherwise each session would leave a
+		                                           // sandbox behind
+	}
 	sync->transport = load_choice(profile, "transport");
 	sync->keeps_plain =
 		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "checkpoints"));
@@ -113,7 +123,7 @@ static void load_sync(struct profile *profile)
 	words_free(guarded);
 }
 
-/* The editor runs its terminals outside of the cell. */
+/* The editor would run its terminals outside of the cell. */
 static bool check_terminals(const struct profile *profile, struct error *err)
 {
 	const char *confine = settings_get(&profile->settings, "confine");
@@ -123,6 +133,29 @@ static bool check_terminals(const struct profile *profile, struct error *err)
 		       "editor-terminals: with confine = %s, the editor would run the agent's "
 		       "commands outside of the cell: remove one of the two keys",
 		       confine);
+}
+
+/*
+ * The profile's section may be about containers, or about no backend. A container that no profile
+ * describes is of one session.
+ */
+static bool add_container(struct profile *profile, const struct options *options, struct error *err)
+{
+	static const char origin[] = "command line";
+	struct settings *settings = &profile->settings;
+	const char *backend = settings_get(settings, "backend");
+	if (backend && strcmp(backend, CONTAINER_BACKEND) != 0) {
+		return error_set(err, ERROR_CONFIG,
+			"--container %s: profile %s has backend = %s: leave the option out, or "
+			"use a profile without backend",
+			options->container, profile->name, backend);
+	}
+	if (!backend && !settings_get(settings, "persistence")) {
+		settings_add(settings, "persistence", "transient", origin);
+	}
+	settings_add(settings, "backend", CONTAINER_BACKEND, origin);
+	settings_add(settings, "image", options->container, origin);
+	return true;
 }
 
 static bool load_settings(struct profile *profile, const struct config_section *section,
@@ -143,6 +176,9 @@ static bool load_settings(struct profile *profile, const struct config_section *
 	}
 	if (options->flags & OPTION_CONFINE) {
 		settings_add(&profile->settings, "confine", "required", "command line");
+	}
+	if (options->container && !add_container(profile, options, err)) {
+		return false;
 	}
 	profile->backend = value_of(profile, "backend");
 	profile->toolhost = load_choice(profile, "toolhost");
@@ -197,6 +233,17 @@ static const char *named_agent(const struct profile *profile, const struct confi
 	return name || !broker ? name : settings_get(&broker->settings, "agent");
 }
 
+/* The provider sees what the agent gets, too: no profile has a key of this name. */
+static void show_agent_env(struct profile *profile, const struct settings *settings)
+{
+	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
+		if (strcmp(setting->key, "env") == 0) {
+			settings_add(&profile->settings, SETTING_AGENT_ENV, setting->value,
+				setting->origin);
+		}
+	}
+}
+
 static bool load_agent(struct profile *profile, const struct config_file *file,
 	const struct options *options, struct error *err)
 {
@@ -218,6 +265,7 @@ static bool load_agent(struct profile *profile, const struct config_file *file,
 		words_append(&profile->agent_argv, settings_get(settings, "command"));
 		words_append_settings(&profile->agent_argv, settings, "arg");
 		words_append_settings(&profile->agent_env, settings, "env");
+		show_agent_env(profile, settings);
 	} else {
 		words_append_all(&profile->agent_argv, agent.known->argv);
 	}

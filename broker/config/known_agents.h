@@ -6,8 +6,8 @@
 
 /*
  * The agents that this program knows by name: the command that starts each, and what a newcomer
- * must do first. A fact about one agent stands in this table and nowhere else. These functions do
- * not check whether an agent is installed; that depends on the machine where it runs.
+ * must do first. No other place in the code has facts about one agent. These functions do not check
+ * whether an agent is installed; that depends on the machine where it runs.
  */
 struct known_agent {
 	const char *name;           // short name, for `agent = claude` and --agent claude

@@ -12,6 +12,8 @@
 #include "base/span.h"
 #include "base/text.h"
 
+enum { HTTP_PORT = 80, HTTPS_PORT = 443 };
+
 static const char slashes[] = "/\\";
 
 /* RFC 3986, 3.1. */
@@ -134,27 +136,54 @@ static bool is_loopback_v6(const char *host)
 	return IN6_IS_ADDR_LOOPBACK(&address) || IN6_IS_ADDR_UNSPECIFIED(&address);
 }
 
+/* RFC 6761, 6.3. */
+static bool is_localhost(const char *host)
+{
+	struct span span = span_of(host);
+	return span_is(span, "localhost") || span_ends_with(span, SPAN_LITERAL(".localhost"));
+}
+
 bool mcp_url_is_loopback(const char *url)
 {
-	static const char name[] = "localhost";
 	char host[MCP_HOST_MAX];
-	if (!mcp_url_host(url, host)) {
-		return false;
+	return mcp_url_host(url, host) &&
+	       (is_localhost(host) || is_loopback_v4(host) || is_loopback_v6(host));
+}
+
+/* The port that programs use for an http or https URL without a port; 0: it is neither. */
+static uint16_t default_port(const char *url)
+{
+	size_t len = scheme_length(url);
+	if (len == 4 && strncasecmp(url, "http", len) == 0) {
+		return HTTP_PORT;
 	}
-	size_t len = strlen(host);
-	size_t name_len = sizeof(name) - 1;
-	bool ends_in_name = len >= name_len && strcmp(host + len - name_len, name) == 0;
-	return (ends_in_name && (len == name_len || host[len - name_len - 1] == '.')) ||
-	       is_loopback_v4(host) || is_loopback_v6(host);
+	return len == 5 && strncasecmp(url, "https", len) == 0 ? HTTPS_PORT : 0;
 }
 
 bool mcp_url_is_http(const char *url)
 {
 	char host[MCP_HOST_MAX];
-	size_t len = scheme_length(url);
-	bool is_http = (len == 4 && strncasecmp(url, "http", len) == 0) ||
-	               (len == 5 && strncasecmp(url, "https", len) == 0);
-	return is_http && mcp_url_host(url, host);
+	return default_port(url) != 0 && mcp_url_host(url, host);
+}
+
+uint16_t mcp_url_local_port(const char *url)
+{
+	char host[MCP_HOST_MAX];
+	unsigned port = default_port(skip_blanks(url));
+	if (port == 0 || !mcp_url_host(url, host) ||
+		(!is_localhost(host) && strcmp(host, "127.0.0.1") != 0)) {
+		return 0;
+	}
+	struct span place = without_user(authority_of(skip_blanks(url)));
+	size_t at = without_port(place).len + 1;
+	for (size_t i = at, number = 0; i < place.len; i++) {
+		number = number * 10 + (size_t)(place.data[i] - '0');
+		if (place.data[i] < '0' || place.data[i] > '9' || number > UINT16_MAX) {
+			return 0;
+		}
+		port = (unsigned)number;
+	}
+	return (uint16_t)port;
 }
 
 const char *mcp_url_shown(char *text, size_t size, const char *url)

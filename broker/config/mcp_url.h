@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { MCP_HOST_MAX = 256 }; // bytes of a host name, with the NUL
 
@@ -20,6 +21,12 @@ bool mcp_url_host(const char *url, char host[MCP_HOST_MAX]);
  * ::, which reach the same machine.
  */
 bool mcp_url_is_loopback(const char *url);
+
+/*
+ * The port of an http or https URL that leads to localhost, to a name below it, or to 127.0.0.1; 0
+ * for any other URL. The other loopback addresses do not count.
+ */
+uint16_t mcp_url_local_port(const char *url);
 
 /* Whether this is an absolute http or https URL with a host. */
 bool mcp_url_is_http(const char *url);

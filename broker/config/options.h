@@ -23,6 +23,8 @@ enum command {
 	COMMAND_INIT,
 	COMMAND_TEST_PROVIDER,
 	COMMAND_POLICY_EXPLAIN,
+	COMMAND_POLICY_LIST,
+	COMMAND_POLICY_FORGET,
 	COMMAND_CHECKPOINTS_LIST,
 	COMMAND_CHECKPOINTS_SHOW,
 	COMMAND_CHECKPOINTS_DIFF,
@@ -80,6 +82,7 @@ enum option_flag {
 	OPTION_HOST = 1 << 21,
 	OPTION_EDITOR = 1 << 22,
 	OPTION_YES = 1 << 23,
+	OPTION_CONTAINER = 1 << 24,
 };
 
 struct options {
@@ -92,6 +95,7 @@ struct options {
 	const char *log_format;        // --log-format FORMAT
 	const char *toolhost;          // --toolhost MODE
 	const char *agent;             // --agent NAME; NULL: the configuration's
+	const char *container;         // --container IMAGE; NULL: what the profile says
 	const char *approve;           // --approve WHAT; NULL: the policy's own mode
 	const char *format;            // --format FORMAT
 	const char *place;             // --place PLACE
@@ -119,6 +123,9 @@ bool options_is_for_sessions(const struct options *options);
 
 /* Whether the command concerns everything that the broker keeps on disk. */
 bool options_is_for_disk(const struct options *options);
+
+/* Whether the command shows or changes what an agent may do. */
+bool options_is_for_policy(const struct options *options);
 
 /* Whether the command concerns sandboxes that providers have made. */
 bool options_is_for_sandboxes(const struct options *options);

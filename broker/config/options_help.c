@@ -5,6 +5,9 @@
 #include "base/text.h"
 #include "broker/config/options_tables.h"
 
+enum { OPTION_COLUMN = 23 };
+
+/* The help of every option stands in the same column. */
 static void print_option(const struct option *option)
 {
 	char left[40] = "    ";
@@ -13,7 +16,7 @@ static void print_option(const struct option *option)
 	}
 	text_append(left, sizeof(left), "%s%s%s", option->name, option->value_name ? " " : "",
 		option->value_name ? option->value_name : "");
-	printf("  %-22s %s\n", left, option->help);
+	printf("  %-*s  %s\n", OPTION_COLUMN, left, option->help);
 }
 
 /* Prints a command's own options, then those of every command. */

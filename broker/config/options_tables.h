@@ -5,7 +5,7 @@
 #include "broker/config/options.h"
 
 /* The options and commands of the command line. options.c reads argv by these tables. */
-enum { OPTION_TABLE_LENGTH = 29, COMMAND_TABLE_LENGTH = 34 };
+enum { OPTION_TABLE_LENGTH = 30, COMMAND_TABLE_LENGTH = 36 };
 
 struct option {
 	const char *name;       // with its dashes
@@ -30,7 +30,7 @@ struct command_row {
 /* The options of a session. A session runs without a command word. */
 enum {
 	SESSION_FLAGS = OPTION_PROFILE | OPTION_WORKSPACE | OPTION_TOOLHOST | OPTION_TRACE |
-	                OPTION_APPROVE | OPTION_CONFINE | OPTION_AGENT
+	                OPTION_APPROVE | OPTION_CONFINE | OPTION_CONTAINER | OPTION_AGENT
 };
 
 extern const struct option option_table[OPTION_TABLE_LENGTH];

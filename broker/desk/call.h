@@ -32,7 +32,7 @@ enum desk_stage {
 	STAGES,
 };
 
-/* One message in hand: where its bytes are, what it says, and the edits for its way on. */
+/* The message in hand: its bytes, its content, and the edits with which it will be passed on. */
 struct call {
 	struct frame_reader *from;
 	const struct frame *frame;
@@ -42,11 +42,14 @@ struct call {
 	struct splice *edits;        // borrowed
 	enum desk_stage came_from;   // the last stage at which it waited
 	char *const *resolved; // borrowed, NULL-terminated; its paths with links resolved, or NULL
-	bool is_unresolved;    // one of these paths may still lead to another file
+	bool is_unresolved;    // the file behind one of these paths may still change
 	const struct mcp_commands *mcp; // borrowed; the sandbox's MCP commands; may be NULL
 };
 
-/* Whether nobody has looked at the content yet: it did not wait, or only for its turn. */
+/*
+ * Whether no stage has looked at the content yet: the message did not wait, or waited only for its
+ * turn.
+ */
 static inline bool call_is_new(const struct call *call)
 {
 	return call->came_from <= STAGE_ORDER;

@@ -30,7 +30,7 @@ struct stage_row {
 	const char *that; // for texts: what they wait for
 	size_t most;   // bytes of all that wait here (desk_has_room); 0: the owner sets the bound
 	bool is_turn;  // a prompt cancelled here is answered as a cancelled turn
-	bool outlasts; // the broker's end answers none of them: their work is still done
+	bool outlasts; // the broker's end answers none of them: they are still handled
 	/*
 	 * For messages in the owner's memory. on_left: the message was cancelled (failure is NULL)
 	 * or failed; the desk answers it after this call. The owner frees it now, or later once
@@ -45,8 +45,8 @@ struct stage_row {
 	 */
 	bool (*takes_cancel)(struct waiting *waiting);
 	/*
-	 * A message was cancelled and answered: the messages behind it of the same peer go on. May
-	 * be NULL.
+	 * Called after a message was cancelled and answered: lets the messages of the same peer
+	 * behind it go on. May be NULL.
 	 */
 	void (*on_cancelled)(struct peer *peer);
 };
@@ -81,7 +81,7 @@ struct waiting {
 	struct desk *desk;
 	enum desk_stage stage;
 	struct peer *sender;   // the agent that sent it; NULL: the editor
-	struct peer *peer;     // whose stage it waits at, if each agent has its own; may be NULL
+	struct peer *peer;     // the agent for which it waits, at an agent's stage; or NULL
 	char *session_id;      // owned; params.sessionId, as the sender knows it; NULL: none
 	struct parcel *parcel; // owned; NULL: already answered, and its owner has not freed it yet
 	size_t size;           // its part of desk.bytes while it waits
@@ -110,7 +110,7 @@ struct waiting *desk_hold(struct desk *desk, struct waiting *waiting, enum desk_
 /* Whether the message in hand still fits within the row's limit of bytes. */
 bool desk_has_room(const struct desk *desk, enum desk_stage stage, const struct call *call);
 
-/* Does not let the message in hand wait: answers it with the failure if it is a request. */
+/* Refuses to let the message in hand wait: answers it with the failure if it is a request. */
 void desk_refuse(struct desk *desk, const struct call *call, const struct error *failure);
 
 /*
@@ -134,7 +134,8 @@ extern const struct error desk_unreadable;
 void desk_drop(struct waiting *waiting);
 
 /*
- * Takes the message off the desk, into memory of its own, because its owner may be freed before it.
+ * Takes the message off the desk and moves it to memory of its own, so that it may outlive its
+ * owner.
  */
 struct waiting *desk_detach(struct waiting *waiting);
 

@@ -27,7 +27,7 @@ void parcel_destroy(struct parcel *parcel);
 
 /*
  * Bytes that each message takes at most besides its content: the parcel, and what the desk and the
- * stage keep about it. Without it, many short messages would count as almost nothing.
+ * stage keep about it. Without this constant, many short messages would count as almost nothing.
  */
 enum { PARCEL_OVERHEAD = 1024 };
 

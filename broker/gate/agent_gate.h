@@ -5,9 +5,9 @@
 #include "broker/session/hop.h"
 
 /*
- * Refuses messages of an agent by their form, before policy looks at their content. Where the
- * broker decides something for the agent (by a policy, as the ToolHost, or because the sandbox does
- * not have this machine's directories) a message must mean the same to everybody who reads it
+ * Refuses messages of an agent by their form, before policy looks at their content. If the broker
+ * decides anything about the agent's messages (by a policy, as the ToolHost, or because the sandbox
+ * does not have this machine's directories), every program must read a message in the same way
  * (base/json_names.h).
  */
 
@@ -19,9 +19,9 @@ bool agent_gate_takes(
 	const struct peer *peer, const struct message *message, struct error *err) ATTR_NODISCARD;
 
 /*
- * True if this answered the request with an error: its params are ambiguous, or it is one of the
- * broker's own methods (_broker/…), which only the editor may call, or ACP does not know it and the
- * policy denies everything.
+ * True if this has answered the request with an error. There are three reasons: its params are
+ * ambiguous; its method is one of the broker's own (_broker/…), which only the editor may call; or
+ * ACP does not know the method and the policy denies everything.
  */
 bool agent_gate_request(struct peer *peer, const struct call *call);
 

@@ -5,9 +5,10 @@
 /*
  * This folder decides about an agent's requests before anybody serves them. It asks policy and the
  * remembered answers, resolves links, asks the user, and writes the audit log. It also asks about
- * mass deletions and about changes of guarded files that a sync has held. It knows sessions and
- * requests. It does not know who serves a request that it lets pass, nor how: the relay hands it
- * each request and gets it back through struct relay_ops. broker/methods and the relay use it.
+ * mass deletions, about changes of guarded files that a sync has held, and about connections. It
+ * knows sessions and requests. It does not know who serves a request that it lets pass, nor how:
+ * the relay hands it each request and gets it back through struct relay_ops. broker/methods and the
+ * relay use it.
  */
 
 #include "broker/session/hop.h"

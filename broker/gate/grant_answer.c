@@ -54,6 +54,7 @@ static void set(struct grant_answer *answer, enum policy_decision decision, enum
 {
 	answer->decision = decision;
 	answer->is_cancelled = false;
+	answer->option[0] = '\0';
 	answer->by = by;
 	text_format(answer->reason, sizeof(answer->reason), "%s", reason);
 }
@@ -85,6 +86,7 @@ static void read_selected(struct grant_answer *answer, const char *id, struct sp
 		option = json_next(doc, option)) {
 		if (json_string_is(doc, json_get(doc, option, "optionId"), id)) {
 			set_by_kind(answer, doc, option);
+			text_whole(answer->option, sizeof(answer->option), "%s", id);
 			break;
 		}
 	}

@@ -38,19 +38,23 @@ const char *grant_source_name(enum grant_source source); // "rule", "mode", "rem
 
 /* ---- answers to session/request_permission ---- */
 
-enum { GRANT_REASON_MAX = 320 }; // bytes of the reason for a no
+enum {
+	GRANT_REASON_MAX = 320, // size of the reason for a refusal
+	GRANT_OPTION_SIZE = 32, // a longer id counts as none: it is not one of the broker's
+};
 
 struct grant_answer {
-	enum policy_decision decision; // POLICY_ALLOW_ONCE to POLICY_REJECT_ALWAYS
-	bool is_cancelled;             // the editor's outcome `cancelled`: nobody has chosen
-	enum audit_by by;              // PERSON; NOBODY if the answer could not be used
-	char reason[GRANT_REASON_MAX]; // for a no; read by people
+	enum policy_decision decision;  // POLICY_ALLOW_ONCE to POLICY_REJECT_ALWAYS
+	bool is_cancelled;              // the editor's outcome `cancelled`: nobody has chosen
+	enum audit_by by;               // PERSON; NOBODY if the answer could not be used
+	char reason[GRANT_REASON_MAX];  // for a refusal; read by people
+	char option[GRANT_OPTION_SIZE]; // the id of the chosen option; "" if none was
 };
 
 /*
  * Reads the result of session/request_permission; the kind of the chosen option decides (ACP,
- * RequestPermissionOutcome). `cancelled`, an option that was not offered, and anything that is no
- * outcome count as REJECT_ONCE.
+ * RequestPermissionOutcome). `cancelled`, an option that was not offered, and an invalid outcome
+ * count as REJECT_ONCE.
  */
 void grant_answer_read(struct grant_answer *answer, struct span result, struct span options);
 

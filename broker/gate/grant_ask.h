@@ -8,8 +8,8 @@
 /*
  * Asks the user about a file or a command with the broker's own session/request_permission. The
  * call is set aside until the answer. A yes sends it on; anything else refuses it. `old_text` is
- * given for a write that the user has allowed in the agent's own question, if that showed an old
- * text. If the file holds exactly that text, the user is not asked again. Otherwise NULL.
+ * the old text that the agent's own question showed, if the user has allowed the write there;
+ * otherwise it is NULL. If the file holds exactly that text, the user is not asked again.
  */
 void grant_ask(struct peer *peer, const struct call *call, const struct subject *subject,
 	const struct grant_decision *decision, const char *old_text);
@@ -24,8 +24,8 @@ void grant_cancel_session(struct relay *relay, const char *session_id);
 void grant_close_question(struct relay *relay, const struct request *request);
 
 /*
- * For STAGE_USER: the agent cancels its call. True if the editor does not show the question yet;
- * then it never will. False if the editor has the question; it is told.
+ * For STAGE_USER: the agent cancels its call. True if the editor does not have the question yet;
+ * then it never gets it. False if the editor has the question; then the editor is told.
  */
 bool grant_ask_takes_cancel(struct waiting *waiting);
 

@@ -5,24 +5,24 @@
 #include "broker/gate/grant_answer.h"
 #include "broker/session/hop.h"
 
-/* Writes one audit line: policy, or a remembered answer, has decided. */
+/* Writes one audit line, for a decision of policy or of a remembered answer. */
 void grant_audit(struct relay *relay, const struct session *session, const struct subject *subject,
 	const struct grant_decision *decision);
 
-/* The broker is about to ask its own question: notes what the audit line will need. */
+/* Call it before the broker asks its own question: notes what the audit line will need. */
 void grant_note_asked(struct request *request, const struct subject *subject, const char *rule);
 
 /* The user has said yes to the agent's own question, so nobody needs to be asked any more. */
 void grant_note_allowed(struct relay *relay, struct request *request);
 
 /*
- * Returns what the answer to such a question says; with a failure instead of an answer, a no.
+ * Returns the meaning of the answer to such a question; a failure instead of an answer means no.
  * Writes one audit line.
  */
 struct grant_answer grant_settle(struct relay *relay, struct request *request,
 	const struct call *answer, const struct error *failure);
 
-/* For the audit log: an agent's own question was forwarded; it was answered; it failed. */
+/* Notes for the audit log that an agent's own question was forwarded, was answered, or failed. */
 void grant_note_forwarded(struct request *request, const struct call *call);
 void grant_note_answered(struct relay *relay, struct request *request, const struct call *call);
 void grant_note_failed(struct relay *relay, struct request *request, const struct error *failure);

@@ -6,8 +6,8 @@
 #include "broker/session/hop.h"
 
 /*
- * Reads what a yes to a session/request_permission will allow once more: the writes and the command
- * that the request shows. NULL-terminated; NULL if there are none or they cannot be known.
+ * Reads the writes and the command that a session/request_permission shows: a yes to it allows them
+ * once more. NULL-terminated; NULL if there are none or they cannot be read.
  */
 struct subject **grant_once_read(
 	const struct message *message, const struct subject *tool, const struct session *session);

@@ -10,7 +10,7 @@
 struct asking {
 	struct waiting waiting;    // the call
 	struct request *request;   // the request that this is a part of
-	struct old_text *old_text; // owned; the question is hidden until it is known; may be NULL
+	struct old_text *old_text; // owned; reads the file before the user is asked; or NULL
 	size_t diff_at;            // offset of its diff; 0: it has none
 	char *shown_text;          // owned; the old text that the agent has shown; may be NULL
 };
@@ -21,7 +21,7 @@ struct asking *asking_of(struct request *request); // creates it if missing
 extern const char grant_options_once[];
 extern const char grant_options_always[];
 
-/* Why a decision asks; borrows from the decision. */
+/* The reason why a decision asks the user; borrows from the decision. */
 struct question_reason grant_question_reason(const struct grant_decision *decision);
 
 /* The command as the user sees it, quoted as for a shell. The caller owns it. */

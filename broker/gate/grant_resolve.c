@@ -47,6 +47,7 @@ struct resolving {
 	struct file_op *op;  // in the sandbox; may be NULL
 	struct pool_job job; // on this machine
 	struct ev_timer due; // file-timeout, from the start of its turn
+	long long away_ms;   // sandbox_extend_timer
 };
 
 static_assert(sizeof(struct resolving) <= PARCEL_OVERHEAD / 2, "there may be many of them");
@@ -112,6 +113,10 @@ static void on_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct resolving *resolving = CONTAINER_OF(timer, struct resolving, due);
 	struct error err;
+	if (sandbox_extend_timer(
+		    agent_sandbox(resolving->peer->agent), timer, &resolving->away_ms)) {
+		return;
+	}
 	fail(resolving,
 		failure_set(&err, "TIMEOUT_EXCEEDED", "session",
 			"the links in its path were not resolved within %d ms "
@@ -280,6 +285,7 @@ static bool begin(struct resolving *resolving, struct error *err)
 	struct peer *peer = resolving->peer;
 	int timeout_ms = peer->relay->config.profile->toolhost_limits.file_timeout_ms;
 	ev_timer_init(&resolving->due, on_due, timeout_ms / 1000., 0.);
+	resolving->away_ms = sandbox_away_ms(agent_sandbox(peer->agent));
 	if (timeout_ms > 0) {
 		ev_timer_start(peer->relay->config.loop, &resolving->due);
 	}

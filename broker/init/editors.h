@@ -8,8 +8,8 @@
 #include "base/buf.h"
 
 /*
- * The editors whose settings can be written: where they keep them, and what names an agent there.
- * A fact about one editor stands here and nowhere else.
+ * The editors whose settings init can write: where each keeps its settings, and how these name an
+ * agent. No other place in the code has facts about one editor.
  */
 struct editor;
 
@@ -18,18 +18,18 @@ const struct editor *editor_find(const char *name);
 const char *editor_name(const struct editor *editor);
 const char *editor_title(const struct editor *editor); // for people
 
-/* The file with its settings, owned by the caller; NULL where HOME is not set. */
+/* The path of the editor's settings, owned by the caller; NULL if HOME is not set. */
 char *editor_path(const struct editor *editor, const char *const *environment);
 
-/* Whether it seems to be installed: its program, or a folder of its own. */
+/* Whether the editor seems to be installed: its program or its own folder exists. */
 bool editor_is_here(const struct editor *editor, const char *const *environment);
 
-/* The member of the settings that has all agents, by their names. */
+/* The name of the settings' member that contains all agents by name. */
 const char *editor_member(const struct editor *editor);
 
 /*
- * Appends the value of one of them, as jsonc_add takes it: an agent that is started by these
- * words. The buffer has no maximum that matters.
+ * Appends the settings of one agent, which these words start, in the form for jsonc_add. The buffer
+ * must have room.
  */
 void editor_write_agent(const struct editor *editor, const char *const *argv, struct buf *out);
 

@@ -5,23 +5,23 @@
 #include "base/buf.h"
 #include "base/settings.h"
 
-/* Profiles as text of a configuration file. The buffers have no maximum that matters. */
+/* Writes profiles as text of a configuration file. The buffers must have room. */
 
-/* Whether a profile may have the name here: letters, digits and "._@-", and not too long. */
+/* Whether init accepts this name for a profile: letters, digits and "._@-", and not too long. */
 bool profile_text_is_name(const char *name);
 
 /* Appends [profile "NAME"] and its keys. */
 void profile_text_write(const char *name, const struct settings *settings, struct buf *out);
 
-/* The keys alone, a line each: what two profiles of one name are compared by. */
+/* Appends only the keys, one per line, to compare two profiles of the same name. */
 void profile_text_write_keys(const struct settings *settings, struct buf *out);
 
-/* Whether both have the same keys with the same values, in whatever order. */
+/* Whether both have the same keys with the same values, in any order. */
 bool profile_text_is_same(const struct settings *one, const struct settings *other);
 
 /*
- * The whole file with the profile added at its end; nothing that is there is changed. `old` is
- * NULL for a new file, whose [broker] section then names the profile.
+ * Appends the old file, unchanged, and the profile after it. If `old` is NULL, the file is new, and
+ * a [broker] section names the profile as the default.
  */
 void profile_text_add(
 	const struct span *old, const char *name, const struct settings *settings, struct buf *out);

@@ -9,8 +9,8 @@
 #include "base/error.h"
 
 /*
- * A file that is the user's: read whole, and replaced at once or not at all. A link stays a link:
- * the file that it leads to is replaced. Blocks.
+ * A file of the user: it is read as a whole and replaced atomically. If the path is a link, the
+ * link stays, and the file to which it leads is replaced. Blocks.
  */
 enum { USER_FILE_MAX = 1 << 20 }; // bytes
 
@@ -22,14 +22,14 @@ struct user_file {
 	struct buf content; // the same
 };
 
-/* A file that is missing is no failure. Finish it in any case. */
+/* Succeeds if the file is missing. Finish it in any case. */
 bool user_file_read(struct user_file *file, const char *path, struct error *err) ATTR_NODISCARD;
 void user_file_finish(struct user_file *file);
 
 /*
- * Puts a new content in its place, with the owner and the mode of the old file; a new file is its
- * user's alone, and missing folders are made. Before that, `check` judges a draft that lies beside
- * it. Fails, and changes nothing, where the file is no longer the one that was read.
+ * Replaces the content; the file keeps its owner and mode. A new file can be read only by its user;
+ * missing folders are created. Before the replacement, `check` judges a draft beside the file.
+ * Fails, and changes nothing, if the file has changed since it was read.
  */
 typedef bool user_file_check(void *data, const char *draft, struct error *err);
 bool user_file_replace(const struct user_file *file, struct span content, user_file_check *check,

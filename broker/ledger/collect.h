@@ -8,9 +8,9 @@
 
 /*
  * Finishes what a dead broker has begun: takes the lock of its record, gets the sandbox ready,
- * syncs for the last time, writes the receipt, and keeps or ends the sandbox as the record says. A
- * failure is written into the record. It leaves the sandbox as it was: what was started to collect
- * is stopped again before done is called. Loop thread only.
+ * syncs for the last time, writes the receipt, and keeps or ends the sandbox as the record says. It
+ * writes a failure into the record. After a failure the sandbox is as before: if it was started in
+ * order to collect, it is stopped again before done is called. Loop thread only.
  */
 struct collect;
 
@@ -20,7 +20,7 @@ enum collect_outcome {
 	COLLECT_FAILED, // the error says why
 };
 
-/* `record` is as it was before; NULL if it could not be read. */
+/* `record` is the record as it was before the collect; NULL if it could not be read. */
 typedef void collect_done(void *data, enum collect_outcome outcome, const struct record *record,
 	const struct error *err);
 
@@ -47,23 +47,23 @@ struct collect_config {
  */
 struct collect *collect_start(const struct collect_config *config, const char *id);
 
-/* Whether its sandbox was ready, whatever happened afterwards. */
+/* Whether its sandbox became ready at some time. */
 bool collect_has_reached(const struct collect *collect);
 
 /*
- * The end is urgent: its sync no longer waits for another broker's. False if it has not reached a
- * sync and nobody can say when it will.
+ * The end is urgent: its sync no longer waits for another broker's sync. False if it has not begun
+ * its sync; then nobody knows how long it will take.
  */
 bool collect_hurry(struct collect *collect);
 
 /*
- * Ends it early: the sync is left for another time, and what was started is stopped again. Then
- * done is called. False if nothing needs to be stopped or can be; then done is not called, and the
- * caller destroys the collect.
+ * Ends it early: leaves the sync for another time, and stops the sandbox if the collect has started
+ * it. Then calls done. False if there is nothing to stop, or it cannot be stopped; then done is not
+ * called, and the caller destroys the collect.
  */
 bool collect_stop(struct collect *collect);
 
-/* Leaves everything as it is, for another time. NULL is fine. */
+/* Frees it; leaves the sandbox and the record as they are. NULL is fine. */
 void collect_destroy(struct collect *collect);
 
 #endif

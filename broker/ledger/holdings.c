@@ -5,13 +5,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
+#include "base/lock_file.h"
 #include "base/real_path.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "broker/config/sync_settings.h"
@@ -39,7 +44,7 @@ struct finding {
 
 const char *holding_kind_name(enum holding_kind kind)
 {
-	static const char *const names[] = {"copy", "store", "mirror", "record"};
+	static const char *const names[] = {"copy", "store", "mirror", "home", "record"};
 	assert((size_t)kind < ARRAY_LENGTH(names));
 	return names[kind];
 }
@@ -167,13 +172,18 @@ static void add_records(struct finding *finding)
 	}
 }
 
-/* ---- copies: copies/PROFILE/WORKSPACE/.made (providers/local/copy_place.h) ---- */
+/*
+ * ---- copies: copies/PROFILE/WORKSPACE/.made, or copies/PROFILE.KEY/WORKSPACE/.made for the copies
+ * of one session (providers/local/copy_place.h) ----
+ */
 
 static char *read_made(const char *folder)
 {
 	char text[PATH_MAX];
 	char *path = path_join(folder, ".made");
-	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* A confined agent can put anything in its place. */
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	free(path);
 	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	text[count > 0 ? count : 0] = '\0';
@@ -225,19 +235,26 @@ static void look_at_copy(struct finding *finding, char *folder)
 	}
 }
 
+enum { HASH_DIGITS = 16 };
+
+/* "3f2a9c51d07be846", or two such names with a dot between them. */
 static bool is_hash(const char *name)
 {
-	return strlen(name) == 16 && strspn(name, "0123456789abcdef") == 16;
+	size_t digits = strspn(name, "0123456789abcdef");
+	const char *rest = name + digits;
+	return digits == HASH_DIGITS &&
+	       (*rest == '\0' || (*rest == '.' && rest[1] != '\0' && !strchr(rest + 1, '.') &&
+					 is_hash(rest + 1)));
 }
 
 /* Calls the visitor for each such folder; the visitor owns the path. */
 static void each_folder(struct finding *finding, const char *folder,
-	void (*visit)(struct finding *finding, char *path))
+	bool (*is_one)(const char *name), void (*visit)(struct finding *finding, char *path))
 {
 	DIR *open_folder = opendir(folder);
 	struct dirent *entry;
 	while (open_folder && (entry = readdir(open_folder))) {
-		if (is_hash(entry->d_name)) {
+		if (is_one(entry->d_name)) {
 			visit(finding, path_join(folder, entry->d_name));
 		}
 	}
@@ -248,7 +265,7 @@ static void each_folder(struct finding *finding, const char *folder,
 
 static void look_at_copies(struct finding *finding, char *folder)
 {
-	each_folder(finding, folder, look_at_copy);
+	each_folder(finding, folder, is_hash, look_at_copy);
 	free(folder);
 }
 
@@ -369,6 +386,101 @@ static void look_at_store(struct finding *finding, char *folder)
 	look_at_mirrors(finding, at);
 }
 
+/*
+ * ---- homes: homes/PROFILE[.USER], locked while they are in use (providers/local/agent_home.c)
+ * ----
+ */
+
+enum { PROFILE_HASH_SIZE = 16 };
+static const char gone_end[] = ".gone"; // ends the name of a home that is being removed
+
+static bool is_home(const char *name)
+{
+	char hash[PROFILE_HASH_SIZE + 1];
+	text_format(hash, sizeof(hash), "%s", name);
+	const char *user = strlen(name) > PROFILE_HASH_SIZE ? name + PROFILE_HASH_SIZE : NULL;
+	return is_hash(hash) &&
+	       (!user || (user[0] == '.' && user[1] &&
+				 user[1 + strspn(user + 1, "0123456789")] == '\0'));
+}
+
+static bool is_of_profile(const char *folder, const char *profile)
+{
+	char hash[PROFILE_HASH_SIZE + 1];
+	text_whole(hash, sizeof(hash), "%016" PRIx64, hash_bytes(HASH_START, span_of(profile)));
+	return strncmp(path_last_part(folder), hash, PROFILE_HASH_SIZE) == 0;
+}
+
+/* The lock ends with the descriptor. */
+static int lock_home(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && lock_file_try(fd, LOCK_ALONE) != LOCK_TAKEN) {
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+static void look_at_home(struct finding *finding, char *folder)
+{
+	char why[HOLDING_WHY_MAX];
+	struct stat status;
+	struct holding *home = add(finding, HOLDING_HOME, folder);
+	home->used = finding->measures             ? folder_changed(folder)
+	             : lstat(folder, &status) == 0 ? status.st_mtime
+	                                           : 0;
+	for (size_t i = 0; i < finding->count && !home->profile; i++) {
+		const struct record *record = &finding->records[i].record;
+		if (is_of_profile(folder, record->profile)) {
+			home->profile = mem_strdup(record->profile);
+			text_format(why, sizeof(why), "session %s belongs to its profile, %s",
+				record->id, record->profile);
+			hold(home, HOLDING_KEPT, why);
+		}
+	}
+	ATTR_CLEANUP(fd_cleanup) int lock = lock_home(folder);
+	if (lock < 0) {
+		hold(home, HOLDING_USED, "a confined agent uses it");
+	}
+}
+
+/* Nobody begins to use it under its new name. */
+bool holding_home_remove(const char *path, struct error *err)
+{
+	char gone[PATH_MAX];
+	ATTR_CLEANUP(fd_cleanup) int lock = lock_home(path);
+	if (lock < 0) {
+		return error_set(err, ERROR_UNAVAILABLE, "a confined agent uses it");
+	}
+	if (!text_whole(gone, sizeof(gone), "%s%s", path, gone_end)) {
+		return error_set(err, ERROR_LIMIT, "%s: the path is too long", path);
+	}
+	if (rename(path, gone) != 0) {
+		return error_set_errno(err, errno, "renaming %s", path);
+	}
+	return remove_folder(gone, err);
+}
+
+static bool is_gone_home(const char *name)
+{
+	size_t len = strlen(name);
+	size_t end = sizeof(gone_end) - 1;
+	return len > end && strcmp(name + len - end, gone_end) == 0;
+}
+
+static void remove_gone(struct finding *finding, char *folder)
+{
+	(void)!remove_folder(folder, NULL);
+	free(folder);
+}
+
+void holding_homes_sweep(const char *state_folder)
+{
+	char *homes = path_join(state_folder, "homes");
+	each_folder(NULL, homes, is_gone_home, remove_gone);
+	free(homes);
+}
+
 /* ---- everything ---- */
 
 /* An unreadable record may hold any of them. */
@@ -400,11 +512,14 @@ static void find_all(struct finding *finding)
 {
 	char *copies = path_join(finding->state_folder, "copies");
 	char *stores = path_join(finding->state_folder, "stores");
+	char *homes = path_join(finding->state_folder, "homes");
 	add_records(finding);
-	each_folder(finding, copies, look_at_copies);
-	each_folder(finding, stores, look_at_store);
+	each_folder(finding, copies, is_hash, look_at_copies);
+	each_folder(finding, stores, is_hash, look_at_store);
+	each_folder(finding, homes, is_home, look_at_home);
 	free(copies);
 	free(stores);
+	free(homes);
 	hold_all(finding);
 	if (finding->out->count > 0) {
 		qsort(finding->out->list, finding->out->count, sizeof(*finding->out->list),

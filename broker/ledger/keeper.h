@@ -22,7 +22,7 @@ struct keeper_event {
 	enum sync_reason reason;
 	const char *session; // as in the order; may be NULL
 	const void *asker;   // the data of the order's done, to recognise the order
-	bool is_put_off; // the sync has failed but counts as opened: the next sync asks the user
+	bool is_put_off; // the sync has failed, but the root is open: the next sync asks the user
 };
 
 /* A record, and the last state of it that was reported; NULL: the record is new. */
@@ -39,9 +39,9 @@ struct keeper_listener {
 		const struct sync_result *result, const struct error *err);
 	/*
 	 * A sync that may ask has found deletions and has changed nothing: keeper_decide must
-	 * follow, now or later. Meanwhile other orders go on. If one of them finds the same
-	 * deletions, it waits for the same answer; with other deletions it waits for an answer of
-	 * its own.
+	 * follow, now or later. Meanwhile other orders go on. An order that finds the same
+	 * deletions waits for the same answer; an order that finds other deletions waits for its
+	 * own answer.
 	 */
 	void (*on_question)(
 		void *data, const struct keeper_event *event, const struct deletions *deletions);
@@ -76,8 +76,8 @@ struct keeper;
 struct keeper *keeper_create(const struct keeper_config *config);
 
 /*
- * No callback follows; what is not collected stays in the sandbox. If keeper_close has not ended,
- * the caller closes the sandbox before the next loop iteration. NULL is fine.
+ * No callback follows. Changes that were not collected stay in the sandbox. If keeper_close has not
+ * ended, the caller closes the sandbox before the next loop iteration. NULL is fine.
  */
 void keeper_destroy(struct keeper *keeper);
 
@@ -94,21 +94,21 @@ void keeper_destroy(struct keeper *keeper);
  */
 
 /*
- * These directories here are about to become roots of the sandbox, in steps that may be
- * interrupted. For each that has no record yet, this first writes a record in the state "creating".
- * It waits up to lock_timeout_ms (ERROR_TIMEOUT) for another broker that has the store's lock,
- * because that broker syncs, or ends this very sandbox. False if there is nothing to wait for.
+ * Call it before these directories become roots of the sandbox, which takes steps that may be
+ * interrupted. Writes a record in the state "creating" for each directory that has none yet. If
+ * another broker has the store's lock, it waits up to lock_timeout_ms (ERROR_TIMEOUT), because that
+ * broker syncs, or ends this very sandbox. False if there is nothing to wait for.
  */
 bool keeper_announce(struct keeper *keeper, char *const *names, sandbox_done *done, void *data);
 
-/* They did not become roots; `err` says why. Writes that into the announced records. */
+/* Call it if they did not become roots: writes the reason, `err`, into the announced records. */
 void keeper_renounce(struct keeper *keeper, char *const *names, const struct error *err);
 
 /*
  * Opens these roots: writes a record of each and syncs it for the first time (unless the mode is
- * none). A root whose first sync has failed is tried again. If the folder is another one than at
- * the last sync (WORKSPACE_REPLACED), the root waits for a sync in which the user says yes; that is
- * not a failure.
+ * none). A root whose first sync has failed is tried again. If the workspace was replaced by
+ * another folder since the last sync (WORKSPACE_REPLACED), the root waits for a sync in which the
+ * user says yes; that is not a failure.
  */
 void keeper_open(struct keeper *keeper, char *const *roots, sandbox_done *done, void *data);
 
@@ -135,7 +135,7 @@ void keeper_answer_held(struct keeper *keeper, const char *local_root, const git
 void keeper_close(struct keeper *keeper, sandbox_done *done, void *data);
 bool keeper_is_closing(const struct keeper *keeper); // keeper_close was called
 bool keeper_is_ending(
-	const struct keeper *keeper); // everything is collected, and the sandbox is being ended
+	const struct keeper *keeper); // everything is collected, and the sandbox is ending
 
 /*
  * Takes over a dead broker's record and its lock (record_lock). The next root added to the sandbox
@@ -143,18 +143,18 @@ bool keeper_is_ending(
  */
 void keeper_adopt(struct keeper *keeper, struct record *record, int lock_fd);
 
-/* Like keeper_close, for what a broker left that did not end properly. */
+/* Like keeper_close, for the sandbox of a broker that did not end properly. */
 void keeper_recover(struct keeper *keeper, sandbox_done *done, void *data);
 
 /*
- * Ends the sandbox without collecting; its changes are lost. An error, with nothing done, if
- * another running broker works in it.
+ * Ends the sandbox without collecting; its changes are lost. Fails, and does nothing, if another
+ * running broker works in it.
  */
 void keeper_discard(struct keeper *keeper, sandbox_done *done, void *data);
 
 /*
- * The sandbox's processes are about to be frozen, or run again. Writes the state "paused", or the
- * earlier one, into the records, then calls done. Syncs are not affected. False if there is no
+ * Call it before the sandbox's processes are frozen or run again. Writes the state "paused", or the
+ * earlier state, into the records, then calls done. Syncs are not affected. False if there is no
  * record to write; then done is not called.
  */
 bool keeper_pause(
@@ -162,15 +162,15 @@ bool keeper_pause(
 
 /*
  * Notes the agent's work in progress in all of its workspaces; NULL: none. Meanwhile a user's
- * rollback of one of them is refused (broker/ledger/turn_lock.h). ERROR_UNAVAILABLE with reason
- * ROLLBACK_IN_PROGRESS if a rollback runs at the moment: then no work may begin. Does not block.
+ * rollback of one of them is refused (broker/ledger/turn_lock.h). Fails with ERROR_UNAVAILABLE and
+ * the reason ROLLBACK_IN_PROGRESS while a rollback runs: then no work may begin. Does not block.
  */
 bool keeper_note_turn(
 	struct keeper *keeper, const struct turn_text *text, struct error *err) ATTR_NODISCARD;
 
 /*
- * The end is urgent: no sync waits for another broker's any more. Nobody waits for the stop or the
- * end of the sandbox either, now or later: it is left to the next start (SHUTTING_DOWN).
+ * The end is urgent. From now on no sync waits for another broker's sync, and nothing waits until
+ * the sandbox has stopped or ended: the next start does that (SHUTTING_DOWN).
  */
 void keeper_hurry(struct keeper *keeper);
 
@@ -186,7 +186,7 @@ void keeper_remove_session(struct keeper *keeper, const char *session_id);
 /* Calls done once everything noted so far is saved. */
 void keeper_flush(struct keeper *keeper, sandbox_done *done, void *data);
 
-/* The broker ends: other brokers that read the records see it, and wait. */
+/* Notes in the records that this broker is ending, so that other brokers wait for it. */
 void keeper_note_end(struct keeper *keeper);
 
 /* The result or the error of a root's last sync. */
@@ -206,6 +206,7 @@ struct last_sync {
 struct kept {
 	const char *id; // of the record
 	const char *local_root, *runtime_root;
+	const char *reference; // sandbox_reference; or NULL
 	const char *state;
 	const char *store_folder;
 	bool is_synced;        // false if the mode is none

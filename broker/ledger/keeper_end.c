@@ -24,6 +24,8 @@
  * begins to work in the sandbox during the check and the destruction.
  */
 
+enum { ENDING_AGAIN_MS = 50 }; // between two attempts
+
 /* One root of the sandbox. */
 struct ending_root {
 	char id[RECORD_ID_SIZE]; // of our own record
@@ -39,6 +41,7 @@ struct ending_root {
 struct ending {
 	struct pool_job job;
 	struct keeper *keeper;
+	struct ev_loop *loop;
 	char *state_folder, *profile, *backend; // owned
 	char *reference, *instance;             // owned; the sandbox's, or NULL
 	struct ending_root *roots;              // owned
@@ -47,6 +50,9 @@ struct ending {
 	bool is_discarded; // nothing was collected
 	bool is_asked;     // the sandbox was told to end, and has not answered
 	struct soon cut;   // stops waiting for its answer
+	ev_timer again;    // the next attempt, while another broker uses a store
+	double began;      // time of the first attempt, from ev_now
+	bool is_busy;      // a store was locked
 	bool is_ok;
 	char why[128]; // why the sandbox stays; "": it does not
 	struct error err;
@@ -56,6 +62,7 @@ static void ending_drop(struct pool_job *job)
 {
 	struct ending *ending = CONTAINER_OF(job, struct ending, job);
 	soon_stop(&ending->cut);
+	ev_timer_stop(ending->loop, &ending->again);
 	for (size_t i = 0; i < ending->count; i++) {
 		free(ending->roots[i].store_folder);
 		free(ending->roots[i].local_root);
@@ -79,10 +86,7 @@ static bool lock_store(struct ending *ending, struct ending_root *root)
 	if (!store_lock_find(root->store_folder, &root->lock_fd, &ending->err)) {
 		return false;
 	}
-	if (root->lock_fd >= 0 && !store_lock_try(root->lock_fd)) {
-		snprintf(ending->why, sizeof(ending->why),
-			"another broker is syncing a workspace of it");
-	}
+	ending->is_busy = root->lock_fd >= 0 && !store_lock_try(root->lock_fd);
 	return true;
 }
 
@@ -167,14 +171,17 @@ static void look_at(void *data, const char *id)
 	record_finish(&record);
 }
 
-/* If nobody uses it, the records of dead brokers are settled along with ours. */
+/*
+ * If nobody uses it, the records of dead brokers are settled along with ours. While a store is
+ * busy, that is not known yet.
+ */
 static bool look_for_others(struct ending *ending)
 {
 	struct looking looking = {.ending = ending,
 		.folder_fd = record_folder_open(ending->state_folder, &ending->err)};
 	bool ok = looking.folder_fd >= 0 &&
 	          record_visit(looking.folder_fd, look_at, &looking, &ending->err);
-	looking.settles = !ending->is_discarded;
+	looking.settles = !ending->is_discarded && !ending->is_busy;
 	ok = ok &&
 	     (!looking.settles || record_visit(looking.folder_fd, look_at, &looking, &ending->err));
 	fd_close(&looking.folder_fd);
@@ -208,13 +215,11 @@ static void on_run(struct pool_job *job)
 {
 	struct ending *ending = CONTAINER_OF(job, struct ending, job);
 	ending->is_ok = true;
-	for (size_t i = 0; ending->is_ok && !ending->why[0] && i < ending->count; i++) {
+	for (size_t i = 0; ending->is_ok && !ending->is_busy && i < ending->count; i++) {
 		ending->is_ok = lock_store(ending, &ending->roots[i]);
 	}
-	if (ending->is_ok && !ending->why[0]) {
-		ending->is_ok = look_for_others(ending);
-	}
-	if (ending->is_ok && !ending->why[0]) {
+	ending->is_ok = ending->is_ok && look_for_others(ending);
+	if (ending->is_ok && !ending->why[0] && !ending->is_busy) {
 		ending->is_ok = forget_bases(ending);
 	}
 }
@@ -326,9 +331,46 @@ static const char *receipt_of(const struct keeper *keeper)
 	return receipt;
 }
 
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct ending *ending = CONTAINER_OF(timer, struct ending, again);
+	ending->is_busy = false;
+	for (size_t i = 0; i < ending->count; i++) {
+		fd_close(&ending->roots[i].lock_fd);
+	}
+	struct error err;
+	if (!pool_submit(ending->keeper->config.pool, &ending->job, &err)) {
+		ending_end(ending, &err);
+	}
+}
+
+/*
+ * A sync of the workspace is under way, in this sandbox or in another one. Once it has ended, the
+ * records say which.
+ */
+static bool tries_again(struct ending *ending)
+{
+	const struct keeper_config *config = &ending->keeper->config;
+	double passed_ms = (ev_now(ending->loop) - ending->began) * 1000;
+	if (!ending->is_busy || ending->why[0]) {
+		return false;
+	}
+	if (ending->keeper->is_hurried || passed_ms > config->settings->lock_timeout_ms) {
+		snprintf(ending->why, sizeof(ending->why),
+			"another broker is syncing a workspace of it");
+		return false;
+	}
+	ev_timer_set(&ending->again, ENDING_AGAIN_MS / 1000., 0.);
+	ev_timer_start(ending->loop, &ending->again);
+	return true;
+}
+
 static void on_looked(struct pool_job *job)
 {
 	struct ending *ending = CONTAINER_OF(job, struct ending, job);
+	if (ending->is_ok && tries_again(ending)) {
+		return;
+	}
 	if (!ending->is_ok) {
 		ending_end(ending, &ending->err);
 	} else if (ending->why[0] && ending->is_discarded) {
@@ -371,7 +413,10 @@ static struct ending *ending_create(struct keeper *keeper)
 	ending->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked, .drop = ending_drop};
 	ending->keeper = keeper;
+	ending->loop = config->loop;
 	soon_init(&ending->cut, config->loop, on_cut);
+	ev_init(&ending->again, on_again);
+	ending->began = ev_now(config->loop);
 	ending->is_discarded = keeper->in_hand->kind == ORDER_DISCARD;
 	ending->state_folder = mem_strdup(config->state_folder);
 	ending->profile = mem_strdup(config->profile);

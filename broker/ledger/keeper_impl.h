@@ -22,7 +22,7 @@ struct keep {
 	char *store_folder;
 	char name[SYNC_NAME_MAX / 2]; // the store's name for this sandbox
 	bool is_opened;               // its first sync went well, or is put off
-	bool is_collected; // by its last sync; if false, an earlier broker may have collected it
+	bool is_collected; // by the last sync here; if false, an earlier broker may have done it
 	bool was_active;   // before the pause
 	struct last_sync last;
 	struct turn_lock turn;   // held while the agent has work in progress
@@ -66,7 +66,7 @@ struct order {
 	bool has_prepared;      // new roots have been added
 	struct keep *keep;      // the current root; NULL: none yet
 	int questions;          // questions that the current root waited for
-	bool is_aside;          // it waits for keeper_decide; other orders go on
+	bool is_aside;          // waits for keeper_decide, while other orders go on
 	bool is_back;           // it has waited: its current root is synced again
 	bool has_failed;
 	struct error err; // the first error
@@ -90,7 +90,7 @@ void keeper_next(struct keeper *keeper);
 /* The stores are pruned: the running order goes on to end the sandbox. */
 void keeper_pruned(struct keeper *keeper);
 
-/* Starts the next order that is not aside, from a callback of its own. */
+/* Starts the next order that does not wait for an answer, from a callback of its own. */
 void keeper_begin_next(struct keeper *keeper);
 void keeper_end_order(struct keeper *keeper, const struct error *err);
 
@@ -151,8 +151,8 @@ enum sandbox_fate { FATE_STAYS, FATE_RESTS, FATE_ENDS };
 
 /*
  * What to do with the sandbox once everything is collected: a transient one ends, another one
- * rests. If something was not synced, it is in the sandbox alone, so the sandbox stays. A sandbox
- * without roots holds nothing of ours.
+ * rests. If a change was not synced, it exists only in the sandbox, so the sandbox stays. A sandbox
+ * without roots has nothing of ours.
  */
 enum sandbox_fate keeper_fate(const struct keeper *keeper);
 

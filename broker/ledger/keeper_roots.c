@@ -333,6 +333,7 @@ static struct kept describe(const struct keep *keep)
 		.id = keep->record.id,
 		.local_root = keep->record.local_root,
 		.runtime_root = keep->record.runtime_root,
+		.reference = keep->record.reference,
 		.state = record_state_name(keep->record.state),
 		.store_folder = keep->store_folder,
 		.is_synced = keep->workspace != NULL,

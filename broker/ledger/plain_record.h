@@ -8,9 +8,9 @@
 /*
  * Records of sessions that work in the workspace itself (isolation = none). Such a session has
  * nothing to collect, so these records only tell other programs that it is open. They have the
- * format and the locks of all records, and lie in a folder of their own, plain/ in the state
- * directory, where no recovery looks. The broker removes them when it ends; those of a killed
- * broker are removed by the next one, and by every command that lists them.
+ * format and the locks of all records, but are in their own folder, plain/ in the state directory,
+ * which no recovery reads. A broker removes its records when it ends. The next broker, and every
+ * command that lists the records, removes those of a killed broker.
  */
 struct plain_records;
 

@@ -10,11 +10,12 @@
 #include "base/error.h"
 
 /*
- * What a broker writes down about a sandbox that it uses for a workspace, so that its successor
- * knows what is where and what was collected, even if the broker was killed at any point. One JSON
- * file per record, sessions/ID.json in the state folder, with the mode 0600. A state is written
- * before the step that it names. Beside the file lies ID.lock, locked (flock) while its broker
- * lives; only the owner of the lock may write. Nothing in a record is secret.
+ * A broker writes a record of each sandbox that it uses for a workspace. From it a later broker
+ * knows which sandbox has which changes and what was collected, even if the first broker was killed
+ * at any point. One JSON file per record, sessions/ID.json in the state folder, with the mode 0600.
+ * The broker writes a state before it begins the step that the state names. Beside the file lies
+ * ID.lock, locked (flock) while its broker lives; only the owner of the lock may write. Nothing in
+ * a record is secret.
  *
  * All functions here may block; those on files belong on the worker pool.
  */
@@ -120,7 +121,7 @@ int record_lock(int folder_fd, const char *id, struct error *err) ATTR_NODISCARD
 
 /* Replaces the file: temporary file, fsync, rename, fsync of the folder. */
 bool record_save(int folder_fd, const char *id, struct span json, struct error *err) ATTR_NODISCARD;
-/* The same without fsync, for a record that nobody needs after the machine stops. */
+/* The same without fsync, for a record that is not needed after the machine has stopped. */
 bool record_write(
 	int folder_fd, const char *id, struct span json, struct error *err) ATTR_NODISCARD;
 /* record_save for a record whose lock the caller holds. */

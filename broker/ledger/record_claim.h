@@ -8,14 +8,15 @@
 
 /*
  * Takes an ACP session over from a dead broker. It locks the records (broker/ledger/record.h) that
- * have the session, so that only one of two brokers gets it. The locks mark the records as being
- * finished, not as running a session. Does not touch their sandboxes. All functions may block.
+ * have the session, so that only one of two brokers gets it. The lock files then say that this
+ * broker finishes the records, not that it runs a session. Does not touch their sandboxes. All
+ * functions may block.
  */
 enum claim_outcome {
-	CLAIM_NONE,   // no record has it; the agent may know it nevertheless
+	CLAIM_NONE,   // no record has the session; the agent may still know it
 	CLAIM_TAKEN,  // ours until record_claim_finish
 	CLAIM_HELD,   // a running broker has it: `holder`
-	CLAIM_FAILED, // it is not known whether a broker has it: `err`
+	CLAIM_FAILED, // the records do not tell whether a broker has it: `err`
 };
 
 struct record_claim {
@@ -29,22 +30,19 @@ struct record_claim {
 	struct error err; // for CLAIM_FAILED
 };
 
-/* Who asks. Records of other profiles and backends are ignored. */
+/* A claim, and the profile and backend whose records it considers. */
 struct claim_request {
 	const char *state_folder, *profile, *backend, *session_id;
 };
 
-/*
- * Records that this process itself uses are no obstacle. If there is no folder of records, none is
- * created.
- */
+/* Ignores the records that this process itself uses. Does not create the folder of records. */
 enum claim_outcome record_claim_take(
 	const struct claim_request *request, struct record_claim *out_claim);
 
 /*
- * Another record of this process has the session now: removes the session from these records, and
- * saves them with the states that the caller has set. ERROR_NOT_FOUND if no saved record of this
- * process has it; then these keep it.
+ * Call it once another record of this process has the session: removes the session from these
+ * records, and saves them with the states that the caller has set. ERROR_NOT_FOUND if no saved
+ * record of this process has the session; then these records keep it.
  */
 bool record_claim_move(const struct claim_request *request, struct record_claim *claim,
 	struct error *err) ATTR_NODISCARD;

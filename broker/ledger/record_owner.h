@@ -19,22 +19,23 @@ struct record_owner {
 	int pid_fd;      // its folder in /proc; -1: unknown
 	bool is_session; // it runs a session; false: it finishes another broker's work
 	/*
-	 * If nobody holds the lock: the last holder only wanted to finish the record. noted_ms is
-	 * when the lock was taken, or when finishing began: CLOCK_REALTIME in ms.
+	 * If no process holds the lock: whether the last holder only finished the record. noted_ms
+	 * is the time at which the lock was taken, or at which finishing began: CLOCK_REALTIME in
+	 * ms.
 	 */
 	bool was_finishing;
 	long long noted_ms;
 };
 
 /*
- * Looks without taking a lock, unless the file names nobody. Never fails: what cannot be found
- * stays unknown.
+ * Takes no lock, unless the file names no process. Never fails: facts that it cannot find stay
+ * unknown.
  */
 void record_owner_find(int folder_fd, const char *id, struct record_owner *owner);
 
 /*
- * Whether the owner holds a lock on this file beside the record. Looks without taking a lock. False
- * for an unknown process.
+ * Whether the owner holds a lock on this file beside the record. Takes no lock. False for an
+ * unknown process.
  */
 bool record_owner_holds(const struct record_owner *owner, int folder_fd, const char *name);
 void record_owner_finish(struct record_owner *owner);
@@ -45,7 +46,7 @@ void record_owner_finish(struct record_owner *owner);
  */
 bool record_owner_stop(const struct record_owner *owner, struct error *err) ATTR_NODISCARD;
 
-/* We have taken the lock: writes that into its file. `is_session` as above. */
+/* Call it after taking the lock: writes this process into the lock file. `is_session` as above. */
 void record_owner_note(int lock_fd, bool is_session);
 
 #endif

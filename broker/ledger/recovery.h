@@ -11,8 +11,9 @@
  * own profile comes first; within a profile, the most recently used record. Records that failed at
  * an earlier start come last, the most recently tried one at the very end. A failure is logged, and
  * the record stays for the next start. A record of an unknown profile is logged by name and left
- * alone. The recovery never touches what a running broker has. At the end it removes the finished
- * copies that were not used for their profile's copy-max-age. Loop thread only.
+ * alone. The recovery never touches a record or sandbox of a running broker. At the end it removes
+ * finished copies that have not been used for longer than their profile's copy-max-age. Loop thread
+ * only.
  */
 struct recovery;
 
@@ -25,7 +26,7 @@ struct recovery_config {
 	size_t other_count;
 	const struct registry *registry; // their providers; may be NULL if there are none
 	int delay_ms;                    // until it begins
-	int timeout_ms;                  // after this it ends; what it has started is stopped again
+	int timeout_ms;                  // limit of it all; then it stops again what it has started
 };
 struct recovery *recovery_start(const struct recovery_config *config);
 
@@ -36,14 +37,14 @@ struct recovery *recovery_start(const struct recovery_config *config);
 void recovery_wake(struct recovery *recovery);
 
 /*
- * Ends it early: begins nothing more, and stops what it has started (collect_stop). True: done
+ * Ends it early: begins no further record, and stops the running collect (collect_stop). True: done
  * follows, once; it may destroy the recovery. False: there is nothing to wait for; also for NULL.
  */
 bool recovery_end(struct recovery *recovery, void (*done)(void *data), void *data);
 
 /*
- * Leaves what it has started running; a log line names a sandbox that is just being stopped. NULL
- * is fine.
+ * Frees it without stopping what it has started; a log line names a sandbox that is about to stop.
+ * NULL is fine.
  */
 void recovery_destroy(struct recovery *recovery);
 

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/pool.h"
+#include "base/words.h"
 
 enum { BLOCK_BYTES = 512 }; // stat(2), st_blocks
 
@@ -71,6 +72,23 @@ long long folder_weight(const char *folder, long long until_ms)
 	return bytes;
 }
 
+time_t folder_changed(const char *folder)
+{
+	char *const names[] = {(char *)folder, NULL};
+	time_t latest = 0;
+	FTS *walk = fts_open(names, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	FTSENT *entry;
+	while (walk && (entry = fts_read(walk)) != NULL) {
+		bool is_known = entry->fts_info == FTS_F || entry->fts_info == FTS_D;
+		time_t changed = is_known ? entry->fts_statp->st_mtime : 0;
+		latest = changed > latest ? changed : latest;
+	}
+	if (walk) {
+		fts_close(walk);
+	}
+	return latest;
+}
+
 static void run(struct pool_job *job)
 {
 	struct work *work = CONTAINER_OF(job, struct work, job);
@@ -115,8 +133,7 @@ static bool has(const struct work *work, const char *name)
 }
 
 struct store_weight *store_weight_start(struct ev_loop *loop, struct pool *pool,
-	const char *const *folders, size_t count, int timeout_ms, void (*done)(void *data),
-	void *data)
+	const char *const *folders, int timeout_ms, void (*done)(void *data), void *data)
 {
 	struct error ignored; // what is not measured stays unknown
 	struct store_weight *weight = mem_alloc_zero(sizeof(*weight));
@@ -125,8 +142,9 @@ struct store_weight *store_weight_start(struct ev_loop *loop, struct pool *pool,
 		.lane = POOL_LANE_WORK, .run = run, .done = on_measured, .drop = work_drop};
 	work->weight = weight;
 	work->until_ms = clock_now_ms() + timeout_ms;
+	size_t count = words_count((char *const *)folders);
 	work->folders = mem_alloc_zero((count + 1) * sizeof(*work->folders));
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; folders[i]; i++) {
 		if (!has(work, folders[i])) {
 			work->folders[work->count++] = (struct folder){mem_strdup(folders[i]), -1};
 		}

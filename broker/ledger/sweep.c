@@ -2,9 +2,11 @@
 #include "broker/ledger/sweep.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/real_path.h"
 #include "base/words.h"
 
 /* The job that reads the records, on the pool; outlives a sweep that is destroyed. */
@@ -53,6 +55,12 @@ static void on_run(struct pool_job *job)
 	struct error err;
 	records->is_whole = true;
 	records->references = mem_alloc_zero(sizeof(*records->references));
+	char *folder = path_join(records->state_folder, "sessions");
+	bool is_there = access(folder, F_OK) == 0;
+	free(folder);
+	if (!is_there) {
+		return; // no session ever began, so nobody needs a sandbox
+	}
 	records->folder_fd = record_folder_open(records->state_folder, &err);
 	if (records->folder_fd < 0 || !record_visit(records->folder_fd, look_at, records, &err)) {
 		log_failure(LOG_LEVEL_WARNING, &err, "recovery: %s", err.text);

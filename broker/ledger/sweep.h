@@ -5,15 +5,15 @@
 #include "broker/ledger/collect.h"
 
 /*
- * Removes what killed brokers have created elsewhere before a record mentioned it. The provider
- * knows of it (provider_sweep) and gets the list of sandboxes that records still need, because they
- * are not stopped. Loop thread.
+ * Removes sandboxes that killed brokers created elsewhere and that no record mentions yet. The
+ * provider knows them (provider_sweep). It gets the list of sandboxes that records still need,
+ * because they are not stopped. Loop thread.
  */
 struct sweep;
 
 /*
- * Begins after `delay_ms` and logs what it did. Of the configuration, `done`, `data` and
- * `is_discarded` are not used; the rest is borrowed. NULL if the provider has nothing to sweep.
+ * Begins after `delay_ms` and logs what it did. Borrows the configuration, and does not use its
+ * `done`, `data` and `is_discarded`. NULL if the provider has nothing to sweep.
  */
 struct sweep *sweep_start(const struct collect_config *config, int delay_ms);
 

@@ -11,10 +11,10 @@
 
 /*
  * Whether a broker's agent is working in a workspace. ID.turn lies beside the record
- * (broker/ledger/record.h). The record's broker locks it (flock) while a prompt or a terminal of
- * the agent is in progress, and writes into it which. A user command that rolls the workspace back
- * takes these locks of all running brokers and keeps them meanwhile, so that no prompt begins. A
- * lock ends with its process.
+ * (broker/ledger/record.h). While a prompt or a terminal of the agent is in progress, the record's
+ * broker locks this file (flock) and writes into it which. A user's command that rolls the
+ * workspace back takes these locks of all running brokers and holds them until it is done, so that
+ * no prompt begins. A lock ends with its process.
  */
 enum { TURN_TEXT_MAX = 1024 };
 
@@ -56,7 +56,8 @@ enum turn_state {
 
 /*
  * Whether the broker that has the record holds its turn lock, and what it wrote there ("" if it
- * does not hold it). Takes no lock, because a prompt that begins at that moment would be refused.
+ * does not hold it). Takes no lock, because that would make a broker refuse a prompt that begins at
+ * that moment.
  */
 enum turn_state turn_lock_look(
 	int folder_fd, const char *id, const struct record_owner *owner, char text[TURN_TEXT_MAX]);
@@ -76,9 +77,9 @@ struct turn_search {
 };
 
 /*
- * Takes the locks of all running brokers that keep this workspace: all or none. ERROR_UNAVAILABLE
- * with reason TOOLS_IN_FLIGHT if work is in progress; the text says what and whose. The caller
- * holds the store's lock, for which later sessions wait. Blocks.
+ * Takes the turn locks of all running brokers that use this workspace: all or none.
+ * ERROR_UNAVAILABLE with reason TOOLS_IN_FLIGHT if work is in progress; the text says what and
+ * whose. The caller holds the store's lock, for which later sessions wait. Blocks.
  */
 bool turn_locks_take(struct turn_locks *locks, const struct turn_search *search,
 	struct error *err) ATTR_NODISCARD;

@@ -9,8 +9,8 @@ struct call;
 struct relay;
 
 /*
- * _broker/policy/explain: what policy would decide about an operation, by which line, and what the
- * session remembers. Does nothing, asks nobody and writes no audit line.
+ * _broker/policy/explain: answers what policy would decide about an operation and by which line,
+ * and what the session remembers. It carries nothing out, asks nobody and writes no audit line.
  * docs/schemas/policy-explain.json describes the params and the result.
  */
 void explain_call(struct relay *relay, const struct call *call);

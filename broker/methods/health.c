@@ -257,15 +257,16 @@ static void weigh(struct health *health)
 	struct kept kept;
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		for (size_t i = 0; peer->keeper && keeper_at(peer->keeper, i, &kept); i++) {
-			folders = mem_realloc(folders, (count + 1) * sizeof(*folders));
+			folders = mem_realloc(folders, (count + 2) * sizeof(*folders));
 			folders[count] = kept.store_folder;
 			count += kept.store_folder ? 1 : 0;
+			folders[count] = NULL;
 		}
 	}
 	health->is_weighed = count == 0;
 	if (count > 0) {
 		health->stores = store_weight_start(relay->config.loop, relay->config.pool, folders,
-			count, relay->config.profile->health_timeout_ms, on_weighed, health);
+			relay->config.profile->health_timeout_ms, on_weighed, health);
 	}
 	free(folders);
 }

@@ -5,7 +5,7 @@
 #include "broker/session/hop.h"
 #include "sync/store.h"
 
-/* What the inquiry asks of broker/methods/pause.c. */
+/* The kind of request that broker/methods/pause.c handles with an inquiry. */
 enum inquiry_wish { INQUIRY_NO_WISH, INQUIRY_PAUSE, INQUIRY_RESUME };
 
 /* A request that is answered after some work on the loop or on the pool. */

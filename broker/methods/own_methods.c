@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "broker/gate/grant_resolve.h"
+#include "broker/methods/exec_methods.h"
 #include "broker/methods/explain.h"
+#include "broker/methods/fs_methods.h"
 #include "broker/methods/health.h"
 #include "broker/methods/inquiry.h"
 #include "broker/methods/pause.h"
+#include "broker/methods/sandbox_call.h"
 #include "broker/methods/sync_methods.h"
 #include "broker/methods/usage_report.h"
 #include "broker/session/answer.h"
@@ -24,6 +27,14 @@ static const struct {
 	{"_broker/session/pause", pause_call, true},
 	{"_broker/session/resume", pause_resume_call, true},
 	{"_broker/health", health_call, true},
+	{"_broker/exec", exec_methods_exec, true},
+	{"_broker/exec/start", exec_methods_start, true},
+	{"_broker/exec/status", exec_methods_status, false},
+	{"_broker/exec/kill", exec_methods_kill, false},
+	{"_broker/fs/list", fs_methods_list, true},
+	{"_broker/fs/stat", fs_methods_stat, true},
+	{"_broker/fs/read", fs_methods_read, true},
+	{"_broker/fs/write", fs_methods_write, true},
 	{"_broker/usage", usage_report_call, false},
 	{"_broker/sync", sync_methods_sync, true},
 	{"_broker/checkpoint/create", sync_methods_create, true},
@@ -39,7 +50,7 @@ static bool has_room(struct relay *relay, const struct call *call)
 		.stage = "relay", .what = "_broker/ requests", .that = "their answers"};
 	inquiry_count(relay, &backlog.count, &backlog.bytes);
 	grant_resolve_count(relay, &backlog.count, &backlog.bytes);
-	backlog.count += health_count(relay);
+	backlog.count += health_count(relay) + sandbox_calls_count(relay);
 	return relay_admits(relay, call, &backlog);
 }
 

@@ -11,16 +11,17 @@ struct relay;
 /*
  * _broker/session/pause and _broker/session/resume freeze the agent of a session, with all
  * processes that it and its terminals have started and with all of its sessions, and let them run
- * again. Running tool calls end first; the record says "paused" before anything is frozen. A prompt
- * may be in progress; it continues afterwards. docs/schemas/session-pause.json describes the
- * result.
+ * again. A pause first waits until running tool calls have ended, then writes "paused" into the
+ * record, then freezes. A prompt may be in progress; it continues afterwards.
+ * docs/schemas/session-pause.json describes the result.
  */
 void pause_call(struct relay *relay, const struct call *call);
 void pause_resume_call(struct relay *relay, const struct call *call);
 
 /*
- * Takes a request of the editor for an agent that is paused or about to be. True if it was refused
- * with SESSION_PAUSED. A request that ends a session resumes the agent and passes.
+ * Takes a request of the editor for an agent that is paused, or for which a pause has begun. True
+ * if it was refused with SESSION_PAUSED. A request that ends a session resumes the agent and
+ * passes.
  */
 bool pause_refuses(struct peer *peer, const struct call *call);
 
@@ -28,9 +29,9 @@ bool pause_refuses(struct peer *peer, const struct call *call);
 bool pause_holds_agent(const struct peer *peer);
 
 /*
- * The agent (struct peer *; void * for the listener) is about to end, or has ended: resumes it, so
- * that its last output and then its end can be read, and answers who waits. Does nothing if it is
- * not paused.
+ * The agent (struct peer *; void * for the listener) is about to end, or has ended. Resumes the
+ * agent, so that the broker can read its last output and its end, and answers waiting requests.
+ * Does nothing if it is not paused.
  */
 void pause_release(void *data);
 

@@ -130,6 +130,7 @@ static bool write_status(
 	json_write_member(&writer, "backend", relay->config.profile->backend);
 	json_write_member(&writer, "localRoot", kept->local_root);
 	json_write_member(&writer, "runtimeRoot", kept->runtime_root);
+	json_write_member(&writer, "reference", kept->reference);
 	json_write_member(&writer, "sync",
 		kept->id ? sync_mode_name(relay->config.profile->sync.mode) : "none");
 	json_write_member(&writer, "transport", kept->transport);

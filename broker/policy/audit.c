@@ -32,7 +32,8 @@ struct audit {
 
 const char *audit_by_name(enum audit_by by)
 {
-	static const char *const names[] = {"policy", "remembered", "person", "timeout", "nobody"};
+	static const char *const names[] = {
+		"policy", "remembered", "person", "timeout", "nobody", "editor"};
 	assert((size_t)by < ARRAY_LENGTH(names));
 	return names[by];
 }

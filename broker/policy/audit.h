@@ -33,14 +33,15 @@ enum audit_by {
 	AUDIT_BY_PERSON,
 	AUDIT_BY_TIMEOUT, // permission-timeout passed
 	AUDIT_BY_NOBODY,  // nobody could be asked, or the answer could not be used
+	AUDIT_BY_EDITOR,  // none: the editor itself requested it (_broker/exec, _broker/fs)
 };
 
-/* What the line of a connection has besides. All are borrowed; NULL and 0 are left out. */
+/* Further fields of a line about a connection. All are borrowed; NULL and 0 are left out. */
 struct audit_connection {
 	const char *way;
 	const char *result;
 	const char *server_name;
-	size_t left_out; // lines before this one
+	size_t left_out; // lines left out before this one
 };
 
 /* All pointers are borrowed. */
@@ -50,7 +51,7 @@ struct audit_line {
 	const char *subject;
 	const char *variables; // JSON: names of the variables added for the command; NULL: none
 	const char *rule;
-	const struct audit_connection *connection; // of "network/connect"; NULL: another operation
+	const struct audit_connection *connection; // for "network/connect"; NULL: another operation
 	enum policy_decision decision;
 	enum audit_by by;
 };

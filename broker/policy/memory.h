@@ -13,7 +13,7 @@
  * The user's "always" answers in one session. An answer holds for the same operation on the same
  * thing: the same path of a file; for a command the same words or the same shell line, in the same
  * directory, with the same added variables. Answers to the agent's own session/request_permission
- * are not remembered: there the agent itself remembers "always".
+ * are not stored here, because the agent itself remembers "always".
  */
 struct memory;
 
@@ -49,8 +49,8 @@ void memory_add_once(struct memory *memory, struct subject *subject);
 bool memory_has_once(const struct memory *memory); // whether there is any
 
 /*
- * Whether memory_add_once has allowed the same; uses that up. *out_old_text is its old_text or
- * NULL, owned by the caller.
+ * Whether memory_add_once has allowed the same; if so, the permission is used up. *out_old_text is
+ * its old_text or NULL, owned by the caller.
  */
 bool memory_take_once(
 	struct memory *memory, const struct subject *subject, char **out_old_text) ATTR_NODISCARD;

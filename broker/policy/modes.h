@@ -10,9 +10,10 @@
 /*
  * The session modes and configuration options (ACP, "Session Modes" and "Session Config Options")
  * in which an agent asks nobody, or asks less. The same name means different things to different
- * agents. So there is a table by agent (agentInfo.name, "" if it has none) and mode. For agents
- * outside of the table only names count that mean the same everywhere. Names are compared without
- * case, dashes, underscores and blanks; of a URI or a package name only the last part counts.
+ * agents. So a table lists agents (by agentInfo.name, "" if it has none) and their modes. For
+ * agents that the table does not have, only names that mean the same everywhere count. Comparisons
+ * ignore case, dashes, underscores and blanks, and use only the last part of a URI or a package
+ * name.
  */
 enum modes_verdict { MODES_ASK, MODES_ASK_LESS, MODES_UNKNOWN };
 enum modes_verdict modes_judge(const char *agent, const char *mode_id);

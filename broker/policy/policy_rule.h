@@ -34,12 +34,12 @@ void policy_rule_destroy(struct policy_rule *rule);
 
 bool policy_rule_matches(const struct policy_rule *rule, const struct policy_query *query);
 
-/* A variable that changes how a command's output looks, and nothing that the command does. */
+/* Whether a variable only changes how a command's output looks, not what the command does. */
 bool policy_variable_is_harmless(const char *name);
 
 /*
- * The operation that a tool call concerns, by its kind, if permission for it is asked; POLICY_GRANT
- * if the kind does not tell. For other queries the query's own operation.
+ * The operation that a query is about. For a permission request this follows from the tool call's
+ * kind; POLICY_GRANT if the kind does not tell. For other queries it is the query's own operation.
  */
 enum policy_operation policy_subject(const struct policy_query *query);
 

@@ -11,8 +11,8 @@
 #include "broker/policy/policy.h"
 
 /*
- * What an agent's request is about, read from the message for policy: the paths, the command, the
- * kind of tool. ACP: fs/read_text_file, fs/write_text_file, terminal/create,
+ * The subject of an agent's request, which we read from the message for policy: the paths, the
+ * command, the kind of tool. ACP: fs/read_text_file, fs/write_text_file, terminal/create,
  * session/request_permission.
  */
 struct subject {

@@ -8,7 +8,7 @@
  * The authMethods in an agent's answer to initialize, on their way to the editor (ACP,
  * "Authentication"). For a method of type terminal the editor runs its agent command (the broker)
  * with the args and env of that method. For _meta.terminal-auth, which some editors know, it runs
- * any command that stands there. So text from the agent becomes a command line of the user.
+ * the command that the member names. So text from the agent becomes a command line of the user.
  *
  * If the agent runs on this machine with the user's own rights, a terminal method gets empty args
  * and a token in its env (broker/agent/login_note.h). Otherwise no terminal method and no

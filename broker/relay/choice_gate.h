@@ -7,9 +7,10 @@
 
 /*
  * The editor's choices in a session: a mode, a model, an option. A choice that policy does not
- * allow is refused. The others are remembered (broker/session/choices.h), in the record too, and
- * sent to a restarted agent before the next prompt. The mode guard (broker/relay/mode_guard.h)
- * decides which prompts wait meanwhile and which question is asked next.
+ * allow is refused. The broker remembers the others (broker/session/choices.h), also in the record,
+ * and sends them to a restarted agent before the next prompt. The mode guard
+ * (broker/relay/mode_guard.h) decides which prompts wait meanwhile and which question is asked
+ * next.
  */
 
 /*
@@ -25,12 +26,12 @@ bool choice_gate_on_result(
 void choice_gate_follow(
 	struct relay *relay, struct session *session, bool is_mode, const struct call *call);
 
-/* Sends the agent the next choice that it does not know. True if an answer is awaited. */
+/* Sends the agent the next choice that it does not know. True if we wait for an answer. */
 bool choice_gate_send(struct relay *relay, struct session *session);
 
 /*
- * Shows the editor the present value, because an agent need not report a change that it was asked
- * for.
+ * Shows the editor the present value, because an agent need not report a change that somebody
+ * requested.
  */
 void choice_gate_show(struct relay *relay, const struct session *session,
 	const struct choice *choice, const struct call *answer);

@@ -8,6 +8,7 @@
 
 #include "acp/failure.h"
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/log.h"
@@ -142,6 +143,26 @@ static bool add_refusal(const struct call *call, size_t at, struct span refusal,
 	return ok;
 }
 
+/*
+ * Whether the agent's user may be root. About another host only variables of the environment give a
+ * hint.
+ */
+static bool may_be_root(const struct sandbox *sandbox)
+{
+	static const char *const names[] = {"USER", "LOGNAME"};
+	const struct sandbox_capabilities *can = sandbox_capabilities(sandbox);
+	if (can->is_near) {
+		return geteuid() == 0 && !can->confined; // a cell's user is never root
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		const char *user = environment_get(sandbox_environment(sandbox), names[i]);
+		if (user && strcmp(user, "root") != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
 bool error_hint_edit(struct peer *peer, const struct request *request, const struct call *call,
 	struct error *err)
 {
@@ -154,9 +175,8 @@ bool error_hint_edit(struct peer *peer, const struct request *request, const str
 	if (at > 0) {
 		return add_login_hint(peer, call, at, err);
 	}
-	bool is_near = sandbox && sandbox_capabilities(sandbox)->is_near;
-	bool may_be_root = !is_near || geteuid() == 0; // elsewhere the agent's user is unknown
-	at = may_be_root && opens_find(request) ? end_of_message(call, RPC_INTERNAL_ERROR) : 0;
+	bool is_roots = sandbox && may_be_root(sandbox);
+	at = is_roots && opens_find(request) ? end_of_message(call, RPC_INTERNAL_ERROR) : 0;
 	if (at == 0) {
 		return true;
 	}

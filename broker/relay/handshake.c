@@ -153,6 +153,24 @@ static void write_warnings(struct json_writer *writer, const struct sandbox *san
 	json_write_member_words(writer, "warnings", sandbox ? sandbox_warnings(sandbox) : NULL);
 }
 
+/* Writes the keys that the agent can use but not read, if there are any. */
+static void write_keys(struct json_writer *writer, const struct sandbox *sandbox)
+{
+	const char *const *keys = sandbox ? sandbox_keys(sandbox) : NULL;
+	if (keys) {
+		json_write_member_words(writer, "keys", keys);
+	}
+}
+
+/* Writes whether what runs there goes on without the connection, if there is one. */
+static void write_outlives(struct json_writer *writer, const struct sandbox *sandbox)
+{
+	const char *outlives = sandbox ? sandbox_outlives(sandbox) : NULL;
+	if (outlives) {
+		json_write_member(writer, "outlives", outlives);
+	}
+}
+
 /*
  * Writes what separates the agent from this machine. A copy has files of its own, but confines
  * nobody.
@@ -190,6 +208,8 @@ static bool write_broker_meta(struct relay *relay, struct request *request, stru
 	json_write_array_end(&writer);
 	json_write_object_end(&writer);
 	write_warnings(&writer, sandbox);
+	write_keys(&writer, sandbox);
+	write_outlives(&writer, sandbox);
 	json_write_object_end(&writer);
 	return json_write_end(&writer, err);
 }

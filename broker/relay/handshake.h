@@ -24,7 +24,7 @@ bool handshake_on_authenticated(
 bool handshake_on_logged_out(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);
 
-/* Sends another agent what the editor has said to the first one, ahead of everything else. */
+/* Repeats the editor's initialize and authenticate to another agent, before all other messages. */
 void handshake_repeat(struct peer *peer);
 
 /* What the agent supports, as it has said (ACP, AgentCapabilities). */

@@ -21,9 +21,10 @@ struct scan {
 	struct waiting waiting; // the request
 	struct pool_job job;
 	struct relay *relay;
-	char *state_folder, *profile;    // owned
-	const char *backend;             // static
-	int folder_fd;                   // of the records
+	char *state_folder, *profile; // owned
+	const char *backend;          // static
+	bool keeps_memory; // whether the agent keeps its memory when a sandbox is destroyed
+	int folder_fd;     // of the records
 	struct listing_records *records; // owned
 };
 
@@ -46,10 +47,13 @@ struct list *listings_of(struct relay *relay)
 
 /* ---- on the pool ---- */
 
-/* A transient sandbox is destroyed once it is collected, and the agent's memory with it. */
-static bool has_ended(const struct record *record)
+/*
+ * A transient sandbox is destroyed once it is collected, and the agent's memory with it, unless
+ * that is in the user's home.
+ */
+static bool has_ended(const struct scan *scan, const struct record *record)
 {
-	return record->state == RECORD_STOPPED &&
+	return !scan->keeps_memory && record->state == RECORD_STOPPED &&
 	       strcmp(record->persistence, persistence_name(PERSISTENCE_TRANSIENT)) == 0;
 }
 
@@ -57,7 +61,7 @@ static bool may_be_loaded(const struct scan *scan, const struct record *record)
 {
 	struct record_owner owner;
 	const char *real = scan->records->real;
-	if (!record->reference || record->session_count == 0 || has_ended(record) ||
+	if (!record->reference || record->session_count == 0 || has_ended(scan, record) ||
 		strcmp(record->profile, scan->profile) != 0 ||
 		strcmp(record->backend, scan->backend) != 0 ||
 		(real && strcmp(record->local_root, real) != 0) ||
@@ -137,6 +141,7 @@ static struct scan *scan_create(struct relay *relay, const struct call *call)
 	scan->state_folder = mem_strdup(relay->config.state_folder);
 	scan->profile = mem_strdup(relay->config.profile->name);
 	scan->backend = relay->config.profile->backend;
+	scan->keeps_memory = relay_is_per_session(relay);
 	scan->folder_fd = -1;
 	struct span filter = message_place(&call->message, PLACE_CWD);
 	scan->records = mem_alloc_zero(sizeof(*scan->records));

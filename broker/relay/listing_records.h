@@ -9,10 +9,11 @@
  * record with a reference, broker/ledger/record.h) keeps its sessions there, and an agent in
  * another sandbox does not list them. They are added to the last page of session/list, with
  * _meta.broker {record, state}, if they can be loaded: the agent takes session/load or
- * session/resume, workspace and sandbox exist, and no other broker has the session. Transient
- * folders on a host share one home, so an agent may have forgotten such a session. All other
- * sessions of this profile are in the home that the agents share: those missing from their list are
- * forgotten.
+ * session/resume, workspace and sandbox exist, and no other broker has the session. If each session
+ * has its own copy (copy-per), the copy need not exist: the agent's memory is in the user's home,
+ * but an agent lists only the sessions of the path that it is asked for. Transient folders on a
+ * host share one home, so an agent may have forgotten such a session. All other sessions of this
+ * profile are in the home that the agents share: those missing from their list are forgotten.
  */
 struct listing_records;
 
@@ -31,9 +32,7 @@ bool listing_records_hold(struct relay *relay, const struct call *call);
 /* The request goes to an agent: returns what is known for its list, or NULL. The caller owns it. */
 struct listing_records *listing_records_take(struct relay *relay, struct span id);
 
-/*
- * Notes the path under which the list's filter is known to the agent and the editor. NULL is fine.
- */
+/* Notes the paths by which the agent and the editor know the list's filter. NULL is fine. */
 void listing_records_name(const struct listing_records *listed, struct peer *peer);
 
 /*

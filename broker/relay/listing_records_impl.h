@@ -12,11 +12,11 @@
 
 /* One list, from its first page to its last. */
 struct listing_records {
-	struct list link;  // in listings_of, unless a request has it
-	char *id;          // owned, raw; of the request for a page that is at an agent, or NULL
-	char *cursor;      // owned; of the page that may be asked for next, or NULL
-	char *cwd;         // owned, raw; the list's filter; may be NULL
-	char *name, *real; // owned; the filter, and with links resolved; both may be NULL
+	struct list link;       // in listings_of, unless a request has it
+	char *id;               // owned, raw; of the request for a page that an agent has; or NULL
+	char *cursor;           // owned; of the page that may be asked for next, or NULL
+	char *cwd;              // owned, raw; the list's filter; may be NULL
+	char *name, *real;      // owned; the filter as given, and without links; may be NULL
 	struct record *records; // owned; records whose sessions may be added
 	size_t count;
 	uint64_t *seen; // owned; a hash of each listed session
@@ -24,7 +24,7 @@ struct listing_records {
 	bool is_full; // too many sessions were listed to tell apart: nothing is added
 };
 
-/* The lists of which no agent is being asked for a page; a part of the relay. */
+/* The lists that wait for the editor to ask for a further page; a part of the relay. */
 struct list *listings_of(struct relay *relay);
 
 /* The request asks for a further page of a list. */

@@ -163,6 +163,12 @@ static bool is_listed_by_its_agent(struct relay *relay, const struct record *rec
 
 void listing_records_name(const struct listing_records *listed, struct peer *peer)
 {
+	for (size_t i = 0; listed && i < listed->count; i++) {
+		const struct record *record = &listed->records[i];
+		if (record->runtime_root && relay_is_per_session(peer->relay)) {
+			relay_know_root(peer, record->local_root, record->runtime_root);
+		}
+	}
 	if (listed && listed->name) {
 		relay_know_as(peer, listed->name, listed->real);
 	}

@@ -90,8 +90,8 @@ void mode_guard_was_set(
 	struct session *session, const struct choice *choice, const struct call *answer);
 
 /*
- * Works off, one after the other: the editor's choices that the agent does not know, the settings
- * to set back, and the changes reported meanwhile. Then a waiting prompt goes on.
+ * Works through, one by one, the editor's choices that the agent does not know, the settings to set
+ * back, and the changes that the agent reports meanwhile. Then a waiting prompt goes on.
  */
 void mode_guard_set_back(struct relay *relay, struct session *session);
 

@@ -11,13 +11,17 @@
 #include "broker/gate/grant_ask.h"
 #include "broker/gate/grant_audit.h"
 #include "broker/gate/grant_deletions.h"
+#include "broker/gate/grant_hosts.h"
 #include "broker/gate/grant_held.h"
 #include "broker/gate/grant_resolve.h"
 #include "broker/gate/old_text.h"
 #include "broker/methods/health.h"
 #include "broker/methods/pause.h"
+#include "broker/methods/sandbox_call.h"
+#include "broker/relay/link_show.h"
 #include "broker/relay/listing_records.h"
 #include "broker/relay/mode_guard.h"
+#include "broker/relay/own_copy.h"
 #include "broker/relay/relay_agent.h"
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_editor.h"
@@ -132,7 +136,8 @@ static void on_down(void *data, const struct error *failure)
 	}
 	peer->is_down = true;
 	if (!peer->relay->is_ending) {
-		bool is_told = peer->relay->config.client_tells && !peer->was_greeted;
+		bool is_told = (peer->relay->config.client_tells && !peer->was_greeted) ||
+		               own_copy_is_over(peer);
 		log_failure(
 			is_told ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, failure, "%s", failure->text);
 		if (!peer->was_greeted) {
@@ -140,11 +145,14 @@ static void on_down(void *data, const struct error *failure)
 				peer->relay, failure->reason ? failure->reason : "AGENT_EXITED");
 		}
 	}
+	link_show_failed(peer, failure);
 	pause_release(peer);
 	relay_toolhost_end(peer);
+	sandbox_calls_end(peer->relay, peer, NULL, failure);
 	session_table_visit(&peer->relay->sessions, peer, note_link, peer);
 	session_table_orphan(&peer->relay->sessions, peer);
 	grant_resolve_fail(peer, failure);
+	grant_hosts_drop(peer);
 	forget_asked_by(peer, !peer->relay->editor_has_ended);
 	grant_deletions_drop(peer);
 	fail_all_asked(peer, failure);
@@ -182,7 +190,20 @@ static void on_note(void *data, const char *text)
 	}
 }
 
-/* Of the sandbox, not of a session: several may share it. */
+static void on_link_lost(void *data, const char *place, const struct error *why)
+{
+	link_show_lost(data, place, why);
+}
+
+static void on_link_back(void *data)
+{
+	link_show_back(data);
+}
+
+/*
+ * The connection belongs to the sandbox and not to a session, because several sessions may share
+ * the sandbox.
+ */
 static void on_connection(void *data, const struct sandbox_connection *connection)
 {
 	const struct peer *peer = data;
@@ -197,7 +218,7 @@ static void on_connection(void *data, const struct sandbox_connection *connectio
 			.rule = connection->rule,
 			.connection = &more,
 			.decision = connection->is_allowed ? POLICY_ALLOW_ONCE : POLICY_REJECT_ONCE,
-			.by = AUDIT_BY_POLICY,
+			.by = connection->is_by_user ? AUDIT_BY_PERSON : AUDIT_BY_POLICY,
 		});
 }
 
@@ -253,7 +274,12 @@ static const struct agent_listener peer_listener = {
 	.on_gone = relay_peer_gone,
 	.on_limit = on_note,
 	.on_notice = on_note,
+	.on_link_lost = on_link_lost,
+	.on_link_back = on_link_back,
 	.on_connection = on_connection,
+	.on_wish = grant_hosts_on_wish,
+	.on_wish_gone = grant_hosts_on_wish_gone,
+	.on_program = grant_hosts_on_program,
 };
 
 /* ---- for lower files ---- */
@@ -297,7 +323,11 @@ static void on_forget(void *data, const struct session *session)
 	struct error err;
 	desk_fail_all(&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id},
 		failure_set(&err, "SESSION_LOST", "session", "the session is no longer open"));
-	relay_sync_remove_session(data, session);
+	sandbox_calls_end(relay, NULL, session->id,
+		failure_set(&err, "SESSION_LOST", "session", "the session is no longer open"));
+	if (!own_copy_forget(relay, session)) {
+		relay_sync_remove_session(data, session);
+	}
 }
 
 struct relay *relay_create(const struct relay_config *config)
@@ -339,6 +369,7 @@ void relay_start(struct relay *relay, int editor_in, int editor_out)
 void relay_destroy(struct relay *relay)
 {
 	health_drop_all(relay);
+	sandbox_calls_end(relay, NULL, NULL, NULL);
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		peer->is_down = true;
 		relay_sync_give_up(peer);

@@ -10,6 +10,7 @@
 #include "broker/gate/agent_gate.h"
 #include "broker/gate/grant_ask.h"
 #include "broker/gate/grant_audit.h"
+#include "broker/gate/grant_writes.h"
 #include "broker/methods/pause.h"
 #include "broker/relay/error_hint.h"
 #include "broker/relay/mode_guard.h"
@@ -193,6 +194,7 @@ static void on_notification(struct peer *peer, const struct call *call)
 	}
 	mode_guard_on_update(peer, call);
 	grant_note_shown(peer, call);
+	grant_writes_note(peer, call);
 	if (!edit_names(peer, call, call->method, &err) ||
 		!relay_forward_editor(peer->relay, call, &err)) {
 		log_failure(LOG_LEVEL_WARNING, &err, "%s: notification %s: %s", peer->hop,
@@ -360,7 +362,7 @@ bool relay_on_agent_frame(void *data, const struct frame *frame)
 		return false;
 	}
 	peer->heard_at = ev_now(relay->config.loop);
-	relay_watch_memory(relay, frame);
+	relay_watch_memory(relay, frame->length);
 	if (frame->kind != FRAME_MESSAGE) {
 		trace_noise(relay->config.trace, peer->hop, frame->bytes, frame->length);
 		on_broken_line(peer, frame,

@@ -269,6 +269,16 @@ bool relay_claim_holds(struct relay *relay, const struct call *call)
 	return true;
 }
 
+const char *relay_claim_reference(struct relay *relay, struct span id)
+{
+	const struct claim *claim = claim_find(relay, id);
+	const char *reference = NULL;
+	for (size_t i = 0; claim && !reference && i < claim->work->records.count; i++) {
+		reference = claim->work->records.records[i].reference;
+	}
+	return reference;
+}
+
 /* ---- the end of a claim ---- */
 
 struct claim *claim_find(struct relay *relay, struct span id)

@@ -20,20 +20,29 @@ enum {
 /* True if the request waits or was answered. */
 bool relay_claim_holds(struct relay *relay, const struct call *call);
 
+/*
+ * The sandbox_reference of the sandbox in which a session that was taken over has worked; `id` is
+ * the raw id of the request. NULL: there is no such sandbox, or it has no reference. Borrowed.
+ */
+const char *relay_claim_reference(struct relay *relay, struct span id);
+
 /* The session was opened: reads the editor's earlier choices in it from the records. */
 void relay_claim_choices(
 	struct relay *relay, const struct request *request, struct session *session);
 
 /*
- * The session was opened: from now on it is this broker's, and the editor is told what it has lost.
+ * The session was opened: from now on this broker has it. Tells the editor what the session has
+ * lost.
  */
 void relay_claim_opened(
 	struct relay *relay, const struct request *request, const struct session *session);
 
-/* The peer's keeper was destroyed: a session that none of its records has was not taken over. */
+/* The peer's keeper was destroyed: gives up claims of sessions that none of its records has. */
 void relay_claim_peer_gone(const struct peer *peer);
 
-/* Takes the agent's error (JSON). True if the editor was answered with more than that says. */
+/*
+ * Takes the agent's error (JSON). True if this has answered the editor with a more precise error.
+ */
 bool relay_claim_on_error(struct relay *relay, struct request *request, struct span error);
 
 /* A request was answered with a failure: releases what was taken over for it. */

@@ -29,7 +29,7 @@ struct claim {
 	char *cwd;         // owned; may be NULL
 	struct waiting waiting;  // the request, while it waits
 	struct claim_work *work; // owned
-	bool is_let_go;          // nobody waits for it: freed once its job has ended
+	bool is_let_go;          // no longer needed: freed once its job has ended
 	ev_timer again;
 	double began; // ev_now
 	bool has_said_waiting;
@@ -39,8 +39,8 @@ struct claim {
 struct list *claims_of(struct relay *relay);
 
 /*
- * Releases what was taken over as soon as no job uses it. The recovery has skipped those records
- * meanwhile; if something is left in their sandbox, it looks again.
+ * Releases the records that were taken over, as soon as no job uses them. The recovery has skipped
+ * these records meanwhile; if changes are left in their sandbox, this wakes the recovery.
  */
 void claim_let_go(struct claim *claim);
 
@@ -55,7 +55,10 @@ struct claim_request claim_request_of(const struct claim_work *work);
 bool claim_submit(struct claim *claim, void (*run)(struct pool_job *job),
 	void (*done)(struct pool_job *job), struct error *err) ATTR_NODISCARD;
 
-/* The claim of a job that has ended; NULL if it was released meanwhile, and is freed. */
+/*
+ * The claim of a job that has ended. NULL if the claim was released meanwhile; then this has freed
+ * it.
+ */
 struct claim *claim_of(struct pool_job *job);
 
 #endif

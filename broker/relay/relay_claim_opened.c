@@ -69,7 +69,8 @@ static void tell_of_loss(
 	bool is_transient = strcmp(record->persistence, "transient") == 0;
 	bool has_ended = is_collected && is_transient;
 	bool is_there = is_root(session, record->runtime_root) && is_instance(session, record);
-	if (!record->runtime_root || (is_there && !has_ended)) {
+	bool is_again = has_ended && relay_is_per_session(relay); // made again in the same place
+	if (!record->runtime_root || (is_there && (!has_ended || is_again))) {
 		return;
 	}
 	text_format(text, sizeof(text),

@@ -17,12 +17,12 @@ extern const struct deadline relay_due_session, relay_due_authenticate; // for s
 void relay_due_watch(struct request *request);
 
 /*
- * Drops an answer to a request that was already answered, or was never made. If it has created a
- * session, which nobody knows, that is closed.
+ * Drops an answer to a request that was already answered, or that we never made. If the answer says
+ * that a session was created, closes that session, because the editor does not know it.
  */
 void relay_due_take_late(struct peer *peer, const struct call *call);
 
-/* Another agent takes the place of this one, and its requests have the same ids again. */
+/* Call it when a new agent replaces this one, because the ids of requests then begin again. */
 void relay_due_forget(struct peer *peer);
 
 #endif

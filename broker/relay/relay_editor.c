@@ -9,8 +9,10 @@
 #include "broker/gate/grant_ask.h"
 #include "broker/gate/grant_audit.h"
 #include "broker/gate/grant_deletions.h"
+#include "broker/gate/grant_hosts.h"
 #include "broker/methods/own_methods.h"
 #include "broker/methods/pause.h"
+#include "broker/methods/sandbox_call.h"
 #include "broker/relay/handshake.h"
 #include "broker/relay/listing.h"
 #include "broker/relay/listing_records.h"
@@ -205,7 +207,8 @@ static void on_cancel_request(struct relay *relay, const struct call *call)
 {
 	struct error err;
 	struct span id = message_place(&call->message, PLACE_REQUEST_ID);
-	if (restore_is_own(id) || desk_cancel_request(&relay->desk, NULL, id)) {
+	if (restore_is_own(id) || sandbox_calls_cancel(relay, id) ||
+		desk_cancel_request(&relay->desk, NULL, id)) {
 		return;
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
@@ -290,6 +293,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 	if (is_cancel && session) {
 		grant_cancel_session(relay, session->id);
 		grant_deletions_cancel(relay, session->id);
+		grant_hosts_cancel(relay, session->id);
 		mode_guard_cancel(relay, session);
 		relay_watch_cancelled(relay, session);
 	}
@@ -432,7 +436,7 @@ static bool on_frame(struct relay *relay, const struct frame *frame)
 
 bool relay_on_editor_frame(void *data, const struct frame *frame)
 {
-	relay_watch_memory(data, frame);
+	relay_watch_memory(data, frame->length);
 	bool is_taken = on_frame(data, frame);
 	if (!is_taken) {
 		relay_watch_editor(data);

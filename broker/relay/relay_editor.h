@@ -11,7 +11,10 @@ bool relay_on_editor_frame(void *data, const struct frame *frame);
 /* Handles an earlier message, or one that was set aside, as if it arrived now. */
 bool relay_on_editor_call(struct relay *relay, const struct call *call);
 
-/* The same for a message that has waited for this agent, whichever agent would be chosen now. */
+/*
+ * The same for a message that has waited for this agent; it goes to this agent even if another
+ * would be chosen now.
+ */
 void relay_on_parked_call(struct peer *peer, const struct call *call);
 
 /* Passes on a request of the editor. Its agent is known and ready, and has its roots. */

@@ -125,7 +125,8 @@ void relay_finish_if_empty(struct relay *relay)
 		return; // called again when that has ended
 	}
 	if (!ev_is_active(&ending->due)) {
-		double seconds = relay->config.profile->drain_timeout_ms / 1000.0;
+		int wait_ms = ending->is_hurried ? 0 : relay->config.profile->drain_timeout_ms;
+		double seconds = wait_ms / 1000.0;
 		ending->due.repeat = seconds > 0 ? seconds : AT_ONCE_S; // 0 would mean never
 		ending->written = link_written(&relay->editor);
 		ev_timer_again(relay->config.loop, &ending->due);

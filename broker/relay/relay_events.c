@@ -2,11 +2,16 @@
 #include "broker/relay/relay_events.h"
 
 #include "broker/gate/grant.h"
+#include "broker/gate/grant_hosts.h"
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_turn.h"
 
 bool relay_turn_begins(struct peer *peer, const struct call *call)
 {
+	const struct session *session = relay_session_of(peer->relay, &call->message);
+	if (session) {
+		grant_hosts_turn_begins(peer, session);
+	}
 	return mode_guard_holds(peer->relay, call) || relay_turn_holds_prompt(peer, call);
 }
 

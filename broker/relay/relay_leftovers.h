@@ -5,8 +5,8 @@
 #include "broker/session/hop.h"
 
 /*
- * Roots whose sandbox was not ended properly; the broker reports them at its end. A sandbox that
- * was lost, because its link broke and its agent with it, may still exist. When the broker ends, it
+ * Roots whose sandbox did not end properly; the broker reports them at its end. A sandbox that was
+ * lost, because its link broke and its agent with it, may still exist. When the broker ends, it
  * tries to reach that sandbox once more and collects its changes, as the next start would
  * (broker/ledger/collect.h).
  */
@@ -20,19 +20,23 @@ struct leftovers *leftovers_of(struct relay *relay); // a part of the relay
 void leftovers_note(struct peer *peer, const struct error *err);
 
 /*
- * No agent is left: begins to collect from a lost sandbox, with prepare-timeout for that to be
- * ready. True: collecting has begun, and relay_ops.finish_if_empty follows. False: there is nothing
- * to collect, or this broker has given up.
+ * Call it when no agent is left: begins to collect from a lost sandbox, which must become ready
+ * within prepare-timeout. True: collecting has begun, and relay_ops.finish_if_empty follows. False:
+ * there is nothing to collect, or this broker has given up.
  */
 bool leftovers_collect(struct leftovers *leftovers);
 
 /*
- * Does not wait for changes that no sync has begun to collect; they are left for the next start.
- * Stops what was started to collect them; a second call does not wait for that either.
+ * Stops waiting for changes that no sync has begun to collect; they are left for the next start.
+ * Stops sandboxes that were started in order to collect them; a second call does not wait for that
+ * either.
  */
 void leftovers_hurry(struct leftovers *leftovers);
 
-/* While ending, the broker has waited for a sandbox in vain: it does not wait a second time. */
+/*
+ * Call it when the ending broker has waited for a sandbox in vain: it then does not wait a second
+ * time.
+ */
 void leftovers_give_up(struct leftovers *leftovers);
 
 /* A sandbox that was never used stays, for this reason; NULL: none stays. */

@@ -3,11 +3,13 @@
 #include "broker/relay/opens.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/words.h"
 #include "broker/agent/mcp_servers.h"
 #include "broker/session/notice.h"
 #include "broker/session/root_names.h"
+#include "providers/network.h"
 
 /*
  * The types of MCP servers that the agent supports besides stdio, once it has said so: a part of
@@ -27,13 +29,48 @@ void relay_mcp_learn(struct relay *relay, const struct call *call)
 	taken->sse = span_is(message_place(&call->message, PLACE_RESULT_MCP_SSE), "true");
 }
 
+/* The profile's own lines say which ports of this machine a cell reaches. */
+static bool reaches_port(const void *data, uint16_t port)
+{
+	const struct settings *settings = data;
+	struct network_policy policy;
+	const char *key;
+	struct error err;
+	bool is_reached = false;
+	if (!network_policy_read(&policy, settings, &key, &err)) {
+		return false;
+	}
+	for (char **entry = policy.hosts; *entry; entry++) {
+		struct network_host host;
+		is_reached = is_reached || (network_host_read(&host, *entry) && host.is_service &&
+						   host.port == port);
+	}
+	network_policy_finish(&policy);
+	return is_reached;
+}
+
+/* What comes before the port in the line that lets a cell reach it. */
+static const char *reached_by(const struct settings *settings)
+{
+	const char *mode = settings_get(settings, "network");
+	bool has_list = mode && (strcmp(mode, network_modes[NETWORK_ALLOW]) == 0 ||
+					strcmp(mode, network_modes[NETWORK_ASK]) == 0);
+	return has_list ? "allow-host = localhost:"
+	                : "network = allow with allow-host = localhost:";
+}
+
 static struct mcp_context context_of(const struct peer *peer, const struct call *call)
 {
 	const struct relay *relay = peer->relay;
 	const struct taken *taken = parts_find(&relay->parts, &type);
 	const struct sandbox_capabilities *capabilities =
 		sandbox_capabilities(agent_sandbox(peer->agent));
+	bool is_cell = capabilities->confined && !capabilities->shares_loopback;
+	const struct settings *settings = &relay->config.profile->settings;
 	return (struct mcp_context){
+		.reaches_port = is_cell ? reaches_port : NULL,
+		.data = settings,
+		.reached_by = is_cell ? reached_by(settings) : NULL,
 		.servers = relay->config.profile->mcp,
 		.server_count = relay->config.profile->mcp_count,
 		.map = &peer->map,

@@ -17,7 +17,7 @@ void relay_mcp_learn(struct relay *relay, const struct call *call);
 struct mcp_lookup *relay_mcp_ask(struct peer *peer, const struct call *call,
 	struct mcp_commands *commands, void (*done)(void *data), void *data);
 
-/* Edits the list on its way to the agent, and keeps in the request what the user will be told. */
+/* Edits the list on its way to the agent, and keeps in the request the notices for the user. */
 bool relay_mcp_edit(struct peer *peer, struct request *request, const struct call *call,
 	struct error *err) ATTR_NODISCARD;
 

@@ -7,12 +7,14 @@
 #include "broker/gate/grant_ask.h"
 #include "broker/gate/grant_deletions.h"
 #include "broker/gate/grant_held.h"
+#include "broker/gate/grant_hosts.h"
 #include "broker/policy/memory.h"
 #include "broker/relay/choice_gate.h"
 #include "broker/relay/handshake.h"
 #include "broker/relay/listing.h"
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/opens.h"
+#include "broker/relay/own_copy.h"
 #include "broker/relay/prompt_note.h"
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_end.h"
@@ -90,7 +92,9 @@ static void give_roots(struct session *session, struct request *request)
 	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
 	struct opens *opens = opens_of(request);
 	session_set_roots(session, opens->roots);
-	session_set_instance(session, sandbox ? sandbox_instance(sandbox) : NULL);
+	session_set_sandbox(session, sandbox ? sandbox_reference(sandbox) : NULL,
+		sandbox ? sandbox_instance(sandbox) : NULL);
+	own_copy_note(request->peer);
 	session->agent_number = request->peer->number;
 	restore_remember(session, request);
 	opens->roots = NULL;
@@ -208,6 +212,7 @@ static bool close_begins(
 		grant_cancel_session(relay, request->session_id);
 		grant_deletions_cancel(relay, request->session_id);
 		grant_held_withdraw(relay, request->session_id);
+		grant_hosts_cancel(relay, request->session_id);
 		struct session *session = session_find(&relay->sessions, request->session_id);
 		if (session && session->peer) {
 			relay_turn_cancel(session->peer, session);
@@ -232,6 +237,17 @@ static bool forget(
 		session_forget(&relay->sessions, session);
 	}
 	return true;
+}
+
+static bool forget_deleted(
+	struct relay *relay, struct request *request, const struct call *call, struct error *err)
+{
+	struct session *session =
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL;
+	if (session) {
+		session->is_deleted = true;
+	}
+	return forget(relay, request, call, err);
 }
 
 static bool prompt_begins(
@@ -333,7 +349,7 @@ static const struct method methods[] = {
 		.means = MEANS_END_SESSION,
 		.takes_unopened = true,
 		.on_send = close_begins,
-		.on_result = forget},
+		.on_result = forget_deleted},
 	{.name = "session/close",
 		.means = MEANS_END_SESSION,
 		.route = ROUTE_SESSION,

@@ -5,11 +5,11 @@
 #include "broker/session/hop.h"
 
 /*
- * Keeps the editor's messages of a session in order. Behind a request that waits, all messages that
- * name the session wait too. They go on in their order
- * - after a session/load or session/resume was answered. Until then it is not known which agent
- *   will have the session: another broker's record may have it, or a new agent is started because
- *   its own has ended. The session's mode is not known either;
+ * Keeps the editor's messages of a session in order. While a request waits, all later messages that
+ * name its session wait too. They go on, in their order,
+ * - after a session/load or session/resume was answered. Until then nobody knows which agent will
+ *   have the session: another broker's record may have it, or a new agent may replace one that has
+ *   ended. Nobody knows the session's mode either;
  * - after no prompt of the session waits any more, for its sync (relay_turn.h) or for the agent's
  *   mode (mode_guard.h). Prompts with only prompts before them wait there as well, not here.
  *

@@ -18,8 +18,8 @@ struct collect_config relay_collect_config(const struct relay *relay);
 void relay_recover_wake(struct relay *relay);
 
 /*
- * The relay ends: interrupts the running sync, which is left for another time, and stops the
- * sandboxes that were started for it. The relay does not finish before that is done;
+ * The relay ends: interrupts the running sync, leaves it for another time, and stops the sandboxes
+ * that were started for it. The relay does not finish before these have stopped;
  * relay_ops.finish_if_empty follows.
  */
 void relay_recover_end(struct relay *relay);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "broker/ledger/keeper.h"
+#include "broker/relay/own_copy.h"
 #include "broker/relay/relay_due.h"
 #include "broker/relay/relay_sync.h"
 #include "broker/relay/relay_turn.h"
@@ -57,7 +58,7 @@ static bool is_of_use(const struct peer *peer)
 static bool may_rest(const struct peer *peer)
 {
 	return has_served(peer) && !peer->relay->is_ending && !relay_sync_has_closed(peer) &&
-	       agent_can_restart(peer->agent) && is_of_use(peer);
+	       agent_can_restart(peer->agent) && is_of_use(peer) && !own_copy_is_over(peer);
 }
 
 static void restart(struct peer *peer)
@@ -129,7 +130,8 @@ static struct peer *revive_youngest(struct relay *relay, const char *local)
 {
 	struct peer *youngest = NULL;
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
-		bool has_it = !local || path_map_has_local(&peer->map, local);
+		bool has_it = (!local || path_map_has_local(&peer->map, local)) &&
+		              !own_copy_has_session(peer);
 		youngest = has_it && may_revive(peer) ? peer : youngest;
 	}
 	return youngest && relay_revive(youngest) ? youngest : NULL;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/words.h"
+#include "broker/relay/own_copy.h"
 #include "broker/relay/relay_mcp.h"
 #include "broker/relay/relay_methods.h"
 #include "broker/relay/relay_revive.h"
@@ -212,7 +213,11 @@ static void opening_begin(struct opening *opening);
 static void opening_move(struct opening *opening, const struct error *err)
 {
 	log_failure(LOG_LEVEL_INFO, err, "%s: %s", opening->peer->hop, err->text);
-	struct peer *peer = peer_for(opening);
+	bool is_own = relay_is_per_session(opening->peer->relay);
+	struct peer *peer = is_own ? own_copy_peer(opening->peer->relay) : peer_for(opening);
+	if (peer && is_own && !peer->is_ready) {
+		peer_reserve(peer, opening->directories[0]);
+	}
 	if (!peer) {
 		struct error failure;
 		opening_fail(opening, failure_set(&failure, "RESOURCE_LIMIT_EXCEEDED", "session",
@@ -368,7 +373,15 @@ static bool are_absolute(char *const *directories, struct error *err)
 static void opening_begin(struct opening *opening)
 {
 	struct error err;
+	enum own_copy_fit fit = own_copy_fit(opening->peer, &opening->waiting);
 	if (!are_absolute(opening->directories, &err)) {
+		opening_refuse(opening, "session", &err);
+	} else if (fit == OWN_COPY_TAKEN) {
+		error_set(&err, ERROR_UNAVAILABLE, "another session has its copy");
+		opening_move(opening, &err);
+	} else if (fit == OWN_COPY_FAILED) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_UNAVAILABLE",
+			"the session's copy cannot be made again: the log gives the reason");
 		opening_refuse(opening, "session", &err);
 	} else if (!opening_check(opening)) {
 		opening_add_first(opening);

@@ -7,9 +7,9 @@
 
 /*
  * _broker/session/state: tells the editor about changes of session records. An editor may treat an
- * unknown notification as an error, so only editors that ask for it get it, with
- * clientCapabilities._meta.broker.state = true in initialize. docs/schemas/session-state.json
- * describes its params.
+ * unknown notification as an error. So it goes only to editors that ask for it in initialize, with
+ * clientCapabilities._meta.broker.state = true. docs/schemas/session-state.json describes its
+ * params.
  */
 
 /* Reads from the editor's initialize whether it wants the notification. */

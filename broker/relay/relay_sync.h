@@ -58,12 +58,12 @@ void relay_sync_tell(struct relay *relay, const struct request *request);
 void relay_sync_note_session(struct peer *peer, const char *id);
 
 /*
- * Nothing of the agent runs any more: collects its changes for the last time. True: the peer is
- * freed when that ends, by relay_ops.peer_gone.
+ * Call it when nothing of the agent runs any more: collects its changes for the last time. True:
+ * relay_ops.peer_gone frees the peer after that.
  */
 bool relay_sync_close(struct peer *peer);
 
-/* Nothing will be collected any more: it was done, or it never will be. */
+/* Notes that nothing more will be collected: it is done, or given up. */
 void relay_sync_give_up(struct peer *peer);
 
 /* Whether the last collection has begun or ended, or was given up. */

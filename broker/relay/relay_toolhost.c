@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/relay_toolhost.h"
+#include "broker/gate/grant_writes.h"
 #include "broker/relay/opens.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json_doc.h"
 #include "base/log.h"
+#include "broker/relay/relay_watch.h"
 #include "broker/session/answer.h"
 #include "broker/session/in_flight.h"
 #include "broker/session/serving.h"
@@ -95,9 +98,15 @@ static struct peer *answered(void *data)
 	return peer;
 }
 
-static void on_result(void *data, struct span id, struct span result)
+static void on_result(void *data, struct span id, struct buf *result)
 {
-	peer_answer(answered(data), id, result);
+	static const char of_terminal[] = "{\"output\":";
+	struct peer *peer = answered(data);
+	if (span_starts_with(buf_span(result), SPAN_LITERAL(of_terminal))) {
+		grant_writes_look(peer, NULL, buf_span(result));
+	}
+	relay_watch_memory(peer->relay, result->len);
+	peer_answer_taken(peer, id, result);
 }
 
 static void on_failure(void *data, struct span id, const struct error *failure)

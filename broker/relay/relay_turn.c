@@ -359,6 +359,12 @@ bool relay_turn_has_prompt(const struct peer *peer, const struct session *sessio
 	return desk_first(&peer->relay->desk, prompts_of(peer, session)) != NULL;
 }
 
+bool relay_turn_is_open(const struct peer *peer, const struct session *session)
+{
+	return session->prompts > 0 || relay_turn_has_prompt(peer, session) ||
+	       turn_of_session(peer, session);
+}
+
 bool relay_turn_cancel(struct peer *peer, const struct session *session)
 {
 	return desk_cancel_prompts(&peer->relay->desk, prompts_of(peer, session));

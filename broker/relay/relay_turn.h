@@ -31,6 +31,9 @@ bool relay_turn_is_full(const struct peer *peer);
 /* Whether a prompt of the session waits. */
 bool relay_turn_has_prompt(const struct peer *peer, const struct session *session);
 
+/* Whether a turn of the session is open: from its prompt until its answer has left. */
+bool relay_turn_is_open(const struct peer *peer, const struct session *session);
+
 /*
  * session/cancel: answers the waiting prompts of the session (NULL: all) with "cancelled"; their
  * agent never receives them. False if none waits.

@@ -17,6 +17,7 @@ struct watch {
 	struct ev_timer look;  // checks whether the editor is still there while it is not read
 	double hung_up_at;     // ev_now when its end was noticed; 0: it has not left
 	struct ev_timer quiet; // since the last large message
+	bool keeps_freed;      // libc_keep_freed was called
 };
 
 static const struct part_type type = {.size = sizeof(struct watch)};
@@ -30,7 +31,7 @@ static struct watch *watch_of(struct relay *relay)
 
 bool relay_watch_excuses(const struct peer *peer)
 {
-	if (pause_holds_agent(peer) ||
+	if (pause_holds_agent(peer) || sandbox_is_away(agent_sandbox(peer->agent)) ||
 		desk_has(&peer->relay->desk, (struct desk_pick){STAGE_LINKS, peer, NULL}) ||
 		(link_is_paused(agent_link(peer->agent)) && !relay_agent_is_flooded(peer)) ||
 		(peer->toolhost && toolhost_is_busy(peer->toolhost))) {
@@ -128,7 +129,11 @@ void relay_watch_prompt(struct peer *peer)
 
 /* ---- the memory of large messages ---- */
 
-enum { LARGE_MESSAGE = 256 * 1024, QUIET_MS = 1000 };
+enum {
+	LARGE_MESSAGE = 64 * 1024,
+	KEPT_BYTES = 8 * 1024 * 1024, // a message of 1 MiB, its content, and the content for a file
+	QUIET_MS = 1000,
+};
 
 static bool has_much_queued(const struct relay *relay)
 {
@@ -150,11 +155,17 @@ static void on_quiet(struct ev_loop *loop, struct ev_timer *timer, int events)
 	}
 }
 
-void relay_watch_memory(struct relay *relay, const struct frame *frame)
+void relay_watch_memory(struct relay *relay, size_t length)
 {
-	if (frame->length >= LARGE_MESSAGE) {
-		ev_timer_again(relay->config.loop, &watch_of(relay)->quiet);
+	if (length < LARGE_MESSAGE) {
+		return;
 	}
+	struct watch *watch = watch_of(relay);
+	if (!watch->keeps_freed) {
+		watch->keeps_freed = true;
+		libc_keep_freed(KEPT_BYTES);
+	}
+	ev_timer_again(relay->config.loop, &watch->quiet);
 }
 
 /* ---- an editor that leaves while it is not read ---- */

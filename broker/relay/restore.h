@@ -8,8 +8,8 @@
  * Restores a session whose agent has ended when somebody needs it. An agent is started in the same
  * sandbox or, if that is lost, in a newly prepared one. It must restore the session (ACP:
  * session/resume if the agent offers it, else session/load; the editor has seen the replay already,
- * so it is hidden). Requests for the session wait until then. A session that cannot be restored is
- * never replaced by another: the requests fail, and the error says why.
+ * so it is hidden). Requests for the session wait until then. If a session cannot be restored, no
+ * other session replaces it: the requests fail, and the error says why.
  */
 enum {
 	RESTORE_OPENING_MAX = 256 * 1024, // bytes of a session's parameters that are kept
@@ -55,8 +55,9 @@ bool restore_takes_failure(struct relay *relay, struct span id, const struct err
 
 /*
  * Whether an update is part of a replay that the broker has asked for. Updates about the session's
- * present state are not. Some agents continue the replay after they have answered session/load:
- * updates before the next prompt are hidden too, and that prompt waits for a moment of quiet.
+ * present state are not. Some agents continue the replay after they have answered session/load. So
+ * updates before the next prompt are hidden too, and that prompt waits until none has come for a
+ * moment.
  */
 bool restore_hides(struct peer *peer, const struct call *call);
 

@@ -6,9 +6,9 @@
 #include "base/pool.h"
 
 /*
- * Checks on the pool whether directories may be synced at all, before anything is copied: runs
- * snapshot_root_check, and refuses a directory that contains the state folder, because the stores
- * would contain themselves.
+ * Checks whether directories may be synced at all, before any file is copied; the pool does the
+ * work. Runs snapshot_root_check, and refuses a directory that contains the state folder, because
+ * the stores would contain themselves.
  */
 struct root_check;
 

@@ -25,8 +25,10 @@ static void on_moment(struct ev_loop *loop, struct ev_timer *timer, int events)
 
 void sync_show_begin(struct sync_show *show, struct relay *relay, const char *session_id)
 {
+	int moment_ms = relay->config.sync_moment_ms;
 	*show = (struct sync_show){.relay = relay, .session_id = session_id};
-	ev_timer_init(&show->moment, on_moment, SYNC_SHOW_MOMENT_MS / 1000., 0.);
+	ev_timer_init(&show->moment, on_moment,
+		(moment_ms > 0 ? moment_ms : SYNC_SHOW_MOMENT_MS) / 1000., 0.);
 	ev_timer_start(relay->config.loop, &show->moment);
 }
 

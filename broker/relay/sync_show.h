@@ -6,15 +6,15 @@
 
 #include "broker/ledger/sync_text.h"
 
-/* A turn's sync that takes longer than this, in ms, is shown. */
+/* The user sees a turn's sync only if it takes longer than this, in ms. */
 enum { SYNC_SHOW_MOMENT_MS = 500, SYNC_SHOW_TEXT_MAX = 2 * SYNC_TEXT_MAX };
 
 struct relay;
 
 /*
- * Shows the user a turn's sync. If it takes longer than SYNC_SHOW_MOMENT_MS: a tool call of the
- * broker's own, "Syncing workspace", which ends with the result. A shorter one shows only its news,
- * if there are any.
+ * Shows the user a turn's sync. If the sync takes longer than SYNC_SHOW_MOMENT_MS, this is a tool
+ * call of the broker's own, "Syncing workspace", which ends with the result. Of a shorter sync it
+ * shows only news, if there are any.
  */
 struct sync_show {
 	struct relay *relay;
@@ -32,7 +32,7 @@ void sync_show_begin(struct sync_show *show, struct relay *relay, const char *se
 /* One workspace is done; `text` is from sync_text_write. News replaces text that is not news. */
 void sync_show_add(struct sync_show *show, const char *text, bool is_news, bool is_failure);
 
-/* Nobody waits for the sync any more, for this reason: from here on it shows only news. */
+/* Nobody waits for the sync any more, for this reason. From here on the display shows only news. */
 void sync_show_leave(struct sync_show *show, const char *reason);
 
 /* All workspaces are done. */

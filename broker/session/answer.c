@@ -80,17 +80,23 @@ void peer_fail(struct peer *peer, struct span id, const struct error *failure)
 	peer_send(peer, write_failure(peer->relay, id, failure));
 }
 
-/* A result with a file's content may be longer than the relay's scratch. */
+static const char before_id[] = "{\"jsonrpc\":\"2.0\",\"id\":";
+static const char before_result[] = ",\"result\":";
+static const char after_result[] = "}";
+
+/* A result may be longer than the relay's scratch buffer. */
 static void write_answer(struct buf *out, struct span id, struct span result)
 {
-	const struct span before = SPAN_LITERAL("{\"jsonrpc\":\"2.0\",\"id\":");
-	const struct span between = SPAN_LITERAL(",\"result\":");
-	buf_init(out, before.len + id.len + between.len + result.len + 1);
-	bool ok = buf_reserve(out, out->max, NULL) && buf_append(out, before, NULL) &&
-	          buf_append(out, id, NULL) && buf_append(out, between, NULL) &&
-	          buf_append(out, result, NULL) && buf_append(out, SPAN_LITERAL("}"), NULL);
-	assert(ok);
-	(void)ok;
+	const size_t more = sizeof(before_id) + sizeof(before_result) + sizeof(after_result);
+	buf_init(out, more + id.len + result.len);
+	char *room = buf_reserve(out, out->max, NULL);
+	assert(room);
+	(void)room;
+	buf_add(out, SPAN_LITERAL(before_id));
+	buf_add(out, id);
+	buf_add(out, SPAN_LITERAL(before_result));
+	buf_add(out, result);
+	buf_add(out, SPAN_LITERAL(after_result));
 }
 
 void peer_answer(struct peer *peer, struct span id, struct span result)
@@ -98,6 +104,17 @@ void peer_answer(struct peer *peer, struct span id, struct span result)
 	struct buf out;
 	write_answer(&out, id, result);
 	peer_send_taken(peer, &out);
+}
+
+void peer_answer_taken(struct peer *peer, struct span id, struct buf *result)
+{
+	bool ok = buf_append(result, SPAN_LITERAL(after_result), NULL) &&
+	          buf_prepend(result, SPAN_LITERAL(before_result), NULL) &&
+	          buf_prepend(result, id, NULL) &&
+	          buf_prepend(result, SPAN_LITERAL(before_id), NULL);
+	assert(ok); // its limit is that of a message
+	(void)ok;
+	peer_send_taken(peer, result);
 }
 
 void relay_answer(struct relay *relay, struct span id, struct span result)

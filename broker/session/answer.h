@@ -40,6 +40,9 @@ void relay_answer(struct relay *relay, struct span id, struct span result);
 void relay_answer_cancelled(struct relay *relay, struct span id);
 void peer_answer(struct peer *peer, struct span id, struct span result);
 
+/* The same, but takes over the memory of the result, which becomes the message. */
+void peer_answer_taken(struct peer *peer, struct span id, struct buf *result);
+
 /* Answers a request of the editor with an error and frees the request. */
 void relay_fail_request(struct relay *relay, struct request *request, const struct error *failure);
 

@@ -12,9 +12,9 @@
 #include "broker/policy/modes.h"
 
 /*
- * What the editor has chosen in a session and the agent has acknowledged: the mode, the model and
- * the options (ACP: session/set_mode, session/set_model, session/set_config_option). The broker
- * sends all of it to a restarted agent again. This file does not know agents or links.
+ * The choices that the editor has made in a session and the agent has acknowledged: the mode, the
+ * model and the options (ACP: session/set_mode, session/set_model, session/set_config_option). The
+ * broker sends all of them again to a restarted agent. This file does not know agents or links.
  */
 enum choice_kind { CHOICE_MODE, CHOICE_MODEL, CHOICE_OPTION, CHOICE_KIND_COUNT };
 
@@ -38,8 +38,7 @@ struct choices {
 	struct list all; // of struct choice, in the order for sending them again
 	int count;
 	unsigned serials;
-	char *refusal; // owned; why the agent refused one; NULL: it did not, or a prompt has
-	               // reported it
+	char *refusal; // owned; why the agent refused one; NULL: it did not, or a prompt said so
 	char *refused; // owned; the agent's own words for it, used as detail
 };
 

@@ -173,6 +173,13 @@ void peer_reserve(struct peer *peer, const char *directory)
 	}
 }
 
+bool relay_is_per_session(const struct relay *relay)
+{
+	const struct relay_config *config = &relay->config;
+	return config->provider &&
+	       provider_is_per_session(config->provider, &config->profile->settings);
+}
+
 struct peer *relay_running_peer(struct relay *relay)
 {
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
@@ -196,7 +203,8 @@ struct peer *relay_peer_of_number(struct relay *relay, int number)
 struct peer *relay_peer_with_root(struct relay *relay, const struct call *call)
 {
 	char cwd[FILE_PATH_MAX];
-	if (!message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
+	if (relay_is_per_session(relay) ||
+		!message_string(&call->message, PLACE_CWD, cwd, sizeof(cwd))) {
 		return NULL;
 	}
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {

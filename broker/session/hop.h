@@ -76,14 +76,14 @@ struct peer {
 /* A request that was sent and has no answer yet. */
 struct request {
 	struct pending pending;
-	struct peer *peer; // to an agent: the one that is asked; to the editor: the one that asks
+	struct peer *peer; // the agent that gets the request, or whose request the editor gets
 	const struct method *method; // NULL: a method that the broker only passes on
 	char *session_id;            // owned; params.sessionId, or NULL
 	struct buf message;          // the whole request, kept if needed later
 	struct ev_timer due;         // the deadline of the file that watches it
 	bool is_cancelled;           // its turn was cancelled (unanswered.c)
-	const char *unanswered; // the broker's own request: why it fails once `due` expires; static
-	bool is_beside;         // the broker's own request, and nothing waits for the answer
+	const char *unanswered; // the broker's own request: the error once `due` expires; static
+	bool is_beside;         // the broker's own request, whose answer nothing waits for
 	struct parts parts;     // the state of each feature
 	/*
 	 * For the broker's own request: called with the answer, or with the failure if there is
@@ -100,10 +100,12 @@ struct request {
 struct relay_ops {
 	/* Handles an agent's request that was set aside, as if it arrived now. */
 	void (*on_agent_request)(struct peer *peer, const struct call *call);
-	/* Passes on an agent's request that policy allows, or that it does not decide about. */
+	/*
+	 * Passes on an agent's request that policy allows, or about which policy does not decide.
+	 */
 	void (*pass_agent_request)(struct peer *peer, const struct call *call);
 	/*
-	 * A request with this id (raw) is about to be answered with a failure. True if it was the
+	 * Called before a request with this id (raw) is answered with a failure. True if it was the
 	 * broker's own request, which has taken the failure.
 	 */
 	bool (*takes_failure)(struct relay *relay, struct span id, const struct error *failure);
@@ -117,11 +119,13 @@ struct relay_ops {
 
 	/* ---- messages that have waited ---- */
 
-	/* Handles a message of the editor as if it arrived now. False if it must wait on. */
+	/*
+	 * Handles a message of the editor as if it arrived now. False if it must continue to wait.
+	 */
 	bool (*on_editor_call)(struct relay *relay, const struct call *call);
 	/*
-	 * The same for a message that has waited for this agent, whichever agent would be chosen
-	 * now.
+	 * The same for a message that has waited for this agent; it goes to this agent even if
+	 * another would be chosen now.
 	 */
 	void (*on_parked_call)(struct peer *peer, const struct call *call);
 	/* Passes on a request of the editor. Its agent is known and ready, and has its roots. */
@@ -171,15 +175,15 @@ bool peer_forward(struct peer *peer, const struct call *call, struct error *err)
 bool relay_agent_is_flooded(const struct peer *peer);
 
 /*
- * Notifications and answers of the editor cannot be refused. They wait in the agent's queue, beyond
- * the limit for requests, so that an agent that does not read holds up nobody else. Beyond this
- * second limit the broker stops reading from the editor; nothing is dropped.
+ * Notifications and answers of the editor cannot be refused. They wait in the agent's queue, even
+ * beyond the limit for requests, so that an agent that does not read does not delay other agents.
+ * Beyond this second limit the broker stops reading from the editor; it drops nothing.
  */
 bool relay_agent_takes_nothing(const struct peer *peer);
 
 /* ---- edits ---- */
 
-/* Gives the message in hand another id: raw, or one that the broker has minted. */
+/* Gives the message in hand another id: a raw one, or one that the broker has made. */
 bool relay_edit_id(const struct call *call, struct span id, struct error *err) ATTR_NODISCARD;
 bool relay_edit_minted(const struct call *call, const struct json_hit *hit, uint64_t id,
 	struct error *err) ATTR_NODISCARD;
@@ -201,11 +205,17 @@ bool relay_insert_member(struct relay *relay, const struct call *call, struct sp
 const char *peer_reserved_for(const struct peer *peer);
 void peer_reserve(struct peer *peer, const char *directory); // copied; NULL: any session
 
-/* The agent to use if the session does not say; NULL if none runs. */
+/* Whether each session has its own sandbox, and therefore its own agent. */
+bool relay_is_per_session(const struct relay *relay);
+
+/* The agent to use for a message that names no known session; NULL if none runs. */
 struct peer *relay_running_peer(struct relay *relay);
 struct peer *relay_peer_of_number(struct relay *relay, int number); // or NULL
 
-/* The running agent that already has the directory in which a message opens a session, or NULL. */
+/*
+ * The running agent that already has the directory in which a message opens a session; NULL if none
+ * has it, or if sessions do not share it.
+ */
 struct peer *relay_peer_with_root(struct relay *relay, const struct call *call);
 
 /* The session of a message from the editor, by params.sessionId; NULL if unknown. */

@@ -11,9 +11,9 @@
 
 /*
  * What a method means to the broker. Two tables hold the methods of ACP version 1:
- * broker/relay/relay_methods.c (the editor's) and relay_agent_methods.c (the agent's). Each message
- * is looked up once, when it arrives; struct call carries its row, also while the message waits.
- * All other files depend on the row, not on the method's name.
+ * broker/relay/relay_methods.c (the editor's) and relay_agent_methods.c (the agent's). The broker
+ * looks up each message once, when it arrives. struct call carries the row, even while the message
+ * waits. All other files depend on the row, not on the method's name.
  */
 
 struct call;
@@ -52,10 +52,10 @@ struct method {
 	enum usage_tool tool;            // for an agent's method: the counter that it adds to
 	bool is_notification; // for an editor's method; a request with this name counts as unknown
 	bool opens_session;   // its cwd and additionalDirectories become roots
-	bool takes_unopened;  // its session need not be open here, even if workspaces are synced
+	bool takes_unopened;  // even with syncs, its session need not be open here
 	bool makes_session;   // the session is a new one
-	bool is_request;  // for an agent's method: ACP makes it a request, or a later version may
-	bool is_terminal; // for an agent's method: starts a terminal command, or concerns one
+	bool is_request;      // for an agent's method: it is a request in ACP, or may become one
+	bool is_terminal;     // for an agent's method: starts a terminal command, or concerns one
 	const struct deadline *deadline; // while its agent is silent (relay_due.h); NULL: none
 	/*
 	 * Raises one of our events (broker/relay/relay_events.h) before the request or its answer

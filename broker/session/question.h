@@ -35,8 +35,8 @@ struct question_reason {
 };
 
 /*
- * Writes the first members of the question's tool call: an id that nobody can guess, a title that
- * begins with who asks and by which rule, and the status "pending". `what` is Markdown
+ * Writes the first members of the question's tool call: an id that nobody can guess; a title, which
+ * begins with the one who asks and the rule; and the status "pending". `what` is Markdown
  * (markdown.h), like the title.
  */
 void question_write_head(struct json_writer *writer, struct request *request,

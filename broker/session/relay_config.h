@@ -10,7 +10,7 @@
 #include "broker/session/trace.h"
 #include "providers/provider.h"
 
-/* What a relay (relay.h) is created from, and its limits. */
+/* The configuration of a relay (relay.h), and its limits. */
 
 struct pool;
 
@@ -52,8 +52,10 @@ struct relay_config {
 	struct secrets *secrets;  // secrets that the agents' log must not contain; may be NULL
 	const char *state_folder; // of records and stores (ledger/state_folder.h); may be NULL
 	const char *home;         // the user's; may be NULL
-	bool client_tells; // the client tells the user why an agent did not start: do not log it
-	bool is_trial;     // does not touch what dead brokers left
+	bool client_tells;  // the client tells the user why an agent did not start: do not log it
+	bool is_trial;      // does not touch what dead brokers left
+	int sync_moment_ms; // a turn's sync that takes longer is shown; 0: SYNC_SHOW_MOMENT_MS
+	int link_show_ms;   // until the first update for a lost link; 0: LINK_SHOW_MIN_MS
 	const struct transport_tools *tools; // for syncs; may be NULL
 	const struct relay_listener *listener;
 	void *data;

@@ -82,6 +82,11 @@ void relay_know_as(struct peer *peer, const char *name, const char *real)
 	free(runtime);
 }
 
+void relay_know_root(struct peer *peer, const char *local, const char *runtime)
+{
+	note_known(peer, &(struct sandbox_root){.local = local, .runtime = runtime});
+}
+
 const struct path_map *relay_map_of(const struct peer *peer, const struct method *method)
 {
 	bool is_list = method && method->route == ROUTE_LIST;

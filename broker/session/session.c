@@ -23,6 +23,7 @@ static void session_destroy(struct session_table *table, struct session *session
 	list_remove(&session->link);
 	words_free(session->roots);
 	free(session->opening);
+	free(session->reference);
 	free(session->instance);
 	memory_destroy(session->memory);
 	if (session->guard) {
@@ -161,8 +162,10 @@ void session_set_roots(struct session *session, char **roots)
 	session->roots = roots;
 }
 
-void session_set_instance(struct session *session, const char *instance)
+void session_set_sandbox(struct session *session, const char *reference, const char *instance)
 {
+	free(session->reference);
+	session->reference = mem_strdup_or_null(reference);
 	free(session->instance);
 	session->instance = mem_strdup_or_null(instance);
 }

@@ -5,9 +5,9 @@
 /*
  * This folder has what the two sides of a session share: which agent has which session, the message
  * in hand and the unanswered requests (hop.h), and the functions that send, edit, answer, count,
- * trace and ask. It knows ACP's envelope, agents and sandboxes. It does not know what a method
- * means, nor what policy says; for those it calls struct relay_ops. All higher folders of the
- * broker use it.
+ * trace and ask. It knows ACP's envelope, agents and sandboxes. It does not know what methods mean
+ * or what policy decides; for that it calls struct relay_ops. All higher folders of the broker use
+ * it.
  */
 
 #include <stdbool.h>
@@ -31,21 +31,22 @@ struct peer;
 struct session {
 	struct list link;  // session_table.buckets
 	char *id;          // owned, decoded; as the editor knows it
-	char *agent_id;    // owned; as its agent knows it: another id only if two agents minted the
-	                   // same
+	char *agent_id;    // owned; its agent's id; differs only if two agents made the same id
 	struct peer *peer; // NULL once its agent has ended
 	int prompts;       // in flight
 	char **roots;      // owned, NULL-terminated; cwd and additionalDirectories; may be NULL
-	char *instance;    // owned; sandbox_instance of its present or last sandbox; may be NULL
+	char *reference;   // owned; sandbox_reference of its current or last sandbox; may be NULL
+	char *instance;    // owned; sandbox_instance of that sandbox; may be NULL
 	int agent_number;  // peer.number of its present or last agent
 	char *words;       // owned; the beginning of its last prompt; may be NULL
-	bool knows_copy;   // its agent was told that a path in a prompt is the copy's
+	bool knows_copy;   // its agent was told where the copy of the workspace is
+	bool is_deleted;   // the agent no longer knows it
 	bool hides_replay; // the broker has loaded it again, and no prompt has begun since
 	char *opening; // owned; the params it was opened with (JSON), for opening it again; may be
 	               // NULL
 	double restarts_since;  // ev_now at the first restart that counts for restart-limit
 	int restarts;           // of its agent, since then
-	bool was_link_lost;     // it lost its agent because the link broke; the agent did not exit
+	bool was_link_lost;     // it lost its agent because the link broke, not by an exit
 	struct memory *memory;  // owned; what the user has answered with "always"
 	struct choices choices; // what the editor has chosen, for the next agent
 	struct usage_counts usage;
@@ -71,7 +72,7 @@ struct session *session_find(struct session_table *table, const char *id); // or
 
 /*
  * Whether one more session fits (max-sessions). If the table is full, this forgets the sessions of
- * agents that have ended: whoever asked was told what became of them.
+ * agents that have ended, because the editor was told of their end.
  */
 bool session_table_has_room(struct session_table *table);
 
@@ -85,7 +86,7 @@ struct session *session_bind(struct session_table *table, const char *id, struct
 /*
  * Like session_bind, for a session that an agent has just created. If another running agent has
  * minted the same id, the editor gets the alias "ID~NUMBER" for this one. If the id belongs to an
- * agent that has ended, that session is forgotten, with all that was remembered in it.
+ * agent that has ended, forgets that session and everything that was remembered in it.
  */
 struct session *session_bind_new(struct session_table *table, const char *agent_id,
 	struct peer *peer, int number, struct error *err) ATTR_NODISCARD;
@@ -99,8 +100,8 @@ bool session_has_alias(const struct session *session);
 /* Takes the roots (NULL-terminated, malloc'ed). */
 void session_set_roots(struct session *session, char **roots);
 
-/* Copies `instance`; may be NULL. */
-void session_set_instance(struct session *session, const char *instance);
+/* Copies both texts; they may be NULL. */
+void session_set_sandbox(struct session *session, const char *reference, const char *instance);
 
 void session_forget(struct session_table *table, struct session *session);
 

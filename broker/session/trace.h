@@ -15,11 +15,11 @@
  *     {"time":"…","hop":"agent 1","direction":"out","message":{…}}
  *     {"time":"…","hop":"agent 1","direction":"in","noise":"Welcome","length":7}
  *
- * `direction` is the broker's: it has read "in" and written "out". Secrets are masked as "***": the
+ * `direction` is the broker's: it has read "in" and written "out". "***" replaces secrets: the
  * values of mcpServers[].env, mcpServers[].headers, terminal/create.env and authMethods[].env, and
- * every secret that the broker knows (base/secrets.h), wherever it stands and however JSON spells
- * it. The file has the mode 0600, and the broker appends to it. A failed write is reported once and
- * ends the trace, never the session.
+ * every secret that the broker knows (base/secrets.h), anywhere and in any spelling of JSON. The
+ * file has the mode 0600, and the broker appends to it. A failed write is reported once and ends
+ * the trace, never the session.
  */
 struct trace;
 struct secrets;

@@ -8,8 +8,8 @@
 #include "broker/policy/audit.h"
 
 /*
- * Counters of what a broker has done since its start, in all and for each session; for
- * _broker/usage (broker/methods/usage_report.h). Loop thread only.
+ * Counts the work of a broker since its start, in total and for each session; for _broker/usage
+ * (broker/methods/usage_report.h). Loop thread only.
  */
 
 /* An agent's requests, by method. */

@@ -39,9 +39,9 @@ void output_tail_drop(struct output_tail *tail);
 bool output_tail_text(const struct output_tail *tail, size_t max, bool has_ended, struct buf *out);
 
 /*
- * Appends what has arrived since *position (a byte count of the stream), from at most max bytes,
- * and advances it. Returns how many bytes in between are no longer kept. The text may be three
- * times as long as its bytes.
+ * Appends the text that has arrived since *position (a byte count of the stream), from at most the
+ * last max bytes, and advances *position. Returns how many bytes after the old position are
+ * missing. The text may be three times as long as its bytes.
  */
 uint64_t output_tail_next(const struct output_tail *tail, uint64_t *position, size_t max,
 	bool has_ended, struct buf *out);

@@ -5,12 +5,12 @@
 #include <stdbool.h>
 
 /*
- * What some agents need beyond the protocol, by the name that they give themselves
- * (agentInfo.name).
+ * The needs of one agent that the protocol does not cover. The agent is found by its own name for
+ * itself (agentInfo.name).
  */
 struct quirks {
 	const char *agent_name;
-	bool missing_file_is_empty; // it writes a new file only after it could read it
+	bool missing_file_is_empty; // it reads each file before it writes it, new ones too
 };
 
 /* The quirks of an agent; one that is not in the table has none. Never NULL. */

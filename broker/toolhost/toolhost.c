@@ -29,7 +29,7 @@ static void raise_answer(struct tool_call *call)
 	const struct toolhost_config *config = &call->toolhost->config;
 	struct span id = span_of(call->id);
 	if (!call->failure) {
-		config->listener->on_result(config->data, id, buf_span(&call->result));
+		config->listener->on_result(config->data, id, &call->result);
 		return;
 	}
 	if (call->failure_path) {

@@ -40,13 +40,16 @@ struct toolhost_limits {
 };
 
 struct toolhost_listener {
-	/* The answer to a call: id is raw, result is JSON. Borrowed. */
-	void (*on_result)(void *data, struct span id, struct span result);
+	/*
+	 * The answer to a call: id is raw, result is JSON. The callee may take the result's memory.
+	 * A long result has room for a message's beginning in front of it (buf_prepend).
+	 */
+	void (*on_result)(void *data, struct span id, struct buf *result);
 	void (*on_failure)(void *data, struct span id, const struct error *failure);
 	/*
 	 * Sends one of the broker's own messages to the editor: the present state of a terminal.
-	 * False if the editor takes nothing at the moment: then the ToolHost offers the state of
-	 * that later moment.
+	 * False if the editor cannot take it now; then the ToolHost later offers the state of that
+	 * moment.
 	 */
 	bool (*on_update)(void *data, struct span message);
 	/*
@@ -82,7 +85,7 @@ struct toolhost *toolhost_create(const struct toolhost_config *config);
 /* Ends every process and every operation; unanswered calls are never answered. NULL is fine. */
 void toolhost_destroy(struct toolhost *toolhost);
 
-/* The agent has read its answers: what waited for that goes on. */
+/* Call it when the agent has read its answers: files and output that waited for that go on. */
 void toolhost_resume(struct toolhost *toolhost);
 
 /*

@@ -127,6 +127,9 @@ static void on_cwd_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct create_call *create = CONTAINER_OF(timer, struct create_call, due);
 	struct error err;
+	if (sandbox_extend_timer(create->call.toolhost->config.sandbox, timer, &create->away_ms)) {
+		return;
+	}
 	error_set(&err, ERROR_TIMEOUT, "%s: not found within file-timeout (%d ms)",
 		create->terminal->cwd, create->call.toolhost->config.limits.file_timeout_ms);
 	fail_create(create, &err);
@@ -333,6 +336,7 @@ void terminal_serve_create(struct tool_call *call, const struct tool_params *par
 	create->roots = environment_merge(params->roots, NULL);
 	int timeout_ms = call->toolhost->config.limits.file_timeout_ms;
 	ev_timer_set(&create->due, timeout_ms / 1000., 0.);
+	create->away_ms = sandbox_away_ms(call->toolhost->config.sandbox);
 	if (timeout_ms > 0) {
 		ev_timer_start(call->toolhost->config.loop, &create->due);
 	}

@@ -11,7 +11,10 @@
 #include "base/words.h"
 #include "sync/git_layout.h"
 
-enum { ANSWER_MORE = 64 }; // bytes of an answer besides the text
+enum {
+	ANSWER_HEAD = 256,  // bytes before the result, for the message's beginning
+	ANSWER_MORE = 4096, // bytes of the result besides the text and most escapes
+};
 
 /* A read or a write of one file (ACP, "File System"). */
 struct file_call {
@@ -30,6 +33,7 @@ struct file_call {
 	unsigned long long limit; // for a read, in lines; ULLONG_MAX: to the end
 	struct file_op *op;
 	ev_timer due;
+	long long away_ms; // sandbox_extend_timer
 };
 
 static struct file_call *from_call(struct tool_call *call)
@@ -120,6 +124,9 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct file_call *file = CONTAINER_OF(timer, struct file_call, due);
 	struct error err;
+	if (sandbox_extend_timer(file->call.toolhost->config.sandbox, timer, &file->away_ms)) {
+		return;
+	}
 	error_set(&err, ERROR_TIMEOUT, "%s %s: not done within file-timeout (%d ms)", doing(file),
 		file->path, file->call.toolhost->config.limits.file_timeout_ms);
 	file_op_cancel(file->op);
@@ -176,15 +183,18 @@ static bool write_content(struct file_call *file, struct span text, struct error
 	}
 	struct span picked = pick_lines(text, file->line, file->limit);
 	/* Reserves enough for most texts: one sixteenth more, for escapes. */
-	if (!buf_reserve(&file->call.result, picked.len + picked.len / 16 + ANSWER_MORE, err)) {
+	size_t most = ANSWER_HEAD + picked.len + picked.len / 16 + ANSWER_MORE;
+	if (!buf_reserve(&file->call.result, most, err)) {
 		return false;
 	}
+	buf_commit(&file->call.result, ANSWER_HEAD);
 	struct json_writer writer;
 	json_write_begin(&writer, &file->call.result);
 	json_write_object(&writer);
 	json_write_key(&writer, "content");
 	json_write_string(&writer, picked);
 	json_write_object_end(&writer);
+	buf_consume(&file->call.result, ANSWER_HEAD);
 	return json_write_end(&writer, err);
 }
 
@@ -384,6 +394,7 @@ static void submit(struct file_call *file, const struct tool_params *params, boo
 	list_append(&toolhost->files, &file->link);
 	file->call.release = release;
 	ev_timer_init(&file->due, on_due, toolhost->config.limits.file_timeout_ms / 1000., 0.);
+	file->away_ms = sandbox_away_ms(toolhost->config.sandbox);
 	start_clock(file);
 	if (params->resolved && !tool_is_below(params->resolved, params->roots)) {
 		refuse(file, "it leads out of the session's roots");
@@ -440,7 +451,7 @@ static bool take_content(struct file_call *file, const struct tool_params *param
 		return false;
 	}
 	buf_init(&file->content, max_file);
-	if (!json_decode_string(raw, &file->content, &err)) {
+	if (!json_decode_checked(raw, &file->content, &err)) {
 		tool_call_fail(&file->call, "RESOURCE_LIMIT_EXCEEDED",
 			"writing %s: the content has more than max-file (%zu bytes)", file->path,
 			max_file);

@@ -122,7 +122,7 @@ bool tool_covers_sandbox(const struct toolhost *toolhost, const char *const *roo
 
 /* ---- toolhost_hold.c ---- */
 
-/* True if the call must wait; go_on follows, unless it is answered first. */
+/* True if the call must wait; then go_on follows, unless the call is answered first. */
 bool tool_call_hold(
 	struct tool_call *call, enum tool_hold kind, void (*go_on)(struct tool_call *call));
 
@@ -160,6 +160,7 @@ struct create_call {
 	struct tool_terminal *terminal; // NULL before params are read, and once created
 	struct file_op *op;             // resolving its cwd
 	ev_timer due;                   // file-timeout for that
+	long long away_ms;              // sandbox_extend_timer
 	char **argv;                    // owned
 	char **env;                     // owned
 	char **roots;                   // owned; the session's
@@ -178,7 +179,7 @@ struct tool_terminal *tool_terminal_find(
 /* Whether this ToolHost has created a terminal with this id. */
 bool tool_terminal_was_minted(const struct toolhost *toolhost, const char *id);
 
-/* A display no longer follows it: frees what nobody needs. */
+/* Call it when a display no longer follows the terminal: frees it if nothing else needs it. */
 void tool_terminal_settle(struct tool_terminal *terminal);
 
 void tool_terminals_note(struct toolhost *toolhost); // some have begun, ended, or begun to end
@@ -213,7 +214,7 @@ struct display {
 	double sent_at;     // ev_now
 };
 
-/* A terminal that was shown and no longer exists: for updates that show it again. */
+/* The text of a terminal that was shown and no longer exists, for updates that show it again. */
 struct past_terminal {
 	struct list link; // toolhost.past
 	char *id;         // owned
@@ -225,7 +226,10 @@ struct past_terminal {
 /* Appends the content item that shows a terminal as text, `whole` or its last lines. */
 void display_write_text(struct buf *out, const struct tool_terminal *terminal, bool whole);
 
-/* When content is built, which decides how much of a terminal's output it contains. */
+/*
+ * The occasion for which content is built. It decides how much of a terminal's output the content
+ * contains.
+ */
 enum display_turn {
 	DISPLAY_SHOWN, // shown by the agent itself: the last lines
 	DISPLAY_NOW,   // the last lines; everything kept if the terminal is final
@@ -256,7 +260,7 @@ void displays_flush(
  */
 void displays_end(struct toolhost *toolhost, const char *session_id);
 
-/* Nobody needs a terminal any more: remembers for a while what it showed. */
+/* Call it before a terminal is freed: remembers for a while what it showed. */
 void displays_remember(struct tool_terminal *terminal);
 
 struct display *display_find(

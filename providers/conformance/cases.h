@@ -4,7 +4,7 @@
 
 #include "providers/conformance/conformance.h"
 
-/* The cases, for the table in conformance.c. What each shows is its text there. */
+/* The cases, for the table in conformance.c, which says what each one shows. */
 typedef bool conformance_function(struct conformance_place *place, struct error *err);
 
 /* ---- cases_exec.c ---- */

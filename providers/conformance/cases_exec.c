@@ -34,8 +34,8 @@ static bool expect_text(
 	char shown[164];
 	text_format(shown, sizeof(shown), "%.*s", (int)got.len, got.data ? got.data : "");
 	return error_set(err, ERROR_PROTOCOL,
-		"%s: expected \"%s\", got %zu bytes: \"%s\"; something there writes or changes "
-		"what is not its own, for example a login script that prints",
+		"%s: expected \"%s\", got %zu bytes: \"%s\"; perhaps another program writes to "
+		"this output or changes it, for example a login script that prints",
 		stream, wanted, got.len, shown);
 }
 
@@ -50,7 +50,7 @@ static bool expect_status(struct process_status got, int code, int signal, struc
 		       process_status_text(got, how, sizeof(how)));
 }
 
-/* It ends with 0 and has written this. */
+/* Expects an exit status of 0 and this output. */
 static bool expect_output(struct conformance_place *place, const struct conformance_spec *spec,
 	const char *wanted, struct error *err)
 {
@@ -125,8 +125,8 @@ bool case_bytes(struct conformance_place *place, struct error *err)
 		ok = got.len == MEGABYTE && memcmp(got.data, bytes, MEGABYTE) == 0;
 		if (!ok) {
 			error_set(err, ERROR_PROTOCOL,
-				"1 MiB through cat came back as %zu bytes that are %s", got.len,
-				got.len == MEGABYTE ? "others" : "not all");
+				"1 MiB sent through cat came back as %zu bytes that are %s",
+				got.len, got.len == MEGABYTE ? "others" : "not all");
 		}
 		conformance_result_finish(&result);
 	}
@@ -185,17 +185,18 @@ bool case_directory(struct conformance_place *place, struct error *err)
 		       place, &(struct conformance_spec){.argv = cat, .cwd = folder}, "x\n", err);
 }
 
-/* The error has the code, and names it. */
+/* Expects the error's code, and that its text names it. */
 static bool expect_not_started(struct conformance_place *place, const struct conformance_spec *spec,
 	enum error_code code, const char *name, struct error *err)
 {
 	struct conformance_result result;
 	if (conformance_run(place, spec, &result, err)) {
 		conformance_result_finish(&result);
-		return error_set(err, ERROR_PROTOCOL, "%s: it was started all the same", name);
+		return error_set(
+			err, ERROR_PROTOCOL, "%s: it was started although it cannot be", name);
 	}
 	return (err->code == code && strstr(err->text, name)) ||
-	       error_prefix(err, "%s: another error was expected", name);
+	       error_prefix(err, "%s: expected another error", name);
 }
 
 bool case_not_started(struct conformance_place *place, struct error *err)
@@ -227,7 +228,7 @@ bool case_not_started(struct conformance_place *place, struct error *err)
 	return true;
 }
 
-/* Those of these processes that run; a zombie does not. */
+/* Finds those of these processes that are alive; a zombie is not. */
 static bool find_alive(
 	struct conformance_place *place, struct span pids, struct buf *out, struct error *err)
 {
@@ -243,7 +244,7 @@ static bool find_alive(
 	return conformance_shell(place, line, out, err);
 }
 
-/* A child that has left the process group, and its own child, go as well. */
+/* A child that has left the process group, and its own child, must be killed as well. */
 bool case_kill(struct conformance_place *place, struct error *err)
 {
 	static const char *const argv[] = {"sh", "-c",
@@ -261,8 +262,9 @@ bool case_kill(struct conformance_place *place, struct error *err)
 	bool ok = expect_status(result.status, 0, 9, err) &&
 	          find_alive(place, buf_span(&result.out), &alive, err);
 	if (ok && alive.len > 0) {
-		ok = error_set(err, ERROR_PROTOCOL, "children that were to be killed live: %.*s",
-			(int)alive.len, buf_span(&alive).data);
+		ok = error_set(err, ERROR_PROTOCOL,
+			"children that should have been killed are alive: %.*s", (int)alive.len,
+			buf_span(&alive).data);
 	}
 	conformance_result_finish(&result);
 	buf_finish(&alive);
@@ -290,7 +292,7 @@ static void on_ended(struct many *many)
 	many->all_ended = ++many->ended == MANY;
 }
 
-/* There is none more to wait for. */
+/* There is no other event to wait for. */
 static void on_failed(void *data, const struct error *err)
 {
 	struct many *many = data;

@@ -9,7 +9,7 @@
 
 bool case_confinement(struct conformance_place *place, struct error *err)
 {
-	/* What does not exist: were it not refused, nothing would be lost. */
+	/* These files do not exist, so nothing would be lost if the names were not refused. */
 	static const char *const names[] = {"../acp-broker-outside", "in/../../acp-broker-outside",
 		"in/'c'/../../../acp-broker-outside"};
 	char path[PATH_MAX];

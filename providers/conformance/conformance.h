@@ -7,34 +7,34 @@
 #include "providers/provider.h"
 
 /*
- * Cases that every provider passes and that need one sandbox with one root, nothing else. The
- * folder knows the interface of sandboxes; it knows neither providers, nor profiles, nor who
- * reports what came of a case. `acp-broker test-provider` runs them on a user's sandbox,
- * tests/conformance on every provider's. They destroy nothing, work below the root alone, and try
- * to reach what is outside it only by names that nobody has.
+ * Cases that every provider must pass. They need only one sandbox with one root. This folder knows
+ * the interface of sandboxes. It knows no provider, no profile, and not how results are reported.
+ * `acp-broker test-provider` runs the cases on a user's sandbox, tests/conformance on every
+ * provider's. They destroy nothing, work only below the root, and try to reach files outside only
+ * by names that nobody uses.
  */
 struct conformance_place {
 	struct ev_loop *loop;
 	struct sandbox *sandbox;
-	const char *root; // an empty folder of the sandbox, among its roots
+	const char *root; // an empty folder in the sandbox that is one of its roots
 	/*
-	 * Turns the loop until *flag. False with the error: its deadline has passed, or the sandbox
-	 * was lost. Then it may close the sandbox, and says so in is_closed.
+	 * Runs the loop until *flag. False with the error: a deadline has passed, or the sandbox
+	 * was lost. Then it may close the sandbox, and sets is_closed.
 	 */
 	bool (*wait)(void *data, const bool *flag, struct error *err);
 	void *data;
 	bool is_closed;
 };
 
-/* What a case is about. */
+/* What a case tests. */
 enum conformance_part { CONFORMANCE_PROCESSES, CONFORMANCE_FILES };
 
 struct conformance_case {
 	const char *name; // a word or two
 	enum conformance_part part;
-	bool is_basic;    // part of the least that a session takes
-	const char *text; // what has to be so
-	/* False with why it is not. Leaves files below the root; depends on no other case. */
+	bool is_basic;    // one of the few that every session needs
+	const char *text; // what must be true
+	/* False with the reason. Leaves files below the root; needs no other case. */
 	bool (*run)(struct conformance_place *place, struct error *err);
 };
 extern const struct conformance_case conformance_cases[];
@@ -43,15 +43,15 @@ extern const size_t conformance_case_count;
 /* Removes what the cases have left below the root. */
 bool conformance_tidy(struct conformance_place *place, struct error *err) ATTR_NODISCARD;
 
-/* ---- one process, run to its end: also for those who have more to try ---- */
+/* ---- one process, run to its end; callers with further checks use it, too ---- */
 
 struct conformance_spec {
 	const char *const *argv;
-	const char *const *env; // NULL: the sandbox's
+	const char *const *env; // NULL: the sandbox's environment
 	const char *cwd;        // NULL: the root
-	bool is_at_home;        // where a process starts that names no folder
+	bool is_at_home;        // it starts in the folder of a process that names none
 	struct span input;      // then its stdin is closed
-	const char *kill_after; // killed, with all it started, once stdout holds this; or NULL
+	const char *kill_after; // kill it and its descendants once stdout contains this; or NULL
 };
 
 struct conformance_result {
@@ -59,12 +59,12 @@ struct conformance_result {
 	struct process_status status;
 };
 
-/* It has exited, nothing of it runs, and both outputs were read to their ends. */
+/* It has exited, none of its processes runs, and both outputs were read to the end. */
 bool conformance_run(struct conformance_place *place, const struct conformance_spec *spec,
 	struct conformance_result *out, struct error *err) ATTR_NODISCARD;
 void conformance_result_finish(struct conformance_result *result);
 
-/* A shell line in the root that has to end with 0; out may be NULL. */
+/* Runs a shell line in the root that must end with status 0; out may be NULL. */
 bool conformance_shell(struct conformance_place *place, const char *line, struct buf *out,
 	struct error *err) ATTR_NODISCARD;
 

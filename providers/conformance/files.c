@@ -154,7 +154,7 @@ bool case_expect_content(
 	bool ok = span_equals(buf_span(&outcome.content), content);
 	if (!ok) {
 		error_set(err, ERROR_PROTOCOL,
-			"%s: expected %zu bytes that were written, read %zu others", path,
+			"%s: expected the %zu bytes that were written, but read %zu others", path,
 			content.len, outcome.content.len);
 	}
 	outcome_finish(&outcome);
@@ -230,8 +230,8 @@ bool case_expect_error(struct conformance_place *place, enum act what, const cha
 	}
 	outcome_finish(&outcome);
 	return (!outcome.is_ok && is_refusal(&outcome.err, wanted)) ||
-	       error_set(err, ERROR_PROTOCOL, "%s %s was not refused as it should: %s",
-		       act_names[what], path, outcome.is_ok ? "it was done" : outcome.err.text);
+	       error_set(err, ERROR_PROTOCOL, "%s %s was not refused in the expected way: %s",
+		       act_names[what], path, outcome.is_ok ? "it succeeded" : outcome.err.text);
 }
 
 bool case_expect_untouchable(
@@ -276,7 +276,7 @@ bool case_expect_limit(
 	bool is_read = all.is_ok && all.content.len == size;
 	outcome_finish(&all);
 	if (!is_read) {
-		return error_set(err, ERROR_PROTOCOL, "%s: %zu bytes were not read: %s", path, size,
+		return error_set(err, ERROR_PROTOCOL, "%s: cannot read %zu bytes: %s", path, size,
 			all.is_ok ? "there are others" : all.err.text);
 	}
 	if (!read_up_to(place, path, size - 1, &less, err)) {

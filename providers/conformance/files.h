@@ -8,8 +8,9 @@
 #include "providers/conformance/conformance.h"
 
 /*
- * What the cases on files expect of one operation each, waited for. A name is below the root, ""
- * the root itself; a path is as the sandbox gets it. Each is false with what was found instead.
+ * One file operation each, which the cases wait for and check. A name is relative to the root, and
+ * "" is the root itself; a path is passed to the sandbox as it is. Each returns false with what was
+ * found instead.
  */
 enum act { ACT_READ, ACT_WRITE, ACT_STAT, ACT_RESOLVE };
 
@@ -20,30 +21,33 @@ bool case_write(
 bool case_expect_content(
 	struct conformance_place *place, const char *name, struct span content, struct error *err);
 
-/* A regular file; mode 0 is any. */
+/* Checks for a regular file; mode 0 accepts any. */
 bool case_expect_file(struct conformance_place *place, const char *name, mode_t mode, size_t size,
 	struct error *err);
 bool case_expect_folder(struct conformance_place *place, const char *path, struct error *err);
 
-/* The path of a name becomes that of another. */
+/* Checks that the path of one name is resolved to that of another. */
 bool case_expect_resolved(
 	struct conformance_place *place, const char *name, const char *wanted, struct error *err);
 
-/* It is read up to its size; a limit of one byte less refuses it. */
+/* Checks that it is read up to its size, and refused with a limit that is one byte less. */
 bool case_expect_limit(
 	struct conformance_place *place, const char *name, size_t size, struct error *err);
 
 struct refusal {
 	enum error_code code;
 	const char *reason; // NULL: any
-	const char *words;  // in its text
+	const char *words;  // that its text contains
 };
 bool case_expect_error(struct conformance_place *place, enum act what, const char *path,
 	const struct refusal *wanted, struct error *err);
-bool case_expect_failure( // of any kind
+bool case_expect_failure( // any failure
 	struct conformance_place *place, enum act what, const char *path, struct error *err);
 
-/* SECURITY_VIOLATION: neither read nor written, whatever lies there; refused: nor anything else. */
+/*
+ * Checks for SECURITY_VIOLATION: neither read nor written, whatever is there. `refused`: no other
+ * operation either.
+ */
 bool case_expect_untouchable(
 	struct conformance_place *place, const char *path, const char *words, struct error *err);
 bool case_expect_refused(

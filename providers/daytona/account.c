@@ -2,11 +2,11 @@
 #include "providers/daytona/account.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hex.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "providers/daytona/api.h"
@@ -35,13 +35,6 @@ void daytona_account_finish(struct daytona_account *account)
 
 /* ---- marks ---- */
 
-static void put_hex(char *text, const uint8_t *bytes, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-	}
-}
-
 static bool put_print(
 	char print[DAYTONA_PRINT_SIZE], const char *salt, const char *key, struct error *err)
 {
@@ -53,7 +46,7 @@ static bool put_print(
 	bool ok = crypto_sha256((struct span){text, len}, digest, err);
 	mem_wipe_free(text);
 	if (ok) {
-		put_hex(print, digest, PRINT_BYTES);
+		hex_write(print, digest, PRINT_BYTES);
 	}
 	return ok;
 }
@@ -65,7 +58,7 @@ bool daytona_account_mark(
 	if (!account->organization && account->key) {
 		random_fill_hex(mark.salt, DAYTONA_SALT_SIZE - 1);
 		if (!put_print(mark.print, mark.salt, account->key, err)) {
-			return error_prefix(err, "noting whose a sandbox is");
+			return error_prefix(err, "noting the account of a sandbox");
 		}
 	}
 	mark.api = mem_strdup(account->api);
@@ -111,7 +104,7 @@ bool daytona_account_check(const struct daytona_account *account, const struct d
 		return true;
 	}
 	if (!put_print(print, mark->salt, account->key, err)) {
-		return error_prefix(err, "finding out whose a sandbox is");
+		return error_prefix(err, "finding the account of a sandbox");
 	}
 	*out_is_same = strcmp(print, mark->print) == 0;
 	return true;

@@ -42,10 +42,10 @@ bool daytona_key_is_jwt(const char *key)
 }
 
 /*
- * Copies of the key are in libcurl's, the cipher library's and the kernel's hands, and one is in
- * the environment this process was started with: only a core without any memory has none of
- * them (core(5)). A process that may not be dumped at all would be enough as well, but no other
- * one could see then who holds a session.
+ * libcurl, the cipher library and the kernel have copies of the key, and the environment with which
+ * this process started has one. Only a core without any memory contains none of them (core(5)).
+ * Making the process undumpable would suffice, too, but then no other process could see which
+ * broker holds a session.
  */
 static void keep_out_of_cores(void)
 {
@@ -62,12 +62,13 @@ static bool check(const struct daytona_api_config *config, struct error *err)
 	assert(config->try_timeout_ms > 0 && config->timeout_ms > 0);
 	if (!is_header_word(config->key)) {
 		return error_set(err, ERROR_CONFIG,
-			"the key of Daytona's API is empty, too long, or has bytes that no key "
-			"has");
+			"the key of Daytona's API is empty, too long, or contains bytes that no "
+			"key has");
 	}
 	if (config->organization && !is_header_word(config->organization)) {
 		return error_set(err, ERROR_CONFIG,
-			"the organization's id is empty, too long, or has bytes that no id has");
+			"the organization's id is empty, too long, or contains bytes that no id "
+			"has");
 	}
 	return true;
 }
@@ -80,7 +81,7 @@ static char *header_of(const char *name, const char *value)
 	return header;
 }
 
-/* What every request has; wiped by the caller. */
+/* The headers of every request; the caller wipes them. */
 static char **headers_of(const char *key, const char *organization)
 {
 	char **headers = NULL;
@@ -165,9 +166,9 @@ int daytona_api_status(const struct daytona_api *api)
 	return api->status;
 }
 
-/* ---- a call's end ---- */
+/* ---- end of a call ---- */
 
-/* Stops everything; what is raising it frees it. */
+/* Stops everything; the code that raises the end frees the call. */
 static void call_detach(struct daytona_call *call)
 {
 	if (call->api) {
@@ -203,7 +204,7 @@ void daytona_call_cancel(struct daytona_call *call)
 	}
 }
 
-/* ---- a try ---- */
+/* ---- an attempt ---- */
 
 static void fail(struct daytona_call *call, struct error *err)
 {
@@ -257,7 +258,7 @@ static bool take_key(struct daytona_api *api, const char *key)
 	return true;
 }
 
-/* Each call that waits for it is made again, or fails, in a turn of its own. */
+/* Every call that waits for the key is repeated, or fails, in a separate turn of the loop. */
 static void on_key(void *data, const char *key, const struct error *err)
 {
 	struct daytona_api *api = data;
@@ -274,14 +275,14 @@ static void on_key(void *data, const char *key, const struct error *err)
 			error_set_reason(&call->unfit, call->before.code, call->before.reason,
 				"%s; api-key-command was run again: %s", call->before.text,
 				err   ? err->text
-				: key ? "it printed no other key that could be one"
+				: key ? "it printed no new key"
 				      : "");
 		}
 		try_later(call, 0);
 	}
 }
 
-/* Whether the call waits for another key, or is made with that which has come meanwhile. */
+/* Whether the call waits for another key, or is repeated with one that has come meanwhile. */
 static bool waits_for_key(
 	struct daytona_call *call, const struct http_answer *answer, const struct error *err)
 {
@@ -296,7 +297,7 @@ static bool waits_for_key(
 		try_later(call, 0);
 		return true;
 	}
-	log_failure(LOG_LEVEL_INFO, err, "%s: asking api-key-command for another key", err->text);
+	log_failure(LOG_LEVEL_INFO, err, "%s: getting another key from api-key-command", err->text);
 	call->before = *err;
 	call->waits_for_key = true;
 	call->key_asked_ms = clock_now_ms();
@@ -341,7 +342,7 @@ static void on_answer(void *data, const struct http_answer *answer)
 			try_later(call, pause);
 			return;
 		}
-		/* What was wrong all the time says more than that the time is over. */
+		/* The trouble that lasted the whole time says more than a timeout. */
 		bool is_over = answer->trouble == HTTP_LATE && call->is_cut_short;
 		err = is_over && call->before.code != ERROR_NONE ? call->before : err;
 	}
@@ -379,7 +380,7 @@ static void on_timer(struct ev_loop *loop, struct ev_timer *watcher, int events)
 	}
 }
 
-/* ---- a call's beginning ---- */
+/* ---- start of a call ---- */
 
 struct daytona_call *daytona_call_create(
 	struct daytona_api *api, const struct daytona_call_kind *kind, void *data)

@@ -3,7 +3,7 @@
 #include "providers/daytona/api_read.h"
 #include "providers/daytona/api_write.h"
 
-/* ---- what is raised ---- */
+/* ---- results ---- */
 
 static bool read_sandbox(
 	struct daytona_call *call, const struct http_answer *answer, struct error *err)
@@ -81,7 +81,7 @@ static void fail_done(struct daytona_call *call, const struct error *err)
 	done(data, err);
 }
 
-/* The answer to these may be empty, or another than the document has: it is not looked at. */
+/* The answer to these calls may be empty or differ from the documentation, so it is not read. */
 static bool read_done(
 	struct daytona_call *call, const struct http_answer *answer, struct error *err)
 {
@@ -209,7 +209,10 @@ struct daytona_call *daytona_revoke_access(
 		call, daytona_write_path(&call->path, &call->unfit, id, "/ssh-access"));
 }
 
-/* It is not of a sandbox: 404 is that there is no such call. The key in it is masked, they say. */
+/*
+ * This call is not about a sandbox, so 404 means that the service does not have it. According to
+ * the documentation, the key in the answer is masked.
+ */
 struct daytona_call *daytona_ask_permissions(
 	struct daytona_api *api, daytona_permissions_done *done, void *data)
 {

@@ -10,32 +10,33 @@
 #include "providers/daytona/http.h"
 #include "providers/daytona/keys.h"
 
-/* What the files of the API share. */
+/* Shared by the files of the API. */
 struct daytona_api {
 	struct ev_loop *loop;
 	struct http *http;
 	char *key;                          // wiped
-	unsigned int key_number;            // of those that it has had
+	unsigned int key_number;            // how many keys it has had
 	char *organization;                 // owned; NULL: none
-	struct daytona_key_command command; // its line is owned; NULL: there is none
-	struct daytona_key_wait *wait;      // for what it prints; or NULL
-	bool is_refused;                    // it has printed nothing else than what is not taken
+	struct daytona_key_command command; // its line is owned; NULL: none
+	struct daytona_key_wait *wait;      // waits for a key from the command; or NULL
+	bool is_refused;                    // the command printed the refused key again
 	long long try_timeout_ms, timeout_ms, pause_ms;
-	long long asked_ms; // by the last answer
-	bool may_be_done;   // though that says otherwise, or there was none
-	int status;         // its status; 0: none
-	struct list calls;  // of struct daytona_call
+	long long asked_ms; // the wait that the last answer asked for
+	bool may_be_done;   // the last call may have taken effect in spite of its error
+	int status;         // the last status; 0: none
+	struct list calls;  // struct daytona_call
 };
 
 enum daytona_call_trait {
-	DAYTONA_CALL_ONCE = 1 << 0,     // not again where it may have been done
-	DAYTONA_CALL_CREATION = 1 << 1, // 404 is of something else than a sandbox
-	DAYTONA_CALL_SECRET = 1 << 2,   // its answer is one
+	DAYTONA_CALL_ONCE = 1 << 0,     // not repeated if it may have taken effect
+	DAYTONA_CALL_CREATION = 1 << 1, // a 404 does not concern a sandbox
+	DAYTONA_CALL_SECRET = 1 << 2,   // the answer is a secret
 };
 
 /*
- * What is done with the answer and with the end. `read` raises the outcome, by daytona_call_end or
- * on its own; false sets err to what was wrong with the text. `fail` raises an error.
+ * How a kind of call handles its outcome. `read` takes a good answer and raises the outcome, by
+ * daytona_call_end or itself; it returns false and sets err if the text is invalid. `fail` raises
+ * an error.
  */
 struct daytona_call_kind {
 	const char *method;
@@ -46,22 +47,22 @@ struct daytona_call_kind {
 };
 
 struct daytona_call {
-	struct list link;        // api.calls
-	struct daytona_api *api; // NULL once it was cancelled while it is being raised
+	struct list link;        // in api.calls
+	struct daytona_api *api; // NULL if it was cancelled while it raises
 	const struct daytona_call_kind *kind;
 	struct buf path, body;
 	struct error unfit; // why it cannot be sent; ERROR_NONE: it can
 	char *what;         // for errors: the method, and the path without its query
 	struct http_transfer *transfer;
-	struct ev_timer timer; // the next try
+	struct ev_timer timer; // for the next try
 	long long begun_ms, deadline_ms;
 	int tries;
-	unsigned int key_number; // the key that it was made with
+	unsigned int key_number; // number of the key that it was sent with
 	bool waits_for_key;      // since key_asked_ms, because of `before`
-	bool had_other_key;      // and that is the only one it gets
+	bool had_other_key;      // it has had another key, and gets no third one
 	long long key_asked_ms;
-	bool is_cut_short;   // this try ends with the call's deadline
-	struct error before; // how the try before it ended; ERROR_NONE: it is the first
+	bool is_cut_short;   // this try ends with the deadline of the call
+	struct error before; // the error of the previous try; ERROR_NONE: this is the first
 	bool is_raising;
 	union {
 		daytona_sandbox_done *sandbox;
@@ -71,7 +72,7 @@ struct daytona_call {
 		struct daytona_list_listener list;
 	} raise;
 	void *data;
-	struct { // of a list
+	struct { // for a list
 		struct daytona_pair *labels;
 		int told;
 		int pages;
@@ -79,14 +80,17 @@ struct daytona_call {
 	} list;
 };
 
-/* A call whose path and body are to be written next; then it is begun. */
+/* Makes a call. The caller then writes path and body, and begins it. */
 struct daytona_call *daytona_call_create(
 	struct daytona_api *api, const struct daytona_call_kind *kind, void *data);
 
-/* The first try is made from the loop. `ok` is whether path and body could be written (unfit). */
+/*
+ * Begins the call; the loop starts the first try. If `ok` is false, path or body could not be
+ * written, and `unfit` says why.
+ */
 struct daytona_call *daytona_call_begin(struct daytona_call *call, bool ok);
 
-/* The same call with a new path, at once: the next page. */
+/* Sends the same call with a new path at once: for the next page. */
 void daytona_call_go_on(struct daytona_call *call, bool ok);
 
 void daytona_call_free(struct daytona_call *call);

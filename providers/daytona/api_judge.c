@@ -16,14 +16,16 @@ static bool set_unavailable(struct error *err, const struct daytona_try *tried, 
 		tried->what, tried->host, why);
 }
 
-/* A proxy that refuses says so in its answer to CONNECT, and the service hears of nothing. */
+/*
+ * A proxy that refuses reports this in its answer to CONNECT; the service does not see the request.
+ */
 static enum daytona_verdict judge_proxy(
 	const struct daytona_try *tried, const struct http_answer *answer, struct error *err)
 {
 	bool is_passing = answer->proxy_status >= 500;
 	error_set_reason(err, is_passing ? ERROR_UNAVAILABLE : ERROR_DENIED,
 		is_passing ? "DAYTONA_UNAVAILABLE" : "DAYTONA_REJECTED",
-		"%s at %s: the proxy of the environment refused the connection with status %d",
+		"%s at %s: the proxy from the environment refused the connection with status %d",
 		tried->what, tried->host, answer->proxy_status);
 	return is_passing ? DAYTONA_VERDICT_AGAIN : DAYTONA_VERDICT_FAILED;
 }
@@ -38,7 +40,7 @@ static enum daytona_verdict judge_trouble(
 	switch (answer->trouble) {
 	case HTTP_UNTRUSTED:
 		error_set_reason(err, ERROR_DENIED, "DAYTONA_UNTRUSTED",
-			"%s at %s: %s; an authority of your own is named by SSL_CERT_FILE",
+			"%s at %s: %s; to use an authority of your own, set SSL_CERT_FILE",
 			tried->what, tried->host, answer->why);
 		return DAYTONA_VERDICT_FAILED;
 	case HTTP_LATE:
@@ -49,7 +51,7 @@ static enum daytona_verdict judge_trouble(
 	case HTTP_UNREADABLE:
 		set_unavailable(err, tried, answer->why);
 		return DAYTONA_VERDICT_FAILED;
-	default: // no connection, or one that broke
+	default: // no connection, or it broke
 		set_unavailable(err, tried, answer->why);
 		return is_safe ? DAYTONA_VERDICT_AGAIN : DAYTONA_VERDICT_FAILED;
 	}
@@ -65,8 +67,7 @@ static enum daytona_verdict judge_conflict(
 	bool is_passing = strcasestr(message, "in progress") || strcasestr(message, "try again");
 	error_set_reason(err, is_passing ? ERROR_TIMEOUT : ERROR_UNAVAILABLE,
 		is_passing ? "TIMEOUT_EXCEEDED" : "DAYTONA_CONFLICT", "%s at %s: status 409: %s%s",
-		tried->what, tried->host, message,
-		is_passing ? " (to the end of api-timeout)" : "");
+		tried->what, tried->host, message, is_passing ? " (until api-timeout ended)" : "");
 	return is_passing ? DAYTONA_VERDICT_AGAIN : DAYTONA_VERDICT_FAILED;
 }
 
@@ -83,15 +84,15 @@ static enum daytona_verdict judge_limit(const struct daytona_try *tried,
 }
 
 /*
- * 403 is what may not be done, and what the organization has no more of: "Total CPU limit exceeded.
- * Maximum allowed: 10." There is more of it when another sandbox is stopped or deleted.
+ * 403 means forbidden, or that the organization has reached a limit: "Total CPU limit exceeded.
+ * Maximum allowed: 10." Stopping or deleting another sandbox frees some of it.
  */
 static bool is_over_quota(const char *message)
 {
 	return strcasestr(message, "limit exceeded") || strcasestr(message, "quota");
 }
 
-/* "CPU request 64 exceeds maximum allowed per sandbox (4)": nor will there ever be. */
+/* "CPU request 64 exceeds maximum allowed per sandbox (4)": this never becomes possible. */
 static bool is_too_much(const char *message)
 {
 	return strcasestr(message, "exceeds maximum allowed") != NULL;
@@ -119,17 +120,17 @@ static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 	}
 	const char *hint = "";
 	if (status / 100 == 3) {
-		hint = " (it leads elsewhere, where the key is not sent: name the place itself as "
-		       "the URL)";
+		hint = " (it redirects to another place, to which the key is not sent: set the URL "
+		       "to that place)";
 	} else if (status == 401) {
-		hint = " (is what DAYTONA_API_KEY holds, or the variable that api-key-env names, "
-		       "or what api-key-command prints, or the profile of Daytona's CLI has, a key "
-		       "of this service's? acp-broker check says where it is from)";
+		hint = " (is the key really one of this service? It comes from DAYTONA_API_KEY, "
+		       "the variable in api-key-env, api-key-command, or the profile of Daytona's "
+		       "CLI; acp-broker check shows from which)";
 	} else if (status == 403 && strcmp(reason, "DAYTONA_UNAUTHORIZED") == 0) {
 		hint = " (the broker's key needs the permissions write:sandboxes and "
 		       "delete:sandboxes)";
 	} else if (status == 404 && !is_own) {
-		hint = " (is the URL that of the API, in its first version?)";
+		hint = " (is this the URL of the API, in its first version?)";
 	}
 	error_set_reason(err, code, reason, "%s at %s: status %d: %s%s", tried->what, tried->host,
 		status, message, hint);
@@ -139,7 +140,7 @@ static enum daytona_verdict judge_refusal(const struct daytona_try *tried,
 static enum daytona_verdict judge_server(
 	const struct daytona_try *tried, int status, const char *message, struct error *err)
 {
-	/* A 500 may be a mishap of one moment, or what it says to this very call each time. */
+	/* A 500 may be temporary, or the answer that this call always gets. */
 	bool is_passing = status == 408 || status == 502 || status == 503 || status == 504 ||
 	                  (status == 500 && tried->tries < FAILED_TRIES_MAX);
 	error_set_reason(err, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE", "%s at %s: status %d: %s",
@@ -158,7 +159,7 @@ enum daytona_verdict daytona_judge(
 	}
 	char text[DAYTONA_MESSAGE_MAX];
 	const char *message = daytona_read_message(answer->body, tried->key, text);
-	message = message[0] ? message : "it gave no reason";
+	message = message[0] ? message : "the service gives no reason";
 	if (answer->status == 409) {
 		return judge_conflict(tried, message, err);
 	}
@@ -198,8 +199,8 @@ bool daytona_set_unreadable(struct error *err, const struct daytona_try *tried,
 	char text[DAYTONA_MESSAGE_MAX];
 	const char *begin = is_secret ? "" : daytona_excerpt(answer->body, tried->key, text);
 	return error_set_reason(err, ERROR_UNAVAILABLE, "DAYTONA_UNAVAILABLE",
-		"%s at %s: status %d, and an answer that cannot be read, as no API of the "
-		"platform's first version gives it: %s%s%s",
+		"%s at %s: status %d, and an answer that cannot be read; the platform's first "
+		"version does not answer like this: %s%s%s",
 		tried->what, tried->host, answer->status, why, begin[0] ? "; it begins: " : "",
 		begin);
 }

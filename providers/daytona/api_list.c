@@ -6,7 +6,7 @@
 #include "providers/daytona/api_read.h"
 #include "providers/daytona/api_write.h"
 
-enum { PAGES_MAX = 1000 }; // a service that answers empty pages for ever
+enum { PAGES_MAX = 1000 }; // limit for a service that answers with empty pages for ever
 
 static void end(struct daytona_call *call, const struct error *err)
 {
@@ -16,13 +16,13 @@ static void end(struct daytona_call *call, const struct error *err)
 	listener.on_done(data, err);
 }
 
-/* Whether the call is still wanted after it. */
+/* Returns whether the call is still wanted. */
 static bool tell(struct daytona_call *call, const struct daytona_sandbox *sandbox)
 {
 	call->is_raising = true;
 	call->raise.list.on_sandbox(call->data, sandbox);
 	call->is_raising = false;
-	if (!call->api) { // cancelled by who was told
+	if (!call->api) { // the callback cancelled it
 		daytona_call_free(call);
 		return false;
 	}
@@ -32,7 +32,7 @@ static bool tell(struct daytona_call *call, const struct daytona_sandbox *sandbo
 static void end_as_too_many(struct daytona_call *call)
 {
 	struct error err;
-	error_set(&err, ERROR_LIMIT, "%s: there are more than %d sandboxes of these labels",
+	error_set(&err, ERROR_LIMIT, "%s: there are more than %d sandboxes with these labels",
 		call->what, (int)DAYTONA_LIST_MAX);
 	end(call, &err);
 }
@@ -46,7 +46,7 @@ static void next_page(struct daytona_call *call, char *cursor)
 		daytona_write_list_path(&call->path, call->list.labels, cursor, &call->unfit));
 }
 
-/* False where an item cannot be read, and the call lives. */
+/* Returns false if an item cannot be read and the call was not cancelled. */
 static bool tell_items(struct daytona_call *call, struct daytona_page *page, struct error *err)
 {
 	for (size_t i = 0; i < page->count; i++) {
@@ -86,7 +86,7 @@ static bool read_page(
 	bool is_again =
 		page.cursor && call->list.cursor && strcmp(page.cursor, call->list.cursor) == 0;
 	bool ok = is_again || ++call->list.pages > PAGES_MAX
-	                  ? error_set(err, ERROR_PROTOCOL, "its \"nextCursor\" leads nowhere")
+	                  ? error_set(err, ERROR_PROTOCOL, "its \"nextCursor\" has no end")
 	                  : tell_items(call, &page, err);
 	daytona_page_finish(&page);
 	return ok;

@@ -10,14 +10,14 @@
 #include "base/json_check.h"
 #include "base/json_doc.h"
 
-/* The root has to be an object. */
+/* The root must be an object. */
 static struct json_doc *read_object(struct span json, struct error *err)
 {
 	struct json_doc *doc = json_doc_parse(json, err);
 	if (doc && !json_is(doc, 0, JSON_OBJECT)) {
 		json_doc_destroy(doc);
 		doc = NULL;
-		error_set(err, ERROR_PROTOCOL, "it is no object");
+		error_set(err, ERROR_PROTOCOL, "it is not an object");
 	}
 	return doc;
 }
@@ -36,7 +36,7 @@ static const char *text_of(
 	return text;
 }
 
-/* What daytona_write_create makes of an image; "" for any other build. */
+/* The image in the build that daytona_write_create makes; "" for any other build. */
 static const char *image_of(struct daytona_told_sandbox *told, const struct json_doc *doc)
 {
 	static const char from[] = "FROM ";
@@ -68,7 +68,7 @@ static int minutes_of(const struct json_doc *doc, const char *member)
 	return minutes < 0 ? -1 : minutes > INT_MAX ? INT_MAX : (int)minutes;
 }
 
-/* The service takes labels that are no texts, which its own gateway cannot read then. */
+/* The service accepts labels that are not strings, but then its own gateway cannot read them. */
 static void read_labels(struct daytona_told_sandbox *told, const struct json_doc *doc)
 {
 	json_node labels = json_get(doc, 0, "labels");
@@ -154,7 +154,8 @@ void daytona_told_sandbox_finish(struct daytona_told_sandbox *told)
 
 /* ---- lists ---- */
 
-/* The checker finds the items, so that each is a document of its own: a page has too many tokens.
+/*
+ * The checker finds the items, and each is parsed separately, because a page has too many tokens.
  */
 enum page_place { PAGE_ITEMS, PAGE_ITEM, PAGE_CURSOR };
 static const struct json_place page_table[] = {
@@ -181,7 +182,7 @@ static bool read_cursor(struct span raw, char **out_cursor, struct error *err)
 	char *cursor = json_string(doc, 0);
 	json_doc_destroy(doc);
 	if (!cursor) {
-		return error_set(err, ERROR_PROTOCOL, "its \"nextCursor\" is no text");
+		return error_set(err, ERROR_PROTOCOL, "its \"nextCursor\" is not a string");
 	}
 	*out_cursor = cursor[0] ? cursor : NULL;
 	if (!cursor[0]) {

@@ -20,7 +20,7 @@ static bool is_word(const char *text, size_t max)
 	return len > 0 && len <= max;
 }
 
-/* A port of digits alone, 0 for anything else. */
+/* A port that consists of digits; 0 for any other text. */
 static int read_port(struct span text)
 {
 	int port = 0;
@@ -68,7 +68,7 @@ static void read_place(struct span place, struct span *out_host, int *port)
 	                  : (struct span){place.data, (size_t)(end - place.data)};
 }
 
-/* The service's words for people: "ssh -p 2222 TOKEN@127.0.0.1". */
+/* The service's command for people: "ssh -p 2222 TOKEN@127.0.0.1". */
 static char *read_command(const char *command, int *out_port)
 {
 	struct span host = {NULL, 0};
@@ -93,7 +93,7 @@ static char *read_command(const char *command, int *out_port)
 	return ok ? mem_strndup(host) : mem_strdup("");
 }
 
-/* A string without escapes, so that no decoder leaves a copy of it. */
+/* Only accepts a string without escapes, so that no decoder leaves a copy of it. */
 static char *plain_string(const struct json_doc *doc, const char *member)
 {
 	json_node node = json_get(doc, 0, member);
@@ -128,7 +128,7 @@ bool daytona_read_access(struct span json, struct daytona_told_access *out_told,
 	mem_wipe_free(token);
 	mem_wipe_free(command);
 	free(expires_at);
-	return error_set(err, ERROR_PROTOCOL, "it has no \"token\" that could be a user's name");
+	return error_set(err, ERROR_PROTOCOL, "it has no \"token\" that can be a user's name");
 }
 
 void daytona_told_access_finish(struct daytona_told_access *told)

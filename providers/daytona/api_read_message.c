@@ -8,13 +8,13 @@
 #include "base/json_doc.h"
 #include "base/utf8.h"
 
-/* One line of text that grows to its end and no further, at a character's boundary. */
+/* A line of text. What does not fit is cut at a character's boundary. */
 struct line {
 	char *text;
 	size_t len;
 	size_t max; // without the NUL
 	bool is_full;
-	bool has_gap; // a space is due before the next character
+	bool has_gap; // a blank comes before the next character
 };
 
 static void line_add(struct line *line, struct span bytes)
@@ -32,7 +32,7 @@ static void line_add(struct line *line, struct span bytes)
 	line->len += bytes.len;
 }
 
-/* Runs of white space, control bytes and what is no UTF-8 become one space. */
+/* Replaces each run of white space, control bytes and invalid UTF-8 by one blank. */
 static void line_add_clean(struct line *line, struct span text, const char *secret)
 {
 	struct span hidden = secret ? span_of(secret) : (struct span){NULL, 0};
@@ -56,7 +56,7 @@ static void line_add_clean(struct line *line, struct span text, const char *secr
 
 static const char *line_end(struct line *line)
 {
-	static const char dots[] = "…"; // there is room: max leaves it
+	static const char dots[] = "…"; // max leaves room for it
 	if (line->is_full) {
 		memcpy(line->text + line->len, dots, sizeof(dots) - 1);
 		line->len += sizeof(dots) - 1;

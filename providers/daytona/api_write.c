@@ -11,7 +11,7 @@
 
 /* ---- paths ---- */
 
-/* RFC 3986, section 2.3: what is not unreserved is escaped. */
+/* RFC 3986, section 2.3: escapes everything that is not unreserved. */
 static bool write_escaped(struct buf *path, struct span text, struct error *err)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -37,7 +37,7 @@ bool daytona_write_path(
 	int len = vsnprintf(rest, sizeof(rest), format, arguments);
 	va_end(arguments);
 	assert(len >= 0 && (size_t)len < sizeof(rest));
-	assert(id[0] != '\0'); // would be the list
+	assert(id[0] != '\0'); // an empty id would name the list
 	return buf_append(path, SPAN_LITERAL("/sandbox/"), err) &&
 	       write_escaped(path, span_of(id), err) && buf_append(path, span_of(rest), err);
 }
@@ -101,8 +101,10 @@ static bool image_is_one_word(const char *image)
 	return true;
 }
 
-/* There is no field for an image: one is built that adds nothing to it, as the service's own SDK
- * does. */
+/*
+ * The API has no field for an image. Like the service's own SDK, this requests a build that adds
+ * nothing to the image.
+ */
 static void write_image(struct json_writer *writer, const char *image)
 {
 	char line[1024];
@@ -152,7 +154,7 @@ bool daytona_write_create(struct buf *body, const struct daytona_create *create,
 {
 	if (create->image && (!image_is_one_word(create->image) || strlen(create->image) > 1000)) {
 		return error_set(err, ERROR_CONFIG,
-			"\"%s\" is no image: expected one word, as after FROM in a Dockerfile",
+			"\"%s\" is not an image: expected one word, as after FROM in a Dockerfile",
 			create->image);
 	}
 	struct json_writer writer;

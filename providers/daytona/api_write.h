@@ -5,18 +5,18 @@
 #include "base/buf.h"
 #include "providers/daytona/api.h"
 
-/* What the calls send: paths with their queries, and bodies as the service's document has them. */
+/* Writes the calls: paths with queries, and bodies as in the service's document. */
 
 enum { DAYTONA_BODY_MAX = 1 << 20, DAYTONA_PATH_MAX = 1 << 16, DAYTONA_PAGE_SIZE = 100 };
 
 /*
- * "/sandbox/ID" and what follows, which is a format; the id is escaped. ERROR_LIMIT where it gets
+ * Writes "/sandbox/ID" and the rest, which is a format; the id is escaped. ERROR_LIMIT if it gets
  * too long.
  */
 bool daytona_write_path(struct buf *path, struct error *err, const char *id, const char *format,
 	...) ATTR_PRINTF(4, 5) ATTR_NODISCARD;
 
-/* The query of one page of a list; `cursor` is NULL for the first. */
+/* Writes the query for one page of a list; `cursor` is NULL for the first. */
 bool daytona_write_list_path(struct buf *path, const struct daytona_pair *labels,
 	const char *cursor, struct error *err) ATTR_NODISCARD;
 

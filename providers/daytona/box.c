@@ -12,10 +12,13 @@
 /* Seconds between two polls. */
 static const double first_pause = 0.2, last_pause = 2., pause_growth = 1.5;
 
-/* What was accepted is not asked for again while the platform may not show it yet. */
+/*
+ * An accepted order is not repeated for some time, because the platform may not show its effect
+ * yet.
+ */
 enum { STARTS_MAX = 3, SETTLES_MS = DAYTONA_SETTLES_MS };
 
-/* ---- the end of an order ---- */
+/* ---- end of an order ---- */
 
 void daytona_box_drop(struct daytona_box *box)
 {
@@ -44,22 +47,30 @@ void daytona_box_end(struct daytona_box *box, const struct error *err)
 	done(box->config.data, err ? &copy : NULL);
 }
 
+bool daytona_box_set_gone(struct error *err, const char *name)
+{
+	return error_set_reason(err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+		"sandbox %s no longer exists: it was deleted", name);
+}
+
 static void fail_gone(struct daytona_box *box)
 {
 	struct error err;
-	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
-		"sandbox %s does not exist any more: it was deleted", box->name);
+	daytona_box_set_gone(&err, box->name);
 	daytona_box_end(box, &err);
 }
 
-/* Before it is started, or connected to: nothing of the one that was wanted is in it. */
+/*
+ * Fails before this sandbox is started or connected to, because it does not contain the work of the
+ * wanted one.
+ */
 static bool fail_another(struct daytona_box *box, const struct daytona_sandbox *seen)
 {
 	struct error err;
 	box->is_another = true;
 	error_set_reason(&err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
-		"sandbox %s (%s) was deleted, with what was changed in it since its last sync; the "
-		"one of that name now is another (%s)",
+		"sandbox %s (%s) was deleted, with all changes since its last sync; the sandbox "
+		"with this name now is another one (%s)",
 		box->name, box->instance, seen->id);
 	daytona_box_end(box, &err);
 	return false;
@@ -72,9 +83,9 @@ bool daytona_box_is_others(struct daytona_box *box)
 		return false;
 	}
 	error_set_reason(&err, ERROR_NOT_FOUND, "DAYTONA_OTHER_ACCOUNT",
-		"the account of this key has no sandbox %s: it was made %s, and may be there still "
-		"with all that is in it; take what it was made with, or have it forgotten by "
-		"acp-broker sandboxes delete --discard %s",
+		"the account of this key has no sandbox %s: it was made %s, and may still exist "
+		"with its content; use that account, or forget the sandbox with acp-broker "
+		"sandboxes delete --discard %s",
 		box->name, box->others, box->name);
 	daytona_box_end(box, &err);
 	return true;
@@ -84,7 +95,7 @@ static void fail_broken(struct daytona_box *box, const char *state, const char *
 {
 	struct error err;
 	error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_FAILED",
-		"sandbox %s is in state \"%s\": %s; what is in it cannot be reached: have it "
+		"sandbox %s is in state \"%s\": %s; its content cannot be reached: have it "
 		"repaired, or delete it with acp-broker sandboxes delete %s",
 		box->name, state, *why ? why : "the service gives no reason", box->name);
 	daytona_box_end(box, &err);
@@ -109,7 +120,7 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 		runs      ? "create-timeout"
 		: is_long ? "api-timeout"
 			  : "stop-timeout",
-		*box->state ? "its state is " : "the service has not told its state", box->state);
+		*box->state ? "its state is " : "the service did not report its state", box->state);
 	daytona_box_end(box, &err);
 }
 
@@ -174,7 +185,7 @@ void daytona_box_poll(struct daytona_box *box)
 	box->call = daytona_get(box->config.api, *box->id ? box->id : box->name, on_seen, box);
 }
 
-/* Nothing of another user's is touched, whatever it is called. */
+/* Leaves another user's sandbox alone, whatever its name is. */
 bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *seen)
 {
 	struct error err;
@@ -182,16 +193,16 @@ bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *see
 	box->others = NULL;
 	if (!daytona_identity_owns(box->config.identity, seen)) {
 		error_set(&err, ERROR_DENIED,
-			"sandbox %s has not the label " DAYTONA_LABEL_OWNER
-			" of this user of this machine: it is left as it is",
+			"sandbox %s does not have the label " DAYTONA_LABEL_OWNER
+			" of this user on this machine, so it is not changed",
 			box->name);
 		daytona_box_end(box, &err);
 		return false;
 	}
 	if (box->goal == DAYTONA_GOAL_RUN && seen->has_odd_labels) {
 		error_set(&err, ERROR_UNAVAILABLE,
-			"sandbox %s has a label that is no text: Daytona's SSH gateway refuses "
-			"every connection to it until that is corrected",
+			"sandbox %s has a label that is not a string: Daytona's SSH gateway "
+			"refuses every connection to it until that is corrected",
 			box->name);
 		daytona_box_end(box, &err);
 		return false;
@@ -209,7 +220,7 @@ bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *see
 	return true;
 }
 
-/* ---- acting ---- */
+/* ---- actions ---- */
 
 static void on_acted(void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
@@ -217,7 +228,7 @@ static void on_acted(void *data, const struct daytona_sandbox *seen, const struc
 	box->call = NULL;
 	box->has_failed = err != NULL;
 	if (err) {
-		box->err = *err; // where it is still so when it is looked at again
+		box->err = *err; // if it is still true at the next look
 	}
 	box->acted_ms = clock_now_ms();
 	box->pause = first_pause;
@@ -235,7 +246,7 @@ static void act(struct daytona_box *box, enum daytona_act what)
 	box->call = daytona_act(box->config.api, what, box->id, on_acted, box);
 }
 
-/* What was asked for, and is not to be seen yet. */
+/* Whether an order was accepted but does not show yet. */
 static bool is_under_way(const struct daytona_box *box, const struct daytona_sandbox *seen)
 {
 	return box->starts > 0 && !box->has_failed &&
@@ -250,7 +261,7 @@ static void start(struct daytona_box *box, const struct daytona_sandbox *seen)
 		daytona_box_poll_later(box);
 	} else if (box->starts == STARTS_MAX) {
 		error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_UNAVAILABLE",
-			"sandbox %s was started %d times, and each time it was stopped again (%s)",
+			"sandbox %s was started %d times, and stopped again each time (%s)",
 			box->name, STARTS_MAX, seen->state);
 		daytona_box_end(box, &err);
 	} else {
@@ -292,7 +303,7 @@ static void finish(struct daytona_box *box, const struct daytona_sandbox *seen)
 	}
 }
 
-/* What has never run holds nothing but its name, which the next session needs. */
+/* A sandbox that has never run contains nothing, and its name is needed by the next session. */
 static void fail(struct daytona_box *box, const struct daytona_sandbox *seen)
 {
 	bool never_ran = box->is_made || strcmp(seen->state, "build_failed") == 0;

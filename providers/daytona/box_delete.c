@@ -3,12 +3,12 @@
 #include "base/text.h"
 #include "providers/daytona/box_impl.h"
 
-/* With 401 the key is not taken at all, and does not stop anything, either. */
+/* With 401 the service does not accept the key at all, so it could not stop anything either. */
 enum { FORBIDDEN = 403 };
 
-/* ---- what the key may not delete ---- */
+/* ---- sandboxes that the key may not delete ---- */
 
-/* A stopped sandbox costs its disk alone, and whoever may delete it finds all in it. */
+/* A stopped sandbox only costs its disk, and somebody who may delete it finds everything in it. */
 static void stop_instead(struct daytona_box *box, const struct error *err)
 {
 	struct error forbidden = *err;
@@ -23,13 +23,14 @@ const struct error *daytona_box_tell_left(
 	struct error left;
 	if (err) {
 		error_set_reason(&left, err->code, err->reason,
-			"sandbox %s goes on: deleting it: %s; stopping it instead: %s", box->name,
-			box->forbidden.text, err->text);
+			"sandbox %s keeps running: deleting it failed: %s; stopping it instead "
+			"failed, too: %s",
+			box->name, box->forbidden.text, err->text);
 		box->is_left = false;
 	} else if (box->is_left) {
 		error_set_reason(&left, ERROR_DENIED, "DAYTONA_UNAUTHORIZED",
-			"sandbox %s is stopped, and not deleted: %s; with a key that has "
-			"delete:sandboxes, acp-broker sandboxes delete %s does it",
+			"sandbox %s is stopped, but not deleted: %s; acp-broker sandboxes delete "
+			"%s does it with a key that has delete:sandboxes",
 			box->name, box->forbidden.text, box->name);
 	} else {
 		return NULL;
@@ -59,7 +60,10 @@ static void on_deleted(void *data, const struct daytona_sandbox *seen, const str
 	}
 }
 
-/* What is not there may be made yet: true where that is looked for once more. */
+/*
+ * A sandbox that does not exist may still be in the making. True if it has to be looked for once
+ * more.
+ */
 static bool may_come(struct daytona_box *box)
 {
 	long long ms = box->config.profile->api_timeout_ms;
@@ -76,8 +80,8 @@ static void end_as_gone(struct daytona_box *box)
 	struct error err;
 	if (box->is_doubted) {
 		error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_UNAVAILABLE",
-			"sandbox %s is not there and may be made yet: the service has not said "
-			"what became of its creation (see acp-broker sandboxes list)",
+			"sandbox %s does not exist and may still appear: the service has "
+			"not said how its creation ended (see acp-broker sandboxes list)",
 			box->name);
 	}
 	daytona_box_end(box, box->is_doubted ? &err : NULL);
@@ -100,7 +104,7 @@ static void on_found_to_delete(
 	} else if (err) {
 		daytona_box_end(box, err);
 	} else if (!daytona_identity_owns(box->config.identity, seen)) {
-		daytona_box_take(box, seen); // which says so
+		daytona_box_take(box, seen); // this reports the error
 	} else if (!text_whole(box->id, sizeof(box->id), "%s", seen->id)) {
 		struct error unfit;
 		error_set(&unfit, ERROR_PROTOCOL, "sandbox %s has an id of more than %zu bytes",
@@ -117,7 +121,7 @@ void daytona_box_look_to_delete(struct daytona_box *box)
 		box->config.api, *box->id ? box->id : box->name, on_found_to_delete, box);
 }
 
-/* ---- what was done for nothing ---- */
+/* ---- no sandbox to delete ---- */
 
 static void on_nothing(struct soon *soon)
 {
@@ -136,7 +140,7 @@ void daytona_box_withdraw(struct daytona_box *box, bool is_used, daytona_box_don
 		daytona_box_begin(box, DAYTONA_GOAL_REST, 0, done);
 		box->call = daytona_act(box->config.api, DAYTONA_DELETE, box->id, on_deleted, box);
 	} else if (box->has_made && !is_used) {
-		daytona_box_delete(box, done); // its create was not answered yet
+		daytona_box_delete(box, done); // its create has not been answered yet
 	} else if (box->has_made || box->has_started) {
 		daytona_box_rest(box, false, done);
 	} else {
@@ -163,7 +167,10 @@ bool daytona_box_has_acted(const struct daytona_box *box)
 void daytona_box_delete(struct daytona_box *box, daytona_box_done *done)
 {
 	const struct daytona_profile *profile = box->config.profile;
-	/* Both calls together: either may be told to wait for a minute (429). */
+	/*
+	 * The deadline covers both calls, because the service may ask each to wait for a minute
+	 * (429).
+	 */
 	daytona_box_begin(box, DAYTONA_GOAL_REST,
 		profile->api_timeout_ms > profile->stop_timeout_ms ? profile->api_timeout_ms
 								   : profile->stop_timeout_ms,

@@ -7,16 +7,16 @@
 #include "providers/daytona/wanted.h"
 
 /*
- * One that is found again may have been made when the profile said something else: what the
- * platform can still change becomes what the profile says, one call after the other. Who may
- * reach what has to be so; the rest is told where it is not.
+ * An existing sandbox may have been made under other settings of the profile. Everything that the
+ * platform can still change is changed to the profile's settings, one call after the other. The
+ * network must match; other differences are only reported.
  */
 
 static void fit_next(struct daytona_box *box);
 
 enum { NETWORK_TEXT_SIZE = 320 };
 
-/* What is said of those that fail. */
+/* Descriptions for calls that fail. */
 static const struct {
 	enum daytona_unfit bit;
 	const char *what;
@@ -39,7 +39,7 @@ static void warn(struct daytona_box *box, const char *text)
 
 /* ---- the network ---- */
 
-/* It was refused, or the platform keeps another one: what is in force counts. */
+/* The platform refused the change or has another value: the value in force counts. */
 static void tell_network(struct daytona_box *box, const struct daytona_sandbox *seen)
 {
 	const struct daytona_create *wanted = box->config.wanted;
@@ -55,7 +55,8 @@ static void tell_network(struct daytona_box *box, const struct daytona_sandbox *
 		asked, sizeof(asked));
 	bool was_refused = box->refusal.code != ERROR_NONE;
 	error_set_reason(&err, ERROR_DENIED, "NETWORK_NOT_ENFORCED",
-		"sandbox %s: its network is not what the profile says: in force is %s, not %s%s%s",
+		"sandbox %s: its network differs from the profile: it is %s, not "
+		"%s%s%s",
 		box->name, there, asked, was_refused ? "; " : "",
 		was_refused ? box->refusal.text : "");
 	if (box->config.network_is_required) {
@@ -72,25 +73,24 @@ static void on_read_back(void *data, const struct daytona_sandbox *seen, const s
 	box->call = NULL;
 	if (err) {
 		struct error copy = *err;
-		error_prefix(&copy, "sandbox %s: reading its network back", box->name);
+		error_prefix(&copy, "sandbox %s: reading its network settings back", box->name);
 		daytona_box_end(box, &copy);
 	} else if (daytona_wanted_unfit(box->config.wanted, seen) & DAYTONA_UNFIT_NETWORK) {
 		tell_network(box, seen);
 	} else {
-		log_info("sandbox %s: its network is what the profile says", box->name);
+		log_info("sandbox %s: its network now matches the profile", box->name);
 		fit_next(box);
 	}
 }
 
-/* The answer to the change is not believed: the platform may have taken a part of it. */
+/* The answer to the change is no proof, because the platform may have applied only a part of it. */
 static void on_network_set(void *data, const struct error *err)
 {
 	struct daytona_box *box = data;
 	box->call = NULL;
 	if (err && !error_has_reason(err, "DAYTONA_REJECTED")) {
 		struct error copy = *err;
-		error_prefix(
-			&copy, "sandbox %s: its network is not what the profile says", box->name);
+		error_prefix(&copy, "sandbox %s: its network differs from the profile", box->name);
 		daytona_box_end(box, &copy);
 		return;
 	}
@@ -98,7 +98,7 @@ static void on_network_set(void *data, const struct error *err)
 	box->call = daytona_get(box->config.api, box->id, on_read_back, box);
 }
 
-/* A list that is not wanted is "", which clears it; one that is not sent may stay. */
+/* An unwanted list is sent as "", which clears it; a list that is not sent would stay. */
 static struct daytona_call *set_network(struct daytona_box *box)
 {
 	const struct daytona_create *wanted = box->config.wanted;
@@ -112,7 +112,7 @@ static struct daytona_call *set_network(struct daytona_box *box)
 	return daytona_set_network(box->config.api, box->id, &network, on_network_set, box);
 }
 
-/* ---- all of them ---- */
+/* ---- all settings ---- */
 
 static void on_fitted(void *data, const struct error *err)
 {
@@ -131,8 +131,7 @@ static void on_fitted(void *data, const struct error *err)
 		return;
 	}
 	copy = *err;
-	error_prefix(
-		&copy, "sandbox %s: %s is not what the profile says", box->name, fits[at].what);
+	error_prefix(&copy, "sandbox %s: %s differs from the profile", box->name, fits[at].what);
 	if (fits[at].is_needed) {
 		daytona_box_end(box, &copy);
 		return;
@@ -173,8 +172,7 @@ static void fit_next(struct daytona_box *box)
 		if (box->unfit & (unsigned int)fits[i].bit) {
 			box->unfit &= ~(unsigned int)fits[i].bit;
 			box->fitting = fits[i].bit;
-			log_info("sandbox %s: %s is set to what the profile says", box->name,
-				fits[i].what);
+			log_info("sandbox %s: %s now matches the profile", box->name, fits[i].what);
 			box->call = fit(box, fits[i].bit);
 			return;
 		}
@@ -187,8 +185,8 @@ static void on_fixed(void *data, const char *key, const char *there, const char 
 	struct daytona_box *box = data;
 	char text[512];
 	text_format(text, sizeof(text),
-		"%s = %s is not what sandbox %s has, which was made with %s: that cannot be "
-		"changed; acp-broker sandboxes delete %s lets the next session make another",
+		"%s = %s differs from sandbox %s, which was made with %s; this cannot be changed: "
+		"acp-broker sandboxes delete %s lets the next session make another",
 		key, wanted, box->name, *there ? there : "another", box->name);
 	warn(box, text);
 }
@@ -202,8 +200,10 @@ void daytona_box_fit(struct daytona_box *box, const struct daytona_sandbox *seen
 	}
 	daytona_wanted_fixed(box->config.wanted, seen, on_fixed, box);
 	box->unfit = daytona_wanted_unfit(box->config.wanted, seen);
-	/* A platform that does not know ttl ignores it in a create, and refuses this call. Later it
-	 * would begin anew. */
+	/*
+	 * A platform that does not support ttl ignores it in a create and refuses this call. On a
+	 * sandbox that exists, the call would start the time again.
+	 */
 	if (box->is_made && box->config.wanted->ttl_min > 0) {
 		box->unfit |= DAYTONA_UNFIT_TTL;
 	}

@@ -10,10 +10,10 @@
 #include "providers/daytona/box_impl.h"
 #include "providers/daytona/states.h"
 
-/* A name that is taken and whose sandbox is not there: it was deleted in between. */
+/* for names that are taken although their sandbox does not exist: it was deleted in between */
 enum { CREATES_MAX = 3 };
 
-/* ---- what a create has left that failed ---- */
+/* ---- remains of a failed create ---- */
 
 static void on_removed(void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
@@ -22,7 +22,7 @@ static void on_removed(void *data, const struct daytona_sandbox *seen, const str
 	struct error whole = box->err;
 	box->has_made = err && err->code != ERROR_NOT_FOUND;
 	error_set_reason(&box->err, whole.code, whole.reason, "%s; %s%s", whole.text,
-		box->has_made ? "it is left there, as deleting it failed: " : "it is deleted",
+		box->has_made ? "it stays there, because deleting it failed: " : "it is deleted",
 		box->has_made ? err->text : "");
 	daytona_box_end(box, &box->err);
 }
@@ -42,8 +42,8 @@ void daytona_box_remove_failed(struct daytona_box *box, const struct daytona_san
 /* ---- creating ---- */
 
 /*
- * The name makes a create idempotent: where nothing of that name is there, it is made anew after a
- * pause, for as long as one call may take (api-timeout), and create-timeout goes on.
+ * The name makes a create idempotent: if there is no sandbox with this name, it is created again
+ * after a pause, for as long as one call may take (api-timeout); create-timeout goes on.
  */
 static bool creates_again(struct daytona_box *box)
 {
@@ -68,7 +68,7 @@ void daytona_box_doubt(struct daytona_box *box)
 	box->doubted_ms = clock_now_ms();
 }
 
-/* What there is after a create that was not answered well. */
+/* Looks for the sandbox after a create without a good answer. */
 static void on_seen_after(void *data, const struct daytona_sandbox *seen, const struct error *err)
 {
 	struct daytona_box *box = data;
@@ -80,7 +80,7 @@ static void on_seen_after(void *data, const struct daytona_sandbox *seen, const 
 		box->has_made && (was_doubted ? err != NULL || !was_taken : !was_taken && !is_none);
 	box->is_doubted = was_doubted && err;
 	if (err && err->code == ERROR_NOT_FOUND && was_taken && box->creates < CREATES_MAX) {
-		daytona_box_poll_later(box); // and then made again
+		daytona_box_poll_later(box); // then creates it again
 	} else if (err && err->code == ERROR_NOT_FOUND && creates_again(box)) {
 		return;
 	} else if (err) {
@@ -88,7 +88,7 @@ static void on_seen_after(void *data, const struct daytona_sandbox *seen, const 
 	} else if (daytona_box_take(box, seen)) {
 		bool is_broken = daytona_state_find(seen->state)->to_rest == DAYTONA_STEP_FAIL;
 		box->is_made = !was_taken;
-		/* It may be another broker's as well: stopped it is no harm to anybody. */
+		/* It may also belong to another broker; stopping it does no harm. */
 		box->has_started |= was_taken && was_doubted;
 		if (is_broken && box->is_made) {
 			daytona_box_remove_failed(box, seen);
@@ -123,8 +123,8 @@ static void create(struct daytona_box *box)
 	char text[256];
 	if (box->creates++ == CREATES_MAX) {
 		error_set_reason(&err, ERROR_UNAVAILABLE, "SANDBOX_UNAVAILABLE",
-			"sandbox %s was created %d times, and each time it was gone again",
-			box->name, CREATES_MAX);
+			"sandbox %s was created %d times, and was gone again each time", box->name,
+			CREATES_MAX);
 		daytona_box_end(box, &err);
 		return;
 	}
@@ -141,9 +141,9 @@ static void create(struct daytona_box *box)
 	box->call = daytona_create(box->config.api, box->config.create, on_created, box);
 }
 
-/* ---- by its labels ---- */
+/* ---- finding a sandbox by its labels ---- */
 
-/* The first one that can be had, and rather one that runs. */
+/* Takes the first usable one, preferably one that is running. */
 static void on_listed(void *data, const struct daytona_sandbox *seen)
 {
 	struct daytona_box *box = data;

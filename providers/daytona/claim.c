@@ -13,17 +13,17 @@ static const double retry_seconds = 0.1;
 
 enum claim_order { CLAIM_TAKE, CLAIM_ADOPT, CLAIM_KEEP, CLAIM_ALONE, CLAIM_FORGET };
 
-/* What the pool does; outlives the claim where that is destroyed meanwhile. */
+/* The work on the pool; it outlives a claim that is destroyed. */
 struct claim_work {
 	struct pool_job job;
 	struct daytona_claim *claim;
 	enum claim_order order;
 	char *state_folder, *profile, *directory; // owned; the first and last may be NULL
-	char *wanted;                             // owned; the name; NULL: by the identity
+	char *wanted; // owned; the sandbox's name; NULL: search by the identity
 	bool is_new;
 	struct daytona_account account;
 	bool is_transient;
-	char *others; // owned; NULL: it is of this account
+	char *others; // owned; NULL: it belongs to this account
 	bool has_identity;
 	struct daytona_identity identity;
 	int lock_fd;
@@ -57,7 +57,7 @@ static void work_drop(struct pool_job *job)
 
 /* ---- on the pool ---- */
 
-/* A new one, or that of this broker's account in the place of another. */
+/* Writes a new note, or replaces another account's note by this broker's. */
 static bool write_note(struct claim_work *work, bool is_transient)
 {
 	const struct daytona_identity *identity = &work->identity;
@@ -70,7 +70,7 @@ static bool write_note(struct claim_work *work, bool is_transient)
 	return ok;
 }
 
-/* What cannot be read does not say whose it is, and stays as well. */
+/* A note that cannot be read does not show whose sandbox it is, so it stays as well. */
 static bool check_note(struct claim_work *work)
 {
 	struct daytona_note note;
@@ -91,7 +91,7 @@ static bool check_note(struct claim_work *work)
 	return ok;
 }
 
-/* All else stays as it was written. */
+/* Keeps the other fields as they are. */
 static bool change_note(struct claim_work *work)
 {
 	struct daytona_note note;
@@ -180,7 +180,8 @@ static void on_done(struct pool_job *job)
 	}
 	if (is_held && work->order == CLAIM_TAKE) {
 		error_set_reason(&work->err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-			"another broker ends sandbox %s, for longer than %lld s (stop-timeout)",
+			"another broker has been ending sandbox %s for more than %lld s "
+			"(stop-timeout)",
 			work->identity.name, claim->timeout_ms / 1000);
 	}
 	end(claim, work->is_ok ? NULL : &work->err);
@@ -193,7 +194,7 @@ static void submit(struct daytona_claim *claim)
 	if (!pool_submit(claim->context->pool, &work->job, &err)) {
 		work->is_ok = false;
 		work->err = err;
-		work->err.code = ERROR_SYSTEM; // and is not tried again
+		work->err.code = ERROR_SYSTEM; // not tried again
 		on_done(&work->job);
 	}
 }

@@ -35,7 +35,7 @@ static char *find_path(const char *const *environment)
 
 /* ---- the file ---- */
 
-/* It names who is sent a key: nobody else may write that. */
+/* The file says which server gets a key, so nobody else may be able to write it. */
 static bool check_file(int fd, const char *path, struct error *err)
 {
 	struct stat status;
@@ -48,7 +48,7 @@ static bool check_file(int fd, const char *path, struct error *err)
 	if (status.st_uid != geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH))) {
 		return error_set(err, ERROR_CONFIG,
 			"%s: expected a file that belongs to this user and that nobody else may "
-			"write (chmod go-w), as it says where an API key is sent",
+			"write (chmod go-w), because it names the server that gets an API key",
 			path);
 	}
 	return true;
@@ -77,7 +77,7 @@ static bool read_file(const char *path, struct buf *text, bool *out_exists, stru
 	return count == 0 || error_set_errno(err, errno, "reading %s", path);
 }
 
-/* ---- what is in it ---- */
+/* ---- content ---- */
 
 static char *text_of(const struct json_doc *doc, json_node object, const char *name)
 {

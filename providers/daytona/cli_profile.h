@@ -13,16 +13,16 @@
  * DAYTONA_CONFIG_DIR, or in daytona/ of the user's configuration (XDG_CONFIG_HOME, ~/.config).
  */
 struct daytona_cli_profile {
-	char *path; // owned; of the file; NULL: nothing says where it would be
-	char *name; // owned; NULL: there is no active profile
-	char *url;  // owned; NULL: it has none
-	char *key;  // owned, wiped; NULL: it has none
+	char *path; // owned; the file's path; NULL: no variable names its folder
+	char *name; // owned; NULL: no active profile
+	char *url;  // owned; NULL: none
+	char *key;  // owned, wiped; NULL: none
 };
 
 /*
- * A file that is not there has no profile. Fails with ERROR_CONFIG where it is no file of this
- * user's alone to write, or no such JSON; then there is nothing to finish. Reads one file of 256
- * KiB at most; for the configuration, which blocks as well.
+ * A missing file has no profile. Fails with ERROR_CONFIG if others than this user may write the
+ * file, or its JSON is invalid; then there is nothing to finish. Reads one file of at most 256 KiB;
+ * blocks, like the rest of the configuration.
  */
 bool daytona_cli_profile_read(struct daytona_cli_profile *profile, const char *const *environment,
 	struct error *err) ATTR_NODISCARD;

@@ -55,36 +55,37 @@ static void destroy(struct provider *provider)
 	free(self);
 }
 
-/* And those of SSH, which carries what runs in a sandbox: providers/ssh has them. */
+/* providers/ssh has the reasons of SSH, which carries everything that runs in a sandbox. */
 static const struct error_reason reasons[] = {
 	{"DAYTONA_UNAUTHORIZED", false,
 		"give the profile's key the permissions that the message names, or another key"},
 	{"DAYTONA_KEY_COMMAND", false,
-		"run the profile's api-key-command in a shell: it has to print the key, alone in "
-		"its first line, without a terminal"},
+		"run the profile's api-key-command in a shell: it must print only the key, in its "
+		"first line, without a terminal"},
 	{"DAYTONA_OTHER_ACCOUNT", false,
-		"take the key, organization and URL it was made with, or discard it"},
+		"use the key, organization and URL with which it was made, or discard it"},
 	{"DAYTONA_QUOTA_EXCEEDED", true,
 		"stop or delete another sandbox, then try again; the message has the limit"},
 	{"DAYTONA_REJECTED", false,
-		"correct what the service's own words in the message complain of"},
-	{"DAYTONA_CONFLICT", true, "try again; the sandbox that has the name is then used"},
-	{"DAYTONA_RATE_LIMITED", true, "try again after the time that the message names"},
+		"change the setting to which the service objects in the message"},
+	{"DAYTONA_CONFLICT", true, "try again; then the existing sandbox with this name is used"},
+	{"DAYTONA_RATE_LIMITED", true, "try again after the time in the message"},
 	{"DAYTONA_UNTRUSTED", false,
-		"correct the profile's URL, or name the authority's certificates in SSL_CERT_FILE"},
+		"correct the profile's URL, or set SSL_CERT_FILE to the authority's certificates"},
 	{"DAYTONA_VERSION", false,
-		"take the URL of the platform's first version; docs/daytona.md has what was tried"},
+		"use the URL of the platform's first version; docs/daytona.md lists what was "
+		"tested"},
 	{"DAYTONA_UNAVAILABLE", true,
 		"try again; the message says what the service answered, or why it did not"},
 };
 
 static const struct provider_place places[] = {
 	{.name = "cloud",
-		.text = "in a sandbox of Daytona's, in a copy of your project",
+		.text = "in a sandbox at Daytona, in a copy of your project",
 		.image = "node:22"},
 };
 
-/* The sandboxes are its account's: there must be a key. */
+/* The sandboxes belong to its account, so a key is needed. */
 static bool look_at_place(struct provider *provider, const struct provider_place *place,
 	char ***choices, struct error *err)
 {
@@ -100,7 +101,7 @@ static bool look_at_place(struct provider *provider, const struct provider_place
 	}
 	settings_finish(&settings);
 	if (!ok) {
-		err->code = ERROR_UNAVAILABLE; // no setting is wrong: there is none
+		err->code = ERROR_UNAVAILABLE; // no setting is wrong; one is missing
 	}
 	return ok;
 }

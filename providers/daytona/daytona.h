@@ -5,9 +5,10 @@
 #include "providers/provider.h"
 
 /*
- * Sandboxes of the Daytona platform: made, found again, started and stopped by its REST
- * interface (api.h), and used by SSH through its gateway, with the code of providers/ssh. The
- * context is borrowed. Nothing is loaded and nobody is called before a sandbox is asked for.
+ * The provider for sandboxes of the Daytona platform. It creates, finds, starts and stops them by
+ * the REST interface (api.h), and uses them by SSH through the platform's gateway, with the code of
+ * providers/ssh. The context is borrowed. It loads no library and calls no host before somebody
+ * asks for the first sandbox.
  */
 struct provider *daytona_provider_create(const struct provider_context *context);
 

@@ -17,7 +17,7 @@ struct describing {
 	struct daytona_api *api;
 	struct daytona_identity identity;
 	struct pool_job job;
-	struct error err; // the worker's; why there is no identity
+	struct error err; // by the worker; why there is no identity
 	bool is_identified;
 	size_t count;
 };
@@ -80,7 +80,7 @@ static void end(struct describing *self, const struct error *err)
 	listener->on_done(data, err ? &copy : NULL);
 }
 
-/* ---- whether the API is there, and takes the key ---- */
+/* ---- whether the API answers and accepts the key ---- */
 
 static void on_listed(void *data, const struct daytona_sandbox *seen)
 {
@@ -89,15 +89,15 @@ static void on_listed(void *data, const struct daytona_sandbox *seen)
 }
 
 /*
- * What the broker cannot do without is said here, and fails when it is tried. That the service does
- * not tell is no error: older ones have no such call.
+ * Reports missing permissions that the broker needs; using them fails later. It is no error if the
+ * service does not report them, because older versions lack this call.
  */
 static void on_permissions(void *data, unsigned int permissions, const struct error *err)
 {
 	struct describing *self = data;
 	bool writes = permissions & DAYTONA_MAY_WRITE, deletes = permissions & DAYTONA_MAY_DELETE;
 	if (err) {
-		tell(self, "permissions", "not told by the service");
+		tell(self, "permissions", "the service does not say");
 	} else {
 		tell(self, "permissions",
 			writes && deletes ? "write:sandboxes, delete:sandboxes"
@@ -107,11 +107,11 @@ static void on_permissions(void *data, unsigned int permissions, const struct er
 	}
 	if (!err && !writes) {
 		tell(self, "key-lacks",
-			"write:sandboxes: no sandbox can be made, started or stopped");
+			"write:sandboxes: no sandbox can be created, started or stopped");
 	}
 	if (!err && !deletes) {
 		tell(self, "key-lacks",
-			"delete:sandboxes: what is to be deleted is stopped instead");
+			"delete:sandboxes: sandboxes are stopped instead of deleted");
 	}
 	end(self, NULL);
 }
@@ -121,7 +121,7 @@ static void on_list_ended(void *data, const struct error *err)
 	struct describing *self = data;
 	char text[64];
 	if (!err) {
-		snprintf(text, sizeof(text), "%zu of yours, of all profiles", self->count);
+		snprintf(text, sizeof(text), "%zu of yours, in all profiles", self->count);
 		tell(self, "sandboxes", text);
 	}
 	if (err || daytona_key_is_jwt(self->profile.key)) {

@@ -14,7 +14,7 @@ enum { USER_MAX = 1024, SSH_PORT = 22 };
 
 static const double retry_seconds = 0.05;
 
-/* The taking of the lock, on the pool; outlives the gate where that is destroyed. */
+/* Takes the lock, on the pool; outlives a gate that is destroyed. */
 struct gate_work {
 	struct pool_job job;
 	struct daytona_gate *gate;
@@ -25,15 +25,15 @@ struct gate_work {
 
 struct daytona_gate {
 	struct daytona_gate_config config;
-	daytona_gate_done *done; // until the first token is there
+	daytona_gate_done *done; // until the first token has come
 	struct gate_work *work;  // owned
 	ev_timer retry;
 	long long deadline_ms;
 	int lock_fd;                        // held; or -1
 	struct daytona_call *call;          // for a token; or NULL
-	struct ssh_admission_turn *asking;  // waits for one; or NULL
-	struct ssh_admission_turn *granted; // connects with one; or NULL
-	char user[USER_MAX];                // a secret; the first one, until it is asked for; or ""
+	struct ssh_admission_turn *asking;  // waits for a token; or NULL
+	struct ssh_admission_turn *granted; // connects with a token; or NULL
+	char user[USER_MAX];                // secret; from the first token, until it is used; or ""
 	char *host;                         // owned; NULL until known
 	int port;
 };
@@ -47,7 +47,7 @@ static void work_drop(struct pool_job *job)
 	free(work);
 }
 
-/* ---- the end of an asking ---- */
+/* ---- end of a request ---- */
 
 static void release(struct daytona_gate *gate)
 {
@@ -58,7 +58,7 @@ static void fail(struct daytona_gate *gate, const struct error *err)
 {
 	struct ssh_admission_turn *turn = gate->asking;
 	struct error copy = *err;
-	error_prefix(&copy, "sandbox %s: asking for a token of the SSH gateway", gate->config.name);
+	error_prefix(&copy, "sandbox %s: requesting a token of the SSH gateway", gate->config.name);
 	release(gate);
 	gate->asking = NULL;
 	if (turn) {
@@ -90,7 +90,7 @@ static void succeed(struct daytona_gate *gate)
 	}
 }
 
-/* ---- the name to log in by ---- */
+/* ---- the login name ---- */
 
 static bool put_user(struct daytona_gate *gate, const char *token, struct error *err)
 {
@@ -119,8 +119,7 @@ static bool put_user(struct daytona_gate *gate, const char *token, struct error 
 		form += strlen(words[i].word);
 	}
 	gate->user[len] = '\0';
-	return !*form ||
-	       error_set(err, ERROR_CONFIG, "ssh-user: the name to log in by is too long");
+	return !*form || error_set(err, ERROR_CONFIG, "ssh-user: the login name is too long");
 }
 
 /* ---- tokens ---- */
@@ -182,7 +181,7 @@ static void on_locked(struct pool_job *job)
 	struct gate_work *work = CONTAINER_OF(job, struct gate_work, job);
 	struct daytona_gate *gate = work->gate;
 	if (!gate->done && !gate->asking) {
-		fd_close(&work->lock_fd); // cancelled meanwhile
+		fd_close(&work->lock_fd); // it was cancelled meanwhile
 	} else if (work->lock_fd >= 0) {
 		gate->lock_fd = work->lock_fd;
 		work->lock_fd = -1;
@@ -191,7 +190,8 @@ static void on_locked(struct pool_job *job)
 		fail(gate, &work->err);
 	} else if (clock_now_ms() >= gate->deadline_ms) {
 		error_set_reason(&work->err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-			"other brokers connect to it, for longer than %lld s (auth-timeout)",
+			"other brokers have been connecting to it for more than %lld s "
+			"(auth-timeout)",
 			gate->config.profile->auth_timeout_ms / 1000);
 		fail(gate, &work->err);
 	} else {
@@ -205,7 +205,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
 	struct daytona_gate *gate = CONTAINER_OF(timer, struct daytona_gate, retry);
 	struct error err;
 	if (gate->lock_fd >= 0) {
-		mint(gate); // of the connection before, which has not told of its end
+		mint(gate); // the earlier connection has not reported its end
 		return;
 	}
 	if (!pool_submit(gate->config.context->pool, &gate->work->job, &err)) {
@@ -217,7 +217,7 @@ static void begin(struct daytona_gate *gate)
 {
 	gate->deadline_ms = clock_now_ms() + gate->config.profile->auth_timeout_ms;
 	if (pool_has(&gate->work->job) || ev_is_active(&gate->retry)) {
-		return; // for the one before, which was cancelled: it serves this one
+		return; // the job of the earlier request, which was cancelled, also serves this one
 	}
 	ev_timer_set(&gate->retry, 0., 0.);
 	ev_timer_start(gate->config.context->loop, &gate->retry);

@@ -40,8 +40,8 @@ static void read_retry(struct http_headers *headers, const struct curl *curl, co
 }
 
 /*
- * RFC 9110, section 10.2.3, and what Daytona answers with 429: Retry-After-sandbox-create, with
- * the name of what was met after the usual one.
+ * RFC 9110, section 10.2.3, and Daytona's header with 429: Retry-After-sandbox-create, where the
+ * name of the limit follows the standard name.
  */
 void http_headers_line(struct http_headers *headers, const struct curl *curl, struct span line)
 {
@@ -75,7 +75,7 @@ void http_headers_line(struct http_headers *headers, const struct curl *curl, st
 	}
 }
 
-/* A date is compared with the server's own clock, where it tells it. */
+/* A date is compared with the server's own clock if the server sends its time. */
 long long http_headers_retry_in_s(const struct http_headers *headers)
 {
 	long long seconds = headers->retry_in_s;

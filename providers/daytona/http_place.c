@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The value of the first of two names that is there and not empty, or NULL. */
+/* The value of the first of two variables that is set and not empty, or NULL. */
 static char *look_up(const char *const *environment, const char *name, const char *other)
 {
 	const char *const names[] = {name, other};
@@ -29,7 +29,7 @@ static bool is_loopback(const char *host)
 	       (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
 }
 
-/* A part of the URL that is there; the caller frees it with libcurl. */
+/* A part that the URL has; the caller frees it with libcurl. */
 static char *part_of(const struct curl *curl, CURLU *url, CURLUPart part)
 {
 	char *text = NULL;
@@ -49,9 +49,9 @@ static bool check_url(struct http *http, CURLU *url, const char *text, struct er
 	static const CURLUPart unwanted[] = {
 		CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY, CURLUPART_FRAGMENT};
 	for (size_t i = 0; i < ARRAY_LENGTH(unwanted); i++) {
-		if (has_part(curl, url, unwanted[i])) { // which may be a secret: not repeated
-			return error_set(err, ERROR_CONFIG,
-				"the URL has a user, a query or a fragment, and may have none");
+		if (has_part(curl, url, unwanted[i])) { // may be a secret, so it is not repeated
+			return error_set(
+				err, ERROR_CONFIG, "the URL may have no user, query or fragment");
 		}
 	}
 	char *scheme = part_of(curl, url, CURLUPART_SCHEME);
@@ -63,7 +63,7 @@ static bool check_url(struct http *http, CURLU *url, const char *text, struct er
 	curl->free(host);
 	if ((!is_http && !is_https) || http->host[0] == '\0') {
 		return error_set(err, ERROR_CONFIG,
-			"\"%s\" is no URL of a server: expected https://HOST/PATH", text);
+			"\"%s\" is not the URL of a server: expected https://HOST/PATH", text);
 	}
 	if (is_http && !is_loopback(http->host)) {
 		return error_set(err, ERROR_CONFIG,
@@ -89,9 +89,9 @@ bool http_read_place(struct http *http, const struct http_config *config, struct
 	const struct curl *curl = http->curl;
 	CURLU *url = curl->url();
 	CURLUcode failed = curl->url_set(url, CURLUPART_URL, config->url, 0);
-	bool ok = failed == CURLUE_OK ? check_url(http, url, config->url, err)
-	                              : error_set(err, ERROR_CONFIG,
-						"the URL is none: expected https://HOST/PATH");
+	bool ok = failed == CURLUE_OK
+	                  ? check_url(http, url, config->url, err)
+	                  : error_set(err, ERROR_CONFIG, "not a URL: expected https://HOST/PATH");
 	if (ok) {
 		char *whole = part_of(curl, url, CURLUPART_URL);
 		http->url = mem_strdup(whole ? whole : config->url);

@@ -15,10 +15,10 @@ struct http_transfer {
 	struct list link; // http.transfers
 	struct http *http;
 	CURL *easy;
-	struct curl_slist *sent; // owned; the headers; libcurl wipes what it frees
+	struct curl_slist *sent; // owned; the headers; libcurl wipes the memory that it frees
 	http_done *done;
 	void *data;
-	struct soon ended; // raises done, from the loop
+	struct soon ended; // raises `done` from the loop
 	CURLcode result;
 	struct http_headers headers;
 	struct buf body; // wiped
@@ -26,9 +26,11 @@ struct http_transfer {
 	char why[CURL_ERROR_SIZE];
 };
 
-/* ---- what arrives ---- */
+/* ---- receiving ---- */
 
-/* As buf_append, but that what is left behind when the buffer moves is wiped: it may be a token. */
+/*
+ * Like buf_append, but wipes the old memory when the buffer moves, because it may contain a token.
+ */
 static bool body_append(struct buf *body, struct span bytes)
 {
 	if (body->len + bytes.len > body->capacity) {
@@ -65,7 +67,8 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *data)
 	struct span line = {bytes, size * count};
 	size_t all = transfer->headers.size + line.len;
 	if (span_starts_with(line, SPAN_LITERAL("HTTP/"))) {
-		http_headers_begin(&transfer->headers); // what came before was another's: 1xx
+		http_headers_begin(&transfer->headers); // earlier headers belong to another answer,
+		                                        // such as 1xx
 	}
 	transfer->headers.size = all;
 	if (all > HTTP_HEADERS_MAX) {
@@ -76,7 +79,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *data)
 	return line.len;
 }
 
-/* libcurl's own sockets are inherited by what this process might start. */
+/* The flags keep processes that we start from inheriting libcurl's sockets. */
 static curl_socket_t on_socket_open(void *data, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	int type = address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK;
@@ -103,12 +106,12 @@ static enum http_trouble trouble_of(const struct http_transfer *transfer)
 		{CURLE_SSL_ISSUER_ERROR, HTTP_UNTRUSTED},
 		{CURLE_SSL_INVALIDCERTSTATUS, HTTP_UNTRUSTED},
 		{CURLE_OPERATION_TIMEDOUT, HTTP_LATE},
-		{CURLE_UNSUPPORTED_PROTOCOL, HTTP_UNREADABLE}, // HTTP/0.9: anything at all
+		{CURLE_UNSUPPORTED_PROTOCOL, HTTP_UNREADABLE}, // HTTP/0.9 accepts any bytes
 		{CURLE_WEIRD_SERVER_REPLY, HTTP_UNREADABLE},
 		{CURLE_BAD_CONTENT_ENCODING, HTTP_UNREADABLE},
 		{CURLE_FILESIZE_EXCEEDED, HTTP_UNREADABLE},
 	};
-	/* libcurl is content with an answer that ends in the middle of its headers. */
+	/* libcurl accepts an answer that ends in the middle of its headers. */
 	if (transfer->result == CURLE_OK && !transfer->headers.is_whole) {
 		return HTTP_BROKEN;
 	}
@@ -146,13 +149,13 @@ static void answer_fill(const struct http_transfer *transfer, struct http_answer
 	};
 }
 
-/* Lets go of everything but the body. */
+/* Releases everything except the body. */
 static void detach(struct http_transfer *transfer)
 {
 	struct http *http = transfer->http;
 	soon_stop(&transfer->ended);
 	list_remove(&transfer->link);
-	http->curl->multi_remove_handle(http->multi, transfer->easy);
+	http->curl->multi_remove_handle(http->transport.multi, transfer->easy);
 	http->curl->easy_cleanup(transfer->easy);
 	http->curl->slist_free_all(transfer->sent);
 }
@@ -185,23 +188,15 @@ void http_cancel(struct http_transfer *transfer)
 	}
 }
 
-/* Each is raised in a turn of its own: what it does may end this one, others, or all. */
-void http_check(struct http *http)
+/* Each is raised in a separate turn, because its handler may end this transfer, others, or all. */
+void http_transfer_done(void *data, CURLcode result)
 {
-	int left = 0;
-	CURLMsg *message = http->curl->multi_info_read(http->multi, &left);
-	for (; message; message = http->curl->multi_info_read(http->multi, &left)) {
-		if (message->msg == CURLMSG_DONE) {
-			char *found = NULL;
-			http->curl->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &found);
-			struct http_transfer *transfer = (struct http_transfer *)(void *)found;
-			transfer->result = message->data.result;
-			soon_start(&transfer->ended);
-		}
-	}
+	struct http_transfer *transfer = data;
+	transfer->result = result;
+	soon_start(&transfer->ended);
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static void set_trust(struct http *http, CURL *easy)
 {
@@ -215,8 +210,11 @@ static void set_trust(struct http *http, CURL *easy)
 		curl->easy_setopt(easy, CURLOPT_CAINFO, http->authorities);
 		curl->easy_setopt(easy, CURLOPT_PROXY_CAINFO, http->authorities);
 	}
-	/* All authorities are read for the first connection, which takes tens of milliseconds, and
-	 * kept for others where no folder has to be looked at, as libcurl's own default may ask. */
+	/*
+	 * The file of authorities is read for the first connection, which takes tens of
+	 * milliseconds, and cached. Caching does not work with a folder, which libcurl's default
+	 * may use.
+	 */
 	if (http->authorities_folder || http->has_authorities) {
 		curl->easy_setopt(easy, CURLOPT_CAPATH, http->authorities_folder);
 		curl->easy_setopt(easy, CURLOPT_PROXY_CAPATH, http->authorities_folder);
@@ -237,14 +235,14 @@ static void set_way(struct http *http, CURL *easy)
 	curl->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_socket_open);
 	curl->easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	/* Otherwise a transfer that is given up while its name is resolved waits for the thread. */
+	/* Otherwise cancelling a transfer would wait for the thread that resolves its name. */
 	curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 }
 
 static struct curl_slist *slist_of(const struct http *http, const char *content_type)
 {
 	struct curl_slist *list = http->curl->slist_append(NULL, content_type);
-	list = http->curl->slist_append(list, "Expect:"); // none of 100-continue's round trips
+	list = http->curl->slist_append(list, "Expect:"); // avoids the round trips of 100-continue
 	for (char **header = http->headers; *header; header++) {
 		list = http->curl->slist_append(list, *header);
 	}
@@ -270,7 +268,7 @@ static void set_request(struct http_transfer *transfer, const struct http_reques
 	curl->easy_setopt(easy, CURLOPT_FRESH_CONNECT, request->is_fresh ? 1L : 0L);
 	bool is_get = strcmp(request->method, "GET") == 0;
 	if (!is_get) {
-		/* A POST without a body has a length of 0, which some servers ask for. */
+		/* A POST without a body has length 0, because some servers require a length. */
 		curl->easy_setopt(easy, CURLOPT_POST, 1L);
 		curl->easy_setopt(
 			easy, CURLOPT_POSTFIELDS, request->body.data ? request->body.data : "");
@@ -302,7 +300,7 @@ struct http_transfer *http_start(
 	set_trust(http, transfer->easy);
 	set_way(http, transfer->easy);
 	set_request(transfer, request);
-	CURLMcode failed = http->curl->multi_add_handle(http->multi, transfer->easy);
+	CURLMcode failed = http->curl->multi_add_handle(http->transport.multi, transfer->easy);
 	assert(failed == CURLM_OK);
 	(void)failed;
 	return transfer;

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/machine.h"
 #include "base/real_path.h"
+#include "providers/notes.h"
 
 static void put_hash(char text[DAYTONA_HASH_SIZE], uint64_t hash)
 {
@@ -95,8 +96,5 @@ bool daytona_identity_owns(
 
 bool daytona_name_is_valid(const char *name)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789-._";
-	size_t len = strspn(name, allowed);
-	return len > 0 && len < DAYTONA_NAME_SIZE && !name[len] && name[0] != '.' && name[0] != '-';
+	return notes_name_is_valid(name);
 }

@@ -8,9 +8,10 @@
 #include "providers/daytona/api.h"
 
 /*
- * What a sandbox is called: by this user of this machine, the profile and the workspace, so that
- * whoever makes it a second time is told that the name is taken. A transient one has a random
- * part as well. The labels say the same, without any name of this machine or its directories.
+ * The name of a sandbox. It depends on this user of this machine, the profile and the workspace. So
+ * if we try to create the same sandbox twice, the service refuses because the name is taken. The
+ * name of a transient sandbox also has a random part. The labels say the same, without the names of
+ * this machine or its folders.
  */
 enum {
 	DAYTONA_NAME_SIZE = 64,
@@ -28,31 +29,31 @@ struct daytona_identity {
 	char owner[DAYTONA_HASH_SIZE];
 	char workspace[DAYTONA_HASH_SIZE];
 	char *profile;   // owned
-	char *directory; // owned; the real path of the workspace; NULL: none is known
+	char *directory; // owned; the workspace's real path; NULL: unknown
 };
 
-/* Reads links of the directory (NULL: none), and this machine's id (machine_id_read). Blocks. */
+/* Reads the directory's links (NULL: none), and this machine's id (machine_id_read). Blocks. */
 bool daytona_identity_init(struct daytona_identity *identity, const char *state_folder,
 	const char *profile, const char *directory, bool is_transient,
 	struct error *err) ATTR_NODISCARD;
 void daytona_identity_finish(struct daytona_identity *identity); // zeroed is fine
 
-/* What a sandbox that is made bears; the texts are those of the identity. */
+/* The labels of a new sandbox; the texts belong to the identity. */
 void daytona_identity_labels(
 	const struct daytona_identity *identity, struct daytona_pair labels[DAYTONA_LABELS + 1]);
 
-/* Those by which all of this user with this profile and workspace are found. */
+/* The labels that find all sandboxes of this user, profile and workspace. */
 void daytona_identity_query(
 	const struct daytona_identity *identity, struct daytona_pair labels[DAYTONA_LABELS + 1]);
 
-/* Whether it bears this user's label: nothing else is touched. */
+/* Whether the sandbox has this user's label. We touch no other sandbox. */
 bool daytona_identity_owns(
 	const struct daytona_identity *identity, const struct daytona_sandbox *sandbox);
 
-/* The value of a label; "" where there is none. */
+/* The value of a label; "" if it is missing. */
 const char *daytona_label(const struct daytona_sandbox *sandbox, const char *name);
 
-/* A name that can be one of ours, or that a user may give an order by: no path. */
+/* Whether a name can be one of ours, or one that a user may give to a command: no path. */
 bool daytona_name_is_valid(const char *name);
 
 #endif

@@ -12,7 +12,7 @@
 #include "providers/daytona/opening.h"
 #include "providers/daytona/states.h"
 
-/* One that was listed; texts are owned. */
+/* A listed sandbox; the texts are owned. */
 struct listed {
 	char *name, *id, *state, *profile, *workspace, *created, *why;
 	int cpu, memory_gib, disk_gib;
@@ -25,12 +25,12 @@ struct inventory {
 	void *data;
 	enum inventory_act act;
 	char *name;      // owned; NULL for a list
-	char *directory; // owned; of the request; or NULL
+	char *directory; // owned; from the request; or NULL
 	struct daytona_profile profile;
 	struct daytona_opening *opening; // owned; or NULL
 	struct daytona_api *api;
-	struct daytona_claim *claim; // of an order about one
-	struct daytona_box *box;     // the same
+	struct daytona_claim *claim; // of an order about one sandbox
+	struct daytona_box *box;     // of an order about one sandbox
 	struct daytona_account account;
 	struct daytona_identity identity;
 	struct pool_job job;
@@ -40,7 +40,7 @@ struct inventory {
 	bool has_failed;
 };
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
 static void inventory_free(struct inventory *self)
 {
@@ -119,7 +119,7 @@ static bool is_listed(const struct inventory *self, const char *name)
 	return false;
 }
 
-/* What this profile has made as somebody else: nobody but its note tells of it. */
+/* Sandboxes that this profile made with another account; only a note knows them. */
 static void on_note(void *data, const char *name)
 {
 	struct inventory *self = data;
@@ -145,7 +145,7 @@ static void on_note(void *data, const char *name)
 	daytona_note_finish(&note);
 }
 
-/* What is known of them here. */
+/* Reads the local notes. */
 static void run_scan(struct pool_job *job)
 {
 	struct inventory *self = CONTAINER_OF(job, struct inventory, job);
@@ -218,12 +218,15 @@ static void on_identified(struct pool_job *job)
 		end(self, &self->err);
 		return;
 	}
-	/* Also those of profiles that are not there any more: nobody else tells of them. */
+	/*
+	 * Includes sandboxes of profiles that no longer exist, because nothing else would show
+	 * them.
+	 */
 	struct daytona_pair query[] = {{DAYTONA_LABEL_OWNER, self->identity.owner}, {NULL, NULL}};
 	daytona_list(self->api, query, &list_listener, self);
 }
 
-/* ---- one of them ---- */
+/* ---- orders about one sandbox ---- */
 
 static void on_forgotten(void *data, const struct error *err)
 {
@@ -245,8 +248,9 @@ static void end_others(struct inventory *self, const char *others)
 {
 	struct error err;
 	error_set_reason(&err, ERROR_NOT_FOUND, "DAYTONA_OTHER_ACCOUNT",
-		"the account of this key has no sandbox %s: it was made %s, and may be there "
-		"still; take what it was made with, or have it forgotten here with --discard",
+		"the account of this key has no sandbox %s: it was made %s, and "
+		"may still exist; use that account, or forget the sandbox here "
+		"with --discard",
 		self->name, others);
 	end(self, &err);
 }
@@ -264,7 +268,7 @@ static void on_seen(void *data, const struct daytona_sandbox *seen, const struct
 		return;
 	}
 	if (err && others) {
-		log_warning("sandbox %s was made %s: it may be there still", self->name, others);
+		log_warning("sandbox %s was made %s: it may still exist", self->name, others);
 		daytona_claim_forget(self->claim, on_forgotten);
 		return;
 	}
@@ -356,7 +360,7 @@ static bool begin(struct inventory *self, struct daytona_shared *shared,
 		return false;
 	}
 	if (self->name && !daytona_name_is_valid(self->name)) {
-		return error_set(err, ERROR_CONFIG, "%s is no name of a sandbox", self->name);
+		return error_set(err, ERROR_CONFIG, "%s is not a sandbox's name", self->name);
 	}
 	self->opening = daytona_opening_start(shared, &self->profile, on_opened, self, err);
 	return self->opening != NULL;

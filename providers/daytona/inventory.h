@@ -6,12 +6,12 @@
 
 struct daytona_shared;
 
-/* provider_inventory: what bears this user's label, of every profile. */
+/* Implements provider_inventory: lists every sandbox with this user's label, of any profile. */
 bool daytona_inventory(struct daytona_shared *shared, const struct sandbox_request *request,
 	enum inventory_act act, const char *name, const struct inventory_listener *listener,
 	void *data, struct error *err) ATTR_NODISCARD;
 
-/* provider_describe: the settings, and whether the API takes the key. */
+/* Implements provider_describe: the settings, and whether the API accepts the key. */
 bool daytona_describe(struct daytona_shared *shared, const struct settings *settings,
 	const struct provider_describe_listener *listener, void *data,
 	struct error *err) ATTR_NODISCARD;

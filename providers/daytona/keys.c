@@ -11,23 +11,24 @@
 #include "base/soon.h"
 #include "providers/secret.h"
 
-/* One command, and the key that it has printed. */
+/* A command, and the key that it has printed. */
 struct key_line {
 	struct list link; // keys.lines
 	struct daytona_keys *keys;
 	char *line;                 // owned
-	char *key;                  // owned, wiped; NULL: none so far
-	struct secret_query *query; // runs; or NULL
-	long long timeout_ms;       // of that
+	char *key;                  // owned, wiped; NULL: none yet
+	struct secret_query *query; // running; or NULL
+	long long timeout_ms;       // for the query
 	struct list waits;          // of struct daytona_key_wait
 };
 
 struct daytona_key_wait {
 	struct list link; // line.waits
 	struct key_line *line;
-	bool is_for_query; // of the line; else the outcome is known, and raised soon
-	char *key;         // owned, wiped; the outcome, or
-	struct error *err; // owned
+	bool is_for_query; // waits for the line's query; otherwise the outcome is known and raised
+	                   // soon
+	char *key;         // owned, wiped; the outcome; or NULL
+	struct error *err; // owned; the outcome; or NULL
 	struct soon soon;
 	daytona_key_done *done;
 	void *data;
@@ -65,7 +66,7 @@ static struct key_line *find_line(struct daytona_keys *keys, const char *text)
 	return line;
 }
 
-/* ---- the outcome ---- */
+/* ---- outcome ---- */
 
 static void wait_free(struct daytona_key_wait *wait)
 {
@@ -117,8 +118,8 @@ static void fail(struct key_line *line, const struct error *err)
 	struct error told;
 	if (err->code == ERROR_TIMEOUT) {
 		error_set_reason(&told, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-			"%s (api-key-command-timeout): does it ask in a terminal, which it has "
-			"not?",
+			"%s (api-key-command-timeout): does it wait for a terminal? It has "
+			"none",
 			err->text);
 	} else {
 		error_set_reason(&told, err->code, "DAYTONA_KEY_COMMAND", "%s", err->text);
@@ -143,7 +144,7 @@ static void on_printed(void *data, char *secret, const struct error *err)
 {
 	struct key_line *line = data;
 	line->query = NULL;
-	mem_wipe_free(line->key); // the service has refused it, or there was none
+	mem_wipe_free(line->key); // the service refused it, or there was none
 	line->key = NULL;
 	if (err) {
 		fail(line, err);
@@ -154,7 +155,7 @@ static void on_printed(void *data, char *secret, const struct error *err)
 		struct error blank;
 		mem_wipe_free(secret);
 		error_set(&blank, ERROR_UNAVAILABLE,
-			"api-key-command printed nothing but blanks in the first line");
+			"api-key-command printed nothing in the first line");
 		fail(line, &blank);
 		return;
 	}
@@ -162,7 +163,7 @@ static void on_printed(void *data, char *secret, const struct error *err)
 	tell_all(line, NULL);
 }
 
-/* Not in the folder of the broker, which is a workspace: others may have put files there. */
+/* Not in the broker's working folder, which is a workspace: others may have put files there. */
 static const char *folder_of(const struct provider_context *context)
 {
 	const char *home =

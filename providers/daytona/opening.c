@@ -12,7 +12,7 @@ struct daytona_opening {
 	daytona_opened *done;
 	void *data;
 	struct daytona_key_wait *wait; // for the command's key; or NULL
-	struct daytona_api *api;       // owned; without a command: until soon
+	struct daytona_api *api;       // owned; without a command: until `soon`
 	struct soon soon;
 };
 

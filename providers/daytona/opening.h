@@ -6,23 +6,27 @@
 #include "providers/daytona/shared.h"
 
 /*
- * The way to a profile's API: its key is there already, or a command prints it (api-key-command),
- * which takes its time. Loop thread; does not block.
+ * Opens the API of a profile. Its key is known already, or a command prints it (api-key-command),
+ * which takes time. Loop thread; does not block.
  */
 struct daytona_opening;
 
-/* The API is the callee's; NULL with err. The profile has its key then. */
+/*
+ * The opening has ended. The callee owns the API, and the profile has its key; on failure `api` is
+ * NULL and err is set.
+ */
 typedef void daytona_opened(void *data, struct daytona_api *api, const struct error *err);
 
 /*
  * The profile is borrowed until the end. Raises done once, not before it returns, and not after
- * daytona_opening_cancel. NULL: ERROR_CONFIG, for what is known to be wrong without any command.
+ * daytona_opening_cancel. Returns NULL with ERROR_CONFIG if it finds a mistake before it has to run
+ * the command.
  */
 struct daytona_opening *daytona_opening_start(struct daytona_shared *shared,
 	struct daytona_profile *profile, daytona_opened *done, void *data,
 	struct error *err) ATTR_NODISCARD;
 
-/* Kills the command where nobody else waits for it. NULL is fine. */
+/* Kills the command if nobody else waits for it. NULL is fine. */
 void daytona_opening_cancel(struct daytona_opening *opening);
 
 #endif

@@ -14,10 +14,10 @@ enum {
 	SECOND = 1000,
 	MINUTE = 60 * SECOND,
 	HOUR = 60 * MINUTE,
-	TRY_MAX_MS = 40 * SECOND, // the service takes up to 30 s to answer a create
+	TRY_MAX_MS = 40 * SECOND, // the service needs up to 30 s to answer a create
 };
 
-#define ARCHIVE_MAX_MS (43200LL * MINUTE) // what the service takes at most
+#define ARCHIVE_MAX_MS (43200LL * MINUTE) // the service's maximum
 
 const struct setting_key daytona_keys[] = {
 	{.name = "api-url",
@@ -39,51 +39,51 @@ const struct setting_key daytona_keys[] = {
 		.help = "for that, and for who unlocks what it reads"},
 	{.name = "organization-id",
 		.type = SETTING_TEXT,
-		.help = "the organization; only where the key is a JWT"},
+		.help = "the organization; only needed if the key is a JWT"},
 	{.name = "target", .type = SETTING_TEXT, .help = "the region"},
 	{.name = "snapshot",
 		.type = SETTING_TEXT,
-		.help = "what a sandbox is made of; otherwise the organization's default"},
-	{.name = "image", .type = SETTING_TEXT, .help = "a container image, instead of a snapshot"},
+		.help = "the snapshot to make a sandbox from; otherwise the organization's "
+			"default"},
+	{.name = "image", .type = SETTING_TEXT, .help = "a container image instead of a snapshot"},
 	{.name = "user", .type = SETTING_TEXT, .help = "the user in the sandbox"},
 	{.name = "cpu",
 		.type = SETTING_COUNT,
 		.min = 1,
 		.max = 1024,
-		.help = "processors; with image alone"},
+		.help = "processors; only with image"},
 	{.name = "memory",
 		.type = SETTING_COUNT,
 		.min = 1,
 		.max = 65536,
-		.help = "memory in GiB; with image alone"},
+		.help = "memory in GiB; only with image"},
 	{.name = "disk",
 		.type = SETTING_COUNT,
 		.min = 1,
 		.max = 65536,
-		.help = "disk in GiB; with image alone"},
+		.help = "disk in GiB; only with image"},
 	{.name = "auto-stop",
 		.type = SETTING_DURATION,
 		.fallback = "15m",
 		.min = 1,
-		.help = "without activity, after which the service stops the sandbox"},
+		.help = "time without activity after which the service stops the sandbox"},
 	{.name = "auto-archive",
 		.type = SETTING_DURATION,
 		.min = 1,
 		.max = ARCHIVE_MAX_MS,
-		.help = "stopped, after which the service archives it"},
+		.help = "time after stopping after which the service archives it"},
 	{.name = "auto-delete",
 		.type = SETTING_DURATION,
 		.fallback = "never",
 		.min = 1,
-		.help = "stopped, after which the service deletes it"},
+		.help = "time after stopping after which the service deletes it"},
 	{.name = "ttl",
 		.type = SETTING_DURATION,
 		.min = 1,
-		.help = "after its creation, when the service deletes it whatever it does"},
+		.help = "time after its creation after which the service deletes it in any case"},
 	{.name = "class",
 		.type = SETTING_TEXT,
-		.help = "the class it has to be of: container or linux-vm; told where it is "
-			"another"},
+		.help = "the expected class: container or linux-vm; another one is reported"},
 	{.name = "ssh-host",
 		.type = SETTING_TEXT,
 		.help = "the SSH gateway; otherwise the one that the service names"},
@@ -91,27 +91,27 @@ const struct setting_key daytona_keys[] = {
 	{.name = "ssh-user",
 		.type = SETTING_TEXT,
 		.fallback = "{token}",
-		.help = "the name to log in by, with {token}, {id}, {name} or {key}"},
+		.help = "the login name, with {token}, {id}, {name} or {key}"},
 	{.name = "host-key",
 		.type = SETTING_TEXT,
 		.help = "the fingerprint (SHA256:...) that the gateway's key must have"},
 	{.name = "ready-state",
 		.type = SETTING_TEXT,
 		.fallback = "started",
-		.help = "the state in which the service says that a sandbox runs"},
-	/* Longer than the minute for which the service may ask to be left alone (429). */
+		.help = "the state that the service reports for a running sandbox"},
+	/* More than the minute for which the service may ask us to wait (429). */
 	{.name = "api-timeout",
 		.type = SETTING_DURATION,
 		.fallback = "90s",
 		.min = 1,
 		.max = HOUR,
-		.help = "for one call of the API, tried again as often as that takes"},
+		.help = "for one call of the API, including all attempts"},
 	{.name = "create-timeout",
 		.type = SETTING_DURATION,
 		.fallback = "110s",
 		.min = 1,
 		.max = HOUR,
-		.help = "for a sandbox to run"},
+		.help = "for a sandbox to start running"},
 	{.name = "stop-timeout",
 		.type = SETTING_DURATION,
 		.fallback = "60s",
@@ -123,7 +123,8 @@ const struct setting_key daytona_keys[] = {
 		.fallback = "1h",
 		.min = 1,
 		.max = 24 * HOUR,
-		.help = "of a token of the SSH gateway, which is needed to connect alone"},
+		.help = "lifetime of a token of the SSH gateway, which is only needed for "
+			"connecting"},
 	{.name = "connect-timeout",
 		.type = SETTING_DURATION,
 		.fallback = "30s",
@@ -139,13 +140,14 @@ const struct setting_key daytona_keys[] = {
 	{.name = "runtime-root",
 		.type = SETTING_TEXT,
 		.fallback = "~/.local/share/acp-broker",
-		.help = "the folder there below which workspaces lie"},
+		.help = "the folder in the sandbox that contains the workspaces"},
 	{.name = "link-grace",
 		.type = SETTING_DURATION,
 		.fallback = "1h",
 		.min = SECOND,
 		.max = 24 * HOUR,
-		.help = "without a sign of life from here, after which what runs there ends"},
+		.help = "without contact to this broker, after which all its processes in the "
+			"sandbox end"},
 	{.name = "channel-timeout",
 		.type = SETTING_DURATION,
 		.fallback = "30s",
@@ -157,7 +159,7 @@ const struct setting_key daytona_keys[] = {
 		.fallback = "10s",
 		.min = 1,
 		.max = HOUR,
-		.help = "for the login shell there to say its PATH"},
+		.help = "for the login shell in the sandbox to report its PATH"},
 };
 const size_t daytona_key_count = ARRAY_LENGTH(daytona_keys);
 
@@ -183,7 +185,7 @@ static long long number(const struct daytona_profile *profile, const char *name)
 	return is_known ? settings_number(&profile->settings, key) : 0;
 }
 
-/* The service counts whole minutes: a time that was begun is a minute. */
+/* The service counts whole minutes, so a time is rounded up. */
 static int minutes(const struct daytona_profile *profile, const char *name)
 {
 	return (int)((number(profile, name) + MINUTE - 1) / MINUTE);
@@ -262,7 +264,7 @@ static void read_numbers(struct daytona_profile *profile)
 	profile->auto_delete_min = delete > 0 ? delete : -1;
 }
 
-/* ---- where the account is from ---- */
+/* ---- source of the account ---- */
 
 static const char *environment_value(const char *const *environment, const char *name)
 {
@@ -270,7 +272,7 @@ static const char *environment_value(const char *const *environment, const char 
 	return value && *value ? value : NULL;
 }
 
-/* The configuration's, else the environment's. */
+/* Takes the configuration's value, or else the environment's. */
 static void find_text(const struct daytona_profile *profile, const char *const *environment,
 	const char *setting, const char *variable, const char **value, const char **from)
 {
@@ -343,9 +345,9 @@ static bool find_account(
 	return true;
 }
 
-/* ---- what goes together ---- */
+/* ---- combinations of settings ---- */
 
-/* Version 2 is at a host of its own, and elsewhere would be below a folder of its name. */
+/* Version 2 has its own host; elsewhere its URL would be a folder with its name. */
 static bool is_version_2(const char *url)
 {
 	static const char own_host[] = "api.daytona.com";
@@ -359,24 +361,25 @@ static bool is_version_2(const char *url)
 	return folder && (folder[3] == '/' || folder[3] == '\0');
 }
 
-/* What the service would refuse, or take for something else. */
+/* Refuses combinations that the service would refuse or misunderstand. */
 static bool check(const struct daytona_profile *profile, struct error *err)
 {
 	if (is_version_2(profile->api_url)) {
 		return error_set_reason(err, ERROR_CONFIG, "DAYTONA_VERSION",
 			"%s: %s is version 2 of Daytona's platform, which has other calls and "
-			"states: expected the URL of its first version, like "
+			"states: expected the URL of the first version, like "
 			"https://app.daytona.io/api",
 			profile->api_url_from, profile->api_url);
 	}
 	if (profile->key_command && settings_find(&profile->settings, "api-key-env")) {
 		return error_set(err, ERROR_CONFIG,
-			"api-key-command and api-key-env: expected one of them, as there is one "
-			"key");
+			"api-key-command and api-key-env: expected only one of them, because there "
+			"is one key");
 	}
 	if (profile->snapshot && profile->image) {
 		return error_set(err, ERROR_CONFIG,
-			"snapshot and image: expected one of them, as a sandbox is made of one");
+			"snapshot and image: expected only one of them, because a sandbox is made "
+			"from one");
 	}
 	const char *resource = profile->cpu          ? "cpu"
 	                       : profile->memory_gib ? "memory"
@@ -388,12 +391,12 @@ static bool check(const struct daytona_profile *profile, struct error *err)
 			resource);
 	}
 	if (!strstr(profile->ssh_user, "{token}") && !strstr(profile->ssh_user, "{key}")) {
-		return error_set(
-			err, ERROR_CONFIG, "ssh-user: expected a text with {token} or {key} in it");
+		return error_set(err, ERROR_CONFIG,
+			"ssh-user: expected a text that contains {token} or {key}");
 	}
 	if (!strstr(profile->ssh_user, "{token}") && !profile->ssh_host) {
 		return error_set(err, ERROR_CONFIG,
-			"ssh-user: expected ssh-host to be set where no {token} is asked for");
+			"ssh-user: expected ssh-host to be set if the name contains no {token}");
 	}
 	return true;
 }
@@ -431,20 +434,21 @@ void daytona_profile_finish(struct daytona_profile *profile)
 	*profile = (struct daytona_profile){0};
 }
 
-/* Why the CLI's profile gives no key, as what follows the text of the error. */
+/* Says why the CLI's profile gives no key; the text is appended to the error. */
 static void describe_cli(const struct daytona_profile *profile, char *text, size_t size)
 {
 	const struct daytona_cli_profile *cli = &profile->cli;
 	if (!cli->path) {
-		text[0] = '\0'; // it was not looked for, or there is no such place
+		text[0] = '\0'; // it was not looked for, or does not exist
 	} else if (!profile->cli_from) {
 		text_format(text, size, "; %s has no active profile with a URL", cli->path);
 	} else if (!cli->key) {
 		text_format(text, size,
-			"; %s has no API key (a login is not taken: daytona login --api-key KEY)",
+			"; %s has no API key (a browser login is not enough: daytona login "
+			"--api-key KEY)",
 			profile->cli_from);
 	} else {
-		text_format(text, size, "; the key in %s is for %s, and %s (%s) is another",
+		text_format(text, size, "; the key in %s is for %s, and %s (%s) is another place",
 			profile->cli_from, cli->url, profile->api_url, profile->api_url_from);
 	}
 }
@@ -457,9 +461,9 @@ const char *daytona_profile_key(const struct daytona_profile *profile, struct er
 	}
 	describe_cli(profile, cli, sizeof(cli));
 	error_set(err, ERROR_CONFIG,
-		"expected %s to be set to an API key of Daytona in the broker's environment "
-		"(api-key-env names another variable), or api-key-command to name a command that "
-		"prints one, or the active profile of Daytona's CLI to have one%s",
+		"expected an API key of Daytona: set %s in the broker's environment (or another "
+		"variable with api-key-env), or set api-key-command to a command that prints one, "
+		"or log in with Daytona's CLI%s",
 		profile->key_env, cli);
 	return NULL;
 }

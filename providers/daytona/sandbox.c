@@ -13,13 +13,13 @@
 #include "providers/ssh/sandbox.h"
 
 enum {
-	CHANNELS_MAX = 256, // of the one connection: the gateway has no limit of its own
+	CHANNELS_MAX = 256, // over the single connection: the gateway has no limit of its own
 	ALIVE_INTERVAL_MS = 15000,
 	ALIVE_COUNT = 4,
 	PATH_SIZE = 4096,
 	CONNECTS_MAX = 4,
-	FIRST_CHANNEL_MS = 2000, // of what has just started; doubled each time
-	SHORT_MS = 5000,         // a failure that took longer is no short one
+	FIRST_CHANNEL_MS = 2000, // for a sandbox that has just started; doubled each time
+	SHORT_MS = 5000,         // a failure within this time is a quick one
 };
 
 static const double connect_pause_s = 0.3; // doubled each time
@@ -29,7 +29,7 @@ struct daytona_place *daytona_place_of(struct sandbox *sandbox)
 	return CONTAINER_OF(sandbox, struct daytona_place, sandbox);
 }
 
-/* The caller returns: it may be gone. */
+/* The caller must return at once, because the place may be freed. */
 void daytona_place_fail(struct daytona_place *place, const struct error *err)
 {
 	struct error copy = *err;
@@ -74,9 +74,10 @@ static void on_inner_ready(void *data)
 }
 
 /*
- * A sandbox is said to run before its sshd listens, and a gateway is reached again after a moment:
- * what failed quickly before anything was done there is tried again, a few times, with a new token.
- * So is what our own short deadline for the first channel has ended, however long connecting took.
+ * The service says that a sandbox runs before its sshd listens, and a gateway may be unreachable
+ * for a moment. So after a quick failure, before anything was done in the sandbox, it connects
+ * again a few times, each time with a new token. The same applies if our own short deadline for the
+ * first channel has passed, however long connecting took.
  */
 static bool connects_again(struct daytona_place *place, const struct error *err)
 {
@@ -110,7 +111,7 @@ static void on_inner_failed(void *data, const struct error *err)
 static const struct sandbox_listener inner_listener = {
 	.on_progress = on_progress, .on_ready = on_inner_ready, .on_failed = on_inner_failed};
 
-/* What `ssh -G` would say; nothing of the user's own ssh_config is about this host. */
+/* What `ssh -G` would print; the user's own ssh_config does not apply to this host. */
 static void fill_target(struct daytona_place *place, struct ssh_target *target)
 {
 	const struct daytona_profile *profile = &place->profile;
@@ -185,7 +186,7 @@ static void on_gate_open(void *data, const struct error *err)
 
 static void on_claimed_again(void *data, const struct error *err);
 
-/* The sandbox is gone, and the note of it, where that could be removed. */
+/* The sandbox is gone, and so is its note if that could be removed. */
 static void on_forgotten(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
@@ -249,7 +250,7 @@ static void on_brought(void *data, const struct error *err)
 	bool is_others = daytona_claim_others(place->claim) != NULL;
 	bool is_gone = err && err->code == ERROR_NOT_FOUND && !daytona_box_is_another(place->box);
 	if (is_gone && place->has_reference && !is_others) {
-		place->lost = *err; // and the note of it goes, too
+		place->lost = *err; // its note is removed, too
 		daytona_claim_take_alone(place->claim, on_alone_without);
 		return;
 	}
@@ -284,7 +285,7 @@ static void on_claimed(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;
 	if (place->is_over) {
-		return; // withdrawn before anything was done: its end waits for nothing
+		return; // withdrawn before anything was done, so nothing has to wait for its end
 	}
 	if (err) {
 		daytona_place_fail(place, err);
@@ -369,7 +370,7 @@ static void close_sandbox(struct sandbox *sandbox)
 	free(place);
 }
 
-/* A file operation belongs to the inner sandbox, which is asked itself. */
+/* A file operation belongs to the inner sandbox, which cancels it. */
 static void cancel_file_op(struct file_op *op)
 {
 	file_op_cancel(op);
@@ -402,7 +403,7 @@ static bool begin(
 	}
 	if (request->reference && !daytona_name_is_valid(request->reference)) {
 		return error_set(
-			err, ERROR_CONFIG, "%s is no name of a sandbox", request->reference);
+			err, ERROR_CONFIG, "%s is not a sandbox's name", request->reference);
 	}
 	place->has_reference = request->reference != NULL;
 	place->instance = mem_strdup_or_null(request->instance);

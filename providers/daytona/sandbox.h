@@ -6,7 +6,7 @@
 
 struct daytona_shared;
 
-/* sandbox_prepare of the provider. ERROR_CONFIG at once for what the profile says wrong. */
+/* Implements sandbox_prepare. ERROR_CONFIG at once for mistakes in the profile. */
 struct sandbox *daytona_sandbox_open(struct daytona_shared *shared,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
 	struct error *err) ATTR_NODISCARD;

@@ -4,8 +4,8 @@
 #include "providers/daytona/sandbox_impl.h"
 
 /*
- * The end of a sandbox, or of its running: only by the last broker that has it, which holds its
- * lock alone meanwhile. Who comes then waits, and finds it stopped, or gone.
+ * Ends a sandbox, or stops it. Only the last broker that uses it does this, and holds its lock
+ * exclusively meanwhile. A broker that comes then waits, and finds the sandbox stopped or gone.
  */
 
 static void end(struct daytona_place *place, const struct error *err)
@@ -26,14 +26,15 @@ static void on_ended(void *data, const struct error *err)
 	struct daytona_place *place = data;
 	point("daytona.ended");
 	if (err && daytona_box_is_left(place->box)) {
-		/* All of it was collected, or nothing is in it. Its note stays with it. */
+		/* Everything in it was collected, or there is nothing. Its note stays. */
 		log_failure(LOG_LEVEL_WARNING, err, "%s", err->text);
 		daytona_claim_release(place->claim);
 		end(place, NULL);
 	} else if (err && place->is_withdrawn && !daytona_box_is_doubted(place->box)) {
 		struct error left = *err;
 		error_prefix(&left,
-			"sandbox %s is of no use and goes on (acp-broker sandboxes %s %s)",
+			"sandbox %s cannot be used but still runs (acp-broker sandboxes %s "
+			"%s)",
 			daytona_box_name(place->box), place->is_destroyed ? "delete" : "stop",
 			daytona_box_name(place->box));
 		end(place, &left);
@@ -47,7 +48,7 @@ static void on_ended(void *data, const struct error *err)
 	}
 }
 
-/* Setup may have run in it, which is no work of anybody's; work needs a root. */
+/* Setup may have run in it, but that is nobody's work; work needs a root. */
 static bool is_used(const struct daytona_place *place)
 {
 	return place->sandbox.root_count > 0 || !list_is_empty(&place->adding);
@@ -59,8 +60,8 @@ static void on_alone(void *data, const struct error *err)
 	point("daytona.ending");
 	if (err && err->code == ERROR_UNAVAILABLE &&
 		(!place->is_destroyed || place->is_withdrawn)) {
-		log_info(
-			"sandbox %s goes on: another broker uses it", daytona_box_name(place->box));
+		log_info("sandbox %s keeps running: another broker uses it",
+			daytona_box_name(place->box));
 		end(place, NULL);
 	} else if (err) {
 		struct error denied = *err;
@@ -108,7 +109,7 @@ void daytona_end_without(struct daytona_place *place)
 	}
 }
 
-/* What it was about to do inside is dropped, unless somebody may have begun something there. */
+/* Drops planned actions in the sandbox, unless an agent may have begun something there. */
 void daytona_withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
 	struct daytona_place *place = daytona_place_of(sandbox);

@@ -11,11 +11,11 @@
 #include "providers/impl.h"
 
 /*
- * What sandbox.c (its beginning), sandbox_use.c (what is done in it), sandbox_lost.c (its link) and
- * sandbox_end.c share.
+ * Shared by sandbox.c (preparation), sandbox_use.c (use), sandbox_lost.c (a lost link) and
+ * sandbox_end.c.
  *
  *     claim ── box ── gate ── inner
- *     the name and the lock here; the platform's sandbox; tokens; the SSH sandbox that is used
+ *     name and lock on this machine; the platform's sandbox; tokens; the SSH sandbox inside
  */
 struct daytona_place {
 	struct sandbox sandbox;
@@ -25,42 +25,41 @@ struct daytona_place {
 	void *data;
 	struct daytona_profile profile;
 	struct daytona_wanted wanted;
-	bool has_reference;              // the very one that is wanted
-	char *instance;                  // owned; its id; NULL: not known
-	char *directory, *wanted_name;   // owned; of the request, until it is claimed; or NULL
+	bool has_reference;            // exactly that sandbox is wanted
+	char *instance;                // owned; its id; NULL: unknown
+	char *directory, *wanted_name; // owned; from the request, until the claim is taken; or NULL
 	struct daytona_opening *opening; // owned; or NULL
 	struct daytona_api *api;         // owned; NULL until it is open
-	struct daytona_claim *claim;     // owned; the same
+	struct daytona_claim *claim;     // owned; NULL until it is open
 	struct daytona_box *box;         // owned; NULL until the name is known
-	struct daytona_gate *gate;       // owned; NULL until it runs
-	struct sandbox *inner;           // owned; NULL until there is a way in
-	char *reference;                 // owned; its name
-	int connects;                    // how often it was connected to
-	bool is_hurried;                 // the first channel has a deadline of our own
-	long long connect_ms;            // when, the last time
-	ev_timer again;                  // connects once more
+	struct daytona_gate *gate;       // owned; NULL until the sandbox runs
+	struct sandbox *inner;           // owned; NULL until the gate is open
+	char *reference;                 // owned; the sandbox's name
+	int connects;                    // number of connections so far
+	bool is_hurried;                 // the first channel has our own deadline
+	long long connect_ms;            // when the last one was made
+	ev_timer again;                  // for connecting again
 	long long prepare_until_ms;      // prepare-timeout; 0: never
 
-	struct list execs;  // of struct daytona_exec
-	struct list adding; // of struct daytona_adding
-	bool is_fleeting;   // its note still says that it goes with this broker, though it is not
-	                    // synced
-	bool is_keeping;    // that is being changed
-	bool end_waits;     // for the claim, which is busy
-	ev_timer touch;     // tells the service that there is activity
+	struct list execs;  // struct daytona_exec
+	struct list adding; // struct daytona_adding
+	bool is_fleeting;   // synced, but its note still says that it ends with this broker
+	bool is_keeping;    // that note is being changed
+	bool end_waits;     // for the claim, which has an order
+	ev_timer touch;     // for reporting activity to the service
 	struct daytona_call *touching;
 
-	struct soon exec_lost;        // one process was lost, and perhaps the link with it
-	bool is_lost;                 // the link was; what the service says of it is asked for
-	bool is_over;                 // on_failed was raised, or is not to be
-	struct error lost;            // why
+	struct soon exec_lost;        // a process was lost, and perhaps the link
+	bool is_lost;                 // the link was lost; the service is asked about the sandbox
+	bool is_over;                 // on_failed was raised, or must not be raised
+	struct error lost;            // the reason
 	struct daytona_call *inquiry; // or NULL
 	ev_timer inquiry_due;
 
-	bool is_ending;     // it rests, or is destroyed
-	bool is_destroyed;  // the latter
-	bool is_withdrawn;  // nobody can use it
-	sandbox_done *done; // of that
+	bool is_ending;     // it is being stopped or destroyed
+	bool is_destroyed;  // it is being destroyed
+	bool is_withdrawn;  // the caller cannot use it
+	sandbox_done *done; // of the end
 	void *done_data;
 };
 
@@ -90,7 +89,7 @@ struct file_op *daytona_resolve_path(
 /* Shows the roots of the inner sandbox as its own. */
 void daytona_mirror_roots(struct daytona_place *place);
 
-/* Tells one process that it was lost; false: none is left that has to hear it. */
+/* Tells one process that it was lost; false if none is left to tell. */
 bool daytona_exec_tell_lost(struct daytona_place *place);
 void daytona_use_finish(struct daytona_place *place);
 
@@ -100,23 +99,26 @@ void daytona_lost_init(struct daytona_place *place);
 void daytona_lost_finish(struct daytona_place *place);
 
 /*
- * The link was lost, or could not be made: asks what has become of the sandbox, and then tells
- * everybody. Told twice, the first error counts.
+ * Call it when the link was lost or could not be made: asks the service about the sandbox, then
+ * tells the listeners. If called twice, the first error counts.
  */
 void daytona_place_lose(struct daytona_place *place, const struct error *err);
 
-/* A process is not heard of any more. It is told, once it is known whether the link is there. */
+/*
+ * The connection to a process was lost. Raises on_lost for it once we know whether the link still
+ * stands.
+ */
 void daytona_exec_lost(struct daytona_place *place);
 
-/* While processes run in it the service is told so. */
+/* Reports activity to the service while processes run. */
 void daytona_touch_start(struct daytona_place *place);
 
 /* ---- sandbox_end.c ---- */
 
-/* The claim is not busy any more: an end that waits for it begins. */
+/* Call it when the claim has finished its order: begins an end that waited for the claim. */
 void daytona_end_go_on(struct daytona_place *place);
 
-/* The same where the sandbox is gone: an end that waits for the claim is done. */
+/* The sandbox is gone: finishes an end that waits for the claim. */
 void daytona_end_without(struct daytona_place *place);
 
 void daytona_rest(struct sandbox *sandbox, sandbox_done *done, void *data);

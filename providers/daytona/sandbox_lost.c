@@ -6,12 +6,12 @@
 #include "providers/daytona/sandbox_impl.h"
 
 /*
- * The link to a sandbox, and what the service says about one whose link was lost: the gateway
- * itself never says why it closes.
+ * The link to a sandbox, and the service's explanation if the link is lost: the gateway itself
+ * never gives a reason.
  */
 enum { INQUIRY_MS = 10000, TOUCH_MAX_S = 240, TOUCH_MIN_S = 20, MINUTE_S = 60 };
 
-/* ---- everybody is told, one a turn of the loop: whoever hears it may close the sandbox ---- */
+/* ---- notifying one listener per turn of the loop, because each may close the sandbox ---- */
 
 static void tell(struct daytona_place *place)
 {
@@ -35,7 +35,7 @@ static void end_inquiry(struct daytona_place *place)
 	tell(place);
 }
 
-/* ---- what the service says ---- */
+/* ---- the service's explanation ---- */
 
 static void describe(struct error *lost, const char *name, const struct daytona_profile *profile,
 	const struct daytona_sandbox *seen)
@@ -60,12 +60,11 @@ static void on_seen(void *data, const struct daytona_sandbox *seen, const struct
 	if (seen) {
 		describe(&place->lost, name, &place->profile, seen);
 	} else if (err->code == ERROR_NOT_FOUND) {
-		error_set_reason(&place->lost, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
-			"%s; sandbox %s does not exist any more: it was deleted", why.text, name);
+		daytona_box_set_gone(&place->lost, name);
+		error_prefix(&place->lost, "%s", why.text);
 	} else {
 		error_set_reason(&place->lost, why.code, why.reason,
-			"%s; what has become of sandbox %s is not known: %s", why.text, name,
-			err->text);
+			"%s; the state of sandbox %s is unknown: %s", why.text, name, err->text);
 	}
 	end_inquiry(place);
 }
@@ -92,17 +91,18 @@ void daytona_place_lose(struct daytona_place *place, const struct error *err)
 	}
 }
 
-/* ---- a single process ---- */
+/* ---- a lost process ---- */
 
 /*
- * Somebody may have killed the shell that watches it, and all else goes on. Where the link was lost
- * the inner sandbox has said so by now, in the turn in which it told its processes.
+ * Perhaps only the shell that watches the process was killed, and everything else goes on. If the
+ * link was lost, the inner sandbox has reported this by now, in the same turn in which it notified
+ * its processes.
  */
 static void on_exec_lost(struct soon *soon)
 {
 	struct daytona_place *place = CONTAINER_OF(soon, struct daytona_place, exec_lost);
 	if (ev_is_active(&place->inquiry_due)) {
-		return; // who is lost is told with the sandbox
+		return; // a lost process is reported with the sandbox
 	}
 	soon_start(soon);
 	if (!daytona_exec_tell_lost(place)) {
@@ -122,7 +122,7 @@ static void on_touched(void *data, const struct error *err)
 	struct daytona_place *place = data;
 	place->touching = NULL;
 	if (err) {
-		log_failure(LOG_LEVEL_DEBUG, err, "sandbox %s: telling of activity: %s",
+		log_failure(LOG_LEVEL_DEBUG, err, "sandbox %s: reporting activity: %s",
 			daytona_box_name(place->box), err->text);
 	}
 }
@@ -137,10 +137,11 @@ static void on_touch(struct ev_loop *loop, ev_timer *timer, int events)
 	}
 }
 
-/* The gateway counts an open channel as activity; this does not depend on that. */
+/* The gateway counts an open channel as activity; we do not rely on that. */
 void daytona_touch_start(struct daytona_place *place)
 {
-	int minutes = daytona_box_auto_stop(place->box); // what it has, whatever the profile says
+	int minutes = daytona_box_auto_stop(
+		place->box); // the sandbox's own value, whatever the profile says
 	long long seconds = minutes < 0 ? place->profile.auto_stop_min : minutes;
 	seconds = seconds * MINUTE_S / 3;
 	if (seconds > 0) {

@@ -5,8 +5,8 @@
 #include "providers/daytona/sandbox_impl.h"
 
 /*
- * What is done in a sandbox is done in the inner one. Processes have a handle of their own, so that
- * who has one hears from the service why its link was lost.
+ * Everything in a sandbox is done by the inner sandbox. Processes get their own handle, so that
+ * their users hear the service's reason when the link is lost.
  */
 
 /* ---- roots ---- */
@@ -14,7 +14,7 @@
 struct daytona_adding {
 	struct list link; // place.adding
 	struct daytona_place *place;
-	char *waiting; // owned; the local root, until the note is as it has to be; or NULL
+	char *waiting; // owned; the local root, until the note is written; or NULL
 	sandbox_done *done;
 	void *data;
 };
@@ -62,8 +62,8 @@ static void on_kept(void *data, const struct error *err)
 }
 
 /*
- * What is done in a workspace that is not synced is there alone: from then on whoever comes after
- * a broker that was killed leaves the sandbox as it is.
+ * Work in a workspace that is not synced exists only there. From then on, brokers that clean up
+ * after a killed one leave the sandbox as it is.
  */
 static void keep_first(
 	struct daytona_place *place, struct daytona_adding *adding, const char *local_root)
@@ -113,7 +113,10 @@ struct file_op *daytona_stat_file(
 	return sandbox_stat_file(daytona_place_of(sandbox)->inner, path, done, data);
 }
 
-/* Its processes stand still, the platform's sandbox runs: to stop that would end them. */
+/*
+ * Freezes its processes and leaves the platform's sandbox running, because stopping it would end
+ * them.
+ */
 void daytona_suspend(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
 	sandbox_suspend(daytona_place_of(sandbox)->inner, done, data);
@@ -141,11 +144,11 @@ struct file_op *daytona_resolve_path(
 struct daytona_exec {
 	struct exec exec;
 	struct list link;            // place.execs
-	struct daytona_place *place; // NULL once that is closed
+	struct daytona_place *place; // NULL once the place is closed
 	struct exec *inner;          // owned
 	const struct exec_listener *listener;
 	void *data;
-	bool is_lost; // and is not told yet
+	bool is_lost; // lost, but not reported yet
 	struct error why;
 };
 

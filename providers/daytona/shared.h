@@ -5,7 +5,7 @@
 #include "providers/daytona/keys.h"
 #include "providers/ssh/runs.h"
 
-/* The provider's, for all sandboxes and orders of this process; borrowed by them. */
+/* Data of the provider that all sandboxes and orders of this process borrow. */
 struct daytona_shared {
 	const struct provider_context *context; // borrowed
 	struct ssh_runs runs;

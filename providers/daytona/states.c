@@ -13,7 +13,7 @@
 #define FAIL DAYTONA_STEP_FAIL
 #define GONE DAYTONA_STEP_GONE
 
-/* A start is accepted while a sandbox is being archived, and from all that is below it. */
+/* The service accepts a start while it archives a sandbox, and from all later states. */
 const struct daytona_state daytona_states[] = {
 	{"unknown", WAIT, WAIT},
 	{"pending_build", WAIT, WAIT},

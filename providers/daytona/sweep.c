@@ -13,15 +13,15 @@
 #include "providers/daytona/note.h"
 #include "providers/daytona/opening.h"
 
-enum { SWEPT_MAX = 16 }; // at once; the rest is for the next time
+enum { SWEPT_MAX = 16 }; // at once; the rest comes next time
 
-/* The scan of the notes, on the pool; outlives the sweep where that is cancelled. */
+/* Reads the notes on the pool; outlives a sweep that is cancelled. */
 struct sweep_scan {
 	struct pool_job job;
 	struct daytona_sweep *sweep;
 	char *state_folder, *profile, *api; // owned; the first may be NULL
 	char **kept;                        // owned
-	char **found;                       // owned; the names to be deleted
+	char **found;                       // owned; names of sandboxes to delete
 };
 
 struct daytona_sweep {
@@ -32,12 +32,12 @@ struct daytona_sweep {
 	void *data;
 	struct daytona_profile profile;
 	struct daytona_opening *opening; // owned; or NULL
-	struct daytona_api *api;         // owned; NULL until something was found
+	struct daytona_api *api;         // owned; NULL until a sandbox was found
 	struct sweep_scan *scan;         // owned
 	size_t next;
-	struct daytona_claim *claim; // of the one in hand
-	struct daytona_box *box;     // the same
-	struct soon soon;            // the next one, when nobody of this one is being called
+	struct daytona_claim *claim; // of the current sandbox
+	struct daytona_box *box;     // of the current sandbox
+	struct soon soon; // goes on with the next one, once no callback of this one is running
 };
 
 static void scan_drop(struct pool_job *job)
@@ -89,7 +89,7 @@ static void on_run(struct pool_job *job)
 	}
 }
 
-/* ---- one after the other ---- */
+/* ---- one sandbox after the other ---- */
 
 static void drop_one(struct daytona_sweep *self)
 {
@@ -108,8 +108,8 @@ static void go_on(struct daytona_sweep *self)
 static void on_forgotten(void *data, const struct error *err)
 {
 	struct daytona_sweep *self = data;
-	log_info("recovery: sandbox %s, whose broker is gone and in which nothing was done, is "
-		 "deleted",
+	log_info("recovery: deleting sandbox %s, which was not used and whose "
+		 "broker is gone",
 		self->scan->found[self->next]);
 	go_on(self);
 }
@@ -119,7 +119,7 @@ static void on_deleted(void *data, const struct error *err)
 	struct daytona_sweep *self = data;
 	if (err) {
 		log_failure(LOG_LEVEL_WARNING, err,
-			"recovery: sandbox %s, whose broker is gone, is not deleted: %s",
+			"recovery: sandbox %s of an ended broker is not deleted: %s",
 			self->scan->found[self->next], err->text);
 		go_on(self);
 	} else {
@@ -131,7 +131,7 @@ static void on_alone(void *data, const struct error *err)
 {
 	struct daytona_sweep *self = data;
 	if (err) {
-		go_on(self); // somebody has it by now
+		go_on(self); // another broker uses it by now
 		return;
 	}
 	self->box = daytona_box_create(&(struct daytona_box_config){
@@ -194,8 +194,8 @@ static void on_opened(void *data, struct daytona_api *api, const struct error *e
 	if (err) {
 		struct error copy = *err;
 		log_failure(LOG_LEVEL_WARNING, &copy,
-			"recovery: what brokers that are gone have left at Daytona is not "
-			"deleted: profile \"%s\": %s",
+			"recovery: sandboxes of ended brokers at Daytona are not deleted: "
+			"profile \"%s\": %s",
 			self->profile.name, copy.text);
 		end(self, &copy);
 	} else {
@@ -203,7 +203,7 @@ static void on_opened(void *data, struct daytona_api *api, const struct error *e
 	}
 }
 
-/* The key is asked for where something was found: its command may wait for a user. */
+/* Asks for the key only if something was found, because its command may wait for a user. */
 static void on_scanned(struct pool_job *job)
 {
 	struct daytona_sweep *self = CONTAINER_OF(job, struct sweep_scan, job)->sweep;

@@ -6,7 +6,7 @@
 
 struct daytona_shared;
 
-/* provider_sweep and provider_sweep_cancel. */
+/* Implement provider_sweep and provider_sweep_cancel. */
 struct provider_sweep *daytona_sweep(struct provider *provider, struct daytona_shared *shared,
 	const struct sandbox_request *request, const char *const *kept, provider_swept *done,
 	void *data, struct error *err) ATTR_NODISCARD;

@@ -107,7 +107,7 @@ static bool has_all(const char *list, const char *wanted)
 	}
 }
 
-/* The service may keep a list in an order and a form of its own. */
+/* The service may change the order and form of a list. */
 static bool is_same(const char *told, const char *asked)
 {
 	return has_all(told, asked ? asked : "") && has_all(asked ? asked : "", told);
@@ -172,7 +172,7 @@ void daytona_wanted_fixed(const struct daytona_create *create, const struct dayt
 	};
 	const struct {
 		const char *key;
-		int there, wanted; // 0: not told, not said
+		int there, wanted; // 0: unknown, or not wanted
 	} numbers[] = {
 		{"cpu", seen->cpu, create->cpu},
 		{"memory", seen->memory_gib, create->memory_gib},

@@ -7,16 +7,17 @@
 #include "providers/network.h"
 
 /*
- * What a sandbox of a profile has to be like: the body of a create, and the settings of
- * one that is found again. Nothing secret is in it: the platform shows a create's environment.
+ * The sandbox that a profile asks for: the body of a create call, and the settings that an existing
+ * sandbox should have. Contains no secret, because the platform shows a create call's environment.
  */
 struct daytona_wanted {
-	struct daytona_create create; // borrows from the profile, the identity and the rest of this
+	struct daytona_create
+		create; // borrows from the profile, the identity and the members below
 	struct daytona_pair labels[DAYTONA_LABELS + 1];
 	struct daytona_pair query[DAYTONA_LABELS + 1];
 	struct network_policy policy;
 	bool has_policy;
-	char *cidrs, *hosts; // owned; with commas between; NULL: not sent
+	char *cidrs, *hosts; // owned; with commas; NULL: not sent
 };
 
 /* Reads the network keys. ERROR_CONFIG. */
@@ -24,18 +25,18 @@ bool daytona_wanted_init(struct daytona_wanted *wanted, const struct daytona_pro
 	struct error *err) ATTR_NODISCARD;
 void daytona_wanted_finish(struct daytona_wanted *wanted);
 
-/* Fills the body of the create in; borrows both. */
+/* Fills in the body of the create call; borrows both. */
 void daytona_wanted_name(struct daytona_wanted *wanted, const struct daytona_profile *profile,
 	const struct daytona_identity *identity);
 
-/* What one that is there has otherwise than the profile says, and can be changed. */
+/* Settings of an existing sandbox that differ from the profile and can be changed. */
 enum daytona_unfit {
 	DAYTONA_UNFIT_NETWORK = 1 << 0,
 	DAYTONA_UNFIT_INGRESS = 1 << 1,
 	DAYTONA_UNFIT_AUTO_STOP = 1 << 2,
-	DAYTONA_UNFIT_AUTO_ARCHIVE = 1 << 3, // never where the profile does not say it
+	DAYTONA_UNFIT_AUTO_ARCHIVE = 1 << 3, // never if the profile does not set it
 	DAYTONA_UNFIT_AUTO_DELETE = 1 << 4,
-	DAYTONA_UNFIT_TTL = 1 << 5, // not told: of one that was just made alone
+	DAYTONA_UNFIT_TTL = 1 << 5, // not reported by the service: only for a new sandbox
 };
 unsigned int daytona_wanted_unfit(
 	const struct daytona_create *create, const struct daytona_sandbox *seen);
@@ -43,7 +44,7 @@ unsigned int daytona_wanted_unfit(
 /* For people: "network = blocked", "allow-host = a.example,b.example". */
 void daytona_network_describe(const struct daytona_network *network, char *text, size_t size);
 
-/* Tells of each key that the profile has, and the sandbox otherwise for as long as it is there. */
+/* Warns of each key that cannot be changed in an existing sandbox and differs there. */
 void daytona_wanted_fixed(const struct daytona_create *create, const struct daytona_sandbox *seen,
 	void (*tell)(void *data, const char *key, const char *there, const char *wanted),
 	void *data);

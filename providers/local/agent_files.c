@@ -12,8 +12,8 @@ const char *const agent_files_choices[] = {
 	"none", "claude", "codex", "gemini", "opencode", "qwen", NULL};
 
 /*
- * Seen with the versions that tests/interop/agents/ installs: which files appear in an empty home,
- * and with which of them alone a second start finds the session of the first.
+ * Determined with the versions that tests/interop/agents/ installs: the files that appear in an
+ * empty home, and the smallest set with which a second start finds the session of the first.
  */
 static const struct agent_files known[] = {
 	{
@@ -36,7 +36,7 @@ static const struct agent_files known[] = {
 					"permissions.deny")}},
 	},
 	{
-		/* Its settings are TOML, which nothing here reads: none go in. */
+		/* No settings go in: they are TOML, which the broker cannot read. */
 		.name = "codex",
 		.kept = ".codex/sessions",
 		.moved = KEYS("CODEX_HOME"),
@@ -49,7 +49,9 @@ static const struct agent_files known[] = {
 			.newer = "last_refresh"}},
 	},
 	{
-		/* The folder also gets programs that it downloads: nothing there is executed. */
+		/*
+                 * gemini also downloads programs to this folder, so nothing in it may be executed.
+                 */
 		.name = "gemini",
 		.kept = ".gemini/tmp",
 		.moved = KEYS("GEMINI_CLI_HOME"),
@@ -63,7 +65,10 @@ static const struct agent_files known[] = {
 				.keys = KEYS("model.name", "security.auth.selectedType")}},
 	},
 	{
-		/* Beside its database are programs and plugins: the database gets a folder. */
+		/*
+                 * The default folder of the database also has programs and plugins, so the database
+                 * gets its own.
+                 */
 		.name = "opencode",
 		.kept = ".local/share/opencode/db",
 		.variable = "OPENCODE_DB",
@@ -72,7 +77,10 @@ static const struct agent_files known[] = {
 		.files = {{.path = ".local/share/opencode/auth.json"}},
 	},
 	{
-		/* `resource_url` says where the tokens are sent to: it never comes back. */
+		/*
+                 * `resource_url` names the server that receives the tokens, so it is never copied
+                 * back.
+                 */
 		.name = "qwen",
 		.kept = ".qwen/projects",
 		.moved = KEYS("QWEN_HOME", "QWEN_RUNTIME_DIR"),

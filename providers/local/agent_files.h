@@ -5,34 +5,34 @@
 #include <stdbool.h>
 
 /*
- * The files in a home folder that a confined agent cannot do without, for each agent that we know.
- * The names are those of broker/config/known_agents.h. docs/decisions/confinement.md says why each
- * of them is named; what is not named here neither goes into a cell nor comes out of one.
+ * Lists, for each known agent, the files in a home folder that it needs when it is confined. The
+ * names are those of broker/config/known_agents.h. docs/decisions/confinement.md gives the reason
+ * for each file. No other file of the home goes into a cell or comes out of one.
  */
 
-/* A JSON file that goes into the cell as a file of its own. */
+/* A JSON file that is copied into the cell. */
 struct agent_file {
 	const char *path;        // below the home
-	const char *const *keys; // json_pick's, which go in; NULL: all
-	const char *const *back; // those that the user's own file gets back; NULL: none
-	const char *newer;       // the one that has to be greater for that (json_is_newer)
+	const char *const *keys; // keys (json_pick) that are copied in; NULL: all
+	const char *const *back; // keys that are copied back to the user's file; NULL: none
+	const char *newer;       // must be greater before `back` is copied (json_is_newer)
 };
 
 enum { AGENT_FILES_MAX = 2 };
 
 struct agent_files {
 	const char *name;
-	const char *kept;          // the folder of the sessions, below the home
-	const char *variable;      // that has to name a file in it; NULL: none
-	const char *variable_file; // that file, below the home
-	const char *const *moved;  // variables that would name another place for all this; or NULL
-	struct agent_file files[AGENT_FILES_MAX]; // a path of NULL ends them
+	const char *kept;          // folder with the agent's sessions, below the home
+	const char *variable;      // environment variable that must name variable_file; NULL: none
+	const char *variable_file; // below the home
+	const char *const *moved;  // variables that would move these files elsewhere; may be NULL
+	struct agent_file files[AGENT_FILES_MAX]; // ends with a path of NULL
 };
 
-/* "none", and the names; NULL-terminated. */
+/* "none", then the names; NULL-terminated. */
 extern const char *const agent_files_choices[];
 
-/* NULL for "none", an unknown name, and NULL. */
+/* NULL if the name is "none", unknown or NULL. */
 const struct agent_files *agent_files_find(const char *name);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,14 +16,18 @@
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/json_doc.h"
+#include "base/lock_file.h"
 #include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/local/json_pick.h"
 
+enum { USE_TRIES = 100, USE_PAUSE_MS = 10 };
+
 /*
- * What is above the kept folder is never shown: no agent has put a link there. The folder itself
- * is: an agent that took its permissions away would keep the profile's next one from starting.
+ * Opens the kept folder. Agents never see the folders above it, so none of them can be a link of an
+ * agent's. They do see the kept folder itself: an agent could remove its permissions and so keep
+ * the next one from starting.
  */
 static int open_kept(int top, const char *path, const struct owner *owner)
 {
@@ -41,6 +46,29 @@ static int open_kept(int top, const char *path, const struct owner *owner)
 	return fd;
 }
 
+/*
+ * Opens the folder, locks it while a cell uses it, and sets its time to now: acp-broker prune
+ * removes folders that nobody has locked. Prune renames the folder first, so the wait is short.
+ */
+static int open_used(const char *folder, struct error *err)
+{
+	for (int i = 0; i < USE_TRIES; i++) {
+		if (!folder_make_state(folder, err)) {
+			return -1;
+		}
+		int top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (top >= 0 && lock_file_try(top, LOCK_SHARED) == LOCK_TAKEN &&
+			lock_file_is_current(top, AT_FDCWD, folder)) {
+			(void)!futimens(top, NULL);
+			return top;
+		}
+		fd_close(&top);
+		poll(NULL, 0, USE_PAUSE_MS);
+	}
+	error_set(err, ERROR_UNAVAILABLE, "%s: acp-broker prune is removing this folder", folder);
+	return -1;
+}
+
 bool agent_home_init(struct agent_home *agent, const struct settings *settings, const char *home,
 	const char *folder, const struct owner *owner, struct error *err)
 {
@@ -51,11 +79,12 @@ bool agent_home_init(struct agent_home *agent, const struct settings *settings, 
 	}
 	agent->home = real_path(home);
 	agent->kept = path_join(folder, agent->files->kept);
-	if (!folder_make_state(folder, err)) {
+	agent->top_fd = open_used(folder, err);
+	if (agent->top_fd < 0) {
 		return false;
 	}
-	ATTR_CLEANUP(fd_cleanup) int top = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	ATTR_CLEANUP(fd_cleanup) int kept = open_kept(top, agent->files->kept, owner);
+	agent->is_used = true;
+	ATTR_CLEANUP(fd_cleanup) int kept = open_kept(agent->top_fd, agent->files->kept, owner);
 	if (kept < 0) {
 		int errnum = errno;
 		return error_set_errno(err, errnum, "making %s", agent->kept);
@@ -67,6 +96,9 @@ void agent_home_finish(struct agent_home *agent)
 {
 	free(agent->home);
 	free(agent->kept);
+	if (agent->is_used) {
+		fd_close(&agent->top_fd);
+	}
 	*agent = (struct agent_home){.files = NULL};
 }
 
@@ -89,7 +121,7 @@ static bool read_at_most(int fd, size_t max, struct buf *out, struct error *err)
 		return error_set_errno(err, errnum, "reading it");
 	}
 	return out->len <= max ||
-	       error_set(err, ERROR_LIMIT, "it has more than %zu KiB", max >> 10);
+	       error_set(err, ERROR_LIMIT, "it is larger than %zu KiB", max >> 10);
 }
 
 bool agent_home_read(int folder, const char *path, struct buf *out, struct error *err)
@@ -107,12 +139,12 @@ bool agent_home_read(int folder, const char *path, struct buf *out, struct error
 		return false;
 	}
 	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-		return error_set(err, ERROR_DENIED, "it is no plain file");
+		return error_set(err, ERROR_DENIED, "it is not a regular file");
 	}
 	return read_at_most(fd, AGENT_FILE_MAX, out, err);
 }
 
-/* ---- what goes in ---- */
+/* ---- what is copied in ---- */
 
 static bool take_all(struct span text, struct buf *out, struct error *err)
 {
@@ -121,19 +153,23 @@ static bool take_all(struct span text, struct buf *out, struct error *err)
 	return doc && buf_append(out, text, err);
 }
 
-/* What the user's file gives to the cell; "{}" says nothing. */
+/* Extracts what the cell gets from the user's file; "{}" if there is nothing. */
 static bool take_keys(
 	const struct agent_file *file, struct span text, struct buf *out, struct error *err)
 {
 	return file->keys ? json_pick(text, file->keys, out, err) : take_all(text, out, err);
 }
 
-static bool put(const struct agent_file *file, struct cell_drawing *drawing, struct span text,
-	struct error *err)
+static bool put(const struct agent_home *agent, const struct agent_file *file,
+	struct cell_drawing *drawing, struct span text, struct error *err)
 {
 	struct buf picked;
+	const char *key;
 	buf_init(&picked, AGENT_FILE_MAX);
 	bool is_put = take_keys(file, text, &picked, err);
+	if (is_put && cell_keys_are_in(agent->keys, buf_span(&picked), &key)) {
+		is_put = error_set(err, ERROR_DENIED, "it contains the key of %s", key);
+	}
 	if (is_put && !span_is(buf_span(&picked), "{}")) {
 		char *content = mem_strndup(buf_span(&picked));
 		is_put = cell_drawing_add_own(drawing, CELL_PUT, file->path, content, err);
@@ -143,7 +179,7 @@ static bool put(const struct agent_file *file, struct cell_drawing *drawing, str
 	return is_put;
 }
 
-/* What cannot be read is left out, and told: the agent can work without it. */
+/* Leaves out a file that cannot be read, and says so: the agent can work without it. */
 static bool put_file(const struct agent_home *agent, const struct agent_file *file, int home_fd,
 	struct cell_drawing *drawing, struct sandbox *sandbox, struct error *err)
 {
@@ -152,7 +188,7 @@ static bool put_file(const struct agent_home *agent, const struct agent_file *fi
 	struct buf content;
 	buf_init(&content, AGENT_FILE_MAX + 1);
 	bool is_read = agent_home_read(home_fd, file->path, &content, &why) &&
-	               put(file, drawing, buf_span(&content), &why);
+	               put(agent, file, drawing, buf_span(&content), &why);
 	buf_wipe(&content);
 	if (is_read || why.code == ERROR_NOT_FOUND) {
 		return true;
@@ -161,7 +197,7 @@ static bool put_file(const struct agent_home *agent, const struct agent_file *fi
 		*err = why;
 		return false;
 	}
-	text_format(text, sizeof(text), "%s/%s does not go into the cell (agent-state = %s): %s",
+	text_format(text, sizeof(text), "%s/%s is not copied into the cell (agent-state = %s): %s",
 		agent->home, file->path, agent->files->name, why.text);
 	sandbox_warn(sandbox, text);
 	return true;
@@ -197,8 +233,8 @@ void agent_home_set_variables(
 		}
 		environment_drop(*environment, files->moved[i]);
 		text_format(text, sizeof(text),
-			"%s is not set in the cell: agent-state = %s takes the files of the usual "
-			"place",
+			"%s is not set in the cell, because agent-state = %s uses the files in "
+			"their usual place",
 			files->moved[i], files->name);
 		sandbox_warn(sandbox, text);
 	}

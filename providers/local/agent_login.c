@@ -20,35 +20,35 @@
 #include "base/log.h"
 #include "base/real_path.h"
 #include "base/text.h"
-#include "providers/local/confine.h"
-#include "providers/local/file_io.h"
+#include "base/confine.h"
+#include "base/file_io.h"
 #include "providers/local/json_pick.h"
 
-#define LOOK_AFTER_S 0.3 // so that an agent that writes without end costs little
+#define LOOK_AFTER_S 0.3 // limits the cost of an agent that writes all the time
 
 enum {
-	READS_MAX = 64, // of one look: an agent can make events faster than we read them
+	READS_MAX = 64, // per look: an agent can make events faster than we read them
 	LOCK_TRIES = 100,
 	LOCK_PAUSE_MS = 10,
 };
 
-/* What a worker may touch. */
+/* The part that a worker may use. */
 struct agent_login {
 	struct pool_job job;
 	struct ev_loop *loop;
 	struct pool *pool;
-	const struct agent_file *file; // of the table
-	char *home;                    // the user's
-	int home_fd;                   // the same
+	const struct agent_file *file; // from the table
+	char *home;                    // the user's home
+	int home_fd;                   // the same folder
 	int cell_fd;                   // the cell's home
-	struct owner owner;            // of that: its file system knows nobody else
-	ev_io changed;                 // inotify, of the folders of both files
+	struct owner owner;            // of the cell's files: its file system knows no other user
+	ev_io changed;                 // inotify, on the folders of both files
 	ev_timer look;
-	uint64_t users;     // a hash of the user's login, as last seen or written here
-	bool is_distrusted; // the cell's is not taken any more
-	bool is_due;        // it has changed while the worker looked
-	bool failed;        // the worker's last look did
-	bool has_told;      // that it failed, which an agent can bring about again and again
+	uint64_t users;     // hash of the user's login as last read or written here
+	bool is_distrusted; // no login is copied from the cell any more
+	bool is_due;        // it changed while the worker looked
+	bool failed;        // the worker's last look failed
+	bool has_told;      // a failure was logged; an agent could cause one again and again
 	struct error err;
 };
 
@@ -63,8 +63,9 @@ static int open_folder(int home_fd, const struct agent_file *file)
 }
 
 /*
- * Of two brokers one at a time compares and writes; each holds the folder of the user's file. A
- * descriptor, or -1; who holds it for too long is not waited for, for each write is whole.
+ * Locks the folder of the user's file, so that only one broker compares and writes at a time.
+ * Returns a descriptor, or -1 after a short wait; going on without the lock is safe, because each
+ * write replaces the whole file.
  */
 static int lock_users(const struct agent_login *login)
 {
@@ -78,7 +79,10 @@ static int lock_users(const struct agent_login *login)
 	return folder;
 }
 
-/* Of what comes back from a cell: the rest changes without a login. False: no JSON. */
+/*
+ * Hashes only the keys that are copied back, because the other keys change without a login. False:
+ * the text is not JSON.
+ */
 static bool hash_login(const struct agent_login *login, struct span text, uint64_t *out)
 {
 	struct buf picked;
@@ -92,7 +96,7 @@ static bool hash_login(const struct agent_login *login, struct span text, uint64
 	return is_hashed;
 }
 
-/* What has become a link since is refused. */
+/* Refuses if the file has become a link. */
 static bool renew_users(
 	struct agent_login *login, struct span text, struct span from, struct error *err)
 {
@@ -100,7 +104,7 @@ static bool renew_users(
 	struct confine *none = confine_create();
 	struct confine *confine = confine_extend(none, login->home, login->home);
 	char *path = path_join(login->home, login->file->path);
-	buf_init(&renewed, 2 * AGENT_FILE_MAX);
+	buf_init(&renewed, (size_t)2 * AGENT_FILE_MAX);
 	bool is_done = json_renew(text, from, login->file->back, &renewed, err) &&
 	               file_write(confine, path, FILE_LINKS_REFUSED, buf_span(&renewed), err) &&
 	               hash_login(login, buf_span(&renewed), &login->users);
@@ -111,7 +115,10 @@ static bool renew_users(
 	return is_done;
 }
 
-/* Whoever is in the cell may have put anything beside the file; its own name is replaced. */
+/*
+ * Programs in the cell may have put anything beside the file, so the file is replaced by its own
+ * name.
+ */
 static bool renew_cells(const struct agent_login *login, struct span text, struct error *err)
 {
 	static const char draft[] = ".acp-broker-login";
@@ -136,8 +143,9 @@ static bool renew_cells(const struct agent_login *login, struct span text, struc
 }
 
 /*
- * A login that the user, or another cell, has made since wins, whatever time the cell's has: any
- * time can be written there. A cell whose own would have won is not believed again.
+ * If the user or another cell has logged in meanwhile, that login wins whatever time the cell's
+ * login has, because an agent can write any time. From then on a cell whose login would have won is
+ * not trusted.
  */
 static bool compare(
 	struct agent_login *login, struct span users, struct span cells, struct error *err)
@@ -145,7 +153,7 @@ static bool compare(
 	const char *newer = login->file->newer;
 	uint64_t now;
 	if (!hash_login(login, users, &now)) {
-		return true; // it is being written
+		return true; // somebody is writing it
 	}
 	bool is_changed = now != login->users;
 	bool is_newer = json_is_newer(users, cells, newer);
@@ -162,7 +170,7 @@ static bool compare(
 	return is_done;
 }
 
-/* A side that has no login, or is being written, says nothing. */
+/* Ignores a side that has no login or is being written. */
 static void look(struct agent_login *login)
 {
 	struct buf users, cells;
@@ -190,8 +198,8 @@ static void tell(struct agent_login *login)
 {
 	if (login->failed && !login->has_told) {
 		login->has_told = true;
-		log_warning("the login in %s/%s and that of a confined agent could not be kept the "
-			    "same: %s",
+		log_warning("the login in %s/%s and the login of a confined agent cannot be kept "
+			    "equal: %s",
 			login->home, login->file->path, login->err.text);
 	}
 }
@@ -230,7 +238,10 @@ static void on_done(struct pool_job *job)
 	}
 }
 
-/* What has changed until here is looked at, however much of it there is: the rest is let go. */
+/*
+ * One look covers all changes so far, however many events there are, so the other events are
+ * discarded.
+ */
 static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct agent_login *login = CONTAINER_OF(timer, struct agent_login, look);
@@ -249,7 +260,7 @@ static void on_changed(struct ev_loop *loop, ev_io *io, int events)
 	ev_timer_start(loop, &login->look);
 }
 
-/* By a descriptor, since a name could lead through a link of the agent's by now. */
+/* Watches by descriptor, because the agent may have put a link on the path by now. */
 static void watch(struct agent_login *login, int home_fd)
 {
 	char name[64];
@@ -257,11 +268,21 @@ static void watch(struct agent_login *login, int home_fd)
 	text_whole(name, sizeof(name), "/proc/self/fd/%d", folder);
 	if (folder < 0 || inotify_add_watch(login->changed.fd, name,
 				  IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR) < 0) {
-		log_debug("a login that is refreshed in a cell comes back at its end alone");
+		log_debug("a login that is refreshed in a cell is copied back only when the cell "
+			  "ends");
 	}
 }
 
-/* What the cell has begun with. */
+/* A broker that was killed may have left a temporary file with tokens beside the user's file. */
+static void sweep(const struct agent_login *login)
+{
+	ATTR_CLEANUP(fd_cleanup) int folder = open_folder(login->home_fd, login->file);
+	if (folder >= 0 && lock_file_try(folder, LOCK_ALONE) == LOCK_TAKEN) {
+		file_sweep_drafts(folder);
+	}
+}
+
+/* Remembers the login with which the cell starts. */
 static void remember_users(struct agent_login *login)
 {
 	struct buf users;
@@ -304,6 +325,7 @@ struct agent_login *agent_login_start(
 	login->home_fd = home_fd;
 	login->cell_fd = copy_fd;
 	login->owner = agent->owner;
+	sweep(login);
 	remember_users(login);
 	ev_timer_init(&login->look, on_look, LOOK_AFTER_S, 0.);
 	ev_io_init(&login->changed, on_changed, inotify_init1(IN_NONBLOCK | IN_CLOEXEC), EV_READ);

@@ -9,22 +9,26 @@
 #include "providers/local/agent_home.h"
 
 /*
- * Keeps the login of a confined agent and that of the user's home the same while a cell runs:
- * services give a token that refreshes a login once, so that whoever has the old one is logged out.
- * The side with the newer login (agent_file.newer) gives it to the other one. The user's file gets
- * the values of a few named keys where it has them already; it is never made. What the cell's file
- * holds is hostile. Loop thread; the files are read and written by a worker.
+ * Keeps a confined agent's login equal to the login in the user's home while a cell runs. This is
+ * necessary because a service accepts each refresh token only once: after one side refreshes, the
+ * other side would be logged out. The side with the newer login (agent_file.newer) overwrites the
+ * other one. In the user's file only a few listed keys are updated, and only if they exist; the
+ * file is never created. The content of the cell's file is hostile. Loop thread; a worker reads and
+ * writes the files.
  */
 struct agent_login;
 
 /*
- * From when the cell is ready on. `cell_fd` is its home, which is duplicated. NULL where the agent
- * has no login that could come back. Failures are no reason to stop anything: they are in the log.
+ * Call this when the cell is ready. `cell_fd` is the cell's home; it is duplicated. Returns NULL if
+ * the agent has no login that can be copied back. Failures are only logged.
  */
 struct agent_login *agent_login_start(struct ev_loop *loop, struct pool *pool,
 	const struct agent_home *agent, int cell_fd) ATTR_NODISCARD;
 
-/* Looks for the last time and frees it, now or when its worker has ended. NULL is fine. */
+/*
+ * Compares the files once more, then frees `login`, either now or when its worker has finished.
+ * NULL is fine.
+ */
 void agent_login_end(struct agent_login *login);
 
 #endif

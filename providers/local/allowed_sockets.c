@@ -28,7 +28,7 @@ static const char *without_scheme(const char *value)
 	return value;
 }
 
-/* The path that a value means; NULL: its variable names none. */
+/* The path for a value. NULL: the variable names no path. */
 static const char *path_of(const char *value, const char *const *environment)
 {
 	const char *named = value[0] == '$' ? environment_get(environment, value + 1) : NULL;
@@ -52,7 +52,10 @@ bool allowed_sockets_draw(struct cell_drawing *drawing, const struct settings *s
 	return true;
 }
 
-/* A value below "~/" is found by its drawing alone: it is looked for as the user wrote it. */
+/*
+ * Looks for the path as the user wrote it. The drawing, not this function, resolves a value below
+ * "~/".
+ */
 static bool is_there(const char *path, const char *home)
 {
 	char full[PATH_MAX];
@@ -74,13 +77,14 @@ void allowed_sockets_tell(
 		}
 		if (path && is_there(path, environment_get(environment, "HOME"))) {
 			text_format(text, sizeof(text),
-				"%s = %s: the agent can use the socket %s of this machine, and "
-				"what answers there",
+				"%s = %s: the agent can use the socket %s of this machine, and the "
+				"program behind it",
 				key, setting->value, path);
 		} else {
 			text_format(text, sizeof(text),
-				"%s = %s: no socket is there; the agent goes without it", key,
-				setting->value);
+				"%s = %s: there is no socket at this path; the agent runs without "
+				"it",
+				key, setting->value);
 		}
 		sandbox_warn(sandbox, text);
 	}
@@ -98,7 +102,7 @@ bool allowed_sockets_have(
 		return false;
 	}
 	value = without_scheme(value);
-	size_t len = strcspn(value, ","); // what follows in an address of D-Bus says who it is
+	size_t len = strcspn(value, ","); // a D-Bus address continues with the server's identity
 	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
 		const char *path = is_one(setting) ? path_of(setting->value, environment) : NULL;
 		if (path && strlen(path) == len && memcmp(path, value, len) == 0) {

@@ -7,22 +7,25 @@
 #include "providers/provider.h"
 
 /*
- * The sockets of this machine that a confined agent can use: the key allow-socket. A value is a
- * path, or "$NAME": the path that this variable of the broker's environment names.
+ * The sockets of this machine that a confined agent may use (the key allow-socket). A value is a
+ * path, or "$NAME" for the path in that variable of the broker's environment.
  */
 
 /*
- * Draws those that are there. ERROR_CONFIG names the key and the value: it is no absolute path,
- * leads through a link, or names something else than a socket.
+ * Draws the sockets that exist. Fails with ERROR_CONFIG, which names the key and the value, if the
+ * value is not an absolute path, leads through a link, or names a file that is not a socket.
  */
 bool allowed_sockets_draw(struct cell_drawing *drawing, const struct settings *settings,
 	const char *const *environment, struct error *err) ATTR_NODISCARD;
 
-/* A sentence for each in sandbox_warnings: it can be used, or it is not there. */
+/* Adds a sentence to sandbox_warnings for each socket: the agent can use it, or it is missing. */
 void allowed_sockets_tell(
 	struct sandbox *sandbox, const struct settings *settings, const char *const *environment);
 
-/* Whether a variable's value is one of them, as a path or as a D-Bus or Docker address. */
+/*
+ * Whether the value of a variable names an allowed socket, as a path or as a D-Bus or Docker
+ * address.
+ */
 bool allowed_sockets_have(
 	const struct settings *settings, const char *const *environment, struct span name);
 

@@ -16,7 +16,7 @@
 #include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
-#include "providers/local/path.h"
+#include "base/path.h"
 
 struct cell_drawing *cell_drawing_create(const char *home)
 {
@@ -50,7 +50,7 @@ static bool add(struct cell_drawing *drawing, enum cell_rule rule, const char *p
 {
 	if (drawing->count == ARRAY_LENGTH(drawing->entries)) {
 		return error_set(
-			err, ERROR_LIMIT, "a cell takes %d paths at most", CELL_ENTRIES_MAX);
+			err, ERROR_LIMIT, "a cell can have at most %d paths", CELL_ENTRIES_MAX);
 	}
 	size_t before = words_count(drawing->texts);
 	words_append(&drawing->texts, path);
@@ -62,7 +62,9 @@ static bool add(struct cell_drawing *drawing, enum cell_rule rule, const char *p
 
 /* ---- resolving ---- */
 
-/* Where there are no links, which find_source checks, ".." is the name before it. */
+/*
+ * Treats ".." as the parent's name. That is correct only without links, which find_source checks.
+ */
 static bool push_names(char path[PATH_MAX], const char *names)
 {
 	for (; *names; names += strspn(names, "/")) {
@@ -81,7 +83,7 @@ static bool push_names(char path[PATH_MAX], const char *names)
 	return true;
 }
 
-/* A link in the home folder itself is followed once: no cell can write there. */
+/* Follows a link directly in the home folder, once: no cell can write there. */
 static bool follow_in_home(const char *home, const char *rest, char out[PATH_MAX])
 {
 	char link[PATH_MAX];
@@ -100,7 +102,7 @@ static bool follow_in_home(const char *home, const char *rest, char out[PATH_MAX
 	return push_names(out, target) && push_names(out, rest + first);
 }
 
-/* What a path without links names, as the kernel writes it. False with errno. */
+/* The path by which the kernel knows the file; `path` must contain no links. False with errno. */
 static bool find_source(const char *path, char out[PATH_MAX])
 {
 	char name[64];
@@ -110,7 +112,7 @@ static bool find_source(const char *path, char out[PATH_MAX])
 		return false;
 	}
 	if (S_ISLNK(status.st_mode)) {
-		errno = ELOOP; // opened by a kernel without openat2
+		errno = ELOOP; // a kernel without openat2 opened it
 		return false;
 	}
 	text_whole(name, sizeof(name), "/proc/self/fd/%d", fd);
@@ -119,7 +121,7 @@ static bool find_source(const char *path, char out[PATH_MAX])
 	return len > 0;
 }
 
-/* One slash between names. False for what has "." or ".." among them, or is too long. */
+/* Removes repeated slashes. False if a part is "." or "..", or if the path is too long. */
 static bool tidy(const char *path, char out[PATH_MAX])
 {
 	out[0] = '\0';
@@ -136,7 +138,7 @@ static bool tidy(const char *path, char out[PATH_MAX])
 	return true;
 }
 
-/* What of it is below the home; NULL where it is elsewhere. */
+/* The part of the path below the home; NULL if it lies elsewhere. */
 static const char *below_home(const struct cell_drawing *drawing, const char *value)
 {
 	const char *const homes[] = {"~", drawing->home_name, drawing->home};
@@ -150,7 +152,7 @@ static const char *below_home(const struct cell_drawing *drawing, const char *va
 
 /* ---- what can be read and written ---- */
 
-/* False with errno; both texts are there then. */
+/* False with errno; both texts are set even then. */
 static bool locate(const struct cell_drawing *drawing, const char *value, char place[PATH_MAX],
 	char source[PATH_MAX])
 {
@@ -186,8 +188,8 @@ static bool refuse(const char *said, int errnum, struct error *err)
 	}
 	if (errnum == ELOOP) {
 		return error_set(err, ERROR_CONFIG,
-			"%s: a part of it is a symbolic link, which an agent could have made: name "
-			"the folder that it leads to",
+			"%s: a part of the path is a symbolic link, which an agent could have "
+			"made: name the folder that it leads to",
 			said);
 	}
 	const char *why = libc_error_text(errnum);
@@ -210,7 +212,7 @@ static bool add_value(struct cell_drawing *drawing, enum cell_rule rule, const c
 	for (size_t i = 0; i < drawing->count; i++) {
 		const struct cell_entry *entry = &drawing->entries[i];
 		if (drawing->said[i] && entry->rule == rule && strcmp(entry->path, place) == 0) {
-			return true; // said twice
+			return true; // named twice
 		}
 	}
 	if (!add(drawing, rule, place, source, err)) {
@@ -250,7 +252,7 @@ bool cell_drawing_add_socket(
 	const char *source = drawing->entries[before].source;
 	return (lstat(source, &status) == 0 && S_ISSOCK(status.st_mode)) ||
 	       error_set(err, ERROR_CONFIG,
-		       "%s: %s is no socket; for other files there is allow-read", said, source);
+		       "%s: %s is not a socket; use allow-read for other files", said, source);
 }
 
 bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, const char *name,
@@ -258,7 +260,7 @@ bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, con
 {
 	char place[PATH_MAX];
 	if (!text_whole(place, sizeof(place), "%s/%s", drawing->home, name)) {
-		return error_set(err, ERROR_LIMIT, "the home folder has too long a path");
+		return error_set(err, ERROR_LIMIT, "the path of the home folder is too long");
 	}
 	for (size_t i = 0; i < drawing->count; i++) {
 		const char *path = drawing->entries[i].path;
@@ -281,7 +283,7 @@ bool cell_drawing_hide(
 	return is_added;
 }
 
-/* ---- what cannot be had together ---- */
+/* ---- paths that exclude each other ---- */
 
 static bool contains(const char *folder, const char *path)
 {
@@ -302,14 +304,14 @@ static bool check_pair(const struct cell_drawing *drawing, size_t i, size_t j, s
 	}
 	if (b->rule == CELL_HIDE) {
 		return error_set(err, ERROR_CONFIG,
-			"%s: it contains %s, the broker's own, or lies in it: name only the "
+			"%s: it contains the broker's own folder %s or lies in it: name only the "
 			"folders that the agent needs",
 			drawing->said[i], b->path);
 	}
 	return (a->rule == CELL_READ && b->rule == CELL_READ) || !drawing->said[j] ||
 	       error_set(err, ERROR_CONFIG,
 		       "%s and %s: one contains the other, and an agent could replace the inner "
-		       "one by a link: take one of them away",
+		       "one by a link: remove one of the two keys",
 		       drawing->said[i], drawing->said[j]);
 }
 

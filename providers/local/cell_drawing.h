@@ -7,50 +7,54 @@
 #include "providers/local/cell/plan.h"
 
 /*
- * The entries of a cell's plan, from what a profile's keys name. An agent of an earlier sandbox may
- * have written into each folder that some profile lets it write, so a name proves nothing: each
- * path is resolved here, once, through no link but one that lies in the home folder itself, which
- * no cell can write. The rest is refused with the key that names it.
+ * Builds the entries of a cell's plan from the keys of a profile. Earlier agents may have changed
+ * any folder that some profile made writable, so a path by itself proves nothing. Each path is
+ * resolved here, once. The only links it may lead through are those directly in the home folder,
+ * which no cell can write. Any other link is refused, and the error names the key.
  */
 struct cell_drawing {
 	struct cell_entry entries[CELL_ENTRIES_MAX];
-	char *said[CELL_ENTRIES_MAX]; // "key = value", owned; NULL: no user says it
+	char *said[CELL_ENTRIES_MAX]; // "key = value", owned; NULL: not from a user's key
 	size_t count;
-	const char *home_name; // as HOME says
-	char *home;            // the same without links, owned
-	char **texts;          // that entries borrow, owned
+	const char *home_name; // the value of HOME
+	char *home;            // the same folder without links; owned
+	char **texts;          // texts that entries borrow; owned
 };
 
-/* `home` is borrowed. Allocated, since it is large. */
+/* `home` is borrowed. The struct is allocated because it is large. */
 struct cell_drawing *cell_drawing_create(const char *home);
 void cell_drawing_destroy(struct cell_drawing *drawing); // NULL is fine
 
-/* A path in the home that can be read; left out where it is missing or leads through links. */
+/* Makes a path in the home readable. Leaves it out if it is missing or leads through a link. */
 bool cell_drawing_add_default(
 	struct cell_drawing *drawing, const char *name, struct error *err) ATTR_NODISCARD;
 
 /*
- * What an agent keeps in its home, by its path there: CELL_KEEP with the folder that is shown, or
- * CELL_PUT with the content. After the user's paths: left out where it overlaps with one.
+ * Adds a file or folder that the agent keeps in its home; `name` is its path there. `source` is the
+ * folder to show (CELL_KEEP) or the content (CELL_PUT). Call this after the user's paths were
+ * added: an entry that overlaps with one of them is left out.
  */
 bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, const char *name,
 	const char *source, struct error *err) ATTR_NODISCARD;
 
-/* Every value of a key, absolute or below "~/". ERROR_CONFIG names the key and the value. */
+/*
+ * Adds every value of a key; values are absolute or start with "~/". ERROR_CONFIG names the key and
+ * the value.
+ */
 bool cell_drawing_add_key(struct cell_drawing *drawing, enum cell_rule rule, const char *key,
 	const struct settings *settings, struct error *err) ATTR_NODISCARD;
 
-/* One socket; `said` is what a user says, "key = value". Left out where it is missing. */
+/* Adds a socket, or leaves it out if it is missing; `said` is the user's setting, "key = value". */
 bool cell_drawing_add_socket(struct cell_drawing *drawing, const char *said, const char *path,
 	struct error *err) ATTR_NODISCARD;
 
-/* The broker's own folder "folder/name". It may be missing. */
+/* Hides the broker's own folder "folder/name", which may be missing. */
 bool cell_drawing_hide(struct cell_drawing *drawing, const char *folder, const char *name,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * Last: no user's path contains a hidden one or lies in it, and none contains another one if one of
- * the two is writable. ERROR_CONFIG names both.
+ * Call this last. Checks that no user's path contains a hidden path or lies in one, and that no
+ * user's path contains another one if one of them is writable. ERROR_CONFIG names both.
  */
 bool cell_drawing_check(const struct cell_drawing *drawing, struct error *err) ATTR_NODISCARD;
 

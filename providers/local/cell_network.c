@@ -10,7 +10,9 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/local/net/network.h"
+#include "providers/local/net/program.h"
 #include "providers/local/net/rules.h"
+#include "providers/local/said_lines.h"
 
 enum {
 	TARGET_SIZE = NAME_SIZE + 8, // "NAME:PORT"
@@ -18,35 +20,47 @@ enum {
 	ADVICE_SIZE = TARGET_SIZE + 128,
 	NOTICE_SIZE = TARGET_SIZE + ADVICE_SIZE + 128,
 	REFUSALS_TOLD_MAX = 8,
-	/* Whoever connects in a loop shall not push older lines out of the audit log. */
-	LINES_AT_ONCE = 256,
-	LINES_A_SECOND = 10,
 };
 
-/* A connection whose TLS server name may follow. */
+/* A connection that may still report the name in its TLS handshake. */
 struct connected {
 	uint32_t id;
 	char target[TARGET_SIZE];
 	char rule[RULE_SIZE];
 	enum network_way way;
+	bool is_by_user; // allowed by the user's answer, not by a rule
+};
+
+/* A connection that waits for the listener's decision. */
+struct wish {
+	struct list link; // cell_network.wishes
+	struct cell_network *network;
+	struct network_connection connection; // its name is `name`
+	char name[NAME_SIZE];
+	struct program_search *search; // NULL: none
 };
 
 struct cell_network {
-	const struct cell_network_listener *listener;
+	void (*on_ready)(void *data);
 	void *data;
+	const struct sandbox_listener *listener;
+	void *listener_data;
 	struct network *network;
 	struct network_policy policy;
-	char **refused; // owned: "NAME:PORT" of which the user was told
+	struct pool *pool;
+	ino_t network_namespace; // the cell's
+	struct list wishes;      // of struct wish
+	size_t wish_count;
+	char **refused; // owned: "NAME:PORT" of refusals that the user has seen
 	bool is_ready;
-	long long lines; // that may be raised now
-	long long lines_since_ms;
-	size_t left_out;                                     // since the last that was
+	struct said_lines lines;
 	struct connected connected[NETWORK_CONNECTIONS_MAX]; // by id
 };
 
 static const char *const way_names[] = {[NETWORK_BY_SOCKET] = "socket",
 	[NETWORK_BY_CONNECT] = "connect",
-	[NETWORK_BY_SOCKS] = "socks"};
+	[NETWORK_BY_SOCKS] = "socks",
+	[NETWORK_BY_REQUEST] = "request"};
 
 static const char *const result_names[] = {
 	[NETWORK_CONNECTED] = "connected",
@@ -60,7 +74,14 @@ static const char *const result_names[] = {
 bool cell_network_is_wanted(const struct settings *settings)
 {
 	const char *value = settings_get(settings, "network");
-	return value && strcmp(value, network_modes[NETWORK_ALLOW]) == 0;
+	return value && (strcmp(value, network_modes[NETWORK_ALLOW]) == 0 ||
+				strcmp(value, network_modes[NETWORK_ASK]) == 0);
+}
+
+/* The mode by its name in the profile. */
+static const char *mode_name(const struct cell_network *self)
+{
+	return self->policy.mode == NETWORK_ASK ? "network = ask" : "network = allow";
 }
 
 static bool read_policy(
@@ -78,7 +99,7 @@ void cell_network_plan(const struct settings *settings, struct cell_plan *plan)
 		return;
 	}
 	plan->has_ports = true;
-	if (read_policy(&policy, settings, &err)) { // it was checked
+	if (read_policy(&policy, settings, &err)) { // the settings were checked before
 		plan->service_count = rules_services(&policy, plan->services);
 		network_policy_finish(&policy);
 	}
@@ -86,7 +107,7 @@ void cell_network_plan(const struct settings *settings, struct cell_plan *plan)
 
 void cell_network_set_variables(const struct settings *settings, char ***environment)
 {
-	/* HTTP_PROXY is none of ours: docs/decisions/confinement.md. */
+	/* HTTP_PROXY is not among those that we set: docs/decisions/confinement.md. */
 	static const char *const dropped[] = {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY",
 		"https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"};
 	static const char *const names[] = {"HTTPS_PROXY", "https_proxy"};
@@ -105,9 +126,9 @@ void cell_network_set_variables(const struct settings *settings, char ***environ
 	words_append(environment, "NO_PROXY=localhost,127.0.0.1,::1");
 }
 
-/* ---- what is said of a connection ---- */
+/* ---- descriptions of a connection ---- */
 
-/* "NAME:PORT", "[ADDRESS]:PORT" of IPv6. */
+/* "NAME:PORT", or "[ADDRESS]:PORT" for IPv6. */
 static void print_target(const struct network_connection *connection, char out[TARGET_SIZE])
 {
 	bool is_six = strchr(connection->name, ':') != NULL;
@@ -115,7 +136,7 @@ static void print_target(const struct network_connection *connection, char out[T
 		is_six ? "]" : "", connection->port);
 }
 
-/* The line of the profile that allows it; false: none does. */
+/* Finds the line of the profile that allows the connection. False: there is none. */
 static bool find_rule(const struct cell_network *self, const struct network_connection *connection,
 	char out[RULE_SIZE])
 {
@@ -134,40 +155,28 @@ static bool find_rule(const struct cell_network *self, const struct network_conn
 	text_whole(out, RULE_SIZE, "%s%s",
 		entry ? (connection->target == NETWORK_TO_ADDRESS ? "allow-cidr = "
 								  : "allow-host = ")
-		      : "network = allow",
+		      : mode_name(self),
 		entry ? entry : "");
 	return entry != NULL;
 }
 
-static bool may_raise(struct cell_network *self)
-{
-	long long now_ms = clock_now_ms();
-	long long more = (now_ms - self->lines_since_ms) * LINES_A_SECOND / 1000;
-	if (more > 0) {
-		self->lines =
-			self->lines + more < LINES_AT_ONCE ? self->lines + more : LINES_AT_ONCE;
-		self->lines_since_ms = now_ms;
-	}
-	if (self->lines == 0) {
-		self->left_out++;
-		return false;
-	}
-	self->lines--;
-	return true;
-}
-
 static void say(struct cell_network *self, struct sandbox_connection *said)
 {
-	if (self->listener->on_connection && may_raise(self)) {
-		said->left_out = self->left_out;
-		self->left_out = 0;
-		self->listener->on_connection(self->data, said);
+	if (self->listener->on_connection && said_lines_take(&self->lines, said)) {
+		self->listener->on_connection(self->listener_data, said);
 	}
 }
 
-/* ---- what the user is told ---- */
+/* ---- notices to the user ---- */
 
-/* What the user can do about a refusal. */
+static void notify(const struct cell_network *self, const char *text)
+{
+	if (self->listener->on_notice) {
+		self->listener->on_notice(self->listener_data, text);
+	}
+}
+
+/* Says how the user can allow the connection. */
 static void print_advice(
 	const struct network_connection *connection, const char *target, char out[ADVICE_SIZE])
 {
@@ -179,15 +188,18 @@ static void print_advice(
 			is_entry ? target : "No line", " in the profile allows it");
 	} else if (address_reach(address) == ADDRESS_NEVER) {
 		text_format(out, ADVICE_SIZE,
-			"No line allows this address; allow-host = localhost:PORT allows a service "
-			"of this machine");
+			"No line can allow this address; allow-host = localhost:PORT allows a "
+			"service of this machine");
 	} else {
 		text_format(out, ADVICE_SIZE, "allow-cidr = %s/%d in the profile allows it",
 			connection->name, address->family == AF_INET ? 32 : 128);
 	}
 }
 
-/* Each once, and only so many: an agent can have any number refused. */
+/*
+ * Reports each target once, and only a limited number, because an agent can cause any number of
+ * refusals.
+ */
 static bool is_to_be_told(struct cell_network *self, const char *target)
 {
 	size_t count = words_count(self->refused);
@@ -197,23 +209,26 @@ static bool is_to_be_told(struct cell_network *self, const char *target)
 	}
 	words_append(&self->refused, target);
 	if (count == REFUSALS_TOLD_MAX) {
-		self->listener->on_notice(self->data,
-			"network = allow: it refuses further hosts; audit = FILE names each of "
-			"them");
+		char text[NOTICE_SIZE];
+		text_format(text, sizeof(text),
+			"%s: more hosts are refused; audit = FILE lists each of them",
+			mode_name(self));
+		notify(self, text);
 	}
 	return count < REFUSALS_TOLD_MAX;
 }
 
-static void tell_refused(
-	struct cell_network *self, const struct network_connection *connection, const char *target)
+/* `why` may be NULL if the mode is the reason. */
+static void tell_refused(struct cell_network *self, const struct network_connection *connection,
+	const char *target, const char *why)
 {
 	char advice[ADVICE_SIZE];
 	char text[NOTICE_SIZE];
 	if (is_to_be_told(self, target)) {
 		print_advice(connection, target, advice);
-		text_format(text, sizeof(text), "network = allow refuses a connection to %s. %s",
-			target, advice);
-		self->listener->on_notice(self->data, text);
+		text_format(text, sizeof(text), "%s refuses a connection to %s%s%s. %s",
+			mode_name(self), target, why ? ": " : "", why ? why : "", advice);
+		notify(self, text);
 	}
 }
 
@@ -222,11 +237,116 @@ static void tell_forbidden(struct cell_network *self, const char *target)
 	char text[NOTICE_SIZE];
 	if (is_to_be_told(self, target)) {
 		text_format(text, sizeof(text),
-			"network = allow refuses a connection to %s: the name leads only to "
-			"addresses of private networks or of this machine. allow-cidr = NETWORK in "
-			"the profile allows a private network",
-			target);
-		self->listener->on_notice(self->data, text);
+			"%s refuses a connection to %s: the name has only addresses of private "
+			"networks or of this machine. allow-cidr = NETWORK in the profile allows a "
+			"private network",
+			mode_name(self), target);
+		notify(self, text);
+	}
+}
+
+/* ---- wishes ---- */
+
+static struct wish *find_wish(struct cell_network *self, uint32_t id)
+{
+	LIST_FOR_EACH(wish, &self->wishes, struct wish, link) {
+		if (wish->connection.id == id) {
+			return wish;
+		}
+	}
+	return NULL;
+}
+
+static void wish_destroy(struct wish *wish)
+{
+	program_search_leave(wish->search);
+	list_remove(&wish->link);
+	wish->network->wish_count--;
+	free(wish);
+}
+
+/*
+ * No wish is raised for a connection that no answer could allow: to a service of this machine, to
+ * an address that only allow-cidr can allow, or to one that is always refused.
+ */
+static bool may_be_allowed(const struct network_connection *connection)
+{
+	return connection->target == NETWORK_TO_NAME ||
+	       (connection->target == NETWORK_TO_ADDRESS &&
+		       address_reach(&connection->address) == ADDRESS_PUBLIC);
+}
+
+/* Whether the listener decides about the connection, now or later. */
+static bool wishes_for(struct cell_network *self, const struct network_connection *connection)
+{
+	if (self->policy.mode != NETWORK_ASK || !self->listener->on_wish ||
+		!may_be_allowed(connection) || self->wish_count >= NETWORK_CONNECTIONS_MAX) {
+		return false;
+	}
+	struct wish *wish = mem_alloc_zero(sizeof(*wish));
+	const struct sandbox_wish raised = {
+		.id = connection->id, .host = wish->name, .port = connection->port};
+	wish->network = self;
+	wish->connection = *connection;
+	wish->connection.name = wish->name;
+	text_whole(wish->name, sizeof(wish->name), "%s", connection->name);
+	list_append(&self->wishes, &wish->link);
+	self->wish_count++;
+	self->listener->on_wish(self->listener_data, &raised);
+	return true;
+}
+
+static void keep_rule(
+	struct cell_network *self, const struct wish *wish, const struct sandbox_verdict *verdict)
+{
+	struct connected *kept = &self->connected[wish->connection.id % NETWORK_CONNECTIONS_MAX];
+	kept->id = wish->connection.id;
+	kept->is_by_user = true;
+	text_whole(kept->rule, sizeof(kept->rule), "%s", verdict->rule);
+}
+
+void cell_network_decide(
+	struct cell_network *self, uint32_t id, const struct sandbox_verdict *verdict)
+{
+	char target[TARGET_SIZE];
+	struct wish *wish = self ? find_wish(self, id) : NULL;
+	if (!wish) {
+		return;
+	}
+	network_decide(self->network, id, verdict->is_allowed);
+	if (verdict->is_allowed) {
+		keep_rule(self, wish, verdict);
+	} else {
+		print_target(&wish->connection, target);
+		say(self, &(struct sandbox_connection){.target = target,
+				  .way = way_names[wish->connection.way],
+				  .rule = verdict->rule,
+				  .is_by_user = !verdict->why});
+	}
+	if (!verdict->is_allowed && verdict->why) {
+		tell_refused(self, &wish->connection, target, verdict->why);
+	}
+	wish_destroy(wish);
+}
+
+static void on_program(void *data, const char *program)
+{
+	struct wish *wish = data;
+	wish->search = NULL;
+	wish->network->listener->on_program(
+		wish->network->listener_data, wish->connection.id, program);
+}
+
+void cell_network_look_for_program(struct cell_network *self, uint32_t id)
+{
+	struct wish *wish = self ? find_wish(self, id) : NULL;
+	if (!wish || wish->search) {
+		return;
+	}
+	wish->search = program_search_start(self->pool, self->network_namespace,
+		wish->connection.client_port, on_program, wish);
+	if (!wish->search) {
+		on_program(wish, "");
 	}
 }
 
@@ -236,7 +356,7 @@ static void on_ready(void *data)
 {
 	struct cell_network *self = data;
 	self->is_ready = true;
-	self->listener->on_ready(self->data);
+	self->on_ready(self->data);
 }
 
 static void on_ask(void *data, const struct network_connection *connection)
@@ -244,6 +364,9 @@ static void on_ask(void *data, const struct network_connection *connection)
 	struct cell_network *self = data;
 	char target[TARGET_SIZE], rule[RULE_SIZE];
 	bool is_allowed = find_rule(self, connection, rule);
+	if (!is_allowed && wishes_for(self, connection)) {
+		return;
+	}
 	network_decide(self->network, connection->id, is_allowed);
 	if (is_allowed) {
 		return;
@@ -251,11 +374,17 @@ static void on_ask(void *data, const struct network_connection *connection)
 	print_target(connection, target);
 	say(self, &(struct sandbox_connection){
 			  .target = target, .way = way_names[connection->way], .rule = rule});
-	tell_refused(self, connection, target);
+	tell_refused(self, connection, target, NULL);
 }
 
 static void on_gone(void *data, uint32_t id)
 {
+	struct cell_network *self = data;
+	struct wish *wish = find_wish(self, id);
+	if (wish) {
+		wish_destroy(wish);
+		self->listener->on_wish_gone(self->listener_data, id);
+	}
 }
 
 static void on_tell(
@@ -263,14 +392,19 @@ static void on_tell(
 {
 	struct cell_network *self = data;
 	struct connected *kept = &self->connected[connection->id % NETWORK_CONNECTIONS_MAX];
+	bool has_rule = kept->id == connection->id;
 	kept->id = connection->id;
 	kept->way = connection->way;
 	print_target(connection, kept->target);
-	find_rule(self, connection, kept->rule);
+	if (!has_rule) {
+		kept->is_by_user = false;
+		find_rule(self, connection, kept->rule);
+	}
 	say(self, &(struct sandbox_connection){.target = kept->target,
 			  .way = way_names[connection->way],
 			  .rule = kept->rule,
 			  .is_allowed = true,
+			  .is_by_user = kept->is_by_user,
 			  .result = result_names[result]});
 	if (result == NETWORK_FORBIDDEN) {
 		tell_forbidden(self, kept->target);
@@ -288,6 +422,7 @@ static void on_server_name(void *data, uint32_t id, const char *name)
 				  .way = way_names[kept->way],
 				  .rule = kept->rule,
 				  .is_allowed = true,
+				  .is_by_user = kept->is_by_user,
 				  .result = result_names[NETWORK_CONNECTED],
 				  .server_name = name});
 	}
@@ -299,16 +434,16 @@ static void on_limit(void *data, enum network_limit limit)
 	char text[NOTICE_SIZE];
 	if (limit == NETWORK_LIMIT_CONNECTIONS) {
 		text_format(text, sizeof(text),
-			"network = allow: the sandbox has %d connections; more are refused until "
-			"some of them end",
-			NETWORK_CONNECTIONS_MAX);
+			"%s: the sandbox has %d connections; further ones are refused until some "
+			"of them end",
+			mode_name(self), NETWORK_CONNECTIONS_MAX);
 	} else {
 		text_format(text, sizeof(text),
-			"network = allow: the sandbox has asked for %d names; no further name is "
-			"found until the broker makes a new sandbox",
-			NAMES_MAX);
+			"%s: the sandbox has asked for %d names; no further name is resolved until "
+			"the broker makes a new sandbox",
+			mode_name(self), NAMES_MAX);
 	}
-	self->listener->on_notice(self->data, text);
+	notify(self, text);
 }
 
 static void on_end(void *data, const struct error *err)
@@ -317,16 +452,20 @@ static void on_end(void *data, const struct error *err)
 	char text[ERROR_TEXT_MAX + 256];
 	if (!self->is_ready) {
 		struct error why = *err;
-		error_prefix(&why, "network = allow");
-		self->listener->on_failed(self->data, &why);
+		error_prefix(&why, "%s", mode_name(self));
+		self->listener->on_failed(self->listener_data, &why);
 		return;
 	}
 	text_format(text, sizeof(text),
-		"network = allow: the process that connects the sandbox has ended (%s). Every "
-		"connection of the sandbox is refused from now on. Start the agent anew in the "
-		"editor to have a network again",
-		err->text);
-	self->listener->on_notice(self->data, text);
+		"%s: the process that connects the sandbox to the network has ended (%s). Every "
+		"connection of the sandbox is refused from now on. Restart the agent in the editor "
+		"to get a network again",
+		mode_name(self), err->text);
+	notify(self, text);
+	struct wish *wish;
+	while ((wish = LIST_FIRST(&self->wishes, struct wish, link))) {
+		on_gone(self, wish->connection.id);
+	}
 }
 
 static const struct network_listener network_listener = {
@@ -339,32 +478,34 @@ static const struct network_listener network_listener = {
 	.on_end = on_end,
 };
 
-struct cell_network *cell_network_start(const struct provider_context *context,
-	const struct settings *settings, struct cell *cell,
-	const struct cell_network_listener *listener, void *data, struct error *err)
+struct cell_network *cell_network_start(const struct cell_network_config *config, struct error *err)
 {
 	int fds[PORTS_MAX];
 	uint16_t services[PORTS_SERVICES_MAX];
 	struct network_policy policy;
-	if (!read_policy(&policy, settings, err)) {
+	if (!read_policy(&policy, config->settings, err)) {
 		return NULL;
 	}
 	struct cell_network *self = mem_alloc_zero(sizeof(*self));
 	struct address_network *networks = mem_alloc_zero(NETWORK_ENTRIES_MAX * sizeof(*networks));
 	self->policy = policy;
-	self->listener = listener;
-	self->data = data;
-	self->lines = LINES_AT_ONCE;
-	self->lines_since_ms = clock_now_ms();
-	cell_take_ports(cell, fds);
+	list_init(&self->wishes);
+	self->pool = config->context->pool;
+	self->on_ready = config->on_ready;
+	self->data = config->data;
+	self->listener = config->listener;
+	self->listener_data = config->listener_data;
+	said_lines_init(&self->lines);
+	cell_take_ports(config->cell, fds);
+	self->network_namespace = program_namespace(fds[PORTS_STREAMS]);
 	struct network_options options = {.fds = fds,
 		.services = services,
 		.service_count = rules_services(&policy, services),
 		.networks = networks,
 		.network_count = rules_networks(&policy, networks)};
-	cell_user(cell, &options.uid, &options.gid);
-	self->network = network_start(
-		context->loop, context->spawner, &options, &network_listener, self, err);
+	cell_user(config->cell, &options.uid, &options.gid);
+	self->network = network_start(config->context->loop, config->context->spawner, &options,
+		&network_listener, self, err);
 	for (size_t i = 0; i < PORTS_MAX; i++) {
 		fd_close(&fds[i]);
 	}
@@ -379,6 +520,9 @@ struct cell_network *cell_network_start(const struct provider_context *context,
 void cell_network_stop(struct cell_network *self)
 {
 	if (self) {
+		LIST_FOR_EACH(wish, &self->wishes, struct wish, link) {
+			wish_destroy(wish);
+		}
 		network_stop(self->network);
 		network_policy_finish(&self->policy);
 		words_free(self->refused);

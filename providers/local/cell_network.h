@@ -8,40 +8,47 @@
 #include "providers/provider.h"
 
 /*
- * The network of a sandbox's cell with `network = allow`: it decides about each connection by the
- * profile's lists, and says what became of it. Nothing reaches the network without it, also where
- * it cannot start, or has ended.
+ * The network of a sandbox's cell with `network = allow` or `network = ask`. It decides about each
+ * connection by the profile's lists. With `ask`, it raises a wish about every other connection and
+ * reports the outcome. The cell has no other way to the network, even if this fails to start or has
+ * ended.
  */
 struct cell_network;
 
-struct cell_network_listener {
+struct cell_network_config {
+	const struct provider_context *context;
+	const struct settings *settings;
+	struct cell *cell; // ready, and still has its ports
 	void (*on_ready)(void *data);
-	/* Once, instead of on_ready: nothing in the cell will reach the network. */
-	void (*on_failed)(void *data, const struct error *err);
-	/* For the user, once it is ready: what is refused, and what has ended. */
-	void (*on_notice)(void *data, const char *text);
-	void (*on_connection)(void *data, const struct sandbox_connection *connection);
+	void *data;
+	/*
+	 * Either on_failed is raised once: the cell stays without a network. Or on_ready is raised,
+	 * and from then on on_notice, on_connection, and the two callbacks of a wish.
+	 */
+	const struct sandbox_listener *listener;
+	void *listener_data;
 };
 
-/* Whether the profile says `network = allow`. */
+/* Whether the profile says `network = allow` or `network = ask`. */
 bool cell_network_is_wanted(const struct settings *settings);
 
-/* What such a profile's cell has besides; nothing where it is not wanted. */
+/* Adds to the plan what the network needs; nothing if the profile does not ask for it. */
 void cell_network_plan(const struct settings *settings, struct cell_plan *plan);
 
 /*
- * The variables of proxies: those of this machine name what the cell does not reach. Nothing where
- * it is not wanted.
+ * Sets the variables that name proxies, because the proxies of this machine cannot be reached from
+ * the cell. Does nothing if the profile does not ask for this network.
  */
 void cell_network_set_variables(const struct settings *settings, char ***environment);
 
-/*
- * The cell is ready and has its ports still; it and the settings are borrowed until this returns.
- * Nothing is raised before.
- */
-struct cell_network *cell_network_start(const struct provider_context *context,
-	const struct settings *settings, struct cell *cell,
-	const struct cell_network_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
+/* The configuration is borrowed until this returns. Raises nothing before it returns. */
+struct cell_network *cell_network_start(
+	const struct cell_network_config *config, struct error *err) ATTR_NODISCARD;
 void cell_network_stop(struct cell_network *self); // NULL is fine
+
+/* Implement sandbox_decide and sandbox_look_for_program. NULL is fine. */
+void cell_network_decide(
+	struct cell_network *self, uint32_t id, const struct sandbox_verdict *verdict);
+void cell_network_look_for_program(struct cell_network *self, uint32_t id);
 
 #endif

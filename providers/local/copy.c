@@ -15,23 +15,24 @@
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/fd.h"
-#include "base/folder.h"
 #include "base/hash.h"
 #include "base/real_path.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/local/agent_login.h"
 #include "providers/local/allowed_sockets.h"
-#include "providers/local/cell_network.h"
+#include "providers/local/cell_ways.h"
 #include "providers/local/copy_cell.h"
 #include "providers/local/copy_lock.h"
 #include "providers/local/copy_paths.h"
 #include "providers/local/copy_place.h"
 #include "providers/local/copy_tree.h"
-#include "providers/local/file_io.h"
+#include "base/file_io.h"
 #include "providers/local/host.h"
 #include "providers/local/owner.h"
 #include "providers/local/pinned.h"
+#include "providers/local/write_hint.h"
 
 enum { MAKE_TRIES = 16 };
 
@@ -39,41 +40,47 @@ struct copy_sandbox {
 	struct host_sandbox host;
 	const struct sandbox_listener *listener;
 	void *data;
-	char home[PATH_MAX];
-	int timeout_ms;                  // prepare-timeout
-	struct owner owner;              // of the copies; root itself, unless in a cell
-	bool must_confine;               // confine = required, or its network has to be
-	struct cell *cell;               // NULL: nothing is confined
-	struct cell_network *network;    // NULL: the cell has no network by names
-	struct agent_home agent;         // what it has in the cell's home
-	struct agent_login *login;       // NULL: none comes back
-	const struct settings *settings; // borrowed; until it is ready
-	int start_fd;                    // of the folder in which the agent starts; -1: of none
-	struct copy_place start;         // that
+	struct copy_home home;
+	uint64_t profile;          // a hash of its name
+	int start_home_fd;         // holds the lock of the folder before copy_take_over; or -1
+	bool must_exist;           // the wanted copy was made before
+	int timeout_ms;            // prepare-timeout
+	struct owner owner;        // owner of the copies; root itself unless confined
+	bool must_confine;         // because of confine = required, or the network
+	struct cell *cell;         // NULL: not confined
+	struct cell_ways ways;     // ways out of the cell
+	struct agent_home agent;   // its files in the cell's home
+	struct agent_login *login; // NULL: no login is copied back
+	const struct settings *settings; // borrowed until the sandbox is ready
+	int start_fd;                    // folder in which the agent starts; -1: none
+	struct copy_place start;         // of that folder
 	struct list jobs;                // of struct copy_job
 	char **notices;                  // owned; for the end of the next turn
-	bool is_in_place;                // there are no copies: `pinned` has the roots
+	bool is_in_place;                // without copies: `pinned` has the roots
 	struct pinned pinned;
+	struct write_hint hint; // for the cell
 };
 
-/* A folder that is being made or removed; outlives the sandbox where that is closed. */
+/* A folder that is being made or removed. The job outlives a sandbox that is closed. */
 struct copy_job {
 	struct list link; // copy_sandbox.jobs
 	struct pool_job job;
 	struct copy_sandbox *sandbox;
-	char *local;     // owned; NULL: the sandbox's folders are removed
+	char *local;     // owned; NULL: the job removes the sandbox's folders
 	char *user_home; // owned; may be NULL
 	char home[PATH_MAX];
+	bool must_exist;
 	struct copy_place place;
-	struct sandbox_root *copies; // owned, owned names in the sandbox; what is removed
+	struct sandbox_root *copies; // owned, as are their runtime names; the copies to remove
 	size_t copy_count;
-	int held; // of `place`, in which the agent was started; or -1
+	int held; // of `place`, if the agent started there; or -1
 	struct owner owner;
 	struct owner_left left;
-	int timeout_ms; // for another one's copy
+	size_t forbidden; // ignored files that the workspace's owner may not read
+	int timeout_ms;   // how long to wait while another session copies
 	atomic_bool is_cancelled;
 	bool failed;
-	bool is_showing; // the cell does: it has left the pool
+	bool is_showing; // the job has left the pool and waits for the cell
 	struct error err;
 	sandbox_done *done;
 	void *done_data;
@@ -97,7 +104,10 @@ static bool make_folder(const char *path, struct error *err)
 
 /* ---- making a copy ---- */
 
-/* Who ends the profile's last copy takes their folder along, at any moment. */
+/*
+ * Tries again, because whoever removes the profile's last copy also removes this folder, at any
+ * moment.
+ */
 static bool make_copy_folder(const struct copy_job *job, struct error *err)
 {
 	for (int tries = 0; tries < MAKE_TRIES; tries++) {
@@ -121,23 +131,29 @@ static bool fill_copy(struct copy_job *job, const char *real, struct error *err)
 		return false;
 	}
 	struct stat made;
-	if (stat(job->place.made, &made) == 0) { // what was removed in it since is the sync's
-		return made.st_size > 0 || copy_mark_made(&job->place, real, err);
+	if (lstat(job->place.made, &made) ==
+		0) { // the first copy is complete; later removals are the sync's
+		return (S_ISREG(made.st_mode) && made.st_size > 0) ||
+		       copy_mark_made(&job->place, real, err);
 	}
 	struct ignored_copy copy = {.from = real,
 		.to = job->place.runtime,
 		.own = own,
 		.home = job->user_home,
+		.out_forbidden = &job->forbidden,
 		.is_cancelled = &job->is_cancelled};
-	/* Not beside the copy: a confined agent of another session can write there. */
+	if (job->owner.is_other) {
+		copy.owner = owner_of_workspace(real);
+	}
+	/* Not beside the copy, where a confined agent of another session can write. */
 	const char *name = strrchr(job->place.folder, '/') + 1;
 	return copy_put_path(own, err, "%s/.%s.rules", job->home, name) &&
 	       copy_ignored(&copy, err) && copy_mark_made(&job->place, real, err);
 }
 
 /*
- * A broker that is root makes the copy, and another user may work in it. After a session that was
- * confined root has it back.
+ * If the broker is root, it makes the copy as root, and another user may work in it. When the
+ * profile is no longer confined, root gets the copy back.
  */
 static bool give_copy(struct copy_job *job, struct error *err)
 {
@@ -148,13 +164,17 @@ static bool give_copy(struct copy_job *job, struct error *err)
 	       owner_give(job->place.folder, &job->owner, &job->is_cancelled, &job->left, err);
 }
 
-/* Who waited for another one's copy finds it done. */
+/* A job that waited for another session's copy finds it complete. */
 static bool make_copy(struct copy_job *job, struct error *err)
 {
 	char real[PATH_MAX];
 	if (!file_find_root(job->local, real, err) || !copy_check_outside(job->home, real, err) ||
 		!copy_place_of(&job->place, job->home, real, err)) {
 		return false;
+	}
+	if (job->must_exist && access(job->place.folder, F_OK) != 0) {
+		return error_set_reason(err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+			"the copy of %s in %s no longer exists", real, job->place.folder);
 	}
 	for (int tries = 0; tries < MAKE_TRIES; tries++) {
 		ATTR_CLEANUP(fd_cleanup) int lock = -1;
@@ -180,7 +200,7 @@ static bool remove_copies(struct copy_job *job, struct error *err)
 			return false;
 		}
 	}
-	/* The last one takes along what older brokers' syncs kept beside the folders. */
+	/* With the last copy, also removes what syncs of older brokers kept beside the folders. */
 	if (!copy_put_path(side, err, "%s/.acp-broker", job->home) ||
 		!copy_put_path(aside, err, "%s.side", job->home)) {
 		return false;
@@ -189,7 +209,7 @@ static bool remove_copies(struct copy_job *job, struct error *err)
 		return true;
 	}
 	if (rename(side, aside) != 0) {
-		(void)!rmdir(job->home); // others have folders in it
+		(void)!rmdir(job->home); // fails while other folders are in it
 		return true;
 	}
 	if (rmdir(job->home) != 0) {
@@ -248,24 +268,34 @@ static void on_shown(void *data, const struct error *err)
 	tell_done(job);
 }
 
-/* Who asks for the copy has no session yet to be told in. */
+/* Kept for later, because there is no session yet that could show it. */
 static void note_left(const struct copy_job *job)
 {
 	char text[PATH_MAX + 256];
-	if (job->failed || (job->left.linked == 0 && job->left.deep == 0)) {
+	if (job->failed) {
+		return;
+	}
+	if (job->forbidden > 0) {
+		text_format(text, sizeof(text),
+			"%zu ignored files and folders of %s are not in the copy, because the "
+			"owner of the workspace may not read them",
+			job->forbidden, job->local);
+		words_append(&job->sandbox->notices, text);
+	}
+	if (job->left.linked == 0 && job->left.deep == 0) {
 		return;
 	}
 	text_format(text, sizeof(text),
-		"In %s %zu files have more than one name (hard links), and %zu folders are too "
-		"deep: they were not given to user %u, who is confined, and still are another "
-		"user's",
+		"In %s, %zu files have more than one name (hard links), and %zu folders are too "
+		"deep: they were not given to user %u, who runs the confined agent, and still "
+		"belong to another user",
 		job->place.runtime, job->left.linked, job->left.deep, (unsigned)job->owner.uid);
 	words_append(&job->sandbox->notices, text);
 }
 
 /*
- * The copy is shown with what a sync keeps beside it, from where files are renamed into it: both
- * have to be on one mount.
+ * Shows the copy together with the folder beside it from which the sync renames files, because both
+ * must be on one mount.
  */
 static void on_done(struct pool_job *pool_job)
 {
@@ -295,7 +325,8 @@ static struct copy_job *job_create(struct copy_sandbox *self, sandbox_done *done
 	error_set(&job->err, ERROR_UNAVAILABLE, "copying the workspace: the broker is ending");
 	job->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = on_run, .done = on_done, .drop = job_drop};
-	text_whole(job->home, sizeof(job->home), "%s", self->home);
+	text_whole(job->home, sizeof(job->home), "%s", self->home.path);
+	job->must_exist = self->must_exist;
 	list_append(&self->jobs, &job->link);
 	return job;
 }
@@ -350,6 +381,19 @@ static void copy_destroy(struct sandbox *sandbox, sandbox_done *done, void *data
 	submit(job);
 }
 
+/* copy_take_over may have changed the folder of the copies. */
+static void leave_start(struct copy_sandbox *self)
+{
+	char home[PATH_MAX];
+	if (self->start_fd >= 0) {
+		text_whole(home, sizeof(home), "%s", self->start.folder);
+		*strrchr(home, '/') = '\0';
+		copy_start_end(self->start_fd, home, &self->start);
+		self->start_fd = -1;
+	}
+	fd_close(&self->start_home_fd);
+}
+
 static void copy_close(struct sandbox *sandbox)
 {
 	struct copy_sandbox *self = from_sandbox(sandbox);
@@ -362,7 +406,8 @@ static void copy_close(struct sandbox *sandbox)
 		list_remove(&job->link);
 		pool_leave(&job->job);
 	}
-	copy_start_end(self->start_fd, self->home, &self->start);
+	leave_start(self);
+	copy_home_leave(&self->home);
 	for (size_t i = 0; i < sandbox->known_count; i++) {
 		free((char *)sandbox->known[i].local);
 		free((char *)sandbox->known[i].runtime);
@@ -373,41 +418,15 @@ static void copy_close(struct sandbox *sandbox)
 	}
 	host_sandbox_finish(&self->host);
 	agent_login_end(self->login);
-	cell_network_stop(self->network);
+	cell_ways_finish(&self->ways);
 	cell_destroy(self->cell);
 	agent_home_finish(&self->agent);
 	words_free(self->notices);
+	write_hint_finish(&self->hint);
 	free(self);
 }
 
 /* ---- processes and files ---- */
-
-/* Whatever is started is told the folder that it really is in. */
-static struct exec *copy_exec(struct sandbox *sandbox, const struct exec_spec *spec,
-	const struct exec_listener *listener, void *data, struct error *err)
-{
-	struct exec_spec there = *spec;
-	size_t count = 0;
-	while (spec->env[count]) {
-		count++;
-	}
-	const char **env = mem_alloc_zero((count + 2) * sizeof(*env));
-	size_t size = strlen(spec->cwd) + sizeof("PWD=");
-	char *pwd = mem_alloc(size);
-	text_whole(pwd, size, "PWD=%s", spec->cwd);
-	size_t kept = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (strncmp(spec->env[i], "PWD=", 4) != 0) {
-			env[kept++] = spec->env[i];
-		}
-	}
-	env[kept] = pwd;
-	there.env = env;
-	struct exec *exec = host_exec(sandbox, &there, listener, data, err);
-	free(pwd);
-	free(env);
-	return exec;
-}
 
 static void on_told(void *data, const char *text)
 {
@@ -428,6 +447,43 @@ static void copy_look(struct sandbox *sandbox)
 	words_free(notices);
 }
 
+/*
+ * The agent has already started in the folder that its own copies would have had; that folder stays
+ * empty.
+ */
+static bool copy_take_over(struct sandbox *sandbox, const char *reference)
+{
+	struct copy_sandbox *self = from_sandbox(sandbox);
+	struct copy_home old;
+	if (sandbox->root_count > 0 || !list_is_empty(&self->jobs) ||
+		!copy_home_take_over(&self->home, reference, &old)) {
+		return false;
+	}
+	if (self->start_fd >= 0 && self->start_home_fd < 0) {
+		self->start_home_fd = old.fd; // keeps others from removing the agent's folder
+	} else {
+		copy_home_leave(&old);
+	}
+	return true;
+}
+
+static void copy_decide(struct sandbox *sandbox, uint32_t id, const struct sandbox_verdict *verdict)
+{
+	cell_network_decide(from_sandbox(sandbox)->ways.network, id, verdict);
+}
+
+static void copy_look_for_program(struct sandbox *sandbox, uint32_t id)
+{
+	cell_network_look_for_program(from_sandbox(sandbox)->ways.network, id);
+}
+
+static bool find_write_hint(
+	const struct sandbox *sandbox, const char *path, char out_folder[FILE_PATH_MAX])
+{
+	const struct copy_sandbox *self = CONTAINER_OF(sandbox, struct copy_sandbox, host.sandbox);
+	return self->cell && write_hint_find(&self->hint, sandbox, path, out_folder);
+}
+
 static const struct sandbox_impl copy_impl = {
 	.add_root = copy_add_root,
 	.exec = copy_exec,
@@ -443,6 +499,10 @@ static const struct sandbox_impl copy_impl = {
 	.by_signals = host_by_signals,
 	.usage = host_usage,
 	.look = copy_look,
+	.take_over = copy_take_over,
+	.decide = copy_decide,
+	.look_for_program = copy_look_for_program,
+	.find_write_hint = find_write_hint,
 };
 
 /* ---- the workspaces themselves ---- */
@@ -464,7 +524,7 @@ static bool in_place_is_pinned(const struct sandbox *sandbox, const char *path)
 	return pinned_has(&self->pinned, path);
 }
 
-/* The workspaces are the user's: nothing is removed. */
+/* Removes nothing, because the workspaces are the user's. */
 static void in_place_destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
 	sandbox_raise_later(sandbox, done, data, NULL);
@@ -486,6 +546,9 @@ static const struct sandbox_impl in_place_impl = {
 	.usage = host_usage,
 	.look = in_place_look,
 	.is_pinned = in_place_is_pinned,
+	.decide = copy_decide,
+	.look_for_program = copy_look_for_program,
+	.find_write_hint = find_write_hint,
 };
 
 static void on_prepared(void *data, const struct error *err)
@@ -495,50 +558,19 @@ static void on_prepared(void *data, const struct error *err)
 	self->listener->on_ready(self->data);
 }
 
-static bool make_home(struct copy_sandbox *self, const char *profile, struct error *err)
-{
-	char copies[PATH_MAX], state[PATH_MAX];
-	const char *given = self->host.context->state_folder;
-	if (!given) {
-		return error_set(err, ERROR_CONFIG,
-			"isolation = copy needs a state folder: set HOME or XDG_STATE_HOME");
-	}
-	if (!folder_make_state(given, err)) {
-		return false;
-	}
-	if (!realpath(given, state)) {
-		int errnum = errno;
-		return error_set_errno(err, errnum, "the state folder %s", given);
-	}
-	return copy_put_path(copies, err, "%s/copies", state) &&
-	       copy_put_path(self->home, err, "%s/%016" PRIx64, copies,
-		       hash_bytes(HASH_START, span_of(profile))) &&
-	       make_folder(copies, err) && make_folder(self->home, err);
-}
-
 /*
- * What is between the broker and its user alone. ACP_BROKER_RUN is a broker's around this one: it
- * knows by it what it has to end.
+ * If the broker is root, the confined user gets separate copies: those in which root works may
+ * contain files that only root can read.
  */
-static bool is_own(
-	const struct provider_context *context, const struct settings *settings, struct span name)
+static uint64_t name_copies(const struct copy_sandbox *self, bool is_confined)
 {
-	static const char prefix[] = "ACP_BROKER_";
-	bool has_prefix = name.len >= sizeof(prefix) - 1 &&
-	                  strncmp(name.data, prefix, sizeof(prefix) - 1) == 0;
-	return (has_prefix && !span_is(name, "ACP_BROKER_RUN")) ||
-	       (context->registry && registry_has_secret(context->registry, name));
+	char user[32];
+	text_whole(user, sizeof(user), "\nuser %u", (unsigned)self->owner.uid);
+	return is_confined && self->owner.is_other ? hash_bytes(self->profile, span_of(user))
+	                                           : self->profile;
 }
 
 /* ---- the cell ---- */
-
-static bool is_not_in_a_cell(
-	const struct provider_context *context, const struct settings *settings, struct span name)
-{
-	return is_own(context, settings, name) ||
-	       (copy_cell_lacks(name) &&
-		       !allowed_sockets_have(settings, context->environment, name));
-}
 
 static void on_start_shown(void *data, const struct error *err)
 {
@@ -550,8 +582,9 @@ static void on_start_shown(void *data, const struct error *err)
 	}
 }
 
-static void show_start(struct copy_sandbox *self)
+static void show_start(void *data)
 {
+	struct copy_sandbox *self = data;
 	struct error err;
 	if (self->start_fd < 0) {
 		on_prepared(self, NULL);
@@ -560,31 +593,13 @@ static void show_start(struct copy_sandbox *self)
 	}
 }
 
-static void on_network_ready(void *data)
-{
-	show_start(data);
-}
-
-static void on_network_failed(void *data, const struct error *err)
+static void on_ways_ready(void *data)
 {
 	struct copy_sandbox *self = data;
-	self->listener->on_failed(self->data, err);
+	cell_keys_set_variables(self->ways.keys, &self->host.environment);
+	self->host.sandbox.environment = (const char *const *)self->host.environment;
+	show_start(self);
 }
-
-static void on_connection(void *data, const struct sandbox_connection *connection)
-{
-	struct copy_sandbox *self = data;
-	if (self->listener->on_connection) {
-		self->listener->on_connection(self->data, connection);
-	}
-}
-
-static const struct cell_network_listener network_listener = {
-	.on_ready = on_network_ready,
-	.on_failed = on_network_failed,
-	.on_notice = on_told,
-	.on_connection = on_connection,
-};
 
 static void on_cell_ready(void *data)
 {
@@ -608,44 +623,41 @@ static void on_cell_ready(void *data)
 		}
 		sandbox_warn(sandbox, err.text);
 	}
-	if (!cell_network_is_wanted(self->settings)) {
-		show_start(self);
-		return;
-	}
-	self->network = cell_network_start(
-		self->host.context, self->settings, self->cell, &network_listener, self, &err);
-	if (!self->network) {
-		self->listener->on_failed(self->data, &err);
-	}
+	const struct cell_network_config config = {.context = self->host.context,
+		.settings = self->settings,
+		.cell = self->cell,
+		.on_ready = on_ways_ready,
+		.data = self,
+		.listener = self->listener,
+		.listener_data = self->data};
+	cell_ways_start(&self->ways, &config);
 }
 
 /*
- * With `confine = yes` the agent starts where this machine forbids cells, and that is said. A cell
- * that fails in another way fails the start: a confined agent could cause that for the next one.
+ * With `confine = yes` the agent starts unconfined if this machine forbids cells, and the user sees
+ * why. Any other failure of the cell fails the start, because a confined agent could cause one for
+ * the next agent.
  */
 static void on_cell_ended(void *data, const struct error *err)
 {
 	struct copy_sandbox *self = data;
 	struct sandbox *sandbox = &self->host.sandbox;
-	char text[ERROR_TEXT_MAX + 96];
+	char text[ERROR_TEXT_MAX + 32];
 	if (sandbox->capabilities.confined || self->must_confine ||
 		!error_has_reason(err, copy_cell_reason.name)) {
-		cell_network_stop(self->network); // it would say that it is ready
-		self->network = NULL;
+		cell_ways_finish(&self->ways); // otherwise they would report that they are ready
+		self->host.sandbox.keys = NULL;
 		self->listener->on_failed(self->data, err);
 		return;
 	}
-	text_format(text, sizeof(text), "the agent is not confined%s: %s",
-		copy_cell_has_network(self->settings) ? ""
-						      : ", and network = blocked is not enforced",
-		err->text);
+	text_format(text, sizeof(text), "the agent is not confined: %s", err->text);
 	sandbox_warn(sandbox, text);
 	cell_destroy(self->cell);
 	self->cell = NULL;
-	if (self->is_in_place && getcwd(self->home, sizeof(self->home)) == NULL) {
-		text_whole(self->home, sizeof(self->home), "/");
+	if (self->is_in_place && getcwd(self->home.path, sizeof(self->home.path)) == NULL) {
+		text_whole(self->home.path, sizeof(self->home.path), "/");
 	}
-	host_drop_variables(&self->host, self->settings, is_own);
+	host_drop_variables(&self->host, self->settings, copy_cell_hides_anyway);
 	on_prepared(self, NULL);
 }
 
@@ -655,28 +667,32 @@ static const struct cell_listener cell_listener = {
 	.on_notice = on_told,
 };
 
-/* Of the profile, as its copies' folder is; and of the user, whose the files in it are. */
+/* One for each profile and each user that owns the files in it. */
 static bool make_agent_home(struct copy_sandbox *self, const char *state, struct error *err)
 {
 	char folder[PATH_MAX];
 	const char *home = copy_cell_home(self->host.context);
-	const char *name = path_last_part(self->home);
-	bool fits = self->owner.is_other ? copy_put_path(folder, err, "%s/homes/%s.%u", state, name,
-						   (unsigned)self->owner.uid)
-	                                 : copy_put_path(folder, err, "%s/homes/%s", state, name);
-	return fits && agent_home_init(&self->agent, self->settings, home ? home : "/", folder,
-			       &self->owner, err);
+	bool fits = self->owner.is_other ? copy_put_path(folder, err, "%s/homes/%016" PRIx64 ".%u",
+						   state, self->profile, (unsigned)self->owner.uid)
+	                                 : copy_put_path(folder, err, "%s/homes/%016" PRIx64, state,
+						   self->profile);
+	bool is_made = fits && agent_home_init(&self->agent, self->settings, home ? home : "/",
+				       folder, &self->owner, err);
+	self->agent.keys = self->ways.keys;
+	return is_made;
 }
 
-/* The state folder is above that of all copies. */
+/* The state folder contains the folder of all copies. */
 static bool make_cell(struct copy_sandbox *self, struct error *err)
 {
 	char state[PATH_MAX];
-	text_whole(state, sizeof(state), "%s", self->home);
+	text_whole(state, sizeof(state), "%s", self->home.path);
 	for (int i = 0; i < 2; i++) {
 		*strrchr(state, '/') = '\0';
 	}
 	self->must_confine = copy_cell_is_required(self->settings);
+	write_hint_init(&self->hint, self->settings, copy_cell_home(self->host.context), state,
+		&self->owner);
 	if (!make_agent_home(self, state, err)) {
 		return false;
 	}
@@ -684,6 +700,7 @@ static bool make_cell(struct copy_sandbox *self, struct error *err)
 		.settings = self->settings,
 		.state = state,
 		.agent = &self->agent,
+		.ways = &self->ways,
 		.owner = &self->owner,
 		.group = &self->host.limits.group,
 		.sandbox = &self->host.sandbox};
@@ -698,14 +715,13 @@ static bool make_cell(struct copy_sandbox *self, struct error *err)
 	return self->cell != NULL;
 }
 
-/* The agent starts there before a session gives it all of the copy. */
+/* The agent starts in this folder before a session gives it the rest of the copy. */
 static void give_start(struct copy_sandbox *self)
 {
 	struct error err;
 	if (self->start_fd >= 0 && self->cell && self->owner.is_other &&
 		!copy_place_give(&self->start, &self->owner, &err)) {
-		copy_start_end(self->start_fd, self->home, &self->start);
-		self->start_fd = -1; // a session in it will say why
+		leave_start(self); // a session in it will report the failure
 	}
 }
 
@@ -721,36 +737,46 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	bool is_confined = copy_confinement(request->settings) != CONFINEMENT_NO;
 	self->settings = request->settings;
 	self->owner = owner_find(request->directory);
-	if (!make_home(self, request->profile, err) ||
+	self->start_home_fd = -1;
+	self->must_exist = request->reference != NULL;
+	self->profile = hash_bytes(HASH_START, span_of(request->profile));
+	if (!copy_home_open(&self->home, context->state_folder, name_copies(self, is_confined),
+		    request, err) ||
 		!local_limits_read(
 			&self->host.limits, &self->host.sandbox, request->settings, err) ||
+		!cell_ways_init(&self->ways, context, request->settings, err) ||
 		(is_confined && !make_cell(self, err))) {
+		cell_ways_finish(&self->ways);
 		agent_home_finish(&self->agent);
+		write_hint_finish(&self->hint);
 		if (self->pinned.host) {
 			pinned_finish(&self->pinned);
 		}
+		copy_home_leave(&self->home);
 		host_sandbox_finish(&self->host);
 		free(self);
 		return NULL;
 	}
-	host_drop_variables(
-		&self->host, request->settings, is_confined ? is_not_in_a_cell : is_own);
+	host_drop_variables(&self->host, request->settings,
+		is_confined ? copy_cell_hides : copy_cell_hides_anyway);
 	if (is_confined) {
 		agent_home_set_variables(
 			&self->agent, &self->host.environment, &self->host.sandbox);
 		if (self->owner.is_other) {
 			copy_cell_name_user(context, &self->host.environment);
 		}
-		cell_network_set_variables(request->settings, &self->host.environment);
+		cell_ways_set_variables(&self->ways, &self->host.environment, &self->host.sandbox);
+		self->host.sandbox.keys = cell_keys_names(self->ways.keys);
 		self->host.sandbox.environment = (const char *const *)self->host.environment;
 	}
-	self->host.sandbox.home = self->home;
+	self->host.sandbox.home = self->home.path;
+	self->host.sandbox.reference = self->home.key[0] ? self->home.key : NULL;
 	self->pinned.rules = (struct pin_rules){request->is_guarded, request->guard};
 	if (!self->is_in_place) {
-		self->host.sandbox.known = copy_known(self->home, &self->host.sandbox.known_count);
+		self->host.sandbox.known = copy_known(&self->home, &self->host.sandbox.known_count);
 	}
-	if (request->directory && !self->is_in_place) {
-		self->start_fd = copy_start(self->home, request->directory, &self->start);
+	if (request->directory && !self->is_in_place && !self->must_exist) {
+		self->start_fd = copy_start(self->home.path, request->directory, &self->start);
 		give_start(self);
 		self->host.sandbox.start = self->start_fd >= 0 ? self->start.runtime : NULL;
 	}

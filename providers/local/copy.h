@@ -5,13 +5,14 @@
 #include "providers/provider.h"
 
 /*
- * isolation = copy: this machine, but every workspace is a private folder below
- * STATE/copies/PROFILE, which sync fills and keeps in step as it does a far one. What is
- * ignored in the workspace (node_modules) and so never synced is copied when the
- * folder is made, blocks shared where the file system can, with the .gitignore files
- * that say so. The folder stays until the sandbox is destroyed, and is found again.
+ * isolation = copy: the sandbox is this machine, but each workspace is a private folder below
+ * STATE/copies/PROFILE. Sync fills this folder and keeps it in step, as it does with a remote one.
+ * Sync never transfers ignored files (node_modules), so these are copied when the folder is made,
+ * with the .gitignore files that name them; the copies share disk blocks if the file system
+ * supports that. The folder stays until the sandbox is destroyed, and later sessions use it again.
  *
- * isolation = none with confine: the workspaces themselves, with pins (pinned.h).
+ * isolation = none with confine: the agent works in the workspaces themselves, and pins protect
+ * some of their files (pinned.h).
  */
 struct sandbox *copy_prepare(const struct provider_context *context,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,

@@ -9,23 +9,23 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/local/cell_drawing.h"
-#include "providers/local/cell_network.h"
 #include "providers/local/allowed_sockets.h"
+#include "providers/local/keys/profile_keys.h"
 
-const struct error_reason copy_cell_reason = {
-	"CELL_UNAVAILABLE", false, "do what the message says; it names what forbids confinement"};
+const struct error_reason copy_cell_reason = {"CELL_UNAVAILABLE", false,
+	"follow the message; it names what prevents confinement on this machine"};
 
 const char *const confinement_choices[] = {"no", "yes", "required", NULL};
 
 /*
- * git's configuration and tool chains. Not whole folders where some keep passwords in them:
- * .cargo/credentials.toml, .config/git/credentials.
+ * git's configuration, and tool chains. Some folders are not shown whole because they may contain
+ * passwords: .cargo/credentials.toml, .config/git/credentials.
  */
 static const char *const shown[] = {".gitconfig", ".config/git/config", ".config/git/ignore",
 	".config/git/attributes", ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/env",
 	".cargo/config.toml", ".rustup", ".nvm", "go"};
 
-/* Names of variables, and ends of such names: of agents for keys there are several. */
+/* Names of variables, and ends of such names, because there are several key agents. */
 static const char *const lacking[] = {"DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY",
 	"XAUTHORITY", "XDG_RUNTIME_DIR", "DOCKER_HOST", "TMPDIR", "TMUX", "I3SOCK", "SWAYSOCK",
 	"VSCODE_IPC_HOOK_CLI", "KITTY_LISTEN_ON", "WEZTERM_UNIX_SOCKET", "NVIM"};
@@ -49,6 +49,12 @@ bool copy_is_wanted(const struct settings *settings)
 	                 : copy_confinement(settings) != CONFINEMENT_NO;
 }
 
+bool copy_is_per_session(const struct settings *settings)
+{
+	const char *value = settings_get(settings, "copy-per");
+	return copy_is_wanted(settings) && value && strcmp(value, "session") == 0;
+}
+
 bool copy_cell_has_network(const struct settings *settings)
 {
 	const char *value = settings_get(settings, "network");
@@ -57,11 +63,8 @@ bool copy_cell_has_network(const struct settings *settings)
 
 bool copy_cell_is_required(const struct settings *settings)
 {
-	static const struct setting_key required = {
-		.name = "required", .type = SETTING_BOOL, .fallback = "false"};
 	return copy_confinement(settings) == CONFINEMENT_REQUIRED ||
-	       cell_network_is_wanted(settings) ||
-	       (!copy_cell_has_network(settings) && settings_bool(settings, &required));
+	       !copy_cell_has_network(settings) || profile_keys_are_wanted(settings);
 }
 
 struct network_abilities copy_cell_network(const struct settings *settings)
@@ -70,6 +73,7 @@ struct network_abilities copy_cell_network(const struct settings *settings)
 	return (struct network_abilities){.blocks = is_confined,
 		.allows_hosts = is_confined,
 		.allows_cidrs = is_confined,
+		.asks = is_confined,
 		.takes_ports = is_confined,
 		.services_max = is_confined ? PORTS_SERVICES_MAX : 0,
 		.closes_ingress = is_confined && !copy_cell_has_network(settings),
@@ -90,6 +94,28 @@ bool copy_cell_lacks(struct span name)
 	return lacks;
 }
 
+/*
+ * Variables that only the broker and its user share. ACP_BROKER_RUN may be that of an outer broker,
+ * which finds by it the processes that it must end.
+ */
+bool copy_cell_hides_anyway(
+	const struct provider_context *context, const struct settings *settings, struct span name)
+{
+	static const char prefix[] = "ACP_BROKER_";
+	bool has_prefix = name.len >= sizeof(prefix) - 1 &&
+	                  strncmp(name.data, prefix, sizeof(prefix) - 1) == 0;
+	return (has_prefix && !span_is(name, "ACP_BROKER_RUN")) ||
+	       (context->registry && registry_has_secret(context->registry, name));
+}
+
+bool copy_cell_hides(
+	const struct provider_context *context, const struct settings *settings, struct span name)
+{
+	return copy_cell_hides_anyway(context, settings, name) ||
+	       (copy_cell_lacks(name) &&
+		       !allowed_sockets_have(settings, context->environment, name));
+}
+
 const char *copy_cell_home(const struct provider_context *context)
 {
 	const char *home = environment_get(context->environment, "HOME");
@@ -98,7 +124,7 @@ const char *copy_cell_home(const struct provider_context *context)
 
 /* ---- the plan ---- */
 
-/* What is shown writable is written by who works in the cell, and permissions hold. */
+/* What is shown as writable is written by the cell's user, and file permissions still apply. */
 static void warn_of_others(
 	const struct cell_drawing *drawing, const struct copy_cell_config *config)
 {
@@ -111,16 +137,16 @@ static void warn_of_others(
 			continue;
 		}
 		text_format(text, sizeof(text),
-			"%s: the confined agent runs as user %u, because nothing that is root is "
-			"confined. %s is user %u's, and its permissions say what the agent may "
-			"write",
+			"%s: the confined agent runs as user %u, because a confined process never "
+			"runs as root. %s belongs to user %u, and its permissions decide what the "
+			"agent may write",
 			drawing->said[i], (unsigned)config->owner->uid, entry->source,
 			(unsigned)status.st_uid);
 		sandbox_warn(config->sandbox, text);
 	}
 }
 
-/* Last what is ours, so that nothing that the user shows has it. */
+/* Our own paths come last, so that none of the user's paths can include them. */
 static bool draw(
 	struct cell_drawing *drawing, const struct copy_cell_config *config, struct error *err)
 {
@@ -142,7 +168,7 @@ static bool draw(
 	       cell_drawing_check(drawing, err);
 }
 
-/* As in a passwd file; a name is for people and programs that want one. */
+/* As in a passwd file; some people and programs expect a name. */
 static const char *find_user(const struct provider_context *context)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-.";
@@ -171,7 +197,7 @@ struct cell *copy_cell_create(const struct copy_cell_config *config,
 	struct cell *cell = NULL;
 	const char *home = copy_cell_home(context);
 	if (!home) {
-		error_set(err, ERROR_CONFIG, "confining an agent: HOME names no folder");
+		error_set(err, ERROR_CONFIG, "confining an agent: HOME does not name a folder");
 		return NULL;
 	}
 	struct cell_drawing *drawing = cell_drawing_create(home);
@@ -187,7 +213,7 @@ struct cell *copy_cell_create(const struct copy_cell_config *config,
 			.limit_group = config->group->fd,
 			.entries = drawing->entries,
 			.entry_count = drawing->count};
-		cell_network_plan(config->settings, &plan);
+		cell_ways_plan(config->ways, &plan);
 		cell = cell_create(context->loop, context->spawner, &plan, listener, data, err);
 	}
 	cell_drawing_destroy(drawing);

@@ -22,12 +22,12 @@ static bool wait_for(int fd, int timeout_ms, const atomic_bool *is_cancelled, co
 		return error_set_errno(err, errno, "locking %s", folder);
 	}
 	if (lock == LOCK_ELSEWHERE && atomic_load(is_cancelled)) {
-		return error_set(err, ERROR_UNAVAILABLE, "the copy was given up");
+		return error_set(err, ERROR_UNAVAILABLE, "the copy was cancelled");
 	}
 	if (lock == LOCK_ELSEWHERE) {
 		return error_set_reason(err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-			"another session has been copying what is ignored here to %s for "
-			"%d s (prepare-timeout)",
+			"another session has been copying ignored files to %s for %d s "
+			"(prepare-timeout)",
 			folder, timeout_ms / 1000);
 	}
 	return true;

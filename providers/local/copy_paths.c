@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "providers/local/host.h"
 
 static bool path_is_below(const char *path, const char *root)
@@ -14,8 +15,8 @@ static bool path_is_below(const char *path, const char *root)
 }
 
 /*
- * A prompt may name a file as it is called here: below a workspace that is a root the copy is
- * meant. Owned by the caller.
+ * Translates a path below a workspace into the same path in its copy, because a prompt may name a
+ * file by its path on this machine. Owned by the caller.
  */
 static char *name_in_copy(const struct sandbox *sandbox, const char *path)
 {
@@ -72,4 +73,31 @@ struct file_op *copy_resolve_path(
 	struct file_op *op = host_resolve_path(sandbox, name, done, data);
 	free(name);
 	return op;
+}
+
+/* Sets PWD to the folder in which the process really starts. */
+struct exec *copy_exec(struct sandbox *sandbox, const struct exec_spec *spec,
+	const struct exec_listener *listener, void *data, struct error *err)
+{
+	struct exec_spec there = *spec;
+	size_t count = 0;
+	while (spec->env[count]) {
+		count++;
+	}
+	const char **env = mem_alloc_zero((count + 2) * sizeof(*env));
+	size_t size = strlen(spec->cwd) + sizeof("PWD=");
+	char *pwd = mem_alloc(size);
+	text_whole(pwd, size, "PWD=%s", spec->cwd);
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(spec->env[i], "PWD=", 4) != 0) {
+			env[kept++] = spec->env[i];
+		}
+	}
+	env[kept] = pwd;
+	there.env = env;
+	struct exec *exec = host_exec(sandbox, &there, listener, data, err);
+	free(pwd);
+	free(env);
+	return exec;
 }

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/lock_file.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
 #include "base/user_repository.h"
 #include "providers/local/copy_lock.h"
@@ -32,7 +33,9 @@ bool copy_put_path(char path[PATH_MAX], struct error *err, const char *format, .
 	return length < PATH_MAX || error_set(err, ERROR_CONFIG, "%s: the path is too long", path);
 }
 
-/* Whether something of the broker's has this name beside the root. */
+/* ---- the folder of a copy ---- */
+
+/* Whether the broker itself uses this name beside the root. */
 static bool is_own_name(const char *name)
 {
 	static const char *const own[] = {"", ".acp-broker", ".made", ".place"};
@@ -44,7 +47,7 @@ static bool is_own_name(const char *name)
 	return false;
 }
 
-/* "" where there is none, or it is damaged. */
+/* "" if the file is missing or damaged. */
 static void read_place(const char *path, char text[REPOSITORY_PLACE_MAX])
 {
 	ATTR_CLEANUP(fd_cleanup)
@@ -56,7 +59,7 @@ static void read_place(const char *path, char text[REPOSITORY_PLACE_MAX])
 	}
 }
 
-/* The root keeps the workspace's name: agents show and use it. */
+/* The root has the workspace's name, because agents show and use it. */
 bool copy_place_of(struct copy_place *place, const char *home, const char *real, struct error *err)
 {
 	char deep[REPOSITORY_PLACE_MAX];
@@ -73,7 +76,7 @@ bool copy_place_of(struct copy_place *place, const char *home, const char *real,
 	return copy_put_path(place->runtime, err, "%s/%s", place->folder, name);
 }
 
-/* Appears whole, and only where there is none: another broker may be about to do the same. */
+/* Writes the file atomically, and only if there is none: another broker may be writing it, too. */
 static bool write_place(const struct copy_place *place, const char *text, struct error *err)
 {
 	char fresh[PATH_MAX];
@@ -89,8 +92,8 @@ static bool write_place(const struct copy_place *place, const char *text, struct
 }
 
 /*
- * An agent may put a link there at any moment: nothing is made or copied through it. The folder
- * above lets in nobody else, whatever the umask says.
+ * An agent may put a link here at any moment, so nothing is made or copied through links. The
+ * folder above admits nobody else, whatever the umask is.
  */
 static bool make_folders(const struct copy_place *place, struct error *err)
 {
@@ -140,10 +143,16 @@ bool copy_place_make(
 	return make_folders(place, err);
 }
 
+/* Does not follow links and does not wait: a confined agent can put anything here, even a pipe. */
 bool copy_mark_made(const struct copy_place *place, const char *real, struct error *err)
 {
-	ATTR_CLEANUP(fd_cleanup)
-	int fd = open(place->made, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	struct stat status;
+	if (lstat(place->made, &status) == 0 && !S_ISREG(status.st_mode) &&
+		!remove_folder(place->made, err)) {
+		return false;
+	}
+	ATTR_CLEANUP(fd_cleanup) int fd = open(place->made, flags, 0600);
 	if (fd < 0) {
 		int errnum = errno;
 		return error_set_errno(err, errnum, "making %s", place->made);
@@ -160,14 +169,14 @@ bool copy_check_outside(const char *home, const char *real, struct error *err)
 		return true;
 	}
 	return error_set(err, ERROR_DENIED,
-		"copying %s: the copies themselves are in it, in %s: open a project's own "
+		"copying %s: it contains the folder of the copies, %s: open a project's own "
 		"directory",
 		real, home);
 }
 
-/* ---- what is there ---- */
+/* ---- existing copies ---- */
 
-/* Whose the copy in this folder is; the folder's own name proves it. */
+/* Reads which workspace the copy in this folder belongs to; the folder's own name must match it. */
 static bool read_made(int home_fd, const char *home, const char *name, struct copy_place *out_place,
 	char real[PATH_MAX])
 {
@@ -185,28 +194,56 @@ static bool read_made(int home_fd, const char *home, const char *name, struct co
 	       access(out_place->runtime, F_OK) == 0;
 }
 
-struct sandbox_root *copy_known(const char *home, size_t *out_count)
+struct knowing {
+	struct sandbox_root *known;
+	size_t count;
+};
+
+static void know_home(struct knowing *knowing, const char *home)
 {
-	struct sandbox_root *known = NULL;
 	struct copy_place place;
 	char real[PATH_MAX];
-	size_t count = 0;
 	DIR *folder = opendir(home);
 	struct dirent *entry;
-	while (folder && count < COPY_KNOWN_MAX && (entry = readdir(folder))) {
+	while (folder && knowing->count < COPY_KNOWN_MAX && (entry = readdir(folder))) {
 		if (entry->d_name[0] != '.' &&
 			read_made(dirfd(folder), home, entry->d_name, &place, real)) {
-			known = mem_realloc(known, (count + 1) * sizeof(*known));
-			known[count++] = (struct sandbox_root){.local = mem_strdup(real),
-				.runtime = mem_strdup(place.runtime),
-				.top = place.top};
+			knowing->known = mem_realloc(
+				knowing->known, (knowing->count + 1) * sizeof(*knowing->known));
+			knowing->known[knowing->count++] =
+				(struct sandbox_root){.local = mem_strdup(real),
+					.runtime = mem_strdup(place.runtime),
+					.top = place.top};
 		}
 	}
 	if (folder) {
 		closedir(folder);
 	}
-	*out_count = count;
-	return known;
+}
+
+struct sandbox_root *copy_known(const struct copy_home *home, size_t *out_count)
+{
+	struct knowing knowing = {NULL, 0};
+	char path[PATH_MAX], copies[PATH_MAX];
+	struct error ignored;
+	text_whole(copies, sizeof(copies), "%.*s", (int)home->common, home->path);
+	char *name = strrchr(copies, '/');
+	know_home(&knowing, copies);
+	*name++ = '\0';
+	size_t length = strlen(name);
+	DIR *folder = opendir(copies);
+	struct dirent *entry;
+	while (folder && (entry = readdir(folder))) {
+		if (strncmp(entry->d_name, name, length) == 0 && entry->d_name[length] == '.' &&
+			copy_put_path(path, &ignored, "%s/%s", copies, entry->d_name)) {
+			know_home(&knowing, path);
+		}
+	}
+	if (folder) {
+		closedir(folder);
+	}
+	*out_count = knowing.count;
+	return knowing.known;
 }
 
 /* ---- where the agent starts ---- */
@@ -224,10 +261,13 @@ int copy_start(const char *home, const char *directory, struct copy_place *out_p
 		!copy_place_of(out_place, home, real, &ignored) ||
 		!make_folder(out_place->folder) ||
 		!copy_place_make(out_place, home, real, &ignored)) {
-		return -1; // a session in it will say why
+		return -1; // a session in it will report the failure
 	}
 	int fd = open(out_place->runtime, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* For as long as this lives: copy_start_end. Who has it alone is about to remove it. */
+	/*
+	 * The lock lasts until copy_start_end. A broker with an exclusive lock is about to remove
+	 * the folder.
+	 */
 	if (lock_file_try(fd, LOCK_SHARED) != LOCK_TAKEN ||
 		!copy_is_in_place(fd, out_place->runtime)) {
 		fd_close(&fd);
@@ -235,7 +275,10 @@ int copy_start(const char *home, const char *directory, struct copy_place *out_p
 	return fd;
 }
 
-/* With the way to it. Another broker may begin to use it at any moment: then something is left. */
+/*
+ * Removes the folder and those above it if they are empty. Another broker may begin to use one at
+ * any moment; that one stays.
+ */
 static bool remove_empty(const struct copy_place *place)
 {
 	char path[PATH_MAX];
@@ -265,7 +308,7 @@ void copy_start_end(int fd, const char *home, const struct copy_place *place)
 	               copy_lock(place->folder, 1, &is_cancelled, &lock, &ignored) &&
 	               access(place->made, F_OK) != 0;
 	if (is_last && remove_empty(place)) {
-		(void)!rmdir(home); // others have folders in it
+		(void)!rmdir(home); // fails while other folders are in it
 	}
 	fd_close(&fd);
 }
@@ -273,8 +316,8 @@ void copy_start_end(int fd, const char *home, const struct copy_place *place)
 /* ---- the end of a copy ---- */
 
 /*
- * All that lies in a folder but one name. By descriptor, and through no link: an agent may put one
- * on the way at any moment.
+ * Removes everything in a folder except one name. Works on descriptors and follows no link, because
+ * an agent may put one on the path at any moment.
  */
 static bool remove_others(const char *folder, const char *kept, struct error *err)
 {
@@ -296,7 +339,7 @@ static bool remove_others(const char *folder, const char *kept, struct error *er
 	return is_done;
 }
 
-/* All that lies in the folder but the root, which becomes empty, and the way to it. */
+/* Empties the root, and removes everything in the folder that is not on the path to it. */
 static bool empty_root(char folder[PATH_MAX], const char *runtime, struct error *err)
 {
 	char name[NAME_MAX + 1];

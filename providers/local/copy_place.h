@@ -7,57 +7,64 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "providers/local/copy_home.h"
 #include "providers/local/owner.h"
 #include "providers/provider.h"
 
 /*
- * Where the copy of a workspace lies below the profile's folder: HOME/HASH/NAME, with a file beside
- * it that says whose it is. That of a part of a repository is HOME/HASH/REPOSITORY/WAY/NAME, so
- * that the repository has a place above it; a file says so, and a copy that was made before stays
- * where it is. All of this may block for as long as a few system calls do.
+ * Where the copy of a workspace lies below the profile's folder: HOME/HASH/NAME. A file beside it
+ * names the workspace. If the workspace is a part of a repository, the copy is
+ * HOME/HASH/REPOSITORY/WAY/NAME, which leaves a place for the repository above it; a file records
+ * this, and copies that were made before this rule stay in place. All functions may block for a few
+ * system calls.
  */
 struct copy_place {
-	char folder[PATH_MAX];  // HOME/HASH: what belongs to one workspace
-	char runtime[PATH_MAX]; // the root: it keeps the workspace's name
-	char place[PATH_MAX];   // is there where it lies deeper: REPOSITORY/WAY/NAME
-	size_t top;             // as of struct sandbox_root: HOME/HASH/NAME, or /REPOSITORY
-	char made[PATH_MAX];    // is there once the first copy is; holds the workspace's path
+	char folder[PATH_MAX];  // HOME/HASH: everything of one workspace
+	char runtime[PATH_MAX]; // the root; its last part is the workspace's name
+	char place[PATH_MAX];   // this file exists if the copy lies deeper: REPOSITORY/WAY/NAME
+	size_t top; // as in struct sandbox_root: length of HOME/HASH/NAME or HOME/HASH/REPOSITORY
+	char made[PATH_MAX]; // this file exists once the first copy is made; holds the workspace's
+	                     // path
 };
 
 bool copy_put_path(char path[PATH_MAX], struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4);
 bool copy_place_of(struct copy_place *place, const char *home, const char *real,
 	struct error *err) ATTR_NODISCARD;
-/* The same once the folder is there, and makes the root in it: where that is, is decided now. */
+/* Makes the folder, decides where the root lies in it, and makes the root. */
 bool copy_place_make(struct copy_place *place, const char *home, const char *real,
 	struct error *err) ATTR_NODISCARD;
-/* Gives the folder and the way to the root to somebody, and nothing that is in the root. */
+/* Gives the folder and the folders down to the root to the owner, but nothing in the root. */
 bool copy_place_give(const struct copy_place *place, const struct owner *owner,
 	struct error *err) ATTR_NODISCARD;
 bool copy_mark_made(const struct copy_place *place, const char *real, struct error *err);
 
-enum { COPY_KNOWN_MAX = 256 }; // copies that are told; the rest is found once it is opened
-
-/* The copies that are there: an array of *out_count, the caller's with its texts; or NULL. */
-struct sandbox_root *copy_known(const char *home, size_t *out_count);
+enum { COPY_KNOWN_MAX = 256 }; // copies that are reported; others are found when they are opened
 
 /*
- * The folder in which the agent starts, made where it is missing, and held (a shared lock) until
- * copy_start_end. The descriptor, or -1: it is not to be had, and the agent starts elsewhere.
+ * The profile's existing copies, of all sessions, as an array of *out_count. The caller owns the
+ * array and its texts. NULL: none.
+ */
+struct sandbox_root *copy_known(const struct copy_home *home, size_t *out_count);
+
+/*
+ * Makes the folder in which the agent starts, if it is missing, and holds it with a shared lock
+ * until copy_start_end. Returns its descriptor, or -1 if it cannot be used; then the agent starts
+ * elsewhere.
  */
 int copy_start(const char *home, const char *directory, struct copy_place *out_place);
 
-/* Lets go of it, and removes it where no session has come to work in it and nobody else has it. */
+/* Releases the folder. Removes it if no session works in it and nobody else holds it. */
 void copy_start_end(int fd, const char *home, const struct copy_place *place);
 
 /*
- * Removes the copy with all that lies beside it. Where another broker's agent has been started in
- * it the folder itself stays, empty, and that broker's copy_start_end removes it. `held` is what
- * copy_start gave for it, which loses its lock, or -1. Blocks.
+ * Removes the copy and the files beside it. If another broker's agent started in the folder, the
+ * empty folder stays until that broker calls copy_start_end. `held` is the descriptor of
+ * copy_start, whose lock is released, or -1. Blocks.
  */
 bool copy_place_remove(const struct sandbox_root *root, int held, struct error *err) ATTR_NODISCARD;
 
-/* A copy of what the copies lie in would have no end. */
+/* Refuses a workspace that contains the folder of the copies: its copy would contain itself. */
 bool copy_check_outside(const char *home, const char *real, struct error *err);
 
 #endif

@@ -18,29 +18,30 @@
 #include "base/git.h"
 #include "base/ignore_rules.h"
 #include "base/libc.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
 
 enum { DEPTH_MAX = 200, CHUNK = 256 << 10 };
 
-/* A folder of both trees; that of the copy is made when something has to go into it. */
+/* A folder that both trees have. In the copy it is made only when a file is copied into it. */
 struct level {
 	struct level *up; // NULL: the root
 	const char *name;
-	int from, to; // to: -1 until it is needed
+	int from, to; // to: -1 until it is made
 };
 
 struct copying {
 	const struct ignored_copy *request;
 	const struct git *git;
 	git_repository *rules;
-	int own;             // the folder of that name
-	unsigned files;      // that were copied: each has its own name on its way
+	int own;             // the folder `own` of the request
+	unsigned files;      // number of copied files; gives each a different temporary name
 	char path[PATH_MAX]; // below the root; "" for the root itself
 	size_t depth;
 	struct error *err;
 };
 
-/* ---- one thing ---- */
+/* ---- one file or folder ---- */
 
 static bool open_target(struct level *level)
 {
@@ -83,16 +84,28 @@ static bool copy_bytes(int from, int to)
 	return count == 0;
 }
 
+/* Counts a source that the owner may not read. */
+static int open_source(
+	const struct copying *copying, int folder, const char *name, int flags, bool is_wanted)
+{
+	const struct ignored_copy *request = copying->request;
+	int fd = owner_open(&request->owner, folder, name, O_RDONLY | O_NOFOLLOW | flags);
+	if (fd < 0 && is_wanted && request->owner.is_other && (errno == EACCES || errno == EPERM)) {
+		(*request->out_forbidden)++;
+	}
+	return fd;
+}
+
 /*
- * False where it is not copied; only a full disk is worth ending for. On its way it lies in our own
- * folder: nothing of ours is ever seen in the copy, also after a kill.
+ * Returns false if the file is not copied; only a full disk ends the whole copy. The file is first
+ * written in our own folder, so that the copy never contains a temporary file, even after a kill.
  */
 static bool copy_file(
 	struct copying *copying, struct level *level, const char *name, const struct stat *status)
 {
 	char temp[32];
 	ATTR_CLEANUP(fd_cleanup)
-	int from = openat(level->from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int from = open_source(copying, level->from, name, O_NONBLOCK, true);
 	if (from < 0 || !open_target(level)) {
 		return false;
 	}
@@ -137,7 +150,7 @@ static bool copy_folder(struct copying *copying, struct level *level, bool all);
 static bool enter_folder(struct copying *copying, struct level *level, const char *name, bool all)
 {
 	struct level below = {.up = level, .name = name, .to = -1};
-	below.from = openat(level->from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	below.from = open_source(copying, level->from, name, O_DIRECTORY, all);
 	if (below.from < 0 || copying->depth >= DEPTH_MAX) {
 		fd_close(&below.from);
 		return true;
@@ -190,8 +203,8 @@ static bool copy_folder(struct copying *copying, struct level *level, bool all)
 		              (strcmp(name, ".git") == 0 && !all);
 		bool fits = (size_t)added < sizeof(copying->path) - length;
 		if (atomic_load(copying->request->is_cancelled)) {
-			copied =
-				error_set(copying->err, ERROR_UNAVAILABLE, "the copy was given up");
+			copied = error_set(
+				copying->err, ERROR_UNAVAILABLE, "the copy was cancelled");
 		} else if (fits && !is_own) {
 			copied = copy_entry(copying, level, name, all);
 		}
@@ -223,7 +236,10 @@ static bool write_rules(const struct ignored_copy *request)
 	return written;
 }
 
-/* An empty repository with the workspace as its work tree: the user's own is not opened. */
+/*
+ * Opens an empty repository with the workspace as its work tree, so that the user's own repository
+ * is not opened.
+ */
 static bool open_rules(struct copying *copying, struct error *err)
 {
 	const struct ignored_copy *request = copying->request;
@@ -231,7 +247,7 @@ static bool open_rules(struct copying *copying, struct error *err)
 	return (git->repository_init(&copying->rules, request->own, 1) == 0 &&
 		       git->repository_set_workdir(copying->rules, request->from, 0) == 0 &&
 		       write_rules(request)) ||
-	       error_set_git(git, err, "reading what is ignored in %s", request->from);
+	       error_set_git(git, err, "finding the ignored files in %s", request->from);
 }
 
 bool copy_ignored(const struct ignored_copy *request, struct error *err)

@@ -4,28 +4,26 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "base/owner.h"
 
 /*
- * Copies what git would ignore in the folder `from`, and all .gitignore files, to the folder `to`,
- * which is there. What is there already stays. `own` is a folder beside that, which is made,
- * used and removed: one copy at a time has it (copy_lock.h). `home` is where the user's own
- * ignore rules are, or NULL. Follows no link on either side. Modes and times are kept, FIFOs,
- * sockets and devices left out, and so is what cannot be read. ERROR_UNAVAILABLE once cancelled.
+ * Copies the files that git ignores in the folder `from`, and all .gitignore files, to the existing
+ * folder `to`. Existing files there stay. `own` is a folder beside `to` that this function makes,
+ * uses and removes; copy_lock.h ensures that only one copy uses it. `home` is where the user's own
+ * ignore rules are, or NULL. Follows no link on either side. Keeps modes and times. Leaves out
+ * FIFOs, sockets and devices, and files that `owner` cannot read. ERROR_UNAVAILABLE once cancelled.
  * Blocks.
  */
 struct ignored_copy {
 	const char *from, *to, *own, *home;
+	struct owner owner;    // reads the files; base/owner.h
+	size_t *out_forbidden; // number of files and folders that the owner may not read
 	const atomic_bool *is_cancelled;
 };
 bool copy_ignored(const struct ignored_copy *copy, struct error *err) ATTR_NODISCARD;
-
-/*
- * Removes a folder and all in it, or what else has that name; one that is not there is no error.
- * Follows no link below the path's last name, nor that, whatever is changed meanwhile. Blocks.
- */
-bool remove_folder(const char *path, struct error *err) ATTR_NODISCARD;
 
 #endif

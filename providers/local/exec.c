@@ -23,7 +23,7 @@ static struct local_exec *from_exec(struct exec *exec)
 	return CONTAINER_OF(exec, struct local_exec, exec);
 }
 
-/* ---- events: as they come ---- */
+/* ---- events, forwarded as they come ---- */
 
 static void on_started(void *data, pid_t pid)
 {
@@ -86,7 +86,9 @@ static const struct process_listener process_listener = {
 
 /* ---- descriptors ---- */
 
-/* A pipe whose end number `own` is ours and does not block; the other goes to the process. */
+/*
+ * Makes a pipe. We keep its end number `own`, which does not block; the process gets the other end.
+ */
 static bool connect(int own, int *out_own, int *out_theirs, struct error *err)
 {
 	int fds[2];
@@ -205,7 +207,7 @@ struct exec *local_exec_start(struct spawner *spawner, struct list *execs,
 	return &self->exec;
 }
 
-/* A process that has ended waits for no order: its end tells. */
+/* A process that has ended counts as frozen at once; its end is reported separately. */
 static bool order(struct suspension_member *member, bool freezes)
 {
 	struct local_exec *self = CONTAINER_OF(member, struct local_exec, suspends);

@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/soon.h"
 #include "providers/impl.h"
-#include "providers/local/file_io.h"
+#include "base/file_io.h"
 
 struct local_op;
 
-/* What the kinds of operations differ in. */
+/* How the kinds of operations differ. */
 struct op_kind {
 	bool (*run)(struct local_op *op, struct error *err); // worker thread
 	void (*report)(struct local_op *op, const struct error *err);
@@ -25,22 +26,23 @@ struct local_op {
 	struct local_files *files;
 	const struct op_kind *kind;
 	struct pool_job job;
-	struct soon refusal; // raises what is known without the pool
-	bool is_waiting;     // a write that follows another of the same path
-	bool is_cancelled;   // nothing is raised
+	struct soon known; // raises results that need no worker
+	bool is_waiting;   // for an earlier write to the same path
+	bool is_cancelled; // raises nothing any more
 
-	/* The worker's while it runs: */
-	struct confine *confine; // a reference
+	/* Only the worker uses these while it runs: */
+	struct confine *confine; // a counted reference
 	char *path;              // owned
-	enum file_links links;   // of a read or a write
+	enum file_links links;   // for a read or a write
 	size_t max_bytes;
-	char *content; // owned; of a write
+	char *content; // owned; for a write
 	size_t content_len;
 	bool failed;
 	struct error err;
 	struct buf data;
 	struct stat status;
 	char resolved[PATH_MAX];
+	dev_t disk; // for a root
 
 	union {
 		file_read_done *read;
@@ -96,14 +98,18 @@ static void report_resolve(struct local_op *op, const struct error *err)
 
 static bool run_root(struct local_op *op, struct error *err)
 {
-	return file_find_root(op->path, op->resolved, err);
+	if (!file_find_root(op->path, op->resolved, err)) {
+		return false;
+	}
+	op->disk = file_disk_of(op->resolved);
+	return true;
 }
 
 static bool run_plain_root(struct local_op *op, struct error *err)
 {
-	return file_find_root(op->path, op->resolved, err) &&
+	return run_root(op, err) &&
 	       (strcmp(op->resolved, op->path) == 0 ||
-		       confine_refuse(err, op->path, "a link was put in its place"));
+		       confine_refuse(err, op->path, "a link has taken its place"));
 }
 
 static const struct op_kind kind_read = {.run = run_read, .report = report_read};
@@ -142,7 +148,10 @@ static void release_next(const struct local_op *op)
 	}
 }
 
-/* The handler may close everything but this operation, which is out of reach by then. */
+/*
+ * The handler may close everything. Only this operation survives, because nothing else refers to
+ * it.
+ */
 static void finish(struct local_op *op)
 {
 	list_remove(&op->link);
@@ -153,7 +162,10 @@ static void finish(struct local_op *op)
 	op_drop(&op->job);
 }
 
-/* A root is what the broker makes one; all else is done for whoever works in it. */
+/*
+ * The broker itself adds a root; every other operation runs with the permissions of the user who
+ * works in the root.
+ */
 static void on_run(struct pool_job *job)
 {
 	struct local_op *op = CONTAINER_OF(job, struct local_op, job);
@@ -171,19 +183,19 @@ static void on_done(struct pool_job *job)
 	finish(CONTAINER_OF(job, struct local_op, job));
 }
 
-static void on_refusal(struct soon *soon)
+static void on_known(struct soon *soon)
 {
-	finish(CONTAINER_OF(soon, struct local_op, refusal));
+	finish(CONTAINER_OF(soon, struct local_op, known));
 }
 
 static void submit(struct local_op *op)
 {
-	op->failed = true; // where the pool ends before it comes to this
+	op->failed = true; // stays true if the pool ends before it runs the job
 	error_set(&op->err, ERROR_UNAVAILABLE, "%s: the broker is ending", op->path);
 	struct error err;
 	if (!pool_submit(op->files->pool, &op->job, &err)) {
 		op->err = err;
-		soon_start(&op->refusal);
+		soon_start(&op->known);
 	}
 }
 
@@ -210,17 +222,17 @@ static struct local_op *op_create(
 	op->path = mem_strdup(path);
 	op->done_data = done_data;
 	buf_init(&op->data, 0);
-	soon_init(&op->refusal, op->op.sandbox->loop, on_refusal);
+	soon_init(&op->known, op->op.sandbox->loop, on_known);
 	list_append(&files->ops, &op->link);
 	return op;
 }
 
-/* What a worker has goes on: the next write of its path waits for it. */
+/* A write that a worker has begun goes on; the next write to its path waits for it. */
 void local_files_cancel(struct file_op *file_op)
 {
 	struct local_op *op = CONTAINER_OF(file_op, struct local_op, op);
 	op->is_cancelled = true;
-	soon_stop(&op->refusal);
+	soon_stop(&op->known);
 	if (pool_cancel(&op->job)) {
 		finish(op);
 	}
@@ -241,7 +253,7 @@ void local_files_set_owner(struct local_files *files, const struct owner *owner)
 void local_files_finish(struct local_files *files)
 {
 	LIST_FOR_EACH(op, &files->ops, struct local_op, link) {
-		soon_stop(&op->refusal);
+		soon_stop(&op->known);
 		list_remove(&op->link);
 		pool_leave(&op->job);
 	}
@@ -258,7 +270,11 @@ struct file_op *local_files_read(struct local_files *files, const char *path, en
 	op->links = links;
 	op->max_bytes = max_bytes;
 	op->done.read = done;
-	submit(op);
+	if (file_read_cached(op->confine, path, links, max_bytes, &op->data)) {
+		soon_start(&op->known);
+	} else {
+		submit(op);
+	}
 	return &op->op;
 }
 
@@ -297,33 +313,14 @@ struct file_op *local_files_resolve(
 
 /* ---- roots ---- */
 
-/* As the walk compares it: single slashes, no dots, none at the end. */
-static void clean_name(const char *path, char out[PATH_MAX])
-{
-	size_t len = 0;
-	for (const char *at = path; *at && len + 1 < PATH_MAX;) {
-		at += strspn(at, "/");
-		size_t part = strcspn(at, "/");
-		if (part > 0 && !(part == 1 && *at == '.') && len + part + 2 < PATH_MAX) {
-			out[len++] = '/';
-			memcpy(out + len, at, part);
-			len += part;
-		}
-		at += part;
-	}
-	if (len == 0) {
-		out[len++] = '/';
-	}
-	out[len] = '\0';
-}
-
 static void report_root(struct local_op *op, const struct error *err)
 {
 	char name[PATH_MAX];
-	clean_name(op->path, name);
+	path_clean(op->path, name);
 	if (!err && !confine_has(op->files->confine, name, op->resolved)) {
 		struct confine *before = op->files->confine;
 		op->files->confine = confine_extend(before, name, op->resolved);
+		confine_set_disk(op->files->confine, op->disk);
 		confine_release(before);
 	}
 	op->done.plain(op->done_data, err);

@@ -8,13 +8,13 @@
 #include "base/words.h"
 #include "providers/local/exec.h"
 
-/* A root whose folder is being looked at. */
+/* A folder that is checked before it becomes a root. */
 struct root_add {
 	struct list link; // host_sandbox.root_adds
 	struct host_sandbox *host;
 	char *local;   // owned, until it is a root
 	char *runtime; // owned, until it is a root
-	size_t top;    // as of struct sandbox_root
+	size_t top;    // as in struct sandbox_root
 	sandbox_done *done;
 	void *data;
 };
@@ -51,7 +51,7 @@ void host_sandbox_finish(struct host_sandbox *host)
 	words_free(host->environment);
 	suspension_finish(&host->suspension);
 	local_execs_abandon(&host->execs);
-	local_limits_finish(&host->limits); // what was started leaves it by and by
+	local_limits_finish(&host->limits); // running processes leave the group when they end
 	LIST_FOR_EACH(add, &host->root_adds, struct root_add, link) {
 		root_add_free(add);
 	}

@@ -9,20 +9,20 @@
 #include "providers/suspension.h"
 
 /*
- * What every sandbox on this machine is made of: processes by pipes, files by
- * the worker pool, a list of roots. Embedded by value as the first member; the
- * functions have the types of struct sandbox_impl and can stand there.
+ * The common parts of every sandbox on this machine: processes connected by pipes, files by the
+ * worker pool, a list of roots. A sandbox embeds it by value as its first member. The functions
+ * have the types of struct sandbox_impl, so that they can be used there.
  */
 struct host_sandbox {
 	struct sandbox sandbox;
 	const struct provider_context *context; // borrowed
-	struct spawner *spawner;                // the context's, or that of a cell
+	struct spawner *spawner;                // the context's, or a cell's
 	struct list execs;                      // of struct local_exec
-	struct list root_adds;                  // of struct root_add, under way
+	struct list root_adds;                  // of struct root_add, unfinished
 	struct local_files files;
 	struct suspension suspension;
 	struct local_limits limits;
-	char **environment; // owned; host_drop_variables; NULL: the context's
+	char **environment; // owned, from host_drop_variables; NULL: the context's
 };
 
 void host_sandbox_init(struct host_sandbox *host, const struct sandbox_impl *impl,
@@ -30,8 +30,9 @@ void host_sandbox_init(struct host_sandbox *host, const struct sandbox_impl *imp
 void host_sandbox_finish(struct host_sandbox *host);
 
 /*
- * The sandbox's environment is the broker's own, less what the key drop-env names and what `is_own`
- * (may be NULL) says of a name. Before it is ready.
+ * Sets the sandbox's environment to the broker's own, without the variables that the key drop-env
+ * names and those for which `is_own` returns true (it may be NULL). Call it before the sandbox is
+ * ready.
  */
 void host_drop_variables(struct host_sandbox *host, const struct settings *settings,
 	bool (*is_own)(const struct provider_context *context, const struct settings *settings,
@@ -39,7 +40,7 @@ void host_drop_variables(struct host_sandbox *host, const struct settings *setti
 
 void host_add_root(struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data);
 
-/* The same, of a root that has another name in the sandbox, which leads through no link. */
+/* Like host_add_root, for a root that has another name in the sandbox; no link may lead to it. */
 void host_add_mapped_root(
 	struct sandbox *sandbox, const struct sandbox_root *root, sandbox_done *done, void *data);
 

@@ -45,7 +45,9 @@ static struct json_doc *parse_object(struct span text, struct error *err)
 
 /* ---- picking ---- */
 
-/* The keys from `keys` up to `end` begin with the way to `object`, which has `offset` bytes. */
+/*
+ * The keys from `keys` up to `end` all start with the path to `object`, whose length is `offset`.
+ */
 static void write_level(struct json_writer *writer, const struct json_doc *doc, json_node object,
 	const char *const *keys, const char *const *end, size_t offset)
 {

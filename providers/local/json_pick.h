@@ -6,27 +6,28 @@
 #include "base/buf.h"
 
 /*
- * Named values of a JSON file, and nothing else of it. A key is a way through objects, "a.b.c";
- * lists of keys are in the order of strcmp(3), NULL-terminated. Only a string, a number, a boolean,
- * and an array of such values are taken: whatever else stands there is as if it were missing. The
- * texts may be hostile; those that are no JSON object are refused with ERROR_PROTOCOL.
+ * Takes named values from a JSON file and nothing else. A key is a path through objects, "a.b.c";
+ * lists of keys are sorted as by strcmp(3) and NULL-terminated. Only strings, numbers, booleans and
+ * arrays of these are taken; any other value counts as missing. The texts may be hostile. A text
+ * that is not a JSON object is refused with ERROR_PROTOCOL.
  */
-enum { JSON_PICK_VALUE_MAX = 16384 }; // bytes of one value; a longer one is missing
+enum { JSON_PICK_VALUE_MAX = 16384 }; // bytes of one value; a longer one counts as missing
 
-/* Appends an object that has the values of these keys; "{}" where none is there. */
+/* Appends an object with the values of these keys, "{}" if it has none of them. */
 bool json_pick(struct span text, const char *const *keys, struct buf *out,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * Appends `text` with the values that these keys have in `from`. A key is replaced where both have
- * it, and the value has the same type; every other byte of the text stays.
+ * Appends `text` after replacing the values of these keys with those of `from`. A value is replaced
+ * only if both texts have the key and both values have the same type. Every other byte of the text
+ * stays.
  */
 bool json_renew(struct span text, struct span from, const char *const *keys, struct buf *out,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * Whether the value of `key` in `from` is greater than in `text`: of two numbers, or of two texts
- * as strcmp(3) has it, such as times of RFC 3339. False where one of them has no such value.
+ * Whether the value of `key` in `from` is greater than in `text`. Compares two numbers, or two
+ * strings as strcmp(3) does, for example times of RFC 3339. False if either value is missing.
  */
 bool json_is_newer(struct span text, struct span from, const char *key);
 

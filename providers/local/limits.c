@@ -11,19 +11,19 @@
 #include "base/words.h"
 #include "providers/local/copy_cell.h"
 
-const struct error_reason local_limit_reason = {"LIMIT_NOT_ENFORCED", false,
-	"do what the message says, or take required, or the named key, away"};
+const struct error_reason local_limit_reason = {
+	"LIMIT_NOT_ENFORCED", false, "follow the message, or remove `required` or the named key"};
 
 static const struct setting_key keys[] = {LOCAL_LIMIT_KEYS};
 static const struct setting_key required_key = {
 	.name = "required", .type = SETTING_BOOL, .fallback = "false"};
 
 enum {
-	CELL_TASKS = 1,     // of ours in a cell with each that is started there: its guard
-	CELL_OWN_TASKS = 3, // of the cell itself, which no group counts
+	CELL_TASKS = 1,     // our own guard of each process in a cell
+	CELL_OWN_TASKS = 3, // our own processes of the cell, which no group counts
 };
 
-/* 0: not set. */
+/* 0: the key is not set. */
 static uint64_t number_of(const struct settings *settings, const char *name)
 {
 	const struct setting_key *key = setting_key_find(keys, ARRAY_LENGTH(keys), name);
@@ -43,7 +43,7 @@ static void read_said(struct local_limits *limits, const struct settings *settin
 	}
 }
 
-/* What is not enforced, a sentence each; or, with `required`, the first of them as the error. */
+/* Limits that are not enforced, one sentence each. With `required`, the first becomes the error. */
 struct unenforced {
 	char **sentences; // owned
 	bool is_required;
@@ -65,51 +65,64 @@ static void add_unenforced(
 }
 
 static void add_missing(struct unenforced *list, const char *key, const char *controller,
-	const struct error *no_group)
+	const struct limit_group *group, const struct error *no_group)
 {
 	char why[320];
 	if (no_group) {
 		text_format(why, sizeof(why), "%s", no_group->text);
+	} else if (group->is_busy) {
+		text_format(why, sizeof(why),
+			"the parent cgroup contains processes, so the kernel does not enable the "
+			"controller \"%s\" below it (EBUSY)",
+			controller);
 	} else {
-		text_format(
-			why, sizeof(why), "cgroup v2 has no controller \"%s\" here", controller);
+		text_format(why, sizeof(why), "this machine's cgroup v2 has no controller \"%s\"",
+			controller);
 	}
 	add_unenforced(list, key, why,
-		"where systemd runs, start the broker by systemd-run --user --scope");
+		"if systemd runs, start the broker with systemd-run --user --scope");
 }
 
-/* Without a cgroup: the kernel counts all of the user, so what there is now is added. */
-static void limit_user(struct local_limits *limits, uint64_t processes, struct unenforced *list)
+/*
+ * Limits processes without a cgroup. The kernel counts all processes of the user, so those that run
+ * already are added to the limit. A process that is certainly in a cell never runs as root there:
+ * local_limits_enter_cell.
+ */
+static void limit_user(
+	struct local_limits *limits, uint64_t processes, bool is_in_cell, struct unenforced *list)
 {
-	if (geteuid() == 0) {
+	if (geteuid() == 0 && !(is_in_cell && limits_count_by_namespace())) {
 		add_unenforced(list, "processes",
-			"there is no cgroup for it, and the system counts no processes of root",
+			"there is no cgroup for it, and the system does not count root's processes",
 			"start the broker as an ordinary user");
 		return;
 	}
 	limits->each.user_processes = limits_count_tasks(getuid()) + processes;
 }
 
-/* A limit of one process alone would end what reserves much and uses little: V8, Java. */
-static void limit_all(
-	struct local_limits *limits, const struct group_limits *wanted, struct unenforced *list)
+/*
+ * A limit of each process alone would kill programs that reserve much memory and use little, such
+ * as V8 and Java.
+ */
+static void limit_all(struct local_limits *limits, const struct group_limits *wanted,
+	bool is_in_cell, struct unenforced *list)
 {
 	struct error err;
 	bool has_group = limit_group_open(&limits->group, wanted, &err);
 	const struct error *no_group = has_group ? NULL : &err;
 	if (wanted->memory_bytes > 0 && !limits->group.limits_memory) {
-		add_missing(list, "memory", "memory", no_group);
+		add_missing(list, "memory", "memory", &limits->group, no_group);
 	}
 	if (wanted->cpus > 0 && !limits->group.limits_cpus) {
-		add_missing(list, "cpu", "cpu", no_group);
+		add_missing(list, "cpu", "cpu", &limits->group, no_group);
 	}
 	if (wanted->processes > 0 && !limits->group.limits_processes) {
 		limits->processes = wanted->processes;
-		limit_user(limits, wanted->processes, list);
+		limit_user(limits, wanted->processes, is_in_cell, list);
 	}
 }
 
-/* Fails with what is required and not enforced; then there is nothing to finish. */
+/* Fails if a limit is required and not enforced; then there is nothing to finish. */
 static bool set_up(
 	struct local_limits *limits, const struct settings *settings, struct unenforced *list)
 {
@@ -128,7 +141,7 @@ static bool set_up(
 	limits->is_any = all.memory_bytes > 0 || all.processes > 0 || all.cpus > 0 ||
 	                 limits_are_set(&limits->each);
 	if (limits->is_any) {
-		limit_all(limits, &all, list);
+		limit_all(limits, &all, is_confined && copy_cell_is_required(settings), list);
 	}
 	if (list->has_failed) {
 		limit_group_close(&limits->group);

@@ -7,25 +7,25 @@
 #include "providers/impl.h"
 
 /*
- * The keys of this backend that say how much an agent, its terminals and its setup may use, and
- * what this machine makes of them.
+ * The keys of this backend that limit an agent, its terminals and its setup, and how this machine
+ * enforces them.
  */
 #define LOCAL_LIMIT_KEYS                                                                           \
 	{.name = "memory",                                                                         \
 		.type = SETTING_BYTES,                                                             \
 		.min = 1 << 20,                                                                    \
 		.max = 1LL << 50,                                                                  \
-		.help = "memory of all together"},                                                 \
+		.help = "memory of all processes together"},                                       \
 		{.name = "cpu",                                                                    \
 			.type = SETTING_COUNT,                                                     \
 			.min = 1,                                                                  \
 			.max = 4096,                                                               \
-			.help = "processors' worth of time for all together"},                     \
+			.help = "processor time of all processes together, in processors"},        \
 		{.name = "processes",                                                              \
 			.type = SETTING_COUNT,                                                     \
 			.min = 1,                                                                  \
 			.max = 4194304,                                                            \
-			.help = "processes and threads"},                                          \
+			.help = "number of processes and threads"},                                \
 		{.name = "open-files",                                                             \
 			.type = SETTING_COUNT,                                                     \
 			.min = 32,                                                                 \
@@ -35,36 +35,37 @@
 			.type = SETTING_BYTES,                                                     \
 			.min = 1,                                                                  \
 			.max = 1LL << 50,                                                          \
-			.help = "size to which a process may write a file"},                       \
+			.help = "largest size to which a process may write a file"},               \
 	{                                                                                          \
 		.name = "cpu-time", .type = SETTING_DURATION, .min = 1000,                         \
 		.max = 24LL * 24 * 60 * 60 * 1000, .help = "processor time of each process"        \
 	}
 
 struct local_limits {
-	struct limit_group group;     // of all of them; open where one is to be had
-	uint64_t processes;           // together; of those without a group that limits them
-	bool is_any;                  // one of the keys is set
+	struct limit_group group;     // of all processes; open if this machine can have one
+	uint64_t processes;           // of all processes together, if no group limits them
+	bool is_any;                  // at least one key is set
 	struct process_limits each;   // of each process
 	char *said[LIMIT_KIND_COUNT]; // owned; for sandbox_limit
 };
 
-extern const struct error_reason local_limit_reason; // of what is required and not enforced
+extern const struct error_reason
+	local_limit_reason; // for a limit that is required but cannot be enforced
 
 /*
- * Reads checked settings for a sandbox that is not ready yet, and tells it what was set and what
- * cannot be enforced here (sandbox_warn). With `required` the latter is an error, and there is
- * nothing to finish.
+ * Reads checked settings for a sandbox that is not ready yet. Tells the sandbox what was set, and
+ * warns (sandbox_warn) about what cannot be enforced here. With `required`, the latter is an error,
+ * and there is nothing to finish.
  */
 bool local_limits_read(struct local_limits *limits, struct sandbox *sandbox,
 	const struct settings *settings, struct error *err) ATTR_NODISCARD;
 void local_limits_finish(struct local_limits *limits);
 
-/* The sentences that local_limits_read would add for a sandbox, or its error. */
+/* Returns the sentences that local_limits_read would add for a sandbox, or fails like it. */
 bool local_limits_check(
 	const struct settings *settings, char ***warnings, struct error *err) ATTR_NODISCARD;
 
-/* What is started from now on is in a cell. */
+/* Everything that starts from now on is in a cell. */
 void local_limits_enter_cell(struct local_limits *limits);
 
 #endif

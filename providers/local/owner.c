@@ -4,12 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <linux/openat2.h>
-#include <pwd.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,58 +14,6 @@
 #include "base/beneath.h"
 #include "base/fd.h"
 #include "base/libc.h"
-
-/* ---- who ---- */
-
-struct owner owner_find(const char *folder)
-{
-	struct stat status;
-	struct owner owner = {.is_other = true, .uid = OWNER_OF_ROOTS, .gid = OWNER_OF_ROOTS};
-	if (geteuid() != 0) {
-		return (struct owner){.uid = geteuid(), .gid = getegid()};
-	}
-	if (stat(folder ? folder : ".", &status) != 0 || status.st_uid == 0) {
-		return owner;
-	}
-	owner.uid = status.st_uid;
-	/* Not the folder's group: its owner need not be in that, unless it is of this user alone.
-	 */
-	const struct passwd *entry = getpwuid(owner.uid); // NOLINT(concurrency-mt-unsafe): loop
-	if (entry && entry->pw_gid != 0) {
-		owner.gid = entry->pw_gid;
-	} else if (!entry && status.st_gid == status.st_uid) {
-		owner.gid = status.st_gid;
-	}
-	return owner;
-}
-
-/* ---- being it ---- */
-
-bool owner_enter(const struct owner *owner, struct error *err)
-{
-	if (!owner->is_other) {
-		return true;
-	}
-	/* The library's would change all threads. The other two answer what it was before. */
-	bool is_alone = syscall(SYS_setgroups, 0, NULL) == 0;
-	setfsgid(owner->gid);
-	setfsuid(owner->uid);
-	if (is_alone && (gid_t)setfsgid((gid_t)-1) == owner->gid &&
-		(uid_t)setfsuid((uid_t)-1) == owner->uid) {
-		return true;
-	}
-	owner_leave(owner);
-	return error_set(err, ERROR_DENIED, "using files as user %u, which root is not allowed to",
-		(unsigned)owner->uid);
-}
-
-void owner_leave(const struct owner *owner)
-{
-	if (owner->is_other) {
-		setfsuid(geteuid());
-		setfsgid(getegid());
-	}
-}
 
 /* ---- giving ---- */
 
@@ -86,7 +31,7 @@ static bool is_given(const struct owner *owner, const struct stat *status)
 	return status->st_uid == owner->uid && status->st_gid == owner->gid;
 }
 
-/* The kernel takes set-user-ID away from a file that changes hands. */
+/* The kernel clears the set-user-ID bit of a file that changes its owner. */
 bool owner_give_one(int folder, const struct owner *owner)
 {
 	struct stat status;
@@ -94,14 +39,14 @@ bool owner_give_one(int folder, const struct owner *owner)
 	       fchownat(folder, "", owner->uid, owner->gid, AT_EMPTY_PATH) == 0;
 }
 
-/* Whether somebody has replaced a name meanwhile, or another mount is there. */
+/* Whether somebody has replaced the name meanwhile, or another file system is mounted there. */
 static bool is_elsewhere(int errnum)
 {
 	return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP || errnum == EXDEV ||
 	       errnum == EAGAIN;
 }
 
-/* One name, as it is; no link is followed, and no other mount entered. */
+/* Opens one name without following a link or entering another mount. */
 static int open_one(int folder, const char *name, int flags)
 {
 	const struct open_how how = {
@@ -157,7 +102,7 @@ static bool give_name(struct giving *giving, int folder, const char *name)
 	return owner_give_one(fd, giving->owner) || fail(giving, errno);
 }
 
-/* The folder itself last: whoever it is given to finds all that is in it given. */
+/* Gives the folder itself last, so that its new owner finds everything in it already given. */
 static bool give_folder(struct giving *giving, int folder)
 {
 	int listed = fcntl(folder, F_DUPFD_CLOEXEC, 0);
@@ -173,7 +118,7 @@ static bool give_folder(struct giving *giving, int folder)
 		const char *name = entry->d_name;
 		if (atomic_load(giving->is_cancelled)) {
 			is_done =
-				error_set(giving->err, ERROR_UNAVAILABLE, "the copy was given up");
+				error_set(giving->err, ERROR_UNAVAILABLE, "the copy was cancelled");
 		} else if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) {
 			is_done = give_name(giving, folder, name);
 		}

@@ -21,7 +21,7 @@ struct walk {
 	struct pin_list *list;
 	const char *root;
 	const struct pin_rules *rules;
-	char path[PATH_MAX]; // below the root, of what is looked at
+	char path[PATH_MAX]; // of the current file, below the root
 	long looked_at;
 	struct error *err;
 };
@@ -31,9 +31,8 @@ static bool add(struct walk *walk, enum pin_kind kind, const char *path, const s
 	struct pin_list *list = walk->list;
 	if (list->count == PINS_MAX) {
 		return error_set(walk->err, ERROR_LIMIT,
-			"%s has more than %d repositories and files that tools run commands from: "
-			"a "
-			"confined agent can work in a copy of it (isolation = copy)",
+			"%s has more than %d repositories and files from which tools run commands: "
+			"let a confined agent work in a copy of it (isolation = copy)",
 			walk->root, PINS_MAX);
 	}
 	list->found = mem_realloc(list->found, (list->count + 1) * sizeof(*list->found));
@@ -57,8 +56,8 @@ static bool has(int folder, const char *name)
 }
 
 /*
- * git takes such a folder for a repository, whatever it is called. With commondir another folder
- * has the rest, and the configuration. sync/git_layout.h says the same.
+ * git treats such a folder as a repository, whatever its name is. If it has a file commondir,
+ * another folder has the rest and the configuration. sync/git_layout.h has the same rule.
  */
 static bool is_bare(int folder)
 {
@@ -66,7 +65,9 @@ static bool is_bare(int folder)
 	       (has(folder, "commondir") || (has(folder, "objects") && has(folder, "refs")));
 }
 
-/* What is gone, or not the user's to read, has nothing to pin. Nothing else may be passed over. */
+/*
+ * A file that is gone, or that the user may not read, needs no pin. No other error may be ignored.
+ */
 static bool may_pass(const struct walk *walk, int errnum)
 {
 	return errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP || errnum == EACCES ||
@@ -75,7 +76,9 @@ static bool may_pass(const struct walk *walk, int errnum)
 
 static bool walk_folder(struct walk *walk, int folder, int depth);
 
-/* A folder on the way to a guarded file: all of it is pinned where its name begins with a dot. */
+/*
+ * Whether a folder on the path to a guarded file is pinned as a whole: its name begins with a dot.
+ */
 static bool is_pinned_whole(const struct walk *walk, const char *path)
 {
 	return is_guarded(walk, path, false) ||
@@ -109,7 +112,7 @@ static bool look_at(struct walk *walk, int above, const char *name, int depth)
 	struct stat status;
 	if (++walk->looked_at > PIN_WALK_MAX) {
 		return error_set(walk->err, ERROR_LIMIT,
-			"%s has more than %d files: a confined agent can work in a copy of a part "
+			"%s has more than %d files: let a confined agent work in a copy of a part "
 			"of it (isolation = copy)",
 			walk->root, PIN_WALK_MAX);
 	}
@@ -131,7 +134,7 @@ static bool look_at(struct walk *walk, int above, const char *name, int depth)
 	       add(walk, PIN_FILE, path, &status);
 }
 
-/* Takes the descriptor over. */
+/* Closes the descriptor. */
 static bool walk_folder(struct walk *walk, int folder, int depth)
 {
 	bool is_walked = true;
@@ -181,7 +184,7 @@ bool pin_list_find(
 	if (is_bare(folder)) {
 		fd_close(&folder);
 		return error_set(err, ERROR_CONFIG,
-			"%s is a git repository itself: a confined agent cannot work in it without "
+			"%s is itself a git repository: a confined agent cannot work in it without "
 			"a copy (isolation = copy)",
 			root);
 	}
@@ -203,7 +206,17 @@ void pin_list_finish(struct pin_list *list)
 	*list = (struct pin_list){.found = NULL};
 }
 
-/* ---- what a cell gets ---- */
+bool pin_list_has(const struct pin_list *list, const char *path)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (strcmp(list->found[i].path, path) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- entries for a cell ---- */
 
 static void add_text(char ***texts, const char *root, const char *path, size_t len)
 {
@@ -306,12 +319,12 @@ const char *pin_reader(const struct pin_found *found)
 		{".mcp.json", "agents start the MCP servers that it names"},
 		{".husky", "git hooks run from it"},
 		{".githooks", "git hooks run from it"},
-		{".devcontainer", "a development container is made by it"},
+		{".devcontainer", "a development container is built from it"},
 		{".claude", "Claude Code runs hooks from it"},
-		{".git", "git runs what it says"},
+		{".git", "git runs the commands in it"},
 	};
 	if (found->kind == PIN_REPOSITORY) {
-		return "git runs its hooks and what its configuration names";
+		return "git runs its hooks and the programs in its configuration";
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(readers); i++) {
 		if (strstr(found->path, readers[i].part)) {

@@ -12,15 +12,15 @@
 #include "providers/local/cell/plan.h"
 
 /*
- * What lies in a workspace and makes tools outside of a cell run commands: repositories, and the
- * guarded files of the profile (sandbox_request.is_guarded). This knows where they are, and what a
- * cell pins of them; not what becomes of it.
+ * Finds the files in a workspace that make tools outside of a cell run commands: repositories, and
+ * the profile's guarded files (sandbox_request.is_guarded). Knows where they are and how a cell
+ * pins them, but not whether they change.
  */
 enum pin_kind {
-	PIN_REPOSITORY, // .git, a folder or a file; or a bare repository
+	PIN_REPOSITORY, // .git (a folder or a file), or a bare repository
 	PIN_FILE,
-	PIN_FOLDER, // all that is in it
-	PIN_LINK,   // cannot be pinned: a mount on it would be one on its target
+	PIN_FOLDER, // with everything in it
+	PIN_LINK,   // cannot be pinned: a mount on it would cover its target
 };
 
 struct pin_found {
@@ -31,9 +31,9 @@ struct pin_found {
 };
 
 enum {
-	PINS_MAX = 1000,          // of a workspace; more are ERROR_LIMIT
-	PIN_WALK_MAX = 1000000,   // files and folders that are looked at; more are ERROR_LIMIT
-	PIN_WALK_DEPTH_MAX = 128, // what lies deeper is not looked at
+	PINS_MAX = 1000,          // per workspace; more fail with ERROR_LIMIT
+	PIN_WALK_MAX = 1000000,   // files and folders visited; more fail with ERROR_LIMIT
+	PIN_WALK_DEPTH_MAX = 128, // deeper folders are not visited
 };
 
 struct pin_rules {
@@ -47,28 +47,29 @@ struct pin_list {
 };
 
 /*
- * Walks a workspace, a folder without links in its path. Folders called node_modules are left out:
- * what is in them runs anyway. Blocks; any thread. Finish it, also after a failure.
+ * Walks a workspace, whose path must contain no links. Skips folders called node_modules, because
+ * programs run their content anyway. Blocks; any thread. Call pin_list_finish also after a failure.
  */
 bool pin_list_find(struct pin_list *list, const char *root, const struct pin_rules *rules,
 	struct error *err) ATTR_NODISCARD;
 void pin_list_finish(struct pin_list *list);
+bool pin_list_has(const struct pin_list *list, const char *path);
 
 /*
- * What cell_show_pinned takes: the root, what is found but links, and the folders on the way there.
- * `writes_git`: repositories are not pinned. The texts belong to `out_texts`, the caller's
- * (words_free).
+ * Returns the entries for cell_show_pinned: the root, everything found except links, and the
+ * folders on the way there. With `writes_git`, repositories are not pinned. The caller owns
+ * `out_texts`, which the entries borrow (words_free).
  */
 struct cell_entry *pin_list_entries(const struct pin_list *list, const char *root, bool writes_git,
 	size_t *out_count, char ***out_texts);
 
 /*
- * The repository of a worktree whose `.git` is a file, where that lies elsewhere and says itself
- * that this is its worktree: a file in a workspace could name any other one. False: none.
+ * Finds the repository of a worktree whose `.git` is a file. The repository must itself name this
+ * worktree, because a file in a workspace could name any repository. False: there is none.
  */
 bool pin_list_repository(const char *root, char out[PATH_MAX]);
 
-/* What reads such a file, for people. Static text. */
+/* Which program reads such a file, for people. Static text. */
 const char *pin_reader(const struct pin_found *found);
 
 #endif

@@ -11,34 +11,37 @@
 #include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
-#include "providers/local/file_io.h"
+#include "base/file_io.h"
 
-enum { NAMED_MAX = 8 }; // of what one program reads, in one notice
+enum {
+	NAMED_MAX = 8,        // files that one notice names for each program
+	NEWS_MAX = 64 * 1024, // bytes of a notice
+};
 
-/* What a root had when it was shown, and what was told since. */
+/* What a root contained when it was shown, and what was reported since. */
 struct pinned_root {
 	struct list link; // pinned.roots
 	char *path;       // owned; without links
-	char *local;      // owned; as the session names it
+	char *local;      // owned; by the name in the session
 	struct pin_list known;
-	size_t known_first; // so many of them are pinned
+	size_t known_first; // the first known_first are pinned
 	bool is_looked_at;
 	bool looks_again;
 };
 
-/* A walk through a workspace; outlives the sandbox where that is closed. */
+/* A walk through a workspace. It outlives a sandbox that is closed. */
 struct pin_job {
 	struct list link; // pinned.jobs
 	struct pool_job job;
 	struct pinned *pinned;
 	char *local;    // owned
-	char *expected; // owned; what `local` is without links, or it is refused
+	char *expected; // owned; `local` must be this once its links are resolved
 	char **refused; // owned
 	char **above;   // owned
 	struct pin_rules rules;
 	struct owner owner;
 	bool is_look;
-	bool is_showing; // the cell does: it has left the pool
+	bool is_showing; // the job has left the pool and waits for the cell
 	bool is_failed;
 	struct error err;
 	char path[PATH_MAX];
@@ -48,7 +51,7 @@ struct pin_job {
 	void *done_data;
 };
 
-/* ---- which folders can be shown ---- */
+/* ---- folders that cannot be shown ---- */
 
 static void refuse_folder(char ***folders, const char *folder, const char *name)
 {
@@ -99,8 +102,8 @@ static bool contains(const char *folder, const char *path)
 static bool refuse(const char *path, const char *other, const char *why, struct error *err)
 {
 	return error_set(err, ERROR_CONFIG,
-		"%s cannot be the workspace of a confined agent: it %s %s. Open a folder that does "
-		"not, or let the agent work in a copy (isolation = copy)",
+		"%s cannot be the workspace of a confined agent: it %s %s. Open another folder, or "
+		"let the agent work in a copy (isolation = copy)",
 		path, why, other);
 }
 
@@ -113,16 +116,19 @@ static bool lies_in_git(const char *path)
 	return at != NULL;
 }
 
-/* A broker that is root would show the agent what it can only read, and not say why. */
+/*
+ * Otherwise a broker that is root would give the agent a folder that it cannot write, without an
+ * explanation.
+ */
 static bool check_owner(const struct pin_job *job, struct error *err)
 {
 	struct stat status;
 	return !job->owner.is_other || stat(job->path, &status) != 0 ||
 	       status.st_uid == job->owner.uid ||
 	       error_set(err, ERROR_CONFIG,
-		       "%s is user %u's, and the confined agent runs as user %u, because nothing "
-		       "that is root is confined: %s, or let the agent work in a copy (isolation = "
-		       "copy)",
+		       "%s belongs to user %u, and the confined agent runs as user %u, because a "
+		       "confined process never runs as root: %s, or let the agent work in a copy "
+		       "(isolation = copy)",
 		       job->path, (unsigned)status.st_uid, (unsigned)job->owner.uid,
 		       status.st_uid == 0 ? "give the folder to an ordinary user"
 					  : "start the broker in this folder");
@@ -133,7 +139,8 @@ static bool check(const struct pin_job *job, struct error *err)
 	const char *path = job->path;
 	if (strcmp(path, job->expected) != 0) {
 		return error_set(err, ERROR_CONFIG,
-			"%s leads through a symbolic link, which an agent could have made: open %s",
+			"the path %s contains a symbolic link, which an agent could have made: "
+			"open %s",
 			job->local, path);
 	}
 	for (char **folder = job->refused; *folder; folder++) {
@@ -235,7 +242,7 @@ static struct pinned_root *find_root(const struct pinned *pinned, const char *pa
 	return NULL;
 }
 
-/* Links are not pinned: they are told as what comes later is. */
+/* Links are not pinned; like later files, they are reported. */
 static void take_known(struct pinned_root *root, struct pin_list *list)
 {
 	root->known = *list;
@@ -253,12 +260,30 @@ static void take_known(struct pinned_root *root, struct pin_list *list)
 	root->known_first = kept;
 }
 
+static void tell_news(struct pinned *pinned, struct pinned_root *root, const struct pin_list *list);
+
+/* Reports what has appeared since the root was shown, as at the end of a turn, and pins it now. */
+static void take_late(struct pin_job *job, struct pinned_root *root)
+{
+	tell_news(job->pinned, root, &job->list);
+	for (size_t i = root->known_first; i < root->known.count; i++) {
+		struct pin_found *known = root->known.found;
+		const struct pin_found late = known[i];
+		if (late.kind != PIN_LINK && pin_list_has(&job->list, late.path)) {
+			known[i] = known[root->known_first];
+			known[root->known_first++] = late;
+		}
+	}
+}
+
 static void keep_root(struct pin_job *job)
 {
-	if (find_root(job->pinned, job->path)) {
+	struct pinned_root *root = find_root(job->pinned, job->path);
+	if (root) {
+		take_late(job, root);
 		return;
 	}
-	struct pinned_root *root = mem_alloc_zero(sizeof(*root));
+	root = mem_alloc_zero(sizeof(*root));
 	root->path = mem_strdup(job->path);
 	root->local = mem_strdup(job->local);
 	take_known(root, &job->list);
@@ -352,7 +377,7 @@ void pinned_add_root(struct pinned *pinned, const char *local_root, sandbox_done
 	}
 }
 
-/* ---- what has come ---- */
+/* ---- new files ---- */
 
 static const struct pin_found *find_known(const struct pinned_root *root, const char *path)
 {
@@ -364,7 +389,10 @@ static const struct pin_found *find_known(const struct pinned_root *root, const 
 	return NULL;
 }
 
-/* A pin tells by itself what becomes of it; a repository changes with each command of git's. */
+/*
+ * Pinned files are not reported, because they cannot change. Repositories are not either, because
+ * every git command changes them.
+ */
 static bool is_news(const struct pinned_root *root, const struct pin_found *found)
 {
 	const struct pin_found *known = find_known(root, found->path);
@@ -398,13 +426,16 @@ static bool say(struct buf *text, struct error *err, const struct pin_found *fou
 {
 	char *path = path_quote(span_of(found->path));
 	bool is_said = buf_append_format(text, err, "\n%s: %s", path,
-		found->kind == PIN_LINK ? "a symbolic link, which cannot be kept from changes"
+		found->kind == PIN_LINK ? "a symbolic link, which cannot be protected from changes"
 					: pin_reader(found));
 	free(path);
 	return is_said;
 }
 
-/* Of those before it, how many the same program reads: decoys hide nothing of another kind. */
+/*
+ * How many of the files before it the same program reads. A limit for each program ensures that
+ * many decoys of one kind do not hide a file of another kind.
+ */
 static size_t count_same(const struct pin_found *const *news, size_t index)
 {
 	size_t count = 0;
@@ -420,10 +451,10 @@ static void tell_news(struct pinned *pinned, struct pinned_root *root, const str
 	struct error err;
 	const struct pin_found **news = mem_alloc((list->count + 1) * sizeof(const void *));
 	size_t count = 0, told = 0;
-	buf_init(&text, 64 * 1024);
+	buf_init(&text, NEWS_MAX);
 	bool is_said = buf_append_format(&text, &err,
-		"In %s is what tools outside of the confinement run commands from, and the agent "
-		"can write it. Look at it before you use them:",
+		"The agent can write files in %s from which tools outside of the confinement run "
+		"commands. Look at these files before you use the tools:",
 		root->local);
 	for (size_t i = 0; i < list->count; i++) {
 		if (is_news(root, &list->found[i])) {
@@ -460,7 +491,7 @@ static void look_at(struct pinned *pinned, struct pinned_root *root)
 	job->is_look = true;
 	root->is_looked_at = pool_submit(pinned->host->context->pool, &job->job, &err);
 	if (!root->is_looked_at) {
-		job_drop(&job->job); // the next turn looks
+		job_drop(&job->job); // the next turn looks again
 	}
 }
 
@@ -484,7 +515,7 @@ static void finish_look(struct pin_job *job)
 			tell_news(pinned, root, &job->list);
 		} else if (pinned->tell) {
 			text_format(text, sizeof(text),
-				"%s cannot be looked at for what tools run commands from: %s",
+				"cannot look in %s for files from which tools run commands: %s",
 				root->local, job->err.text);
 			pinned->tell(pinned->data, text);
 		}
@@ -507,7 +538,7 @@ static void on_done(struct pool_job *pool_job)
 	}
 }
 
-/* ---- what the broker itself may not write either ---- */
+/* ---- paths that the broker itself may not write either ---- */
 
 static bool is_at_or_below(const char *path, const char *root, const char *below)
 {

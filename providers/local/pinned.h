@@ -9,40 +9,41 @@
 
 /*
  * The roots of a confined agent that works in the workspaces themselves (isolation = none with
- * confine): each is shown in its cell, writable but for its pins (pin_list.h), and looked at later
- * for what has come. It knows no keys but allow-write and git-write.
+ * confine). The cell shows each root; it is writable except for its pins (pin_list.h). pinned_look
+ * later reports new files that would need a pin. Knows no keys except allow-write and git-write.
  */
 struct pinned {
 	struct host_sandbox *host;
-	struct cell *cell;      // borrowed; NULL: nothing is confined, and nothing pinned
+	struct cell *cell;      // borrowed; NULL: not confined, no pins
 	struct pin_rules rules; // borrowed, until pinned_finish
-	char **refused;         // owned; folders that no root may contain, nor lie in one
-	char **above;           // owned; folders that no root may contain
-	const char *home_name;  // borrowed; HOME, which may lead through links
-	char *home;             // owned; the same without
+	char **refused;         // owned; a root may neither contain these folders nor lie in one
+	char **above;           // owned; a root may not contain these folders
+	const char *home_name;  // borrowed; HOME, possibly through links
+	char *home;             // owned; the same folder without links
 	bool writes_git;        // git-write
-	struct owner owner;     // who works in the cell, where that is another user
+	struct owner owner;     // user who works in the cell, if it is another user
 	struct list jobs;       // of struct pin_job
 	struct list roots;      // of struct pinned_root
-	void (*tell)(void *data, const char *text); // what the user should know; may be NULL
+	void (*tell)(void *data, const char *text); // receives sentences for the user; may be NULL
 	void *data;
 };
 
-/* `state` is the state folder, without links. The settings are not needed later. */
+/* `state` is the state folder, without links. The settings are only needed during the call. */
 void pinned_init(struct pinned *pinned, struct host_sandbox *host, const struct settings *settings,
 	const char *home_name, const char *state);
 void pinned_finish(struct pinned *pinned);
 
 /*
- * As sandbox_add_root. ERROR_CONFIG for a folder that would undo the confinement, for one that a
- * link leads to, which an agent may have made, and for one that is not the cell's user's.
+ * Implements sandbox_add_root. ERROR_CONFIG for a folder that would undo the confinement, for a
+ * folder behind a link (an agent may have made the link), and for a folder that does not belong to
+ * the cell's user.
  */
 void pinned_add_root(struct pinned *pinned, const char *local_root, sandbox_done *done, void *data);
 
-/* Tells what has come into the roots since, in its own time. */
+/* Looks for new files in the roots that would need a pin, and reports them later. */
 void pinned_look(struct pinned *pinned);
 
-/* Whether a path, without links, is pinned or lies in what is. */
+/* Whether a path is pinned or lies in a pinned folder. The path must contain no links. */
 bool pinned_has(const struct pinned *pinned, const char *path);
 
 #endif

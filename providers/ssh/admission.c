@@ -16,15 +16,15 @@ enum turn_state {
 	TURN_ASKED,
 	TURN_GRANTED,
 	TURN_REFUSED,
-	TURN_OVER, // settled or cancelled: its owner knows it no more
+	TURN_OVER, // settled or cancelled; its owner no longer refers to it
 };
 
 struct ssh_admission_turn {
 	struct ssh_link *of;
 	enum turn_state state;
-	struct ssh_target target; // the host's, whose texts are borrowed, with the user's name
+	struct ssh_target target; // the host's, with borrowed texts and the user's name
 	struct error refusal;
-	struct soon next; // in the next turn of the loop
+	struct soon next; // in the loop's next turn
 	ev_timer deadline;
 };
 
@@ -56,7 +56,7 @@ void ssh_admission_refuse(struct ssh_admission_turn *turn, const struct error *e
 	answer(turn, TURN_REFUSED);
 }
 
-/* ---- what follows ---- */
+/* ---- the next steps ---- */
 
 static void ask(struct ssh_admission_turn *turn)
 {
@@ -89,7 +89,7 @@ static void on_next(struct soon *soon)
 	ssh_host_leave(host);
 }
 
-/* It has an end for its owner, too. */
+/* Calls the owner's callback, too. */
 static void end(struct ssh_admission_turn *turn)
 {
 	const struct ssh_host_request *request = &host_of(turn)->request;
@@ -110,15 +110,14 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	struct ssh_host *host = host_of(turn);
 	struct error err;
 	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-		"connecting to %s: the token to log in with was not there within %g s "
-		"(auth-timeout)",
+		"connecting to %s: the token for the login did not come within %g s (auth-timeout)",
 		ssh_host_name(host), turn->deadline.repeat);
 	ssh_host_enter(host);
 	ssh_link_fail(turn->of, &err);
 	ssh_host_leave(host);
 }
 
-/* ---- its life ---- */
+/* ---- life ---- */
 
 struct ssh_admission_turn *ssh_admission_begin(struct ssh_link *link)
 {
@@ -168,9 +167,9 @@ void ssh_admission_explain(const struct ssh_link *link, struct error *err)
 {
 	if (error_has_reason(err, "LINK_LOST")) {
 		error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
-			"connecting to %s: the gateway took the token and dropped the connection, "
-			"with a new token, too: it is not valid any more, or the sandbox behind it "
-			"is not started (%s)",
+			"connecting to %s: the gateway accepted the token and then dropped the "
+			"connection, and did so again with a new token: the token is no longer "
+			"valid, or the sandbox behind it has not started (%s)",
 			ssh_host_name(link->host), err->text);
 	}
 }

@@ -12,12 +12,12 @@
 #include "providers/ssh/target.h"
 
 /*
- * One SSH connection, whatever makes it: libssh2 (libssh2.c) or the ssh program
- * (openssh.c). It knows channels that run a command, and nothing of what is run.
+ * One SSH connection, made by libssh2 (libssh2.c) or by the ssh program (openssh.c). It knows
+ * channels that run a command, and does not know which command.
  *
- * Loop thread. No function raises anything before it returns; a handler may close
- * the channel or the client it is raised for. Nothing blocks: what libraries can
- * only do blocking (names, connecting, authenticating) is done on the pool.
+ * Loop thread. No function raises an event before it returns; a handler may close the channel or
+ * the client that raised it. Nothing blocks: calls of libraries that can only block (names,
+ * connecting, authenticating) run on the pool.
  */
 struct ssh_client;
 struct ssh_channel;
@@ -27,20 +27,20 @@ struct ssh_client_listener {
 	void (*on_progress)(void *data, const char *text);
 	void (*on_ready)(void *data);
 	/*
-	 * It could not be made, or was lost after it was ready; every channel has been
-	 * told before. Nothing follows; close it. Reasons (docs/errors.md):
-	 * HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, AUTH_FAILED, HOST_NOT_FOUND,
-	 * HOST_UNREACHABLE, SSH_UNSUPPORTED (this client cannot do what is needed: the text
-	 * says what was missing and names the other client), LINK_LOST, TIMEOUT_EXCEEDED.
+	 * It could not connect, or was lost after it was ready; every channel has raised on_lost
+	 * before. Nothing follows; close it. Reasons (docs/errors.md): HOST_KEY_UNKNOWN,
+	 * HOST_KEY_MISMATCH, AUTH_FAILED, HOST_NOT_FOUND, HOST_UNREACHABLE, SSH_UNSUPPORTED (this
+	 * client cannot do it: the text says what is missing and names the other client),
+	 * LINK_LOST, TIMEOUT_EXCEEDED.
 	 */
 	void (*on_lost)(void *data, const struct error *err);
 };
 
-/* How the server says that the command ended; some servers say nothing. */
+/* How the command ended, as the server reports it; some servers do not. */
 struct ssh_channel_end {
 	bool is_known;
 	int code;
-	int signal; // 0: by exit(code)
+	int signal; // 0: it ended by exit(code)
 };
 
 enum ssh_stream { SSH_STREAM_OUT, SSH_STREAM_ERR };
@@ -49,28 +49,28 @@ struct ssh_channel_listener {
 	/* The server runs the command. */
 	void (*on_open)(void *data);
 	/*
-	 * It does not. ERROR_LIMIT: this connection takes no further channel (MaxSessions);
-	 * another may. Nothing follows.
+	 * The server does not run it. ERROR_LIMIT: this connection takes no further channel
+	 * (MaxSessions), but another may. Nothing follows.
 	 */
 	void (*on_refused)(void *data, const struct error *err);
 	/*
-	 * Output. Returns how many of the bytes were taken; where that is fewer than all,
-	 * no more comes of that stream until ssh_channel_resume, and the server is
-	 * held back. `bytes` is never empty.
+	 * Output. Returns how many bytes the listener took. If it took fewer than all, no more
+	 * bytes of that stream come before ssh_channel_resume, and the server has to wait. `bytes`
+	 * is never empty.
 	 */
 	size_t (*on_bytes)(void *data, enum ssh_stream stream, struct span bytes);
 	void (*on_eof)(void *data, enum ssh_stream stream);
 	/* After a short ssh_channel_write: there is room again. */
 	void (*on_writable)(void *data);
-	/* The server has closed it, after both on_eof. Nothing follows. */
+	/* The server has closed the channel, after both on_eof. Nothing follows. */
 	void (*on_closed)(void *data, const struct ssh_channel_end *end);
 	/* The connection was lost. Nothing follows. */
 	void (*on_lost)(void *data, const struct error *err);
 };
 
 /*
- * What a client is made of. Embed struct ssh_client and struct ssh_channel by value
- * as the first member; the functions below call these.
+ * The parts of every client. Embed struct ssh_client and struct ssh_channel by value as the first
+ * members; the functions below call these.
  */
 struct ssh_client_impl {
 	const char *name; // "libssh2", "openssh"
@@ -93,35 +93,35 @@ struct ssh_channel {
 
 const char *ssh_client_name(const struct ssh_client *client);
 
-/* Frees it and its channels, raises nothing more, closes the connection. NULL is fine. */
+/* Frees it and its channels, closes the connection, and raises nothing more. NULL is fine. */
 void ssh_client_close(struct ssh_client *client);
 
 /*
- * Runs a command, as sshd does: by the login shell of the user there. One line of
- * printable ASCII without '!', so that every shell reads it alike. The client is ready.
+ * Runs a command as sshd does: through the user's login shell there. The command is one line of
+ * printable ASCII without '!', so that every shell reads it alike. The client must be ready.
  */
 struct ssh_channel *ssh_channel_open(struct ssh_client *client, const char *command,
 	const struct ssh_channel_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
 /*
- * Takes bytes for the command's stdin, also before on_open, up to a bounded buffer
- * (SSH_CHANNEL_BUFFER); returns how many. Fewer than all: wait for on_writable.
+ * Takes bytes for the command's stdin, even before on_open, into a bounded buffer
+ * (SSH_CHANNEL_BUFFER). Returns how many; if fewer than all, wait for on_writable.
  */
 enum { SSH_CHANNEL_BUFFER = 256 * 1024 };
 size_t ssh_channel_write(struct ssh_channel *channel, struct span bytes);
 
-/* The half-close, after everything that was written. */
+/* The half-close; it follows everything that was written. */
 void ssh_channel_send_eof(struct ssh_channel *channel);
 
 /* The listener can take bytes of this stream again. */
 void ssh_channel_resume(struct ssh_channel *channel, enum ssh_stream stream);
 
-/* Frees it and raises nothing more; the server is told to close. NULL is fine. */
+/* Frees it, tells the server to close, and raises nothing more. NULL is fine. */
 void ssh_channel_close(struct ssh_channel *channel);
 
 /*
- * Connects. The target is borrowed until the client is closed; the context as long. Both
- * clients bound every step by the target's deadlines.
+ * Connects. Target and context are borrowed until the client is closed. Both clients bound every
+ * step by the target's deadlines.
  */
 struct provider_context;
 struct ssh_client *ssh_libssh2_connect(const struct provider_context *context,
@@ -132,10 +132,10 @@ struct ssh_client *ssh_openssh_connect(const struct provider_context *context,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * As the target's `client` says; SSH_CLIENT_AUTO: libssh2, and the ssh program where that
- * fails with SSH_UNSUPPORTED, which is told through on_progress. Where a key is pinned and the
- * server shows another one, it is asked for its keys of the other types, each in a connection
- * of its own: HOST_KEY_MISMATCH once none is the pinned one.
+ * Connects with the client that the target names. SSH_CLIENT_AUTO: with libssh2 first, and with the
+ * ssh program if that fails with SSH_UNSUPPORTED; on_progress reports the change. If a key is
+ * pinned and the server shows another, this asks for the server's keys of other types, with one
+ * connection for each type. HOST_KEY_MISMATCH if none of them is the pinned key.
  */
 struct ssh_client *ssh_connect(const struct provider_context *context,
 	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,

@@ -8,11 +8,12 @@
 #include "base/path_quote.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "providers/mux/wire.h"
 #include "providers/ssh/host_impl.h"
 
 enum { SAID_MAX = 400, SAID_SHOWN_MAX = 160, SCRIPT_MAX = 256 * 1024, BEAT_MAX_MS = 15000 };
 
-/* ---- what goes to it ---- */
+/* ---- sending ---- */
 
 static void flush(struct ssh_control *control)
 {
@@ -35,7 +36,9 @@ void ssh_control_order(struct ssh_host *host, const char *format, ...)
 		return;
 	}
 	struct error ignored;
-	/* Over the limit nothing has been taken for long: its watch ends the run there. */
+	/*
+	 * Over the limit, the host has not read for long; then the watch on that side ends the run.
+	 */
 	if (buf_append(&control->unsent, (struct span){line, (size_t)len}, &ignored)) {
 		flush(control);
 	}
@@ -61,7 +64,7 @@ static void start_beats(struct ssh_host *host)
 	ev_timer_start(host->loop, &host->control.beat);
 }
 
-/* ---- what comes from it ---- */
+/* ---- receiving ---- */
 
 static void fail(struct ssh_host *host, enum error_code code, const char *reason, const char *why)
 {
@@ -70,27 +73,32 @@ static void fail(struct ssh_host *host, enum error_code code, const char *reason
 	ssh_host_fail(host, &err);
 }
 
-/* What a connection that was lost has left there would work beside what is started now. */
+/* Processes that a lost connection left behind would work beside those that start now. */
 static void fail_earlier(struct ssh_host *host, const char *rest)
 {
 	char why[ERROR_TEXT_MAX];
 	char *who = path_quote(span_of(rest));
 	text_format(why, sizeof(why),
-		"what ran over a connection that was lost is still there and cannot be ended, so "
-		"that no other agent is started in the same folder: %s; end it there, or wait "
-		"%lld s (link-grace) for it to end",
+		"processes of a lost connection still run there and could not be "
+		"ended, so no other agent starts in the same folder: %s; end them "
+		"there, or wait %lld s (link-grace) until they end",
 		who, host->request.grace_ms / 1000);
 	free(who);
 	fail(host, ERROR_UNAVAILABLE, "AGENT_STILL_RUNNING", why);
 }
 
+void ssh_control_forget_runs(struct ssh_host *host)
+{
+	if (host->request.runs) {
+		ssh_runs_forget(host->request.runs, host->request.place, host->control.told_runs);
+	}
+}
+
 static void become_ready(struct ssh_host *host, const char *run_folder)
 {
 	struct ssh_control *control = &host->control;
-	control->run_folder = mem_strdup(run_folder);
-	if (host->request.runs) {
-		ssh_runs_forget(host->request.runs, host->request.place, control->told_runs);
-	}
+	mem_set_text(&control->run_folder, run_folder);
+	ssh_control_forget_runs(host);
 	control->is_ready = true;
 	buf_finish(&control->said);
 	ev_timer_stop(host->loop, &control->deadline);
@@ -109,6 +117,28 @@ static bool take_word(const char *line, const char *word, const char **out_rest)
 	return true;
 }
 
+bool ssh_control_take_fact(struct ssh_host *host, const char *line)
+{
+	struct ssh_control *control = &host->control;
+	const char *rest;
+	if (take_word(line, "set", &rest)) {
+		if (words_count(control->environment) < SSH_WORDS_MAX) {
+			words_append(&control->environment, rest);
+		}
+	} else if (take_word(line, "node", &rest)) {
+		mem_set_text(&control->node, rest);
+	} else if (take_word(line, "run", &rest)) {
+		mem_set_text(&control->run_folder, rest);
+	} else if (take_word(line, "ended", &rest)) {
+		control->ended += (unsigned)strtoul(rest, NULL, 10);
+	} else if (take_word(line, "left", &rest)) {
+		fail_earlier(host, rest);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void on_line(struct ssh_host *host, char *line)
 {
 	struct ssh_control *control = &host->control;
@@ -119,24 +149,18 @@ static void on_line(struct ssh_host *host, char *line)
 		if (end > line && *end == ' ') {
 			ssh_process_on_event(host, (unsigned)id, end + 1);
 		}
-	} else if (take_word(line, "set", &rest)) {
-		if (words_count(control->environment) < SSH_WORDS_MAX) {
-			words_append(&control->environment, rest);
-		}
-	} else if (take_word(line, "node", &rest)) {
-		mem_set_text(&control->node, rest);
-	} else if (take_word(line, "ended", &rest)) {
-		control->ended += (unsigned)strtoul(rest, NULL, 10);
-	} else if (take_word(line, "left", &rest)) {
-		fail_earlier(host, rest);
 	} else if (take_word(line, "ready", &rest)) {
 		become_ready(host, rest);
 	} else if (take_word(line, "fatal", &rest)) {
-		fail(host, ERROR_UNAVAILABLE, NULL, rest);
+		char why[ERROR_TEXT_MAX];
+		runner_show(why, sizeof(why), span_of(rest));
+		fail(host, ERROR_UNAVAILABLE, NULL, why);
+	} else {
+		(void)ssh_control_take_fact(host, line);
 	}
 }
 
-/* A handler may close the host; the control is there until the host is left. */
+/* A handler may close the host, but the control exists until the host is left. */
 static void take_lines(struct ssh_host *host)
 {
 	struct ssh_control *control = &host->control;
@@ -160,7 +184,7 @@ static size_t on_bytes(void *data, enum ssh_stream stream, struct span bytes)
 	struct ssh_control *control = &host->control;
 	struct error err;
 	size_t all = bytes.len;
-	size_t skipped = stream == SSH_STREAM_OUT ? ssh_begin_skip(&control->begin, bytes) : all;
+	size_t skipped = stream == SSH_STREAM_OUT ? script_begin_skip(&control->begin, bytes) : all;
 	if (!control->is_ready && skipped > 0) {
 		size_t room = SAID_MAX - control->said.len;
 		(void)!buf_append(&control->said,
@@ -173,7 +197,8 @@ static size_t on_bytes(void *data, enum ssh_stream stream, struct span bytes)
 		size_t room = SSH_LINE_MAX - control->line.len;
 		size_t len = bytes.len < room ? bytes.len : room;
 		if (len == 0 || !buf_append(&control->line, (struct span){bytes.data, len}, &err)) {
-			fail(host, ERROR_PROTOCOL, NULL, "a line of the control is too long");
+			fail(host, ERROR_PROTOCOL, NULL,
+				"the control shell sent a line that is too long");
 			break;
 		}
 		bytes.data += len;
@@ -212,15 +237,15 @@ static void on_refused(void *data, const struct error *err)
 }
 
 /*
- * It has logged in, and what runs there is not what we asked for: sshd_config(5) and sshd(8) let
- * the host run another program, and the login shell may be none.
+ * The login worked, but the host runs another program than we requested: sshd_config(5) and sshd(8)
+ * allow that, and the login shell may not be a shell.
  */
-static const char forced[] = "the host runs a program of its own instead of the broker's shell";
+static const char forced[] = "the host runs its own program instead of the broker's shell";
 static const char forced_cure[] =
 	"see ForceCommand in its sshd_config, command= before the key in authorized_keys, and the "
 	"login shell (nologin, git-shell); take an account, or a key, without these";
 
-/* The beginning of it; all of it is the error's detail. The caller frees it. */
+/* The first part of it; the error's detail has all. The caller frees it. */
 static char *quote_said(const struct ssh_control *control)
 {
 	struct span all = buf_span(&control->said);
@@ -237,7 +262,7 @@ static char *quote_said(const struct ssh_control *control)
 	return text;
 }
 
-/* It ended before our script began. */
+/* The control ended before our script began. */
 static void fail_foreign(struct ssh_host *host, const struct ssh_channel_end *end)
 {
 	char how[64] = "";
@@ -246,13 +271,13 @@ static void fail_foreign(struct ssh_host *host, const struct ssh_channel_end *en
 	if (end->is_known) {
 		snprintf(how, sizeof(how), " with status %d", end->code);
 	}
-	text_format(
-		why, sizeof(why), "%s; it ended%s and said %s: %s", forced, how, said, forced_cure);
+	text_format(why, sizeof(why), "%s; that program ended%s and wrote to %s: %s", forced, how,
+		said, forced_cure);
 	free(said);
 	fail(host, ERROR_CONFIG, "HOST_COMMAND_FORCED", why);
 }
 
-/* The shell did not even begin, or was killed. */
+/* The shell did not begin, or was killed. */
 static void on_closed(void *data, const struct ssh_channel_end *end)
 {
 	struct ssh_host *host = data;
@@ -261,21 +286,22 @@ static void on_closed(void *data, const struct ssh_channel_end *end)
 	bool was_killed = end->is_known && end->signal != 0;
 	if (host->control.is_ready) {
 		error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
-			"%s: the shell there that controls what runs has ended",
+			"%s: the shell on the host that controls all processes has ended",
 			ssh_host_name(host));
 		ssh_host_fail(host, &err);
 	} else if (!host->control.begin.is_over && !was_killed) {
 		fail_foreign(host, end);
 	} else {
 		fail(host, ERROR_UNAVAILABLE, NULL,
-			"the shell there that controls what runs has ended before it was ready");
+			"the shell on the host that controls all processes ended before it was "
+			"ready");
 	}
 	ssh_host_leave(host);
 }
 
 static void on_lost(void *data, const struct error *err)
 {
-	/* The connection's own on_lost follows. */
+	/* The connection raises on_lost afterwards. */
 	struct ssh_host *host = data;
 	ssh_channel_close(host->control.channel);
 	host->control.channel = NULL;
@@ -304,12 +330,12 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	ssh_host_enter(host);
 	char why[ERROR_TEXT_MAX];
 	text_format(why, sizeof(why),
-		"no shell was started there within %lld s (channel-timeout): the server has "
+		"no shell was started on the host within %lld s (channel-timeout): the server has "
 		"not answered, or the login shell does not start /bin/sh",
 		timeout_ms(host) / 1000);
 	if (control->is_open && !control->begin.is_over) {
 		char *said = quote_said(control);
-		text_append(why, sizeof(why), "; or %s, which has said %s: %s", forced, said,
+		text_append(why, sizeof(why), "; or %s, which wrote to %s: %s", forced, said,
 			forced_cure);
 		free(said);
 	}
@@ -317,7 +343,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	ssh_host_leave(host);
 }
 
-/* ---- its life ---- */
+/* ---- life ---- */
 
 bool ssh_control_open(struct ssh_host *host, struct error *err)
 {
@@ -348,14 +374,21 @@ void ssh_control_close(struct ssh_host *host)
 	ssh_channel_close(control->channel);
 	control->channel = NULL;
 	control->is_ready = control->is_open = false;
-	control->begin = (struct ssh_begin){0};
+	control->begin = (struct script_begin){0};
 	buf_finish(&control->line);
 	buf_finish(&control->said);
 	buf_finish(&control->unsent);
+	ssh_control_drop_facts(host);
+}
+
+void ssh_control_drop_facts(struct ssh_host *host)
+{
+	struct ssh_control *control = &host->control;
 	words_free(control->environment);
 	control->environment = NULL;
 	free(control->run_folder);
 	control->run_folder = NULL;
 	free(control->node);
 	control->node = NULL;
+	control->ended = 0;
 }

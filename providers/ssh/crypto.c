@@ -6,7 +6,7 @@
 
 #include "base/library.h"
 
-/* As <openssl/sha.h>, <openssl/hmac.h> and <openssl/evp.h> declare them. */
+/* As declared by <openssl/sha.h>, <openssl/hmac.h> and <openssl/evp.h>. */
 typedef struct evp_md_st evp_md;
 struct libcrypto {
 	unsigned char *(*sha256)(const unsigned char *bytes, size_t len, unsigned char *digest);
@@ -16,9 +16,9 @@ struct libcrypto {
 		unsigned int *digest_len);
 };
 
-/* In the order of the members. */
+/* In the order of the struct's members. */
 static const char *const names[] = {"SHA256", "EVP_sha1", "HMAC"};
-static_assert(sizeof(struct libcrypto) == sizeof(names), "a name for each function");
+static_assert(sizeof(struct libcrypto) == sizeof(names), "one name for each function");
 
 static struct libcrypto functions;
 static struct library_use the_crypto = {.library = &libraries[LIBRARY_CRYPTO],

@@ -10,10 +10,9 @@
 #include "base/span.h"
 
 /*
- * The two digests that known hosts need, of libcrypto, which libssh2 brings along. The
- * library is loaded when the first is asked for (base/library.h) and stays. ERROR_UNAVAILABLE,
- * naming the package, where it is missing. Any thread; the first call may block for some
- * milliseconds.
+ * The two digests that known hosts need. They come from libcrypto, which libssh2 needs anyway. The
+ * first call loads the library (base/library.h), which stays; it may block for some milliseconds.
+ * ERROR_UNAVAILABLE names the package if it is missing. Any thread.
  */
 enum { CRYPTO_SHA1_SIZE = 20, CRYPTO_SHA256_SIZE = 32 };
 

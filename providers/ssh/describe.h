@@ -6,7 +6,8 @@
 #include "base/settings.h"
 #include "providers/provider.h"
 
-/* Where and how a profile would connect: the target that its keys resolve to (provider_describe).
+/*
+ * Says where and how a profile would connect: the target that its keys lead to (provider_describe).
  */
 bool ssh_describe(const struct provider_context *context, const struct settings *settings,
 	const struct provider_describe_listener *listener, void *data,

@@ -17,7 +17,7 @@ static struct ssh_process *from_exec(struct exec *exec)
 	return CONTAINER_OF(exec, struct ssh_process, exec);
 }
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 static void drop_slot(struct ssh_slot **at)
 {
@@ -71,7 +71,8 @@ void ssh_process_kill(struct ssh_process *process)
 	if (process->shell > 0 && is_there && !process->was_killed) {
 		ssh_control_order(process->host, "kill %u %ld\n", process->id, process->shell);
 	}
-	process->was_killed = true; // one that is starting is killed when it tells of itself
+	process->was_killed =
+		true; // if it is still starting, it is killed once it reports its start
 }
 
 static void arm(struct ssh_process *process, double seconds)
@@ -119,8 +120,8 @@ static void ssh_exec_destroy(struct exec *exec)
 		ssh_process_free(process);
 	} else if (process->state == SSH_PROCESS_EXITED && process->slot) {
 		/*
-		 * Its shell looks for what it has left behind: mostly nothing, so that the control
-		 * need not look, too.
+		 * Its shell also looks for processes that it left behind. There are rarely any, so
+		 * the control waits before it looks, too.
 		 */
 		arm(process, empty_pause_s);
 	} else {
@@ -134,7 +135,7 @@ static const struct exec_impl ssh_exec_impl = {
 	.destroy = ssh_exec_destroy,
 };
 
-/* ---- its beginning ---- */
+/* ---- start ---- */
 
 static double channel_timeout_s(const struct ssh_host *host)
 {
@@ -188,13 +189,13 @@ static void fail_waiting(struct ssh_process *process)
 	struct error err;
 	error_set_reason(&err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
 		"starting \"%s\": for %lld s no channel was free on %zu connections to %s: end "
-		"something that runs there%s%s%s",
+		"another process there%s%s%s",
 		process->command, host->request.channel_timeout_ms / 1000, ssh_link_count(host),
 		ssh_host_name(host),
 		host->request.max_channels > 0 ? ""
 					       : ", raise MaxSessions in its sshd_config, or "
 						 "max-connections in the profile",
-		host->no_link.text[0] ? "; a further connection could not be made: " : "",
+		host->no_link.text[0] ? "; opening another connection failed: " : "",
 		host->no_link.text);
 	ssh_process_on_failed(process, &err);
 }
@@ -214,7 +215,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 			"starting \"%s\": %s did not start it within %lld s", process->command,
 			ssh_host_name(host), host->request.channel_timeout_ms / 1000);
 		bool is_told = process->is_held && !process->is_silenced;
-		process->is_silenced = true; // it may still turn up
+		process->is_silenced = true; // it may still start
 		ssh_process_close_fds(process);
 		ssh_process_drop_slots(process);
 		ssh_process_kill(process);
@@ -249,16 +250,20 @@ struct exec *ssh_host_exec(struct ssh_host *host, const struct exec_spec *spec,
 {
 	if (spec->foreground) {
 		error_set(err, ERROR_UNAVAILABLE,
-			"starting \"%s\": %s cannot be given this terminal: start it there, in a "
-			"terminal of that host's, or bring the files that it makes with copy",
+			"starting \"%s\": %s cannot use this terminal: start it in a "
+			"terminal of that host, or copy the files that it makes to the "
+			"host with the key copy",
 			spec->argv[0], ssh_host_name(host));
 		return NULL;
 	}
-	if (host->is_over || !host->control.is_ready) {
+	if (!ssh_host_is_up(host)) {
 		error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST",
 			"starting \"%s\": there is no connection to %s", spec->argv[0],
 			ssh_host_name(host));
 		return NULL;
+	}
+	if (host->remote) {
+		return remote_exec(host->remote, spec, listener, data, err);
 	}
 	ssh_host_enter(host);
 	struct ssh_process *process = process_create(host, spec);

@@ -10,11 +10,11 @@
 #include "providers/ssh/host_impl.h"
 
 /*
- * What happens to a process, told by the control, or seen of its channel. Each handler raises
- * one event at most, as the last thing it does.
+ * Handles what the control reports about a process, and what its channel shows. Each handler raises
+ * at most one event, as its last action.
  */
 
-/* From the first look that misses a shell to the one that concludes from it. */
+/* Time between the first look that does not find a shell and the look that draws the conclusion. */
 enum { LEFT_MS = 3000 };
 
 static bool is_heard(const struct ssh_process *process)
@@ -22,7 +22,7 @@ static bool is_heard(const struct ssh_process *process)
 	return process->is_held && !process->is_silenced;
 }
 
-/* Nothing more will be told of it. Its channel stays for output that is still to come. */
+/* No more events follow. The channel stays for output that is still to come. */
 static void become_over(struct ssh_process *process)
 {
 	process->state = SSH_PROCESS_OVER;
@@ -70,7 +70,7 @@ static void lose(struct ssh_process *process, const struct error *err)
 	}
 }
 
-/* Its channel lives on, and is closed with the host. */
+/* The channel stays open, and is closed with the host. */
 static void detach(struct ssh_slot **at)
 {
 	if (*at) {
@@ -83,7 +83,7 @@ void ssh_process_on_lost(struct ssh_process *process, const struct error *err)
 {
 	struct ssh_host *host = process->host;
 	if (!host->is_over) {
-		ssh_process_drop_slots(process); // the other one may be of another connection
+		ssh_process_drop_slots(process); // the other slot may belong to another connection
 	}
 	detach(&process->slot);
 	detach(&process->err_slot);
@@ -97,13 +97,16 @@ void ssh_process_on_lost(struct ssh_process *process, const struct error *err)
 			listener->on_lost(data, err);
 		}
 	} else if (process->state != SSH_PROCESS_OVER) {
-		/* The control is there: what runs is killed, what starts when it turns up. */
+		/*
+		 * The control still works: running processes are killed now, a starting one when it
+		 * appears.
+		 */
 		ssh_process_kill(process);
 		lose(process, err);
 	}
 }
 
-/* ---- how it ended, where its shell did not say ---- */
+/* ---- the end, if its shell did not report it ---- */
 
 void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel_end *end)
 {
@@ -111,7 +114,10 @@ void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel
 	ssh_process_close_main(process);
 	if (process->state == SSH_PROCESS_STARTING || process->state == SSH_PROCESS_RUNNING ||
 		process->state == SSH_PROCESS_EXITED) {
-		/* What its shell may have told is in the FIFO by now, before this answer. */
+		/*
+		 * If the shell reported anything, that is already in the FIFO, and so arrives
+		 * before this answer.
+		 */
 		ssh_control_order(process->host, "sync %u\n", process->id);
 	}
 }
@@ -124,11 +130,11 @@ static void conclude(struct ssh_process *process)
 		become_over(process);
 	} else if (process->state == SSH_PROCESS_STARTING) {
 		error_set(&err, ERROR_UNAVAILABLE,
-			"starting \"%s\": the shell that was to start it on %s has ended",
-			process->command, ssh_host_name(process->host));
+			"starting \"%s\": the shell for it on %s has ended", process->command,
+			ssh_host_name(process->host));
 		ssh_process_on_failed(process, &err);
 	} else if (process->state == SSH_PROCESS_RUNNING && end->is_known && end->signal > 0) {
-		/* Somebody killed the whole group, its shell included. */
+		/* A signal has killed the whole group, including its shell. */
 		struct process_status status = {.signal = end->signal};
 		process->state = SSH_PROCESS_EXITED;
 		ssh_process_kill(process);
@@ -137,18 +143,21 @@ static void conclude(struct ssh_process *process)
 		}
 	} else if (process->state == SSH_PROCESS_RUNNING) {
 		error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
-			"\"%s\": the shell that watches it on %s was killed, so that it is not "
-			"known how it ended",
+			"\"%s\": the shell that watches it on %s was killed, so nobody "
+			"knows how it ended",
 			process->command, ssh_host_name(process->host));
 		ssh_process_kill(process);
 		lose(process, &err);
 	} else if (process->state == SSH_PROCESS_EXITED) {
-		/* Nobody watches any more what it has left behind: its end is what empties. */
+		/*
+		 * Nobody watches the processes that it left behind any more; EMPTIED follows when
+		 * they end.
+		 */
 		ssh_process_kill(process);
 	}
 }
 
-/* ---- what the control tells ---- */
+/* ---- reports of the control ---- */
 
 static void on_started(struct ssh_process *process, const char *rest)
 {
@@ -187,7 +196,7 @@ static void describe(const struct ssh_process *process, const char *rest, struct
 	const char *file = process->file ? process->file : command;
 	if (strcmp(rest, "directory link") == 0) {
 		error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
-			"starting \"%s\": %s: refused, a link was put there meanwhile", command,
+			"starting \"%s\": %s: refused, because it has become a link", command,
 			process->cwd);
 	} else if (strncmp(rest, "directory ", 10) == 0 &&
 		   strcmp(rest + 10, "permission denied") != 0) {
@@ -241,13 +250,13 @@ static void on_emptied(struct ssh_process *process, const char *rest)
 	}
 }
 
-/* "unclear 143": the shell that watches it could not write down what it has of it. */
+/* "unclear 143": the shell that watches it could not record how it ended. */
 static void lose_unclear(struct ssh_process *process, const char *rest)
 {
 	struct error err;
 	error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
-		"\"%s\": it has ended on %s with the status %s, and whether by itself or by a "
-		"signal could not be written down there: is the disk of its temporary files full?",
+		"\"%s\": it has ended on %s with the status %s, and the host could not record "
+		"whether a signal ended it: is the disk for its temporary files full?",
 		process->command, ssh_host_name(process->host), rest + strcspn(rest, "0123456789"));
 	ssh_process_kill(process);
 	lose(process, &err);
@@ -278,7 +287,7 @@ static void on_exited(struct ssh_process *process, const char *rest)
 	}
 }
 
-/* Its shell is not there any more, and all it told has been read. */
+/* Its shell is gone, and everything that it reported has been read. */
 static void on_gone(struct ssh_process *process, const char *rest)
 {
 	if (!process->slot) {
@@ -298,9 +307,8 @@ void ssh_processes_look(struct ssh_host *host)
 }
 
 /*
- * Its shell was killed, and what it had started may hold the channel open for as long as it
- * likes: then nobody says anything. A channel that is just closing knows more, and has LEFT_MS
- * for that.
+ * Its shell was killed, and processes that it started may keep the channel open, so no report would
+ * ever come. A channel that is just closing has better information, so it gets LEFT_MS.
  */
 static void on_left(struct ssh_process *process, const char *rest)
 {

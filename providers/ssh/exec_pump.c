@@ -8,8 +8,10 @@
 #include "base/io.h"
 #include "providers/ssh/host_impl.h"
 
-/* Between a process's channel and the pipes that the caller has. Nothing is buffered beyond one
- * piece of input: what a pipe does not take the channel keeps, and holds the server back. */
+/*
+ * Moves bytes between a process's channel and the caller's pipes. Buffers at most one piece of
+ * input: output that a pipe does not take stays in the channel, which slows down the server.
+ */
 enum { PIECE_MAX = 64 * 1024 };
 
 /* ---- output ---- */
@@ -23,8 +25,8 @@ static void close_out(struct ssh_process *process, enum ssh_stream stream)
 }
 
 /*
- * Nobody reads stdout any more, and the process still writes. It has to see that, as it would see
- * it of a pipe; all that can be closed there is the whole channel.
+ * Nobody reads stdout any more, and the process still writes. With a pipe it would get SIGPIPE;
+ * here the only way is to close the whole channel.
  */
 static void cut(struct ssh_process *process)
 {
@@ -52,7 +54,7 @@ size_t ssh_process_on_bytes(struct ssh_process *process, enum ssh_stream stream,
 			}
 		}
 	}
-	return bytes.len; // what nobody reads is dropped
+	return bytes.len; // output that nobody reads is dropped
 }
 
 void ssh_process_on_eof(struct ssh_process *process, enum ssh_stream stream)
@@ -123,7 +125,7 @@ void ssh_process_on_room(struct ssh_process *process)
 
 /* ---- both ---- */
 
-/* A pipe; end number `own` is the caller's, the other one ours; neither blocks. */
+/* Makes a pipe. Its end number `own` is for the caller, the other one is ours; neither blocks. */
 static bool make_pipe(int own, int *out_own, int *out_ours, struct error *err)
 {
 	int fds[2];

@@ -20,15 +20,15 @@ struct ssh_file_op {
 	struct ssh_files *files;
 	enum file_script script;
 	struct script_run *run; // owned; NULL until it runs
-	struct soon refusal;    // raises what is known without a script
-	bool is_cancelled;      // nothing is raised
+	struct soon refusal;    // raises an error that needs no script
+	bool is_cancelled;      // raises nothing any more
 	bool has_failed;
 	struct error err;
 
 	char *path; // owned
 	enum file_links links;
 	size_t max_bytes;
-	char *content; // owned; of a write
+	char *content; // owned; for a write
 	size_t content_len;
 	struct file_answer answer;
 
@@ -41,7 +41,7 @@ struct ssh_file_op {
 	void *done_data;
 };
 
-/* ---- the end of an operation ---- */
+/* ---- end of an operation ---- */
 
 static void op_free(struct ssh_file_op *op)
 {
@@ -73,7 +73,10 @@ static void report(const struct ssh_file_op *op, struct buf *content, const stru
 
 static void start_next(struct ssh_files *files);
 
-/* The handler may close everything but this operation, which is out of reach by then. */
+/*
+ * The handler may close everything. Only this operation survives, because nothing else refers to
+ * it.
+ */
 static void finish(struct ssh_file_op *op, struct buf *content, const struct error *err)
 {
 	struct ssh_file_op told = *op;
@@ -158,7 +161,7 @@ static void refuse(struct ssh_file_op *op, const struct error *err)
 	soon_start(&op->refusal);
 }
 
-/* ---- which one runs ---- */
+/* ---- choosing what runs ---- */
 
 static bool must_wait(const struct ssh_file_op *op)
 {
@@ -194,7 +197,7 @@ static void start_next(struct ssh_files *files)
 	}
 }
 
-/* ---- what is refused here ---- */
+/* ---- paths that are refused ---- */
 
 static bool check_names(const char *path, struct error *err)
 {

@@ -5,7 +5,7 @@
 
 #include "providers/ssh/files_impl.h"
 
-/* Each text is made of file_common.sh and its own file when the program is built. */
+/* The build makes each text from file_common.sh and the script's own file. */
 static const char *const texts[] = {
 	[FILE_SCRIPT_READ] =
 #include "providers/ssh/remote/file_common.sh.inc"
@@ -36,11 +36,12 @@ static const struct span content_end = {"\0whole", sizeof("\0whole")};
 static bool fail_cut(const char *path, const char *words, struct error *err)
 {
 	return error_set(err, ERROR_UNAVAILABLE,
-		"%s: the sandbox gave no whole answer%s%s%s (it needs a POSIX sh and coreutils)",
+		"%s: the sandbox's answer is incomplete%s%s%s (it needs a POSIX sh "
+		"and coreutils)",
 		path, *words ? " (" : "", words, *words ? ")" : "");
 }
 
-/* What a script that could not do it says. */
+/* Sets the error for the answer of a script that failed. */
 static bool fail_told(const char *path, size_t max_bytes, const char *what, const char *detail,
 	const char *words, struct error *err)
 {

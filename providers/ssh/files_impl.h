@@ -8,22 +8,22 @@
 #include "providers/script_run.h"
 #include "providers/ssh/files.h"
 
-/* What files.c (operations) and files_answer.c (what their scripts say) share. */
+/* Shared by files.c (operations) and files_answer.c (the answers of their scripts). */
 enum file_script { FILE_SCRIPT_READ, FILE_SCRIPT_WRITE, FILE_SCRIPT_STAT, FILE_SCRIPT_RESOLVE };
 
 const char *file_script_text(enum file_script script);
 
-enum { FILE_ANSWER_MAX = 2 * FILE_PATH_MAX }; // bytes of an answer besides a file's content
+enum { FILE_ANSWER_MAX = 2 * FILE_PATH_MAX }; // bytes of an answer without a file's content
 
-/* How an operation went; what there is of it depends on the script. */
+/* The result of an operation; which members are set depends on the script. */
 struct file_answer {
 	struct stat status;
 	char path[FILE_PATH_MAX];
 };
 
 /*
- * Reads what a script wrote to its end; `words` are its last ones on stderr. Of a
- * read the buffer holds the content alone afterwards.
+ * Reads all that a script wrote; `words` is the last of its stderr. After a read operation the
+ * buffer has only the content.
  */
 bool file_answer_read(enum file_script script, const char *path, size_t max_bytes,
 	struct buf *output, const char *words, struct file_answer *out_answer,

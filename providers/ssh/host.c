@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "providers/ssh/host_impl.h"
 
-static const double warm_pause_s = 0.05; // so that warming is not in the way of what is under way
+static const double warm_pause_s = 0.05; // keeps warming from delaying other work
 
 const char *ssh_host_name(const struct ssh_host *host)
 {
@@ -23,7 +23,7 @@ const char *ssh_host_sh(const struct ssh_host *host)
 	return host->request.sh ? host->request.sh : "/bin/sh";
 }
 
-/* ---- being there as long as somebody works on it ---- */
+/* ---- lifetime: kept while it is in use ---- */
 
 static void host_free(struct ssh_host *host)
 {
@@ -32,6 +32,7 @@ static void host_free(struct ssh_host *host)
 	words_free(host->environment);
 	words_wipe_free(host->agent_environment);
 	login_env_finish(&host->login_env);
+	free(host->no_runner);
 	free(host);
 }
 
@@ -59,7 +60,7 @@ void ssh_host_leave(struct ssh_host *host)
 	}
 }
 
-/* ---- what is told ---- */
+/* ---- events for the listener ---- */
 
 void ssh_host_progress(struct ssh_host *host, const char *text)
 {
@@ -74,11 +75,11 @@ void ssh_host_become_ready(struct ssh_host *host)
 	host->listener->on_ready(host->data);
 }
 
-/* It may go on there: the next connection to the same place ends it. */
+/* Processes may go on running there; the next connection to the same place ends them. */
 static void leave_run(struct ssh_host *host, bool was_lost)
 {
 	const struct ssh_control *control = &host->control;
-	if (host->request.runs && control->is_ready) {
+	if (host->request.runs && (control->is_ready || control->has_runner)) {
 		ssh_runs_add(host->request.runs, &(struct ssh_run_end){.place = host->request.place,
 							 .folder = control->run_folder,
 							 .node = control->node ? control->node : "",
@@ -92,18 +93,20 @@ void ssh_host_fail(struct ssh_host *host, const struct error *err)
 	if (host->is_over) {
 		return;
 	}
-	struct error failure = *err; // may be the client's own
+	struct error failure = *err; // *err may be the client's
 	host->is_over = true;
 	leave_run(host, true);
 	ssh_login_stop(host);
+	ssh_reattach_stop(host);
 	ssh_links_settle(host);
 	ssh_processes_lose(host, &failure);
+	remote_cut(host->remote, &failure);
 	if (!host->is_closed) {
 		host->listener->on_failed(host->data, &failure);
 	}
 }
 
-/* ---- its life ---- */
+/* ---- life ---- */
 
 static void on_warm(struct ev_loop *loop, ev_timer *timer, int events)
 {
@@ -139,12 +142,28 @@ struct ssh_host *ssh_host_open(const struct ssh_host_request *request,
 	list_init(&host->dead);
 	ev_init(&host->warm, on_warm);
 	host->warm.repeat = warm_pause_s;
+	ssh_reattach_init(host);
 	ssh_host_name_run(host);
 	if (!ssh_link_open(host, err)) {
 		host_free(host);
 		return NULL;
 	}
 	return host;
+}
+
+bool ssh_host_is_up(const struct ssh_host *host)
+{
+	return !host->is_over && (host->control.is_ready || host->control.has_runner);
+}
+
+struct remote *ssh_host_remote(const struct ssh_host *host)
+{
+	return host->remote;
+}
+
+const char *ssh_host_no_runner(const struct ssh_host *host)
+{
+	return host->no_runner;
 }
 
 const struct ssh_host_facts *ssh_host_facts(const struct ssh_host *host)
@@ -165,12 +184,14 @@ void ssh_host_close(struct ssh_host *host)
 	assert(!host->is_closed);
 	ssh_host_enter(host);
 	if (!host->is_over) {
-		leave_run(host, false);
+		leave_run(host, host->reattach.lost_ms > 0);
 	}
+	ssh_reattach_stop(host);
 	host->is_closed = true;
 	host->is_over = true;
 	ssh_login_stop(host);
 	ssh_processes_abandon(host);
+	ssh_runner_close(host);
 	ssh_control_close(host);
 	ssh_links_close(host);
 	ssh_host_leave(host);

@@ -8,94 +8,113 @@
 #include "providers/ssh/runs.h"
 
 /*
- * A host that runs things: one SSH connection, or a few where the server limits the
- * channels of one, and a shell script of ours at the other end of every channel
- * (providers/ssh/remote). Needs there: Linux, a POSIX sh and its utilities.
+ * A host that runs processes: one SSH connection, or several if the server limits the channels of
+ * one, and a shell script of ours at the other end of every channel (providers/ssh/remote). The
+ * host needs Linux, a POSIX sh and its utilities.
  *
- * The first channel is the control's: it runs as long as the host is used, kills on
- * order, tells how processes ended, and ends everything of this run when its input
- * ends or no heartbeat came for `grace_ms`. A channel for a process begins with
- * a fixed command; directory, environment and words come through its stdin. Whatever a login
- * shell prints before our own marker is dropped.
+ * The first channel is the control's. It runs as long as the host is used, kills on request, and
+ * reports how processes ended. It ends everything of this run when its input ends or no heartbeat
+ * has come for `grace_ms`. A process's channel starts with a fixed command, which reads directory,
+ * environment and words from stdin. Output of a login shell before our own marker is dropped.
  *
- * Status is told in-band, by the control: a lost connection is on_lost, never a status.
+ * The control reports statuses in its channel: a lost connection raises on_lost, never a status.
  *
  * Loop thread.
  */
 struct ssh_host;
 
-/* How a client is made; ssh_connect, or a test's. */
+/* Makes a client: ssh_connect, or a test's own function. */
 typedef struct ssh_client *ssh_connect_fn(const struct provider_context *context,
 	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,
 	struct error *err);
 
 struct ssh_host_request {
-	const struct provider_context *context; // borrowed, as the target
+	bool wants_runner;   // it does all, where the host can have it (providers/remote)
+	bool outlives;       // with the runner: what runs there goes on without the connection
+	long long orphan_ms; // orphan-grace; with `outlives`
+	long long pause_ms;  // between two attempts to connect again, at least; 0: as usual
+	unsigned long long
+		link_buffer; // bytes of an agent's output that may be under way; 0: as of others
+	const struct provider_context *context; // borrowed, like the target
 	const struct ssh_target *target;
 	ssh_connect_fn *connect;
-	const char *sh;               // the shell there that runs our scripts; NULL: /bin/sh
-	long long grace_ms;           // link-grace: no heartbeat for so long ends what runs there
-	long long channel_timeout_ms; // the wait for a free channel, and for one to open
-	long long login_timeout_ms;   // the login shell's answer
-	long long first_timeout_ms;   // for the first channel of all; 0: channel_timeout_ms
-	size_t max_connections;       // further ones are made where MaxSessions is met
-	size_t warm_channels; // kept open for the next exec, so that it costs one round trip
-	/* NULL: the target's user logs in. Else there is one connection. */
+	const char *sh;     // the shell there that runs our scripts; NULL: /bin/sh
+	long long grace_ms; // link-grace: after so long without a heartbeat, everything there ends
+	long long channel_timeout_ms; // for a free channel, and for one to open
+	long long login_timeout_ms;   // for the login shell's answer
+	long long first_timeout_ms;   // for the first channel; 0: channel_timeout_ms
+	size_t max_connections;       // more connections are made when MaxSessions is reached
+	size_t warm_channels; // channels kept open for the next exec, which then takes one round
+	                      // trip
+	/* NULL: the target's user logs in. Otherwise there is only one connection. */
 	const struct ssh_admission *admission;
 	void *admission_data;
-	bool stderr_apart;     // nothing may be written to a channel's stderr: it has its own
-	size_t max_channels;   // of a connection; 0: as many as the server opens
-	struct ssh_runs *runs; // borrowed; those of the place are ended first; NULL: none
-	const char *place;     // borrowed; who names the same one works in the same folders
+	bool stderr_apart; // a channel's stderr must not be written to: stderr has channels of its
+	                   // own
+	size_t max_channels;   // of one connection; 0: as many as the server opens
+	struct ssh_runs *runs; // borrowed; ends those of the same place first; NULL: none
+	const char *place;     // borrowed; hosts with the same place work in the same folders
 	const char *const *login_env; // borrowed; the values of login-env; NULL: none
 };
 
 struct ssh_host_listener {
 	void (*on_progress)(void *data, const char *text); // may be NULL
 	void (*on_ready)(void *data);
-	/* Not reached, or lost; every exec has been told. Nothing follows; close it. */
+	/* With `outlives`: like those of struct sandbox_listener; both or none. */
+	void (*on_link_lost)(void *data, const struct error *why);
+	void (*on_link_back)(void *data);
+	/* It was not reached, or was lost; every exec has been told. Nothing follows; close it. */
 	void (*on_failed)(void *data, const struct error *err);
 };
 
-/* Measured there; valid once ready. The texts are the host's. */
+/* Facts measured on the host; valid once ready. The texts come from the host. */
 struct ssh_host_facts {
 	const char *home, *user, *shell;
-	const char *directory;   // home, or "/" where that is no directory
+	const char *directory;   // home, or "/" if that is no folder
 	const char *path;        // of the login shell
 	const char *system;      // uname -s
 	const char *machine;     // uname -m
-	const char *git_version; // "" where there is none
+	const char *git_version; // "": git is missing
 	const char *rsync_version;
-	unsigned ended; // processes of lost connections that were still running, and were ended
+	unsigned ended; // processes of lost connections that still ran and were ended
 	const char *const
-		*environment; // NULL-terminated: the allowlist of the login shell and set_env
-	const char *const *agent_environment; // the same, and what login-env says
-	const char *const *login_missing;     // names of login-env that are not exported; or NULL
-	const char *const *login_too_big;     // variables that meet its limits; or NULL
-	bool login_is_unknown;                // the login shell did not tell its environment
+		*environment; // NULL-terminated: the allowlist of the login shell, and set_env
+	const char *const *agent_environment; // the same with the variables of login-env
+	const char *const *login_missing;     // names in login-env that are not exported; or NULL
+	const char *const *login_too_big;     // variables over its limits; or NULL
+	bool login_is_unknown;                // the login shell did not report its environment
 };
 
 struct ssh_host *ssh_host_open(const struct ssh_host_request *request,
 	const struct ssh_host_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 const struct ssh_host_facts *ssh_host_facts(const struct ssh_host *host);
 
-/* What was said there before our script began; borrowed, until it is ready. */
+/* What the host printed before our script began; borrowed, until ready. */
 struct span ssh_host_said(const struct ssh_host *host);
 
 /*
- * sandbox_exec: all of its contract. `spec` is complete (env, cwd). argv[0] is looked up in the
- * PATH of env. A foreground process is refused (ERROR_UNAVAILABLE).
+ * Implements sandbox_exec completely. `spec` is complete (env, cwd). argv[0] is searched for in the
+ * PATH of env. Fails with ERROR_UNAVAILABLE for a foreground process.
  */
 struct exec *ssh_host_exec(struct ssh_host *host, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
-/* It is frozen with the others of the suspension from now on. */
+/* The runner there; NULL: there is none, and the scripts do all. Valid once ready. */
+struct remote *ssh_host_remote(const struct ssh_host *host);
+
+/* Why there is no runner though one was wanted, for people; NULL: there is nothing to say. */
+const char *ssh_host_no_runner(const struct ssh_host *host);
+
+/* The suspension freezes the process with its other members from now on. */
 struct suspension;
 void ssh_exec_join(struct exec *exec, struct suspension *suspension);
 
+/* With `outlives`: closes the connection as if it was lost. */
+void ssh_host_drop_link(struct ssh_host *host);
+
 /*
- * Ends what runs there and the connections; raises nothing more. Handles of execs remain,
- * silent, until exec_destroy. NULL is fine.
+ * Ends what runs there and closes the connections; raises nothing more. Handles of execs stay,
+ * without events, until exec_destroy. NULL is fine.
  */
 void ssh_host_close(struct ssh_host *host);
 

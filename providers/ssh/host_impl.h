@@ -3,41 +3,40 @@
 #define PROVIDERS_SSH_HOST_IMPL_H
 
 #include "base/environment.h"
+#include "base/network_watch.h"
 #include "base/words.h"
+#include "providers/remote/remote.h"
+#include "providers/script_line.h"
+#include "providers/ssh/carrier.h"
 #include "providers/ssh/host.h"
 #include "providers/ssh/login_env.h"
 #include "providers/suspension.h"
 
 /*
- * What host.c, control.c, login.c, link.c, slot.c and exec.c share.
+ * Shared by host.c, control.c, login.c, link.c, slot.c and exec.c.
  *
  *     host ── control         the first channel: orders, events
  *          ├─ links ── slots  connections, and their channels for processes
- *          └─ processes       one an exec; may outlive its handle, and its handle it
+ *          └─ processes       one for each exec; it and its handle may outlive each other
  *
- * Whoever is called by the loop or by a client enters the host, so that it is there until he
- * leaves, also where a handler closes it. After an event was raised nothing but the
- * host is touched.
+ * Every callback of the loop or of a client enters the host, so that the host exists until the
+ * callback leaves it, even if a handler closes it. After raising an event, a callback uses only the
+ * host.
  */
 enum {
-	SSH_TOKEN_SIZE = 33, // of a run: 128 random bits as hexadecimal digits
+	SSH_TOKEN_SIZE = 33, // names a run: 128 random bits as hexadecimal digits
 	SSH_REQUEST_MAX = 4 << 20,
-	SSH_LINE_MAX = 8192,                 // of the control
+	SSH_LINE_MAX = 8192,                 // of the control's output
 	SSH_PREAMBLE_MAX = 5 * SSH_LINE_MAX, // the run's folder, quoted
-	SSH_WORDS_MAX = 64,                  // of an environment that the control tells
+	SSH_WORDS_MAX = 64,                  // of an environment that the control reports
 	SSH_COMMAND_MAX = 1024,
 	SSH_ORDERS_MAX = 256 * 1024,
+	SSH_BEFORE_MAX = 128 * 1024,
 };
 
 /* ---- texts for shells (scripts.c) ---- */
 
-/*
- * Appends a text as one word of sh, on one line: newlines come from the variable acp_n. The
- * variable has to be set where it is evaluated.
- */
-bool ssh_quote_append(struct buf *buf, struct span text, struct error *err) ATTR_NODISCARD;
-
-/* What a channel runs. */
+/* The command of every channel. */
 void ssh_control_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host);
 void ssh_process_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host);
 
@@ -45,104 +44,97 @@ void ssh_process_command(char command[SSH_COMMAND_MAX], const struct ssh_host *h
 bool ssh_control_script(
 	struct buf *buf, const struct ssh_host *host, struct error *err) ATTR_NODISCARD;
 
-/* The line for the shell of a process; ERROR_LIMIT where it is too long for one. */
+/* The line for a process's shell; ERROR_LIMIT if it is too long. */
 bool ssh_request_append(struct buf *buf, const struct ssh_host *host, unsigned id,
 	const struct exec_spec *spec, struct error *err) ATTR_NODISCARD;
 
-/* The text of an environment's variable, or NULL. */
+/* The value of a variable in the environment, or NULL. */
 const char *ssh_environment_get(const char *const *env, const char *name);
-
-/* What a login shell prints before our scripts begin is dropped. */
-struct ssh_begin {
-	size_t matched;
-	bool is_over;
-};
-
-/* How many of the bytes belong to what comes before the beginning. */
-size_t ssh_begin_skip(struct ssh_begin *begin, struct span bytes);
 
 /* ---- connections (link.c) ---- */
 
 struct ssh_process;
 
-/* A connection; the first one is the control's. */
+/* A connection; the first one has the control. */
 struct ssh_link {
-	struct list link; // ssh_host.links
+	struct list link; // in ssh_host.links
 	struct ssh_host *host;
 	struct ssh_client *client;
-	struct list slots; // of struct ssh_slot
+	struct list slots; // struct ssh_slot
 	bool is_ready;
 	bool is_full; // refused a channel; until one of its slots ends
 	/*
-	 * A server may count a channel for a moment after it has told of its end. So many refusals
-	 * are doubted after one: the link rests, and is tried again.
+	 * A server may count a channel for a moment after it has reported its end. After an end, so
+	 * many refusals are not believed: the link rests and is tried again.
 	 */
 	unsigned doubts;
 	bool is_resting;
-	struct ssh_admission_turn *turn; // NULL: nobody has to be asked
-	bool is_of_use;                  // a channel of it was opened
-	bool was_dropped;                // before that, once, and is made anew
+	struct ssh_admission_turn *turn; // NULL: nobody must be asked
+	bool is_of_use;                  // it has opened a channel
+	bool was_dropped; // it was dropped before that, once, and is being made again
 };
 
-/* A channel whose shell waits for a process, or has one, or one's stderr. */
+/* A channel whose shell waits for a process, has one, or carries the stderr of one. */
 struct ssh_slot {
-	struct list link; // ssh_link.slots
+	struct list link; // in ssh_link.slots
 	struct ssh_link *of;
 	struct ssh_channel *channel;
-	struct ssh_process *process; // NULL: waits
-	bool is_stderr;              // its output is the stderr of the process
-	struct ssh_begin begin[2];   // by enum ssh_stream; that of an unused one never comes
-	struct buf unsent;           // what the channel has not taken yet
-	bool wants_eof;              // after it
-	bool is_open;                // it is not refused any more
+	struct ssh_process *process;  // NULL: it waits for one
+	bool is_stderr;               // its output is the process's stderr
+	struct script_begin begin[2]; // by enum ssh_stream; an unused stream never begins
+	struct buf unsent;            // bytes that the channel has not taken yet
+	bool wants_eof;               // the half-close follows them
+	bool is_open;                 // the server has opened it
 };
 
 bool ssh_link_open(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
 bool ssh_link_connect(
 	struct ssh_link *link, const struct ssh_target *target, struct error *err) ATTR_NODISCARD;
-/* It is of no use; the first one's failure is that of the host. May free it. */
+/* The link failed; if it is the first, the host fails with it. May free the link. */
 void ssh_link_fail(struct ssh_link *link, const struct error *err);
 void ssh_link_prove(struct ssh_link *link);   // the server runs something on it
-void ssh_links_close(struct ssh_host *host);  // with their slots, silently
-void ssh_links_settle(struct ssh_host *host); // their admissions
+void ssh_links_close(struct ssh_host *host);  // with their slots, without events
+void ssh_links_settle(struct ssh_host *host); // settles their admissions
 size_t ssh_link_count(const struct ssh_host *host);
 
-/* Gives channels to the processes that wait, as far as there are some. Raises nothing. */
+/* Gives free channels to the waiting processes. Raises nothing. */
 void ssh_links_dispatch(struct ssh_host *host);
 /* Opens channels for the next processes. */
 void ssh_links_warm(struct ssh_host *host);
-/* Those that rested may be asked again. */
+/* Links that rested may be asked again. */
 void ssh_links_wake(struct ssh_host *host);
-/* The scripts are there: every shell that waits is told where. */
+/* The scripts are in place: tells every waiting shell where. */
 void ssh_links_begin(struct ssh_host *host);
 
 /* ---- admissions (admission.c) ---- */
 
-/* Asks, in the next turn of the loop, and connects the link once it is granted. */
+/* Asks in the next turn of the loop, and connects the link when it is granted. */
 struct ssh_admission_turn *ssh_admission_begin(struct ssh_link *link);
-/* The link stands, or has failed. NULL and more than once are fine. */
+/* The link stands, or has failed. NULL is fine, and so is a second call. */
 void ssh_admission_settle(struct ssh_admission_turn *turn);
-/* The link stands: the name is wiped. NULL is fine. */
+/* The link stands: wipes the name. NULL is fine. */
 void ssh_admission_forget(struct ssh_admission_turn *turn);
-void ssh_admission_end(struct ssh_admission_turn *turn); // frees it; the client has gone
-/* Whether a link that was of no use yet failed for what a new admission may mend. */
+void ssh_admission_end(struct ssh_admission_turn *turn); // frees it, after its client
+/* Whether an unused link failed for a reason that a new admission may repair. */
 bool ssh_admission_was_in_vain(const struct error *err);
 void ssh_admission_explain(const struct ssh_link *link, struct error *err);
 
 /* ---- channels (slot.c) ---- */
 
-/* NULL: the link has no room, and is marked so. */
+/* NULL: the link has no room, and is marked as full. */
 struct ssh_slot *ssh_slot_open(struct ssh_link *link);
 
-/* The scripts are there: tells its shell where. */
+/* The scripts are in place: tells its shell where. */
 void ssh_slot_begin(struct ssh_slot *slot);
 
-/* Bytes for the process; what cannot be sent at once is kept. False: wait for
- * ssh_process_on_room. */
+/*
+ * Writes bytes for the process and keeps what cannot be sent yet. False: wait for
+ * ssh_process_on_room.
+ */
 bool ssh_slot_send(struct ssh_slot *slot, struct span bytes);
 /*
- * Whether input of the process may be read. Not before the channel is open: what was read for one
- * that is refused is lost to the next.
+ * Whether the process's input may be read. Not before the channel is open: input that was read for
+ * a refused channel would be lost to the next.
  */
 bool ssh_slot_has_room(const struct ssh_slot *slot);
 void ssh_slot_send_eof(struct ssh_slot *slot);
@@ -152,26 +144,71 @@ void ssh_slot_close(struct ssh_slot *slot); // and frees it
 
 struct ssh_control {
 	struct ssh_channel *channel;
-	struct ssh_begin begin;
+	struct script_begin begin;
 	struct buf line;
-	struct buf said; // before the beginning, for the error
+	struct buf said; // output before the beginning, for the error
 	struct buf unsent;
 	ev_timer beat;
-	ev_timer deadline; // for being ready
-	bool is_open;      // the server runs something there
+	ev_timer deadline; // for getting ready
+	bool is_open;      // the server runs the control
 	bool is_ready;
-	char *run_folder;
+	bool has_runner;    // that takes its place, and is ready
+	char *run_folder;   // of a runner's it is the name alone
 	char *node;         // the machine's name
 	unsigned ended;     // processes that lost connections had left
 	uint64_t told_runs; // request.runs->added when the script was written
-	char **environment; // of a channel: the allowlist
+	char **environment; // the allowlist of a channel's environment
 };
 
 bool ssh_control_open(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
 void ssh_control_close(struct ssh_host *host);
+
+/*
+ * Takes a line that tells of the machine, before anything runs there; false: it is none of these.
+ */
+bool ssh_control_take_fact(struct ssh_host *host, const char *line);
+void ssh_control_drop_facts(struct ssh_host *host);
+/* What earlier runs had left has ended. */
+void ssh_control_forget_runs(struct ssh_host *host);
 void ssh_control_order(struct ssh_host *host, const char *format, ...) ATTR_PRINTF(2, 3);
 
+/* ---- the runner (runner.c) ---- */
+
+/* Of a connection that has just been made: the runner, or else the control. */
+bool ssh_runner_open(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
+void ssh_runner_close(struct ssh_host *host);
+
+/* ---- a connection that is made again (reattach.c) ---- */
+
+/* What runs there goes on without the connection, which is tried again and again. */
+struct ssh_reattach {
+	ev_timer again;
+	ev_timer probe;
+	struct network_watch network; // from the runner's start on
+	long long lost_ms;            // when it was lost; 0: it is there
+	bool has_changed;             // the network has, again, since the probe began
+	unsigned attempts;            // since then, or since the last change of the network
+	unsigned restarts;            // attempts that were given up because of such a change
+	uint64_t tried_us;            // remote_now_us of the last attempt
+	uint64_t probed_us;           // and of the last probe
+};
+
+void ssh_reattach_init(struct ssh_host *host);
+/* The runner is ready. */
+void ssh_reattach_begin(struct ssh_host *host);
+void ssh_reattach_stop(struct ssh_host *host);
+
+/* Of a lost first connection; false: what ran there is lost with it. */
+bool ssh_reattach_take_loss(struct ssh_link *link, const struct error *err);
+/* It is ready again; false: this is no such connection. */
+bool ssh_reattach_take_link(struct ssh_link *link);
+/* What the remote says (runner.c). */
+void ssh_reattach_on_detached(struct ssh_host *host, const struct error *err);
+void ssh_reattach_on_attached(struct ssh_host *host);
+
 /* ---- the login shell (login.c) ---- */
+
+extern const char ssh_login_script[]; // scripts.c
 
 struct ssh_login {
 	struct exec *exec;
@@ -192,60 +229,60 @@ void ssh_login_stop(struct ssh_host *host);
 
 enum ssh_process_state {
 	SSH_PROCESS_WAITING,  // for a channel
-	SSH_PROCESS_STARTING, // the request is under way
+	SSH_PROCESS_STARTING, // the request was sent
 	SSH_PROCESS_RUNNING,
 	SSH_PROCESS_EXITED,
-	SSH_PROCESS_OVER, // nothing more will be told
+	SSH_PROCESS_OVER, // nothing more is raised
 };
 
 struct ssh_process {
 	struct exec exec;
 	struct suspension_member suspends;
-	struct list link;          // ssh_host.processes
-	struct ssh_host *host;     // NULL once that is closed
+	struct list link;          // in ssh_host.processes
+	struct ssh_host *host;     // NULL once the host is closed
 	struct ssh_slot *slot;     // NULL: none yet, or it has ended
-	struct ssh_slot *err_slot; // of its stderr, where that is apart; NULL: none yet, or ended
+	struct ssh_slot *err_slot; // for stderr on its own channel; NULL: none yet, or it has ended
 	const struct exec_listener *listener;
 	void *data;
 	unsigned id;
 	enum ssh_process_state state;
 	bool is_held;     // the handle has not been destroyed
-	bool is_silenced; // lost, or timed out: no event any more, killed when it turns up
-	bool is_apart;    // its stderr has a channel of its own
-	bool is_pairing;  // of the two shells, one may wait for the other there
+	bool is_silenced; // lost, or timed out: raises nothing more, and is killed if it appears
+	bool is_apart;    // its stderr has its own channel
+	bool is_pairing;  // one of its two shells may be waiting for the other
 	bool was_killed;
-	bool has_emptied;  // told before the exit was
-	long long left_ms; // when a look first missed its shell; 0: it was there
+	bool has_emptied;  // emptied was reported before the exit
+	long long left_ms; // when its shell was first missing; 0: it was there
 	struct ssh_channel_end end;
 	int pending_signal;
-	long shell; // the process id of its shell there; 0: not known
+	long shell; // process id of its shell there; 0: unknown
 	char *command;
-	char *path; // searched for it
+	char *path; // where it is searched for
 	char *cwd;
-	char *file; // for the message, where it cannot be started
+	char *file; // its file, for the message if it cannot start
 	char *interpreter;
-	struct buf request; // wiped: it has the environment
-	ev_timer deadline;  // for a channel, for the start, and for what is left at the end
-	int in;             // reads what the process is to read; -1: none, or at its end
+	struct buf request; // wiped: contains the environment
+	ev_timer deadline;  // for a channel, the start, and the rest of its output
+	int in;             // the process's input is read from it; -1: none, or at its end
 	int out[2];         // by enum ssh_stream; -1: closed
 	ev_io in_io;
 	ev_io out_io[2];
 };
 
-/* Has the control look for the shells of those that run: whoever is killed says nothing. */
+/* Has the control look for the shells of running processes, because a killed one says nothing. */
 void ssh_processes_look(struct ssh_host *host);
 
-/* How many channels it waits for. */
+/* The number of channels that it waits for. */
 size_t ssh_process_wants(const struct ssh_process *process);
 void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot);
-/* Takes it off its channels, which are closed. */
+/* Takes it off its channels, and closes them. */
 void ssh_process_drop_slots(struct ssh_process *process);
 
-/* From its slot. */
+/* Events of its slot. */
 size_t ssh_process_on_bytes(struct ssh_process *process, enum ssh_stream stream, struct span bytes);
 void ssh_process_on_eof(struct ssh_process *process, enum ssh_stream stream);
 void ssh_process_on_room(struct ssh_process *process);
-/* Refused for want of a channel: waits again. */
+/* The server refused a channel for lack of room: it waits again. */
 void ssh_process_on_refused(struct ssh_process *process);
 void ssh_process_on_failed(struct ssh_process *process, const struct error *err);
 void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel_end *end);
@@ -253,20 +290,20 @@ void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel
 void ssh_process_on_stderr_refused(struct ssh_process *process, const struct error *err);
 void ssh_process_on_lost(struct ssh_process *process, const struct error *err);
 
-/* From the control: "exited code 3". */
+/* An event of the control: "exited code 3". */
 void ssh_process_on_event(struct ssh_host *host, unsigned id, const char *event);
 
-/* Of the control's events (suspend.c). */
+/* Events of the control about suspending (suspend.c). */
 void ssh_process_on_frozen(struct ssh_process *process, const char *rest);
 void ssh_process_on_obeyed(struct ssh_process *process, const char *rest);
 void ssh_process_on_unfrozen(struct ssh_process *process, const char *rest);
 
-/* Descriptors (exec_pump.c). */
+/* Its descriptors (exec_pump.c). */
 bool ssh_process_connect(
 	struct ssh_process *process, const struct exec_spec *spec, struct error *err);
 void ssh_process_read_stdin(struct ssh_process *process);
 void ssh_process_close_fds(struct ssh_process *process);
-/* Those of its channel; stderr that is apart has one more. */
+/* The number of its channels; one more if stderr has its own. */
 void ssh_process_close_main(struct ssh_process *process);
 
 void ssh_process_kill(struct ssh_process *process);
@@ -281,23 +318,27 @@ struct ssh_host {
 	const struct ssh_host_listener *listener;
 	void *data;
 	struct ev_loop *loop;
-	char token[SSH_TOKEN_SIZE]; // the run's name
-	struct list links;          // of struct ssh_link
-	struct list processes;      // of struct ssh_process
-	struct list dead;           // of struct ssh_process, freed when the host is left
+	char token[SSH_TOKEN_SIZE]; // names the run
+	struct list links;          // struct ssh_link
+	struct list processes;      // struct ssh_process
+	struct list dead;           // struct ssh_process; freed when the host is left
 	struct ssh_control control;
+	struct ssh_carrier carrier; // of the first connection
+	struct remote *remote;      // NULL: the control does all
+	char *no_runner;            // why, though it was wanted; or NULL
 	struct ssh_login login;
 	struct ssh_host_facts facts;
-	char **texts;             // what the facts point to
+	char **texts;             // the texts of facts
 	char **environment;       // facts.environment
 	char **agent_environment; // facts.agent_environment
 	struct login_env login_env;
-	ev_timer warm;        // a channel for the next process
-	struct error no_link; // why a further connection was not made
+	ev_timer warm; // for a channel for the next process
+	struct ssh_reattach reattach;
+	struct error no_link; // why another connection was not made
 	unsigned last_id;
 	int depth;
 	bool is_ready;
-	bool is_over; // failed or closed
+	bool is_over; // it failed, or was closed
 	bool is_closed;
 };
 
@@ -306,10 +347,13 @@ void ssh_host_leave(struct ssh_host *host);
 void ssh_host_progress(struct ssh_host *host, const char *text);
 void ssh_host_become_ready(struct ssh_host *host);
 
-/* Another name for the run, at random; before anything of it is started. */
+/* Gives the run a new random name, before anything of it starts. */
 void ssh_host_name_run(struct ssh_host *host);
 
-/* Tells everybody; the caller returns. */
+/* Whether something can be started there. */
+bool ssh_host_is_up(const struct ssh_host *host);
+
+/* Tells everybody that the host is lost; then the caller returns. */
 void ssh_host_fail(struct ssh_host *host, const struct error *err);
 
 const char *ssh_host_name(const struct ssh_host *host);

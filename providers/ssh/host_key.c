@@ -6,11 +6,11 @@
 #include "base/buf.h"
 #include "base/shell_quote.h"
 #include "base/text.h"
-#include "providers/ssh/base64.h"
+#include "base/base64.h"
 #include "providers/ssh/crypto.h"
 #include "providers/ssh/known_hosts.h"
 
-enum { COMMAND_MAX = 768 }; // a longer one nobody would read
+enum { COMMAND_MAX = 768 }; // nobody would read a longer one
 
 static const char pin_prefix[] = "SHA256:";
 
@@ -74,9 +74,9 @@ struct decision {
 static bool refuse_pin(const struct decision *decision, struct error *err)
 {
 	return error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
-		"the key of %s is not the one that the profile's host-key names: it is %s %s, and "
-		"%s is expected. Nothing was sent to it. Find out why it has changed before you "
-		"change host-key",
+		"the key of %s is not the host-key of the profile: it is %s %s "
+		"instead of %s. Nothing was sent to the host. Find out why the key "
+		"has changed before you change host-key",
 		decision->name, decision->key->type, decision->fingerprint,
 		decision->target->host_key_pin);
 }
@@ -84,7 +84,8 @@ static bool refuse_pin(const struct decision *decision, struct error *err)
 static bool refuse_revoked(const struct decision *decision, struct error *err)
 {
 	return error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
-		"the key of %s was revoked: %s:%zu marks %s %s. Nothing was sent to it",
+		"the key of %s was revoked: %s:%zu marks %s %s. Nothing was sent "
+		"to the host",
 		decision->name, decision->finding.file, decision->finding.line, decision->key->type,
 		decision->fingerprint);
 }
@@ -95,13 +96,13 @@ static bool refuse_changed(const struct decision *decision, struct error *err)
 	char *name = shell_quote(decision->name);
 	bool has_authority = decision->finding.has_authority;
 	error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
-		"the key of %s is not the one that is known: it is %s %s, and %s:%zu has %s. "
-		"Somebody may be listening in, or the host has been set up anew; nothing was sent "
-		"to it%s%s. Where its key was meant to change: ssh-keygen -f %s -R %s",
+		"the key of %s is not the known one: it is %s %s, and %s:%zu has %s. Somebody may "
+		"be intercepting the connection, or the host has been reinstalled; nothing was "
+		"sent to it%s%s. If its key was changed on purpose: ssh-keygen -f %s -R %s",
 		decision->name, decision->key->type, decision->fingerprint, decision->finding.file,
 		decision->finding.line, decision->finding.fingerprint,
-		has_authority ? "; a @cert-authority is known for it, too, which the ssh program "
-				"alone understands"
+		has_authority ? "; a @cert-authority is known for it, too, but only the ssh "
+				"program understands that"
 			      : "",
 		has_authority ? ssh_target_other_client(decision->target) : "", file, name);
 	free(file);
@@ -109,11 +110,11 @@ static bool refuse_changed(const struct decision *decision, struct error *err)
 	return false;
 }
 
-/* What may vouch for a key that no file knows; NULL: nothing. */
+/* What could vouch for a key that is in no file; NULL: nothing. */
 static const char *other_voucher(const struct decision *decision)
 {
 	if (decision->finding.has_authority) {
-		return "the @cert-authority that known_hosts names for it";
+		return "the @cert-authority for it in known_hosts";
 	}
 	if (decision->target->has_known_hosts_command) {
 		return "KnownHostsCommand";
@@ -124,13 +125,13 @@ static const char *other_voucher(const struct decision *decision)
 static bool refuse_to_ask(const struct decision *decision, const char *voucher, struct error *err)
 {
 	return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-		"no file knows the key of %s that it shows (%s %s); %s may vouch for it, which "
-		"the ssh program alone understands%s",
+		"no file has the key that %s shows (%s %s); %s may vouch for it, "
+		"but only the ssh program understands that%s",
 		decision->name, decision->key->type, decision->fingerprint, voucher,
 		ssh_target_other_client(decision->target));
 }
 
-/* The line is left out where a huge key makes it too long. */
+/* Leaves out the line if a huge key makes it too long. */
 static bool refuse_unknown(const struct decision *decision, struct error *err)
 {
 	const struct ssh_target *target = decision->target;
@@ -146,7 +147,7 @@ static bool refuse_unknown(const struct decision *decision, struct error *err)
 			target->host, file);
 	}
 	error_set_reason(err, ERROR_DENIED, "HOST_KEY_UNKNOWN",
-		"no key of %s is known; it is %s %s. Where the host's own (there: ssh-keygen -lf "
+		"no key of %s is known; it is %s %s. If the host's own key (there: ssh-keygen -lf "
 		"%s) is the same: connect once with \"ssh %s\", which asks, or %s",
 		decision->name, decision->key->type, decision->fingerprint,
 		host_key_file(span_of(decision->key->type)),
@@ -160,8 +161,8 @@ static bool refuse_unknown(const struct decision *decision, struct error *err)
 /* ---- the decision ---- */
 
 /*
- * Nothing vouches for a key where another is known, but for an authority: with a certificate the
- * plain keys of a host may change, and ssh itself refuses a changed one that has none.
+ * If another key is known, only an authority could vouch for this one: a host with a certificate
+ * may change its plain keys. But ssh itself refuses a changed key without a certificate.
  */
 static bool is_changed(const struct decision *decision)
 {
@@ -169,7 +170,7 @@ static bool is_changed(const struct decision *decision)
 	       !(decision->finding.has_authority && ssh_target_may_use_program(decision->target));
 }
 
-/* As users copy it: with or without what says that it is a SHA256, and padding. */
+/* Compares fingerprints as users copy them: with or without "SHA256:" and padding. */
 static bool is_pinned(const char *pin, const char *fingerprint)
 {
 	size_t prefix = sizeof(pin_prefix) - 1;
@@ -180,8 +181,8 @@ static bool is_pinned(const char *pin, const char *fingerprint)
 }
 
 /*
- * A key that cannot be written down would be as new the next time: refused, but where
- * everything is accepted anyway.
+ * A key that cannot be recorded would be unknown again next time. So it is refused, unless every
+ * key is accepted.
  */
 static bool accept_new(
 	const struct decision *decision, char *out_note, size_t note_size, struct error *err)
@@ -194,9 +195,9 @@ static bool accept_new(
 		return target->host_checking == SSH_HOST_CHECKING_OFF ||
 		       error_set(err, failure.code, "%s", failure.text);
 	}
-	text_format(out_note, note_size, "the key of %s was not known and is now: %s %s, in %s",
-		decision->name, decision->key->type, decision->fingerprint,
-		target->user_known_hosts_files[0]);
+	text_format(out_note, note_size,
+		"the key of %s was not known and is now recorded: %s %s, in %s", decision->name,
+		decision->key->type, decision->fingerprint, target->user_known_hosts_files[0]);
 	return true;
 }
 

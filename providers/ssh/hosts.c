@@ -16,7 +16,7 @@
 
 enum { CONFIG_MAX = 1 << 20, NAME_MAX_BYTES = 255 };
 
-/* No pattern, no quotes, no option; what the name of a host is made of. */
+/* A plain host name without pattern, quotes or options. */
 static bool is_plain(struct span word)
 {
 	static const char allowed[] =
@@ -61,7 +61,7 @@ void ssh_hosts_read(struct span text, char ***names)
 	}
 }
 
-/* A file that cannot be read names nobody. */
+/* A file that cannot be read names no hosts. */
 static void read_file(const char *path, char ***names)
 {
 	struct buf text;

@@ -9,16 +9,16 @@
 #include "base/span.h"
 
 /*
- * The hosts that the user has given names in ~/.ssh/config, to choose from: plain names of `Host`
- * lines, each once, in the order of the file. Not those of files that it includes: `ssh -G` does
- * not list names.
+ * The hosts that the user names in ~/.ssh/config, for a choice: plain names of `Host` lines,
+ * without duplicates, in the order of the file. Files that it includes are not read, because `ssh
+ * -G` lists no names.
  */
-enum { SSH_HOSTS_MAX = 32 }; // more are left out
+enum { SSH_HOSTS_MAX = 32 }; // the rest is left out
 
 /* Appends them to the list. */
 void ssh_hosts_read(struct span text, char ***names);
 
-/* The same of the user's file. ERROR_UNAVAILABLE where there is no ssh. */
+/* The same for the user's own file. ERROR_UNAVAILABLE without ssh. */
 bool ssh_hosts_find(
 	const char *const *environment, char ***names, struct error *err) ATTR_NODISCARD;
 

@@ -13,7 +13,7 @@ static struct span blob_of(const struct known_hosts_line *line)
 
 /* ---- one key ---- */
 
-/* The first line of a kind. */
+/* The first line of its kind. */
 struct place {
 	bool is_found;
 	char file[512];
@@ -24,10 +24,10 @@ struct place {
 struct check {
 	const struct host_key *key;
 	struct place revoked;
-	struct place same;       // the key, for the very name
-	struct place same_bare;  // for the name without its port
-	struct place other_type; // a different key for the very name
-	struct place other;      // the same, of the key's own type
+	struct place same;       // the key, for the exact name
+	struct place same_bare;  // the key, for the name without its port
+	struct place other_type; // a different key for the exact name
+	struct place other;      // like other_type, but of the key's own type
 	bool has_authority;
 };
 
@@ -100,7 +100,7 @@ bool known_hosts_check(const struct ssh_target *target, const struct host_key *k
 	return true;
 }
 
-/* ---- the types of its keys ---- */
+/* ---- types of keys ---- */
 
 static const char *const type_names[] = {
 	"ssh-ed25519",
@@ -109,11 +109,11 @@ static const char *const type_names[] = {
 	"ecdsa-sha2-nistp521",
 	"sk-ssh-ed25519@openssh.com",
 	"sk-ecdsa-sha2-nistp256@openssh.com",
-	"ssh-rsa", // and its signatures, below
+	"ssh-rsa", // and its other signatures, below
 	"ssh-dss",
 };
 
-/* What a key of RSA signs with in the negotiation (RFC 8332, 3). */
+/* The signatures of an RSA key in the negotiation (RFC 8332, 3). */
 static const char *const rsa_names[] = {"rsa-sha2-512", "rsa-sha2-256", "ssh-rsa"};
 
 struct types {

@@ -11,11 +11,11 @@
 #include "base/fd.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "providers/ssh/base64.h"
+#include "base/base64.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/known_hosts_line.h"
 
-/* "NAME TYPE KEY", to be freed. */
+/* "NAME TYPE KEY"; the caller frees it. */
 static char *line_of(const char *name, const struct host_key *key)
 {
 	char *blob = base64_encode(key->blob);
@@ -41,7 +41,7 @@ static char *hash_name(const char *name, struct error *err)
 	return known_hosts_hash(name, salt, err);
 }
 
-/* The line as the file has it, to be freed; NULL on an error. */
+/* The line for the file; the caller frees it. NULL on failure. */
 static char *file_line(
 	const struct ssh_target *target, const struct host_key *key, struct error *err)
 {
@@ -56,7 +56,7 @@ static char *file_line(
 	return line;
 }
 
-/* The folder of ~/.ssh/known_hosts, where there is none yet. */
+/* Makes the folder of ~/.ssh/known_hosts if it is missing. */
 static bool make_folder(const char *path, struct error *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -70,7 +70,7 @@ static bool make_folder(const char *path, struct error *err)
 	return ok;
 }
 
-/* Whether the last line of a file has no end yet. */
+/* Whether the file does not end with a newline. */
 static bool lacks_newline(int fd)
 {
 	char last = '\n';
@@ -78,7 +78,7 @@ static bool lacks_newline(int fd)
 	return end > 0 && pread(fd, &last, 1, end - 1) == 1 && last != '\n';
 }
 
-/* One write, so that what others append at the same time stays whole. */
+/* Writes once, so that lines that others append at the same time stay whole. */
 static bool append_line(const char *path, const char *line, struct error *err)
 {
 	int fd ATTR_CLEANUP(fd_cleanup) =
@@ -101,8 +101,8 @@ bool known_hosts_add(const struct ssh_target *target, const struct host_key *key
 		target->user_known_hosts_files ? target->user_known_hosts_files[0] : NULL;
 	if (!path) {
 		return error_set(err, ERROR_CONFIG,
-			"no file of known hosts to write to: known-hosts of the profile, or "
-			"UserKnownHostsFile, names one");
+			"no known hosts file to write to: name one with known-hosts in the "
+			"profile, or with UserKnownHostsFile");
 	}
 	char *line = file_line(target, key, err);
 	bool ok = line && make_folder(path, err) && append_line(path, line, err);

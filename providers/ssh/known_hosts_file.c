@@ -15,7 +15,7 @@ enum { READ_SIZE = 64 * 1024, SSH_PORT = 22 };
 
 struct search {
 	char *name; // "[devbox]:2222"
-	char *bare; // "devbox"; NULL where that is the same, or no name of it
+	char *bare; // "devbox"; NULL if that is the same, or not a name of the host
 	known_hosts_visit *visit;
 	void *data;
 };
@@ -64,7 +64,7 @@ bool known_hosts_read_all(int fd, struct buf *text, struct error *err)
 	}
 }
 
-/* /dev/null is how users say that nothing is known. */
+/* /dev/null is a way to say that no host is known. */
 static bool read_file(const char *path, struct buf *text, struct error *err)
 {
 	int fd ATTR_CLEANUP(fd_cleanup) = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -74,10 +74,10 @@ static bool read_file(const char *path, struct buf *text, struct error *err)
 		       error_set_errno(err, errno, "opening it");
 	}
 	if (fstat(fd, &status) < 0) {
-		return error_set_errno(err, errno, "looking at it");
+		return error_set_errno(err, errno, "reading its state");
 	}
 	if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode)) {
-		return error_set(err, ERROR_CONFIG, "it is no file");
+		return error_set(err, ERROR_CONFIG, "it is not a file");
 	}
 	return known_hosts_read_all(fd, text, err);
 }

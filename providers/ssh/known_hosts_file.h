@@ -11,15 +11,15 @@ struct known_hosts_match {
 	const char *file;
 	size_t number; // of the line, from 1
 	const struct known_hosts_line *line;
-	bool is_bare; // only by the host's name without the port
+	bool is_bare; // it matches only by the host's name without the port
 };
 
-/* Everything that is left to read, as far as the buffer goes. Blocks. */
+/* Reads the rest of the file, up to the size of the buffer. Blocks. */
 bool known_hosts_read_all(int fd, struct buf *text, struct error *err) ATTR_NODISCARD;
 
 typedef void known_hosts_visit(void *data, const struct known_hosts_match *match);
 
-/* Every line of the target's files that names its host, in their order. Blocks. */
+/* Calls back for every line of the target's files that names its host, in order. Blocks. */
 bool known_hosts_each(const struct ssh_target *target, known_hosts_visit *visit, void *data,
 	struct error *err) ATTR_NODISCARD;
 

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "providers/ssh/base64.h"
+#include "base/base64.h"
 #include "providers/ssh/crypto.h"
 
 static const char blanks[] = " \t";
@@ -86,12 +86,12 @@ static bool byte_fits(char pattern, char byte)
 	return pattern == '?' || tolower((unsigned char)pattern) == tolower((unsigned char)byte);
 }
 
-/* Goes back to the last `*` alone: linear for each of them, whatever the pattern. */
+/* Backtracks only to the last `*`, so the time is bounded for every pattern. */
 bool known_hosts_pattern_fits(struct span pattern, struct span text)
 {
 	size_t p = 0;
-	size_t star = pattern.len; // the last one that was met; none
-	size_t star_at = 0;        // where what it stands for ends
+	size_t star = pattern.len; // position of the last `*`; pattern.len: none
+	size_t star_at = 0;        // end of the text that it matches
 	for (size_t t = 0; t < text.len;) {
 		if (p < pattern.len && pattern.data[p] == '*') {
 			star = p++;
@@ -150,7 +150,7 @@ char *known_hosts_hash(
 	return text;
 }
 
-/* "|1|salt|hash": the name's HMAC-SHA1 with the salt as its key. */
+/* "|1|salt|hash": the HMAC-SHA1 of the name with the salt as its key. */
 static bool hash_fits(struct span names, const char *host, bool *out_fit, struct error *err)
 {
 	uint8_t *salt = NULL;

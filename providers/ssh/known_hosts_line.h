@@ -22,31 +22,30 @@ enum known_hosts_marker {
 
 struct known_hosts_line {
 	enum known_hosts_marker marker;
-	struct span names; // a list of patterns, or one hashed name; into the line
-	struct span type;  // into the line
+	struct span names; // a list of patterns, or one hashed name; points into the line
+	struct span type;  // points into the line
 	uint8_t *blob;     // owned
 	size_t blob_len;
 };
 
 /*
- * Reads a line, given without its newline. False where it holds no key: empty, a comment,
- * or nothing that ssh would read either; there is nothing to finish then.
+ * Reads a line without its newline. False if the line has no key: it is empty, a comment, or a line
+ * that ssh skips, too. Then there is nothing to finish.
  */
 bool known_hosts_line_read(struct span text, struct known_hosts_line *out_line) ATTR_NODISCARD;
 void known_hosts_line_finish(struct known_hosts_line *line);
 
 /*
- * Whether the names of a line are meant for a host, which is in lower case: "devbox",
- * "[devbox]:2222". One negated pattern that fits it makes the whole list not fit. An error is that
- * of crypto_hmac_sha1 alone.
+ * Whether the line's names match a host, given in lower case: "devbox", "[devbox]:2222". If a
+ * negated pattern matches, the whole list does not. Fails only if crypto_hmac_sha1 does.
  */
 bool known_hosts_names_fit(
 	struct span names, const char *host, bool *out_fit, struct error *err) ATTR_NODISCARD;
 
-/* `*` any bytes, `?` one, everything else itself, whatever its case. */
+/* `*` matches any bytes, `?` one byte, everything else itself; upper and lower case are alike. */
 bool known_hosts_pattern_fits(struct span pattern, struct span text);
 
-/* "|1|salt|hash" of a name; the caller frees it. NULL on an error. */
+/* Returns "|1|salt|hash" of a name; the caller frees it. NULL on an error. */
 enum { KNOWN_HOSTS_SALT_SIZE = 20 };
 char *known_hosts_hash(const char *host, const uint8_t salt[KNOWN_HOSTS_SALT_SIZE],
 	struct error *err) ATTR_NODISCARD;

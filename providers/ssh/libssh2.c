@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "providers/ssh/libssh2_client.h"
 
-/* The client that libssh2 makes: its way to be ready, and its end. */
+/* The client based on libssh2: how it becomes ready, and how it ends. */
 
 static void on_progress(void *data, const char *text)
 {
@@ -95,8 +95,8 @@ struct ssh_client *ssh_libssh2_connect(const struct provider_context *context,
 {
 	if (target->unknown_setting) {
 		error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-			"connecting to %s: ssh_config sets %s, which libssh2's client does not "
-			"know%s",
+			"connecting to %s: ssh_config sets %s, which the libssh2 client does not "
+			"support%s",
 			target->alias, target->unknown_setting, ssh_target_other_client(target));
 		return NULL;
 	}

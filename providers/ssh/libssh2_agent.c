@@ -18,7 +18,7 @@ enum {
 	AGENT_IDENTITIES_ANSWER = 12,
 	AGENTC_SIGN_REQUEST = 13,
 	AGENT_SIGN_RESPONSE = 14,
-	AGENT_RSA_SHA2_256 = 2, // flags of a request to sign
+	AGENT_RSA_SHA2_256 = 2, // flags of a signing request
 	AGENT_RSA_SHA2_512 = 4,
 };
 
@@ -27,7 +27,7 @@ enum { USERAUTH_REQUEST = 50, IS_SIGNED = 1 };
 
 enum { ABORT_LOOK_MS = 100 };
 
-/* Until the socket is ready for `events`. */
+/* Waits until the socket is ready for `events`. */
 static bool agent_wait(struct agent *agent, short events, struct error *err)
 {
 	for (;;) {
@@ -48,7 +48,7 @@ static bool agent_wait(struct agent *agent, short events, struct error *err)
 	}
 }
 
-/* Moves `len` bytes, one way or the other. */
+/* Reads or writes `len` bytes. */
 static bool agent_move(
 	struct agent *agent, char *in, const char *out, size_t len, struct error *err)
 {
@@ -71,7 +71,9 @@ static bool agent_move(
 	return true;
 }
 
-/* Sends one message, `body` with its number, and takes the answer, which must be `expected`. */
+/*
+ * Sends one message; `body` begins with its number. Receives the answer, which must be `expected`.
+ */
 static bool agent_ask(
 	struct agent *agent, struct span body, char expected, struct buf *answer, struct error *err)
 {
@@ -96,9 +98,8 @@ static bool agent_ask(
 		return false;
 	}
 	buf_commit(answer, len);
-	return room[0] == expected ||
-	       error_set(err, ERROR_UNAVAILABLE, "it has refused (message %u)",
-		       (unsigned int)(unsigned char)room[0]);
+	return room[0] == expected || error_set(err, ERROR_UNAVAILABLE, "it refused (message %u)",
+					      (unsigned int)(unsigned char)room[0]);
 }
 
 static bool agent_connect(struct agent *agent, const char *path, struct error *err)
@@ -109,7 +110,7 @@ static bool agent_connect(struct agent *agent, const char *path, struct error *e
 	}
 	memcpy(address.sun_path, path, strlen(path));
 	agent->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* EAGAIN: it takes no more connections now; there is nothing to wait on. */
+	/* EAGAIN: it accepts no more connections now, and there is nothing to wait for. */
 	if (agent->fd < 0 ||
 		connect(agent->fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
 		return error_set_errno(err, errno, "connecting");
@@ -129,7 +130,7 @@ static bool read_identities(struct agent *agent, struct error *err)
 		struct agent_key *key = &agent->keys[agent->key_count++];
 		if (!wire_take_string(&rest, &key->blob) ||
 			!wire_take_string(&rest, &key->comment)) {
-			return error_set(err, ERROR_PROTOCOL, "its list of keys is cut short");
+			return error_set(err, ERROR_PROTOCOL, "its list of keys is incomplete");
 		}
 	}
 	return true;
@@ -158,7 +159,7 @@ void agent_close(struct agent *agent)
 	agent->key_count = 0;
 }
 
-/* string of (string format, string signature). */
+/* A string that contains the format and the signature, each a string. */
 static bool take_signature(
 	struct span answer, unsigned char **out_signature, size_t *out_len, struct error *err)
 {
@@ -168,7 +169,7 @@ static bool take_signature(
 	struct span signature;
 	if (!wire_take_string(&rest, &both) || !wire_take_string(&both, &format) ||
 		!wire_take_string(&both, &signature) || signature.len == 0) {
-		return error_set(err, ERROR_PROTOCOL, "its signature cannot be read");
+		return error_set(err, ERROR_PROTOCOL, "its signature is invalid");
 	}
 	*out_signature = mem_alloc(signature.len);
 	memcpy(*out_signature, signature.data, signature.len);
@@ -186,8 +187,8 @@ static bool take_byte(struct span *bytes, char expected)
 }
 
 /*
- * Of the algorithm that the signed request to log in names (RFC 4252, 7). An RSA key signs
- * with SHA-1 unless flags say otherwise; every other kind of key has one way alone.
+ * Chooses flags for the algorithm in the signed login request (RFC 4252, 7). An RSA key signs with
+ * SHA-1 unless flags say otherwise; every other type of key has only one signature.
  */
 static size_t flags_for(struct span data)
 {

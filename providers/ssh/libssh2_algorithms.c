@@ -34,7 +34,10 @@ static bool list_has(const char *const *list, const char *name)
 	return false;
 }
 
-/* What it knows for a method, as many as fit, NULL-terminated; to be freed by the library. */
+/*
+ * The algorithms that the library supports for a method, as many as fit, NULL-terminated; the
+ * library frees them.
+ */
 static const char **supported(
 	const struct ssh2 *ssh2, LIBSSH2_SESSION *session, int method, size_t *out_count)
 {
@@ -58,9 +61,11 @@ bool ssh2_supports(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, int method
 	return is_supported;
 }
 
-/* ---- what is allowed ---- */
+/* ---- allowed algorithms ---- */
 
-/* Names among those of key exchanges that say something else about the client (RFC 8308, 2.1). */
+/*
+ * Names in the list of key exchanges that announce a feature of the client instead (RFC 8308, 2.1).
+ */
 static bool is_extension(const char *name)
 {
 	return strncmp(name, "ext-info-", 9) == 0 || strncmp(name, "kex-strict-", 11) == 0;
@@ -84,7 +89,10 @@ static bool put_allowed(struct buf *names, const struct ssh_target *target, cons
 	return !ssh2_allows(target, kind->algorithms, name) || put_name(names, name, err);
 }
 
-/* What it knows and the target allows, with commas: the best first, and others where they may. */
+/*
+ * The algorithms that the library supports and the target allows, separated by commas: the
+ * preferred ones first, then others if allowed.
+ */
 static bool put_offer(struct buf *names, const struct ssh2 *ssh2, LIBSSH2_SESSION *session,
 	const struct ssh_target *target, const struct kind *kind, const char *const *best,
 	bool only_best, struct error *err)
@@ -116,13 +124,13 @@ static bool prefer(const struct ssh2 *ssh2, LIBSSH2_SESSION *session,
 	}
 	if (names.len == 0 && only_best) {
 		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-			"the host's keys that are known are of types that libssh2 cannot check, or "
-			"HostKeyAlgorithms of ssh_config does not allow (%s)%s",
+			"the known keys of the host have types that libssh2 cannot check, "
+			"or that HostKeyAlgorithms in ssh_config forbids (%s)%s",
 			best[0], ssh_target_other_client(target));
 	}
 	if (names.len == 0) {
 		return error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-			"libssh2 knows no %s that %s of ssh_config allows (%s)%s", kind->what,
+			"libssh2 has no %s that %s in ssh_config allows (%s)%s", kind->what,
 			ssh_algorithms_names[kind->algorithms],
 			target->algorithms[kind->algorithms], ssh_target_other_client(target));
 	}
@@ -161,12 +169,12 @@ void ssh2_offer_finish(struct ssh2_offer *offer)
 	*offer = (struct ssh2_offer){0};
 }
 
-/* ---- what the server has ---- */
+/* ---- the server's algorithms ---- */
 
-/* The payload of the server's first packet, where that is its KEXINIT and all of it is there. */
+/* The payload of the server's first packet, if that is a complete KEXINIT. */
 static bool find_kexinit(struct span received, struct span *out_lists)
 {
-	/* Lines may come before the one that begins with SSH- (RFC 4253, 4.2). */
+	/* Lines may come before the one that begins with "SSH-" (RFC 4253, 4.2). */
 	for (;;) {
 		const char *end =
 			received.len > 0 ? memchr(received.data, '\n', received.len) : NULL;
@@ -181,7 +189,7 @@ static bool find_kexinit(struct span received, struct span *out_lists)
 		}
 	}
 	unsigned int len;
-	size_t head = 2 + KEXINIT_COOKIE; // padding's length, number, cookie
+	size_t head = 2 + KEXINIT_COOKIE; // padding length, message number, cookie
 	if (!wire_take_u32(&received, &len) || received.len < len || len < head ||
 		received.data[1] != MSG_KEXINIT) {
 		return false;

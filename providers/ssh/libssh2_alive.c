@@ -5,12 +5,14 @@
 #include "providers/ssh/libssh2_client.h"
 
 /*
- * Whether the other end is still there, as ssh's ServerAliveInterval and -CountMax say: it is
- * asked after each interval of silence, and lost after so many of them. Intervals in which
- * this program or this machine slept prove nothing.
+ * Checks that the other side still exists, like ssh's ServerAliveInterval and ServerAliveCountMax:
+ * asks it after each interval of silence, and gives up after this many intervals. An interval in
+ * which this program or machine slept proves nothing.
  */
 
-/* What CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not. */
+/*
+ * The time that this machine was suspended: CLOCK_BOOTTIME counts it and CLOCK_MONOTONIC does not.
+ */
 static double slept_s(void)
 {
 	struct timespec all;
@@ -20,7 +22,7 @@ static double slept_s(void)
 	return (double)(all.tv_sec - awake.tv_sec) + (double)(all.tv_nsec - awake.tv_nsec) / 1e9;
 }
 
-/* The interval begins at `from`, of ev_now. */
+/* The interval begins at `from`, a time of ev_now. */
 static void alive_set(struct ssh2_client *client, double interval_s, double from)
 {
 	struct ev_loop *loop = client->context->loop;
@@ -32,7 +34,7 @@ static void alive_set(struct ssh2_client *client, double interval_s, double from
 	ev_timer_start(loop, &client->alive);
 }
 
-/* While the timer ran; a little is always between. */
+/* Whether the machine slept while the timer ran; a small difference is normal. */
 static bool has_slept(struct ssh2_client *client, double interval_s)
 {
 	double slept = slept_s();
@@ -42,7 +44,7 @@ static bool has_slept(struct ssh2_client *client, double interval_s)
 	return has;
 }
 
-/* What has come while the loop was busy counts, too. */
+/* Bytes that came while the loop was busy count, too. */
 static bool has_heard(struct ssh2_client *client)
 {
 	char byte;

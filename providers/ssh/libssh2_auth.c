@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "providers/ssh/libssh2_auth.h"
 
-/* Authentication: none, the agent's keys, those in files, a password, questions. */
+/* Authentication: none, keys of the agent, keys in files, a password, questions. */
 
 void auth_note(struct buf *notes, const char *format, ...)
 {
@@ -21,7 +21,7 @@ void auth_note(struct buf *notes, const char *format, ...)
 	va_start(args, format);
 	text_vformat(text, sizeof(text), format, args);
 	va_end(args);
-	/* What does not fit any more is one reason more of many. */
+	/* A note that no longer fits is dropped: there are many reasons by then. */
 	(void)!buf_append_format(notes, NULL, "%s%s", notes->len ? "; " : "", text);
 }
 
@@ -41,7 +41,7 @@ bool auth_may_try(const struct login_work *work, const char *method)
 	       !is_avoided(target, name);
 }
 
-/* Where the answer does not come the library says that the key was not accepted. */
+/* If no answer comes, the library reports a key that was not accepted. */
 static bool has_server_gone(const struct login_work *work)
 {
 	char byte;
@@ -51,15 +51,16 @@ static bool has_server_gone(const struct login_work *work)
 
 static enum auth_result note_gone(struct login_work *work, const char *what)
 {
-	/* After several refusals it has had enough of them. */
+	/* After several refusals the server may have closed the connection for that reason. */
 	work->auth.is_lost = work->auth.attempts == 1;
 	auth_note(&work->auth.tried, "%s: the server has closed the connection", what);
 	return AUTH_BROKEN;
 }
 
 /*
- * A proof was not enough. The library does not tell what was taken, beside others that the server
- * wants (RFC 4252, 5.1), from what was refused; but then the server takes other methods.
+ * One proof was not enough. The library does not distinguish a proof that was accepted, but needs
+ * another one beside it (RFC 4252, 5.1), from one that was refused. But after a partial success,
+ * the server lists other methods.
  */
 static enum auth_result look_for_more(struct login_work *work, const char *what)
 {
@@ -77,7 +78,7 @@ static enum auth_result look_for_more(struct login_work *work, const char *what)
 		auth_note(&auth->tried, "%s: refused", what);
 		return AUTH_NEXT;
 	}
-	auth_note(&auth->tried, "%s: taken, and the server wants more", what);
+	auth_note(&auth->tried, "%s: accepted, but the server wants another proof", what);
 	mem_set_text(&auth->methods, methods);
 	auth->attempts = 0;
 	return AUTH_MORE;
@@ -109,7 +110,7 @@ enum auth_result auth_outcome(struct login_work *work, int outcome, const char *
 		return note_gone(work, what);
 	case LIBSSH2_ERROR_AUTHENTICATION_FAILED:
 		return auth_refusal(work, false, what);
-	case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED: // the server knew the key
+	case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED: // the server knows the key
 		return auth_refusal(work, true, what);
 	default:
 		auth_note(&work->auth.tried, "%s: %s", what,
@@ -161,8 +162,8 @@ static enum auth_result try_password(struct login_work *work, enum login_need *o
 	}
 	if (!work->target.password_command) {
 		if (work->target.has_user) {
-			auth_note(&auth->unsupported,
-				"the password is what you have to be asked for");
+			auth_note(
+				&auth->unsupported, "you would have to be asked for the password");
 		}
 		return AUTH_NEXT;
 	}
@@ -192,8 +193,8 @@ static auth_step *const steps[] = {
 };
 
 /*
- * Some systems have GSSAPIAuthentication for every host, and many servers offer it: without a
- * ticket it helps nobody, and the ssh program would try all keys and the password once more.
+ * On some systems GSSAPIAuthentication is set for every host, and many servers offer it. Without a
+ * ticket it is useless, and the ssh program would try all keys and the password again.
  */
 static bool may_have_ticket(struct login_work *work)
 {
@@ -211,7 +212,7 @@ static bool may_have_ticket(struct login_work *work)
 	return false;
 }
 
-/* What else the user's configuration would try, and the server would take. */
+/* Notes the other proofs that the user's configuration would try and the server would accept. */
 static void note_other_proofs(struct login_work *work)
 {
 	const struct ssh_target *target = &work->target;
@@ -238,7 +239,7 @@ static bool is_restricted(const struct ssh_target *target)
 	       target->preferred_methods;
 }
 
-/* A key that lacks nothing but its passphrase says more than others that were refused. */
+/* A key whose passphrase is missing is named before those that were refused. */
 static void say_tried(const struct auth *auth, char *text, size_t size)
 {
 	size_t len = 0;
@@ -260,7 +261,7 @@ static bool auth_refused(struct login_work *work, struct error *err)
 	if (auth->tried.len == 0 && auth->locked.len == 0) {
 		auth_note(&work->auth.tried,
 			is_restricted(&work->target)
-				? "nothing to try that ssh_config allows (PubkeyAuthentication, "
+				? "ssh_config allows nothing to try (PubkeyAuthentication, "
 				  "PasswordAuthentication, KbdInteractiveAuthentication, "
 				  "PreferredAuthentications)"
 				: "no key, no agent and no password-command to try");
@@ -285,8 +286,8 @@ static bool auth_refused(struct login_work *work, struct error *err)
 		"logging in as %s: %s; the server takes %s%s", user, tried, methods,
 		auth_may_try(work, "keyboard-interactive") && !work->target.user_is_secret &&
 				auth->locked.len == 0
-			? " (questions of keyboard-interactive, but for the password, with "
-			  "ssh-client = openssh alone)"
+			? " (only ssh-client = openssh answers questions of "
+			  "keyboard-interactive other than for the password)"
 			: "");
 }
 
@@ -304,7 +305,7 @@ bool auth_run(struct login_work *work, enum login_need *out_need, struct error *
 			if (++auth->proofs == AUTH_PROOFS_MAX) {
 				return auth_refused(work, err);
 			}
-			auth->step = STEP_NONE; // and on with the next
+			auth->step = STEP_NONE; // the next step follows
 			auth->key = 0;
 			break;
 		case AUTH_NEXT:

@@ -6,12 +6,15 @@
 #include "providers/ssh/libssh2_session.h"
 
 /*
- * keyboard-interactive (RFC 4256). Servers that ask for the password so ask one question, whose
- * answer is not shown. That is answered by the password command, once; every other dialogue needs
- * a user, and the ssh program to ask that user.
+ * keyboard-interactive (RFC 4256). Servers that ask for the password in this way ask one question,
+ * whose answer is hidden. The password command answers it once. Every other dialogue needs a user,
+ * and the ssh program to ask that user.
  */
 
-/* Not terminated. What sshd asks for the account's password with: see openssh_askpass.c. */
+/*
+ * The prompt with which sshd asks for the account's password: see openssh_askpass.c. Not
+ * terminated.
+ */
 static bool asks_for_password(const LIBSSH2_USERAUTH_KBDINT_PROMPT *prompt)
 {
 	struct span text = {(const char *)prompt->text, prompt->length};
@@ -22,7 +25,7 @@ static bool asks_for_password(const LIBSSH2_USERAUTH_KBDINT_PROMPT *prompt)
 					span_equals(text, SPAN_LITERAL("password:")));
 }
 
-/* What is not answered is empty: the server then refuses. */
+/* Unanswered questions get an empty answer; the server then refuses. */
 static void on_questions(const char *name, int name_len, const char *instruction,
 	int instruction_len, int count, const LIBSSH2_USERAUTH_KBDINT_PROMPT *prompts,
 	LIBSSH2_USERAUTH_KBDINT_RESPONSE *responses, void **abstract)
@@ -30,7 +33,7 @@ static void on_questions(const char *name, int name_len, const char *instruction
 	struct login_work *work = login_work_of(abstract);
 	struct auth *auth = &work->auth;
 	if (count == 0) {
-		return; // something that is told
+		return; // only information
 	}
 	if (count != 1 || !asks_for_password(&prompts[0]) || !auth->password) {
 		auth->has_open_question = true;
@@ -57,8 +60,8 @@ static enum auth_result answer(struct login_work *work)
 	auth->password = NULL;
 	enum auth_result result = auth_proof_outcome(work, outcome, "the password (asked for)");
 	if (result == AUTH_NEXT && auth->has_open_question) {
-		auth_note(&auth->unsupported, "the server has asked for more than the password "
-					      "(keyboard-interactive)");
+		auth_note(&auth->unsupported,
+			"the server asked for more than the password (keyboard-interactive)");
 	}
 	return result;
 }
@@ -78,8 +81,8 @@ enum auth_result auth_try_dialogue(struct login_work *work, enum login_need *out
 		return AUTH_ASK;
 	}
 	/*
-	 * Mostly a second factor, where nothing was refused. A key that nobody can unlock comes
-	 * first: nobody could answer the questions either.
+	 * If nothing was refused, this is usually a second factor. A key that nobody can unlock is
+	 * reported first, because then nobody could answer these questions either.
 	 */
 	if ((auth->attempts == 0 && !auth->has_locked) || work->target.has_user) {
 		auth_note(&auth->unsupported,

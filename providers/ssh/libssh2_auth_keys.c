@@ -12,9 +12,9 @@
 #include "providers/ssh/libssh2_key_file.h"
 #include "providers/ssh/libssh2_session.h"
 
-/* Authentication by keys: those of the agent, and those in files that the agent does not have. */
+/* Authentication by keys: those of the agent, then those in files that the agent does not have. */
 
-/* ssh-rsa means SHA-1, which servers refuse today; libraries from 1.11 on sign with SHA-2. */
+/* ssh-rsa means SHA-1, which servers refuse today; libssh2 signs with SHA-2 from 1.11 on. */
 static bool has_sha2(const struct login_work *work)
 {
 	return ssh2_supports(work->ssh2, work->session, LIBSSH2_METHOD_HOSTKEY, "rsa-sha2-256");
@@ -32,7 +32,10 @@ static void note_special(struct login_work *work, const char *type, const char *
 	}
 }
 
-/* A key is offered once, wherever it comes from: servers count. */
+/*
+ * Each key is offered once, whether it comes from the agent or a file, because servers count
+ * attempts.
+ */
 static bool was_offered(const struct auth *auth, struct span blob)
 {
 	struct span rest = buf_span(&auth->offered);
@@ -47,7 +50,7 @@ static bool was_offered(const struct auth *auth, struct span blob)
 
 static void note_offered(struct auth *auth, struct span blob)
 {
-	/* One that does not fit is offered again. */
+	/* A key that does not fit may be offered again. */
 	if (blob.len > 0 && auth->offered.len + WIRE_U32_SIZE + blob.len <= AUTH_OFFERED_MAX) {
 		(void)!wire_put_string(&auth->offered, blob, NULL);
 	}
@@ -100,7 +103,7 @@ static bool is_key_named(struct login_work *work, struct span blob)
 	return is_named;
 }
 
-/* One RSA key has several signatures, of which this library knows SHA-1 alone, or all. */
+/* An RSA key has several signatures. Older libraries support only SHA-1, newer ones all. */
 static bool allows_rsa(const struct login_work *work)
 {
 	const struct ssh_target *target = &work->target;
@@ -109,8 +112,8 @@ static bool allows_rsa(const struct login_work *work)
 }
 
 /*
- * Whether the user's configuration lets a key be offered; where it does not, that is told. Of a
- * file that does not say its type nothing is known.
+ * Whether the user's configuration allows this key; if not, notes that. If the file does not show
+ * its type, it counts as allowed.
  */
 static bool is_allowed(struct login_work *work, const char *type, const char *what)
 {
@@ -146,8 +149,8 @@ static enum auth_result try_agent_key(
 	int outcome = work->ssh2->userauth_publickey(work->session, work->target.user,
 		(const unsigned char *)key->blob.data, key->blob.len, sign_by_agent, &abstract);
 	if (signing.has_failed) {
-		/* Its file may do. */
-		auth_note(&work->auth.tried, "%s: the agent does not sign: %s", what,
+		/* The key's file may work. */
+		auth_note(&work->auth.tried, "%s: the agent refuses to sign: %s", what,
 			signing.err.text);
 		return AUTH_NEXT;
 	}
@@ -159,7 +162,7 @@ static enum auth_result try_agent_key(
 	return result;
 }
 
-/* Those that the configuration names, or the others. */
+/* Tries the keys that the configuration names, or the others. */
 static enum auth_result try_agent_keys(struct login_work *work, struct agent *agent, bool named)
 {
 	enum auth_result result = AUTH_NEXT;
@@ -232,9 +235,9 @@ static enum auth_result sign_by_file(
 }
 
 /*
- * libssh2 1.11 on OpenSSL 3 gives memory of the session's allocator to free() when it makes out
- * the public half of an ECDSA key in a file, which ends the program. Where the file does not say
- * its type it may be one.
+ * When libssh2 1.11 with OpenSSL 3 derives the public half of an ECDSA key in a file, it passes
+ * memory of the session's allocator to free(), which ends the program. A file that does not show
+ * its type may contain such a key.
  */
 static bool is_unsafe(const struct login_work *work, const struct key_file *key)
 {
@@ -255,24 +258,24 @@ static enum auth_result try_key(
 		return AUTH_NEXT;
 	}
 	if (was_offered(auth, buf_span(&key.blob))) {
-		/* The agent has it, too. */
+		/* The agent has the key, too. */
 	} else if (!key.is_private) {
-		auth_note(&auth->tried, "%s: only its public half is there", path);
+		auth_note(&auth->tried, "%s: the private half is missing", path);
 	} else if (key_type_is_special(key.type)) {
 		note_special(work, key.type, path);
 	} else if (!is_allowed(work, key.type, path)) {
-		/* Told. */
+		/* This was noted. */
 	} else if (is_unsafe(work, &key)) {
 		auth_note(&auth->unsupported, "%s is an ECDSA key%s, which this libssh2 cannot use",
 			path, key.type[0] ? "" : ", or may be one");
 	} else if (!key.is_encrypted || auth->passphrase) {
 		result = sign_by_file(work, path, &key);
 	} else if (!work->target.passphrase_command && work->target.has_user) {
-		auth_note(&auth->unsupported, "%s has a passphrase, which you have to be asked for",
+		auth_note(&auth->unsupported, "%s has a passphrase, and you must be asked for it",
 			path);
 	} else if (!work->target.passphrase_command) {
 		(void)!buf_append_format(&auth->locked, NULL, "%s%s",
-			auth->locked.len > 0 ? ", " : "", path); // the first ones are enough
+			auth->locked.len > 0 ? ", " : "", path); // the first few are enough
 		auth->has_locked = true;
 	} else if (!auth->has_asked_passphrase) {
 		auth->has_asked_passphrase = true;
@@ -285,7 +288,7 @@ static enum auth_result try_key(
 	return result;
 }
 
-/* Those that the user's configuration names: they go with a key that was refused. */
+/* Notes the certificates in the user's configuration: they belong to a key that was refused. */
 static void note_certificates(struct login_work *work)
 {
 	char *const *files = work->target.certificate_files;

@@ -70,7 +70,7 @@ static void start_command(struct ssh2_channel *channel)
 
 /* ---- its input ---- */
 
-/* True: there is more, and it may go now. */
+/* True: more can be written now. */
 static bool write_some(struct ssh2_channel *channel)
 {
 	struct ssh2_client *client = owner(channel);
@@ -79,7 +79,7 @@ static bool write_some(struct ssh2_channel *channel)
 	if (bytes.len == 0 || window == 0 || client->out.len >= OUTPUT_MARK) {
 		return false;
 	}
-	/* Where it has begun with a number of bytes, it has to be called with the same again. */
+	/* After EAGAIN the library must be called with the same number of bytes again. */
 	size_t size = bytes.len < CHANNEL_PACKET ? bytes.len : CHANNEL_PACKET;
 	size = channel->in_committed > 0 ? channel->in_committed : size;
 	ssize_t count = client->ssh2->channel_write_ex(channel->handle, 0, bytes.data, size);
@@ -270,7 +270,8 @@ static void tell_eof(struct ssh2_channel *channel, enum ssh_stream stream)
 static void look_for_end(struct ssh2_channel *channel)
 {
 	struct ssh2_client *client = owner(channel);
-	/* Once nothing of either stream is left to be read, and the server has said that it ends.
+	/*
+	 * Once nothing of either stream is left to be read, and the server has said that it ends.
 	 */
 	if (!client->ssh2->channel_eof(channel->handle)) {
 		return;

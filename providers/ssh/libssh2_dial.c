@@ -12,13 +12,13 @@
 #include "providers/ssh/libssh2_route.h"
 
 /*
- * A TCP connection to the first address that answers. Addresses are tried in turn, the
- * families alternating, the next one after STAGGER_MS or when the one before has failed
- * (RFC 8305); those that were begun go on beside it.
+ * A TCP connection to the first address that answers. Addresses are tried in turn, alternating
+ * between the families. The next attempt begins after STAGGER_MS, or when the previous one has
+ * failed (RFC 8305); earlier attempts continue beside it.
  */
 enum { STAGGER_MS = 250, ADDRESSES_MAX = 8, FAILURES_MAX = 640, DEFAULT_TIMEOUT_MS = 15 * 1000 };
 
-/* Of the pool once the dial has left it. */
+/* Owned by the pool once the dial no longer refers to it. */
 struct names_job {
 	struct pool_job job;
 	struct dial *dial;
@@ -26,14 +26,14 @@ struct names_job {
 	char service[8];
 	int family;
 	struct addrinfo *addresses;
-	int failed; // getaddrinfo's
+	int failed; // getaddrinfo's result
 	int saved_errno;
 };
 
 struct attempt {
 	struct dial *dial;
 	struct ev_io writable;
-	int fd; // -1: none, or failed
+	int fd; // -1: not begun, or failed
 	char name[INET6_ADDRSTRLEN + 16];
 };
 
@@ -43,7 +43,7 @@ struct dial {
 	struct addrinfo *addresses;
 	const struct addrinfo *order[ADDRESSES_MAX];
 	size_t count;
-	size_t begun; // of them
+	size_t begun; // number of attempts that were begun
 	struct attempt attempts[ADDRESSES_MAX];
 	struct ev_timer stagger;
 	struct ev_timer deadline;
@@ -75,7 +75,7 @@ static void dial_close(struct route *route)
 	free(dial);
 }
 
-/* Says so and does no more; the dial may be gone after it. */
+/* Reports the failure and stops; the dial may be freed when it returns. */
 static void dial_fail(struct dial *dial, struct error *err)
 {
 	dial_stop(dial);
@@ -88,7 +88,7 @@ static void dial_fail(struct dial *dial, struct error *err)
 static void note_failure(struct attempt *attempt, int errnum)
 {
 	struct buf *failures = &attempt->dial->failures;
-	/* What does not fit is one of many that failed alike. */
+	/* A note that no longer fits is dropped: it is one of many similar ones. */
 	(void)!buf_append_format(failures, NULL, "%s%s: %s", failures->len ? "; " : "",
 		attempt->name, strerror(errnum));
 	ev_io_stop(attempt->dial->route.context->loop, &attempt->writable);
@@ -110,14 +110,14 @@ static void dial_unreachable(struct dial *dial)
 	struct error err;
 	struct span failures = buf_span(&dial->failures);
 	error_set_reason(&err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE",
-		"%.*s: is it up, and is that the port of its sshd?", (int)failures.len,
+		"%.*s: is the host running, and is this the port of its sshd?", (int)failures.len,
 		failures.len ? failures.data : "");
 	dial_fail(dial, &err);
 }
 
 static void dial_next(struct dial *dial);
 
-/* It is the one: the others are dropped. */
+/* Chooses this connection and drops the others. */
 static void dial_won(struct attempt *attempt)
 {
 	struct dial *dial = attempt->dial;
@@ -154,7 +154,10 @@ static int open_socket(const struct addrinfo *address)
 		return -1;
 	}
 	int on = 1;
-	/* Small messages leave at once; a path that dies is noticed even where nobody writes. */
+	/*
+	 * Small messages are sent at once. Keepalive notices a dead connection even if nobody
+	 * writes.
+	 */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	return fd;
@@ -168,7 +171,7 @@ static void attempt_name(struct attempt *attempt, const struct addrinfo *address
 	text_whole(attempt->name, sizeof(attempt->name), "%s port %d", host, port);
 }
 
-/* False where it has failed at once. */
+/* False if it failed at once. */
 static bool attempt_begin(struct dial *dial, struct attempt *attempt)
 {
 	const struct route *route = &dial->route;
@@ -194,7 +197,7 @@ static bool attempt_begin(struct dial *dial, struct attempt *attempt)
 static void dial_next(struct dial *dial)
 {
 	while (dial->begun < dial->count) {
-		/* Its progress may have closed the dial: nothing is touched after it. */
+		/* The progress callback may have closed the dial, so it is not used afterwards. */
 		if (attempt_begin(dial, &dial->attempts[dial->begun])) {
 			return;
 		}
@@ -234,7 +237,7 @@ static void names_run(struct pool_job *job)
 	names->saved_errno = errno;
 }
 
-/* The families in turn, beginning with the one that the system prefers. */
+/* Alternates between the families, beginning with the one that the system prefers. */
 static void order_addresses(struct dial *dial)
 {
 	const struct addrinfo *next[2] = {dial->addresses, dial->addresses};
@@ -301,7 +304,7 @@ static struct names_job *names_submit(struct dial *dial, struct error *err)
 	names->dial = dial;
 	names->host = mem_strdup(route->target->host);
 	names->family = route->target->address_family;
-	names->failed = EAI_AGAIN; // where the pool ends before it ran
+	names->failed = EAI_AGAIN; // stays if the pool ends before it runs
 	snprintf(names->service, sizeof(names->service), "%d", route->target->port);
 	if (!pool_submit(route->context->pool, &names->job, err)) {
 		error_prefix(err, "resolving %s", names->host);

@@ -10,9 +10,9 @@
 #include "providers/ssh/libssh2_client.h"
 
 /*
- * A connection through another one (ProxyJump): a client of the hop before, a TCP channel from
- * there, and a pair of sockets, of which the channel's bytes go through one end while the
- * other is what SSH is spoken on. The pump works on the loop, so nothing here waits.
+ * A connection through another one (ProxyJump). It consists of a client of the previous hop, a TCP
+ * channel from there, and a pair of sockets: the channel's bytes go through one end, and the next
+ * SSH connection uses the other end. The pump runs on the loop, so nothing here blocks.
  */
 enum { PUMP_SIZE = 64 * 1024 };
 
@@ -23,10 +23,10 @@ struct jump {
 	struct ev_timer deadline;
 	bool is_reached;
 	int fd;       // our end; -1: none
-	int other_fd; // the user's, until it was handed over
+	int other_fd; // the user's end, until it is handed over
 	struct ev_io readable;
 	struct ev_io writable;
-	struct buf unsent; // from our end, what the channel did not take
+	struct buf unsent; // from our end, not yet accepted by the channel
 };
 
 static void jump_close(struct route *route)
@@ -44,7 +44,7 @@ static void jump_close(struct route *route)
 	free(jump);
 }
 
-/* Before it is reached that is a failure; afterwards the socket's end tells. */
+/* Before the target is reached this is a failure; afterwards the end of the socket shows it. */
 static void jump_ended(struct jump *jump, const struct error *failure)
 {
 	struct ev_loop *loop = jump->route.context->loop;
@@ -54,7 +54,8 @@ static void jump_ended(struct jump *jump, const struct error *failure)
 	ev_timer_stop(loop, &jump->deadline);
 	fd_close(&jump->fd);
 	if (!jump->is_reached) {
-		error_prefix(&err, "on the way to %s", jump->route.target->alias);
+		error_prefix(
+			&err, "connecting through another host to %s", jump->route.target->alias);
 		jump->route.listener->on_failed(jump->route.data, &err);
 	}
 }
@@ -134,7 +135,7 @@ static void on_closed(void *data, const struct ssh_channel_end *end)
 	jump_ended(data, &err);
 }
 
-/* ---- the hop before ---- */
+/* ---- the previous hop ---- */
 
 static void on_open(void *data)
 {
@@ -159,7 +160,7 @@ static void on_refused(void *data, const struct error *failure)
 	jump_ended(jump, &err);
 }
 
-/* The hop's own on_lost comes next, and says the same. */
+/* The hop's on_lost follows with the same error. */
 static void on_channel_lost(void *data, const struct error *err)
 {
 }

@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "providers/ssh/base64.h"
+#include "base/base64.h"
 
 bool wire_take_u32(struct span *bytes, unsigned int *out_number)
 {
@@ -66,7 +66,7 @@ bool key_type_is_special(const char *type)
 	return strncmp(type, "sk-", 3) == 0 || strstr(type, "-cert-v0");
 }
 
-/* Appends what the text says, to its first character that is neither base64 nor a line's end. */
+/* Decodes the text up to the first character that is neither base64 nor a line end. */
 static bool decode_lines(struct span text, struct buf *out)
 {
 	char *joined = mem_alloc(text.len + 1);
@@ -103,7 +103,7 @@ static bool read_file(const char *path, struct buf *out, struct error *err)
 		return false;
 	}
 	if (!S_ISREG(status.st_mode)) {
-		return error_set(err, ERROR_CONFIG, "%s is no regular file", path);
+		return error_set(err, ERROR_CONFIG, "%s is not a regular file", path);
 	}
 	for (;;) {
 		char *room = buf_reserve(out, 4096, err);
@@ -140,7 +140,7 @@ static void read_openssh(struct span body, struct key_file *key)
 	}
 	key->is_encrypted = !span_is(cipher, "none");
 	key_blob_type(blob, key->type, sizeof(key->type));
-	(void)!buf_append(&key->blob, blob, NULL); // smaller than the file it is from
+	(void)!buf_append(&key->blob, blob, NULL); // smaller than its file, so it fits
 }
 
 /* "TYPE BASE64 COMMENT" */

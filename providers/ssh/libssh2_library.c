@@ -11,13 +11,13 @@ static bool start(struct error *err);
 #define SSH2_NAME(name) "libssh2_" #name,
 static const char *const names[] = {SSH2_FUNCTIONS(SSH2_NAME)};
 #undef SSH2_NAME
-static_assert(sizeof(struct ssh2) == sizeof(names), "a name for each function");
+static_assert(sizeof(struct ssh2) == sizeof(names), "one name for each function");
 
-/* One a process, as libssh2's own state is. */
+/* One for each process, because libssh2 has global state. */
 static struct ssh2 functions;
 static struct library_use the_ssh2 = {.library = &libraries[LIBRARY_SSH2],
 	.reason = "SSH_UNSUPPORTED",
-	.alternative = " (ssh-client = openssh does without it)",
+	.alternative = " (ssh-client = openssh does not need it)",
 	.names = names,
 	.count = ARRAY_LENGTH(names),
 	.functions = &functions,
@@ -34,8 +34,10 @@ static bool start(struct error *err)
 
 const struct ssh2 *ssh2_open(struct error *err)
 {
-	/* First what libssh2 depends on too: glibc loses some bytes where it is the other way
-	 * round. */
+	/*
+	 * Loads first the library that libssh2 also depends on: in the other order glibc leaks a
+	 * few bytes.
+	 */
 	uint8_t digest[CRYPTO_SHA256_SIZE];
 	(void)!crypto_sha256(SPAN_LITERAL(""), digest, NULL);
 	return library_open(&the_ssh2, err) ? &functions : NULL;

@@ -11,8 +11,8 @@
 /*
  * libssh2, loaded when the first connection needs it (base/library.h).
  *
- * SSH2_FUNCTIONS is the one list of what is used, without the "libssh2_"; a name added
- * to it can be called as ssh2->name, typed by libssh2's own declaration.
+ * SSH2_FUNCTIONS lists all functions that are used, without "libssh2_". A name in it can be called
+ * as ssh2->name, with the type of libssh2's own declaration.
  */
 #define SSH2_FUNCTIONS(X)                                                                          \
 	X(channel_direct_tcpip_ex)                                                                 \
@@ -60,14 +60,14 @@ struct ssh2 {
 #undef SSH2_MEMBER
 
 /*
- * The library, loaded and initialised. It stays so until the program ends: what it and
- * its cipher library keep for a thread is freed when the thread ends, and only by
- * them. ERROR_UNAVAILABLE, naming the package to install, where the library or a function of
- * it is missing. Any thread; may block for some milliseconds.
+ * Loads and initialises the library. It stays until the program ends, because only the library and
+ * its cipher library free what they keep for a thread, when that thread ends. ERROR_UNAVAILABLE
+ * names the package to install if the library or one of its functions is missing. Any thread; may
+ * block for some milliseconds.
  */
 const struct ssh2 *ssh2_open(struct error *err) ATTR_NODISCARD;
 
-/* What libssh2 says of its last failure on this session; borrowed until the next call. */
+/* The library's message about its last failure in this session; borrowed until the next call. */
 const char *ssh2_last_text(const struct ssh2 *ssh2, LIBSSH2_SESSION *session);
 
 #endif

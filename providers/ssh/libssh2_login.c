@@ -18,11 +18,13 @@
 #include "providers/ssh/libssh2_session.h"
 
 enum {
-	HANDSHAKE_KEPT_MAX = 8 * 1024, // of what the server sends first
+	HANDSHAKE_KEPT_MAX = 8 * 1024, // of the server's first bytes
 	HOST_KEY_TYPES_MAX = 16,
 	DEFAULT_TIMEOUT_MS = 30 * 1000,
 	NOTE_MAX = 512,
-	/* The loop's timer ends it; the library, which counts in seconds, where the loop is stuck.
+	/*
+	 * Usually the loop's timer ends a login; the library's own timeout, in seconds, only
+	 * matters if the loop is stuck.
 	 */
 	LIBRARY_LATER_MS = 2000,
 };
@@ -34,14 +36,14 @@ struct login {
 	struct login_work work;
 	int fd;
 	enum login_stage stage;
-	/* What the worker answers: */
+	/* The worker's results: */
 	bool has_failed;
 	enum login_need need;
 	struct error err;
-	char note[NOTE_MAX]; // of the host key; "" mostly
+	char note[NOTE_MAX]; // about the host key; usually ""
 	struct ssh2_offer offer;
 	struct buf received; // the server's first bytes
-	/* The loop's: */
+	/* Used by the loop: */
 	const struct provider_context *context;
 	const struct login_listener *listener;
 	void *data;
@@ -50,7 +52,7 @@ struct login {
 	bool is_late;
 };
 
-/* ---- the worker's ---- */
+/* ---- used by the worker ---- */
 
 struct login_work *login_work_of(void **abstract)
 {
@@ -64,7 +66,7 @@ void login_bound_call(struct login_work *work)
 	work->ssh2->session_set_timeout(work->session, left_ms > 1 ? (long)left_ms : 1);
 }
 
-/* As libssh2's own, and keeps the beginning. */
+/* Like libssh2's own, but keeps the first bytes. */
 static ssize_t keep_received(
 	libssh2_socket_t fd, void *buffer, size_t size, int flags, void **abstract)
 {
@@ -89,17 +91,17 @@ static bool handshake_failed(struct login *login, struct error *err)
 			ssh_target_other_client(&login->work.target));
 	}
 	int failure = ssh2->session_last_errno(login->work.session);
-	/* It may be the sending of our first line that has failed. */
+	/* Perhaps sending our first line has failed. */
 	if (login->received.len == 0 && failure != LIBSSH2_ERROR_TIMEOUT &&
 		failure != LIBSSH2_ERROR_SOCKET_TIMEOUT) {
 		return error_set_reason(err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE",
-			"the connection was closed before the server said anything");
+			"the connection was closed before the server sent anything");
 	}
 	return error_set_reason(err, ERROR_UNAVAILABLE, "HOST_UNREACHABLE",
 		"the SSH handshake failed: %s", ssh2_last_text(ssh2, login->work.session));
 }
 
-/* As ssh has it, only where it connects itself: behind a proxy the host is another. */
+/* As in ssh, this only applies to direct connections: behind a proxy, the host is another one. */
 static bool is_loopback(int fd)
 {
 	union {
@@ -124,8 +126,8 @@ static bool check_host_key(struct login *login, struct error *err)
 	int kind;
 	const char *blob = work->ssh2->session_hostkey(work->session, &len, &kind);
 	if (!blob) {
-		return error_set_reason(err, ERROR_PROTOCOL, "HOST_UNREACHABLE",
-			"the server has shown no host key");
+		return error_set_reason(
+			err, ERROR_PROTOCOL, "HOST_UNREACHABLE", "the server sent no host key");
 	}
 	struct host_key key = {.blob = {blob, len}};
 	key.type = key_blob_type(key.blob, type, sizeof(type));
@@ -134,8 +136,8 @@ static bool check_host_key(struct login *login, struct error *err)
 }
 
 /*
- * Whether a key may be known that this library cannot check: the server would show another one,
- * of a type that is not known, and that would look like a changed key.
+ * Whether the known keys may be of types that this library cannot check. The server would then show
+ * a key of an unknown type, which would look like a changed key.
  */
 static bool knows_too_little(const struct login_work *work, const char *const *types)
 {
@@ -188,7 +190,7 @@ static void run_job(struct pool_job *job)
 	                            : !auth_run(&login->work, &login->need, &login->err);
 }
 
-/* ---- the loop's ---- */
+/* ---- used by the loop ---- */
 
 static void login_drop(struct pool_job *job)
 {
@@ -215,7 +217,7 @@ static void login_free(struct login *login)
 	login_drop(&login->job);
 }
 
-/* What the worker waits for ends. */
+/* Ends what the worker waits for. */
 static void login_abort(struct login *login)
 {
 	atomic_store(&login->work.is_aborted, true);
@@ -229,7 +231,7 @@ void login_abandon(struct login *login)
 	}
 	login_stop(login);
 	login_abort(login);
-	pool_leave(&login->job); // the context may go before the worker does
+	pool_leave(&login->job); // the context may be freed before the worker ends
 }
 
 static void login_fail(struct login *login, struct error *err)
@@ -250,7 +252,7 @@ static void login_fail(struct login *login, struct error *err)
 	listener->on_failed(data, &copy);
 }
 
-/* False: it has failed, and is gone. */
+/* False: the login has failed and is freed. */
 static bool login_submit(struct login *login)
 {
 	struct error err;
@@ -294,7 +296,7 @@ static void get_secret(struct login *login)
 		.what = is_passphrase ? "passphrase-command" : "password-command",
 		.line = is_passphrase ? target->passphrase_command : target->password_command,
 		.cwd = ssh_folder(folder),
-		.timeout_ms = target->auth_timeout_ms, // the stage's own ends before that
+		.timeout_ms = target->auth_timeout_ms, // the stage's own deadline comes earlier
 	};
 	login->query = secret_query_start(login->context, &spec, have_secret, login, &err);
 	if (!login->query) {
@@ -350,7 +352,7 @@ static void on_deadline(struct ev_loop *loop, struct ev_timer *watcher, int even
 	}
 }
 
-/* Without the hops: the socket leads through them already. */
+/* Copies without the hops, because the socket already leads through them. */
 static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 {
 	*to = *from;
@@ -400,7 +402,7 @@ struct login *login_start(const struct provider_context *context, const struct s
 	buf_init(&login->work.auth.locked, AUTH_TEXT_MAX);
 	buf_init(&login->work.auth.unsupported, AUTH_TEXT_MAX);
 	error_set(&login->err, ERROR_UNAVAILABLE, "the program is ending");
-	login->has_failed = true; // where the pool ends before the job ran
+	login->has_failed = true; // stays if the pool ends before the job runs
 	ev_timer_init(&login->deadline, on_deadline, 0, 0);
 	begin_stage(login, LOGIN_HANDSHAKE, target->connect_timeout_ms);
 	if (!pool_submit(context->pool, &login->job, err)) {

@@ -5,14 +5,14 @@
 #include "providers/ssh/libssh2_client.h"
 
 /*
- * Opening channels. libssh2 can open one at a time, and remembers in the session how far it
- * is: the same call has to be made again until it has an end, also where nobody wants the
- * channel any more.
+ * Opens channels. libssh2 can open one at a time and keeps its progress in the session: the same
+ * call must be repeated until it has finished, even if nobody wants the channel any more.
  *
- * A probe is an opening that always fails (RFC 4254, 5.1: "unknown channel type"). Its answer shows
- * that the server is there; an answer to libssh2's own keepalive would stay in the session's
- * memory for good. And it is the one call that lets libssh2 read where there is no channel. A
- * gateway may open a channel of any kind, before it knows what is behind it: that one is closed.
+ * A probe is a request that always fails (RFC 4254, 5.1: "unknown channel type"). The answer shows
+ * that the server is alive; the answer to libssh2's own keepalive would stay in the session's
+ * memory for good. It is also the only call that lets libssh2 read while there is no channel. A
+ * gateway may open a channel of any type before it knows what is behind it; such a channel is
+ * closed.
  */
 #define PROBE_TYPE "probe@acp-broker"
 enum { KEEPALIVE_S = 2 };
@@ -58,7 +58,9 @@ static struct ssh2_channel *channel_add(struct ssh2_client *client)
 	return channel;
 }
 
-/* As a channel that its user has closed; libssh2 lets go of it when the server has answered. */
+/*
+ * Closes it like a channel that its user has closed; libssh2 frees it when the server has answered.
+ */
 static void close_probe(struct ssh2_client *client, LIBSSH2_CHANNEL *handle)
 {
 	struct ssh2_channel *channel = channel_add(client);
@@ -69,7 +71,7 @@ static void close_probe(struct ssh2_client *client, LIBSSH2_CHANNEL *handle)
 	client->wants_turn = true;
 }
 
-/* True: it has an end. */
+/* True: it has finished. */
 static bool open_go_on(struct ssh2_client *client)
 {
 	LIBSSH2_CHANNEL *handle = call_open(client);
@@ -134,7 +136,10 @@ void open_probe(struct ssh2_client *client)
 	if (!client->opening && !client->is_probing && !client->probe) {
 		client->is_probing = true;
 	} else if (!client->is_probing) {
-		/* The server may take its time to open; whether it is there is another question. */
+		/*
+		 * The server may be slow to open a channel; keepalive checks separately whether it
+		 * is alive.
+		 */
 		int next_s;
 		client->ssh2->keepalive_config(client->session, 1, KEEPALIVE_S);
 		client_check(client, client->ssh2->keepalive_send(client->session, &next_s));
@@ -150,7 +155,8 @@ static struct ssh2_channel *channel_create(struct ssh2_client *client,
 		return NULL;
 	}
 	if (client->channel_count >= CHANNELS_MAX) {
-		error_set(err, ERROR_LIMIT, "opening a channel to %s: %d are open or being opened",
+		error_set(err, ERROR_LIMIT,
+			"opening a channel to %s: %d channels are open or being opened",
 			client->target->alias, CHANNELS_MAX);
 		return NULL;
 	}

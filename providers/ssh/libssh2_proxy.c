@@ -14,13 +14,13 @@
 struct proxy {
 	struct route route;
 	struct process *process;
-	int fd;       // -1 once it was handed over
+	int fd;       // -1 once it is handed over
 	int words_fd; // its stderr; -1 once that has ended
 	struct ev_io readable;
-	char words[ROUTE_WORDS_MAX + 1]; // the last of it
+	char words[ROUTE_WORDS_MAX + 1]; // the end of its stderr
 };
 
-/* False: nothing more is there now. */
+/* False: there is nothing more to read now. */
 static bool read_words(struct proxy *proxy)
 {
 	char bytes[ROUTE_WORDS_MAX];
@@ -39,7 +39,10 @@ static void on_readable(struct ev_loop *loop, struct ev_io *watcher, int events)
 	(void)read_words(CONTAINER_OF(watcher, struct proxy, readable));
 }
 
-/* What it said before it ended is in the pipe by then; some say more than they are asked. */
+/*
+ * The output before its end is in the pipe by now. Reads a limited amount, because some programs
+ * write a lot.
+ */
 static struct span proxy_words(struct route *route)
 {
 	enum { READS_MAX = 256 };
@@ -80,20 +83,10 @@ static void on_failed(void *data, const struct error *failure)
 	proxy->route.listener->on_failed(proxy->route.data, &err);
 }
 
-/* What uses the socket sees its end. */
-static void on_exited(void *data, struct process_status status)
-{
-}
-
-static void on_emptied(void *data)
-{
-}
-
+/* The user of the socket sees its end. */
 static const struct process_listener listener = {
 	.on_started = on_started,
 	.on_failed = on_failed,
-	.on_exited = on_exited,
-	.on_emptied = on_emptied,
 };
 
 /* "/bin/sh -c LINE" with this program's environment and directory. */
@@ -134,7 +127,7 @@ struct route *route_proxy(const struct route *request, struct error *err)
 	proxy->words_fd = words[0];
 	ev_io_init(&proxy->readable, on_readable, proxy->words_fd, EV_READ);
 	int fds[3] = {sockets[1], sockets[1], words[1]};
-	/* A program that is nothing but a pipe expects blocking ends. */
+	/* Simple programs expect descriptors that block. */
 	if (fd_set_nonblock(sockets[1], false, err) && fd_set_nonblock(words[0], true, err)) {
 		proxy->process = shell_start(proxy, request->target->proxy_command, fds, err);
 	}

@@ -28,7 +28,7 @@ void route_add_words(struct route *route, struct error *err)
 	struct span words = route && route->words ? route->words(route) : (struct span){"", 0};
 	if (words.len > 0) {
 		error_set_reason(err, err->code, err->reason,
-			"%s (the ProxyCommand has said: %.*s)", err->text, (int)words.len,
+			"%s (output of the ProxyCommand: %.*s)", err->text, (int)words.len,
 			words.data);
 	}
 }

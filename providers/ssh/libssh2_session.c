@@ -8,10 +8,12 @@
 #include "base/buf.h"
 #include "base/list.h"
 
-/* Keys and passwords are in small blocks; what streams through is in large ones. */
+/*
+ * Keys and passwords are in small blocks, streamed data in large ones; only small blocks are wiped.
+ */
 enum { WIPED_MAX = 8 * 1024 };
 
-/* What libssh2 knows as the session's "abstract". */
+/* libssh2's "abstract" of a session. */
 struct session_memory {
 	void *owner;
 	struct list blocks; // block.link
@@ -66,7 +68,7 @@ static void on_free(void *bytes, void **abstract)
 	}
 }
 
-/* Not that of the C library, which may leave a copy behind. */
+/* Does not use realloc(3), which may leave a copy behind. */
 static void *on_realloc(void *bytes, size_t size, void **abstract)
 {
 	void *other = memory_alloc(*abstract, size);

@@ -36,7 +36,10 @@ void client_ask_turn(struct ssh2_client *client)
 	if (client->in_turn) {
 		client->wants_turn = true;
 	} else if (client->stage == CLIENT_READY) {
-		/* Before the loop waits again; the timer is for who asks right before that. */
+		/*
+		 * Runs before the loop waits again; the timer covers requests that come right
+		 * before that.
+		 */
 		ev_prepare_start(client->context->loop, &client->next);
 		soon_start(&client->soon);
 	}
@@ -48,7 +51,7 @@ static void stop_asking(struct ssh2_client *client)
 	soon_stop(&client->soon);
 }
 
-/* A channel whose reading makes libssh2 take in what came, of them all. */
+/* Any channel, because reading one makes libssh2 receive data for all of them. */
 static LIBSSH2_CHANNEL *any_handle(struct ssh2_client *client)
 {
 	LIST_FOR_EACH(channel, &client->channels, struct ssh2_channel, link) {
@@ -64,7 +67,7 @@ enum { UNUSED_STREAM = 2 }; // nobody sends on it
 static void take_input(struct ssh2_client *client, bool is_readable)
 {
 	LIBSSH2_CHANNEL *handle = any_handle(client);
-	/* The socket says when there is something; what libssh2 has in hand is taken anyway. */
+	/* The socket shows whether new data has come; libssh2's own buffer is read in any case. */
 	client->input_left = is_readable ? TURN_INPUT_MAX : 0;
 	if (handle) {
 		char byte;
@@ -85,7 +88,7 @@ static void step_channels(struct ssh2_client *client)
 	}
 }
 
-/* Every channel is told, then the client's user; handlers may close any of them. */
+/* Notifies every channel and then the client's user; handlers may close any of them. */
 static void tell_lost(struct ssh2_client *client)
 {
 	client->stage = CLIENT_LOST;
@@ -184,7 +187,7 @@ void client_begin(struct ssh2_client *client, LIBSSH2_SESSION *session, int fd)
 	alive_begin(client);
 }
 
-/* Tells the server, as far as that does not wait, then frees what libssh2 holds. */
+/* Tells the server if that does not block, then frees libssh2's memory. */
 static void end_session(struct ssh2_client *client)
 {
 	if (!client->has_error) {
@@ -192,7 +195,7 @@ static void end_session(struct ssh2_client *client)
 			client->session, SSH_DISCONNECT_BY_APPLICATION, "closed", "");
 		wire_flush(client);
 	}
-	/* Whatever it still tries to send or to wait for has an end now. */
+	/* From now on everything that libssh2 tries to send or wait for ends at once. */
 	client->is_dying = true;
 	ssh2_session_destroy(client->ssh2, client->session);
 	client->session = NULL;

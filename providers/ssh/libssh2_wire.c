@@ -7,7 +7,10 @@
 #include "base/io.h"
 #include "providers/ssh/libssh2_session.h"
 
-/* The socket as libssh2 sees it: sending always works, receiving ends with the turn's share. */
+/*
+ * The socket as libssh2 sees it: sending always succeeds, and receiving ends after the turn's
+ * share.
+ */
 
 static ssize_t take_output(
 	libssh2_socket_t fd, const void *bytes, size_t size, int flags, void **abstract)
@@ -17,14 +20,14 @@ static ssize_t take_output(
 		return (ssize_t)size;
 	}
 	if (!buf_append(&client->out, (struct span){bytes, size}, NULL)) {
-		client_set_lost(client, "the server reads nothing, with %zu bytes waiting for it",
+		client_set_lost(client, "the server does not read: %zu bytes are waiting for it",
 			client->out.len);
 		return -EPIPE;
 	}
 	return (ssize_t)size;
 }
 
-/* The connection's end is kept from libssh2, so that what came before it can still be read. */
+/* Hides the connection's end from libssh2, so that data that came before can still be read. */
 static ssize_t give_input(
 	libssh2_socket_t fd, void *buffer, size_t size, int flags, void **abstract)
 {
@@ -38,7 +41,7 @@ static ssize_t give_input(
 	size = size < client->input_left ? size : client->input_left;
 	ssize_t count = recv(client->fd, buffer, size, MSG_DONTWAIT);
 	if (count > 0) {
-		/* Less than was asked for is all that there is. */
+		/* A short read means that there is no more data. */
 		client->input_left -= (size_t)count == size ? size : client->input_left;
 		client->received_at = ev_now(client->context->loop);
 		return count;
@@ -52,7 +55,7 @@ static ssize_t give_input(
 	return -EAGAIN;
 }
 
-/* RFC 4253, 11.1; the text is the server's. */
+/* RFC 4253, 11.1; the server chooses the text. */
 static void on_disconnect(LIBSSH2_SESSION *session, int reason, const char *message, int len,
 	const char *language, int language_len, void **abstract)
 {

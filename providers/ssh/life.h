@@ -9,12 +9,11 @@
 #include "base/buf.h"
 
 /*
- * Whether something still lives after one of its handlers was raised, which may have freed it.
- * What raises holds the life meanwhile:
+ * Tells whether an object still exists after it has raised a handler, which may have freed it. The
+ * code that raises holds the life meanwhile:
  *
- *	struct life *life = life_hold(self->life);
- *	self->listener->on_bytes(…);
- *	if (life_let_go(life)) { return; } // it was freed
+ * struct life *life = life_hold(self->life); self->listener->on_bytes(…); if (life_let_go(life)) {
+ * return; } // it was freed
  */
 struct life {
 	unsigned holders;
@@ -32,7 +31,7 @@ static inline struct life *life_hold(struct life *life)
 	return life;
 }
 
-/* Whether it has ended; then the life is not to be used any more. */
+/* Whether the owner was freed. If so, the life must not be used any more. */
 static inline bool life_let_go(struct life *life) ATTR_NODISCARD;
 static inline bool life_let_go(struct life *life)
 {
@@ -43,7 +42,7 @@ static inline bool life_let_go(struct life *life)
 	return is_over;
 }
 
-/* The owner is being freed. */
+/* Its owner is being freed. */
 static inline void life_end(struct life *life)
 {
 	life->is_over = true;

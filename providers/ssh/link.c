@@ -4,7 +4,7 @@
 
 #include "providers/ssh/host_impl.h"
 
-/* ---- giving channels out ---- */
+/* ---- assigning channels ---- */
 
 static bool is_first(const struct ssh_link *link)
 {
@@ -35,7 +35,7 @@ static struct ssh_slot *find_warm(struct ssh_host *host)
 static bool has_room(const struct ssh_link *link)
 {
 	size_t max = link->host->request.max_channels;
-	size_t count = is_first(link); // the control
+	size_t count = is_first(link); // the control's channel
 	LIST_FOR_EACH(slot, &link->slots, struct ssh_slot, link) {
 		count++;
 	}
@@ -54,7 +54,7 @@ static struct ssh_slot *open_somewhere(struct ssh_host *host)
 	return NULL;
 }
 
-/* Whether one of them may soon have room. */
+/* Whether a connection may soon have a free channel. */
 static bool is_promising(const struct ssh_host *host)
 {
 	LIST_FOR_EACH(link, &host->links, struct ssh_link, link) {
@@ -73,7 +73,10 @@ static void connect_another(struct ssh_host *host)
 	}
 }
 
-/* All that the process wants, or none: who holds one and waits for the other is in the way. */
+/*
+ * Finds all slots that the process needs, or none: a process that held one and waited for another
+ * would block others.
+ */
 static bool find_slots(
 	struct ssh_host *host, struct ssh_process *process, struct ssh_slot *found[2])
 {
@@ -85,7 +88,7 @@ static bool find_slots(
 		if (!slot) {
 			break;
 		}
-		slot->process = process; // so that it is not found again
+		slot->process = process; // keeps it from being found again
 		found[count++] = slot;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -121,7 +124,7 @@ void ssh_links_warm(struct ssh_host *host)
 				return;
 			}
 		}
-		return; // the control's connection alone
+		return; // only the connection with the control is left
 	}
 }
 
@@ -166,9 +169,7 @@ static void on_ready(void *data)
 	struct error err;
 	if (!is_first(link)) {
 		ssh_links_dispatch(host);
-	} else if (ssh_control_open(host, &err)) {
-		ssh_links_warm(host);
-	} else {
+	} else if (!ssh_reattach_take_link(link) && !ssh_runner_open(host, &err)) {
 		ssh_host_fail(host, &err);
 	}
 	ssh_host_leave(host);
@@ -196,13 +197,14 @@ void ssh_link_fail(struct ssh_link *link, const struct error *err)
 }
 
 /*
- * Everything of the connection has gone; another one takes its place. It is another run: the end of
- * the dropped one's control may be slow, and kills everything that has the run's name.
+ * The connection is completely gone; this opens another one. It begins a new run, because the old
+ * connection's control may end slowly, and kills every process with the name of its run.
  */
 static void begin_again(struct ssh_link *link)
 {
 	struct ssh_host *host = link->host;
 	ssh_host_name_run(host);
+	ssh_runner_close(host);
 	ssh_control_close(host);
 	ssh_client_close(link->client);
 	ssh_admission_end(link->turn);
@@ -210,16 +212,20 @@ static void begin_again(struct ssh_link *link)
 	link->is_ready = link->is_full = link->is_resting = false;
 	link->was_dropped = true;
 	link->turn = ssh_admission_begin(link);
-	ssh_host_progress(
-		host, "The connection was dropped after the login: once more, with a new token");
+	ssh_host_progress(host, "The server dropped the connection after the login: connecting "
+				"again with a new token");
 }
 
 static void on_link_lost(void *data, const struct error *err)
 {
 	struct ssh_link *link = data;
 	struct ssh_host *host = link->host;
-	struct error failure = *err; // it may be the client's own
+	struct error failure = *err; // *err may be the client's
 	ssh_host_enter(host);
+	if (is_first(link) && ssh_reattach_take_loss(link, err)) {
+		ssh_host_leave(host);
+		return;
+	}
 	bool is_in_vain =
 		!host->is_over && link->turn && !link->is_of_use && ssh_admission_was_in_vain(err);
 	if (is_in_vain && !link->was_dropped) {

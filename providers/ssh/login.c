@@ -13,9 +13,9 @@
 #include "providers/ssh/host_impl.h"
 
 /*
- * The login shell is asked once for its environment, and what is there is looked up with its
- * PATH: an exec like any other (remote/login.sh). Where it does not answer in time it is killed,
- * and the environment of a plain channel is taken.
+ * Asks the login shell once for its environment, and looks up programs in its PATH; this is an exec
+ * like any other (remote/login.sh). If the shell does not answer in time, it is killed, and the
+ * environment of a plain channel is used.
  */
 enum { ANSWER_MAX = 1 << 20, ANSWER_WORDS_MAX = 8192, FACTS_COUNT = 5 };
 
@@ -39,7 +39,7 @@ static bool is_allowed(const char *entry)
 
 /* ---- the facts ---- */
 
-/* What the user's configuration sets wins, then the login shell, then the plain channel. */
+/* The user's configuration wins, then the login shell, then the plain channel. */
 static void add(struct ssh_host *host, const char *entry)
 {
 	char name[256];
@@ -70,7 +70,10 @@ static const char *fact(const struct ssh_host *host, const char *name, const cha
 	return value && *value ? value : fallback;
 }
 
-/* What login-env names goes to the agent, never to what the broker itself runs there. */
+/*
+ * The agent gets the variables that login-env names; programs that the broker itself runs there do
+ * not.
+ */
 static void add_login_env(struct ssh_host *host)
 {
 	const char *const *names = host->request.login_env;
@@ -82,7 +85,7 @@ static void add_login_env(struct ssh_host *host)
 	words_append_all(&host->agent_environment, (const char *const *)chosen->entries);
 }
 
-/* After "facts": system, machine, versions, and the directory to begin in. */
+/* After "facts" come the system, machine, versions, and initial directory. */
 static void finish(struct ssh_host *host, char **facts)
 {
 	static const char plain_path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
@@ -116,7 +119,7 @@ static void finish(struct ssh_host *host, char **facts)
 	ssh_host_become_ready(host);
 }
 
-/* Takes the answer apart into host->texts; true where it is whole. */
+/* Splits the answer into host->texts; true if it is complete. */
 static bool read_answer(struct ssh_host *host, char ***out_facts)
 {
 	static const char begin[] = "acp-broker-environment";
@@ -145,7 +148,7 @@ static bool read_answer(struct ssh_host *host, char ***out_facts)
 	return false;
 }
 
-/* ---- asking ---- */
+/* ---- asking the login shell ---- */
 
 static void ask(struct ssh_host *host, bool is_plain);
 
@@ -160,8 +163,8 @@ static void on_answer_end(struct ssh_host *host, const char *why)
 		return;
 	}
 	text_format(text, sizeof(text),
-		"The login shell of %s %s: commands are looked for in the PATH of a plain "
-		"connection",
+		"The login shell of %s %s: commands are searched for in the PATH "
+		"of a plain connection",
 		ssh_host_name(host), why);
 	ssh_login_stop(host);
 	ssh_host_progress(host, text);
@@ -170,12 +173,12 @@ static void on_answer_end(struct ssh_host *host, const char *why)
 	}
 }
 
-/* Without its exit the end of its output may be that of the connection. */
+/* Without an exit, the end of its output may be due to a lost connection. */
 static void end_once_it_has_exited(struct ssh_host *host)
 {
 	if (host->login.is_silent && host->login.has_exited) {
 		ssh_host_enter(host);
-		on_answer_end(host, "does not tell its environment");
+		on_answer_end(host, "did not report its environment");
 		ssh_host_leave(host);
 	}
 }
@@ -204,7 +207,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 		return;
 	}
 	ssh_host_enter(host);
-	on_answer_end(host, "does not tell its environment");
+	on_answer_end(host, "did not report its environment");
 	ssh_host_leave(host);
 }
 
@@ -230,7 +233,7 @@ static void wait_for(struct ssh_host *host, double seconds)
 	ev_timer_start(host->loop, &login->deadline);
 }
 
-/* Where the connection goes too, the host hears of it in a moment, and this is over. */
+/* If the connection is lost as well, the host is notified in a moment, and this is over. */
 static void on_lost(void *data, const struct error *err)
 {
 	struct ssh_host *host = data;
@@ -261,6 +264,19 @@ static const struct exec_listener listener = {
 	.on_lost = on_lost,
 };
 
+/* The script starts itself again, by a line that every shell understands in the same way. */
+static char **env_with_script(const char *const *env)
+{
+	static const char name[] = "ACP_BROKER_LOGIN=";
+	char **words = words_copy(env);
+	size_t size = sizeof(name) + strlen(ssh_login_script);
+	char *entry = mem_alloc(size);
+	text_whole(entry, size, "%s%s", name, ssh_login_script);
+	words_append(&words, entry);
+	free(entry);
+	return words;
+}
+
 static void ask(struct ssh_host *host, bool is_plain)
 {
 	struct ssh_login *login = &host->login;
@@ -268,11 +284,10 @@ static void ask(struct ssh_host *host, bool is_plain)
 	static const char *const none[] = {NULL};
 	env = env ? env : none;
 	const char *shell = ssh_environment_get(env, "SHELL");
-	char script[4096 + sizeof("/login")];
-	text_whole(script, sizeof(script), "%s/login", host->control.run_folder);
-	const char *argv[] = {ssh_host_sh(host), script, is_plain ? "dump" : "shell",
-		shell ? shell : ssh_host_sh(host), NULL};
-	struct exec_spec spec = {.argv = argv, .env = env, .cwd = "/"};
+	const char *argv[] = {ssh_host_sh(host), "-c", ssh_login_script, "acp-broker-login",
+		is_plain ? "dump" : "shell", shell ? shell : ssh_host_sh(host), NULL};
+	char **with_script = env_with_script(env);
+	struct exec_spec spec = {.argv = argv, .env = (const char *const *)with_script, .cwd = "/"};
 	struct error err;
 	login->is_plain = is_plain;
 	login->is_lost = login->is_silent = login->has_exited = false;
@@ -280,6 +295,7 @@ static void ask(struct ssh_host *host, bool is_plain)
 	ev_init(&login->deadline, on_deadline);
 	wait_for(host, (double)host->request.login_timeout_ms / 1000.);
 	login->exec = ssh_host_exec(host, &spec, &listener, host, &err);
+	words_free(with_script);
 	if (!login->exec) {
 		login->is_lost = true;
 		wait_for(host, lost_pause_s);

@@ -41,7 +41,7 @@ static bool is_never_taken(const char *name, size_t len)
 	return is_of(name, len, names);
 }
 
-/* Programs run other code because of these. */
+/* These variables make programs run other code. */
 static bool is_taken_by_name_alone(const char *name, size_t len)
 {
 	static const char *const names[] = {"LD_*", "BASH_ENV", "ENV", NULL};
@@ -93,7 +93,7 @@ static bool is_wanted(const char *entry, const char *const *names, bool wants_al
 	return is_named(entry, len, names) || (wants_all && !is_taken_by_name_alone(entry, len));
 }
 
-/* Those that are named come first: a limit that is met is met by the others. */
+/* Named variables come first, so that a limit can only affect the others. */
 static void take_those(struct choice *choice, const char *const *from, const char *const *names,
 	const char *const *base)
 {

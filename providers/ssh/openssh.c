@@ -15,12 +15,12 @@
 #include "providers/ssh/openssh_argv.h"
 
 enum {
-	TICK_MS = 100,      // between two looks at whether ssh listens, where nothing else tells it
-	GRACE_MS = 1000,    // so long ssh may be late with its own words on a deadline
-	ADDRESSES_MAX = 8,  // of a host: each has connect-timeout, as ssh itself gives it to each
-	ENDING_MS = 2000,   // from a closed control socket to the end of ssh
-	READS_MAX = 64,     // of its last words
-	FIRST_QUESTION = 1, // the one that is asked to know that it is ready
+	TICK_MS = 100,      // between two checks whether ssh listens, if no event shows it
+	GRACE_MS = 1000,    // how much longer than our deadline ssh may need to report it
+	ADDRESSES_MAX = 8,  // of a host: ssh gives each address connect-timeout, and so do we
+	ENDING_MS = 2000,   // from closing the control socket to the end of ssh
+	READS_MAX = 64,     // for its last messages
+	FIRST_QUESTION = 1, // the question whose answer shows that it is ready
 };
 
 static struct openssh_client *from_client(struct ssh_client *client)
@@ -28,7 +28,7 @@ static struct openssh_client *from_client(struct ssh_client *client)
 	return CONTAINER_OF(client, struct openssh_client, client);
 }
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 static void stop_waiting(struct openssh_client *self)
 {
@@ -49,10 +49,10 @@ static void stop(struct openssh_client *self)
 	openssh_folder_remove(&self->folder);
 }
 
-/* Tells everybody. The client may be gone when this returns. */
+/* Notifies everybody. The client may be freed when this returns. */
 static void lose(struct openssh_client *self, const struct error *err)
 {
-	struct error copy = *err; // it may lie in what a handler frees
+	struct error copy = *err; // a handler may free the original
 	self->is_lost = true;
 	stop(self);
 	if (openssh_channels_lost(self, &copy)) {
@@ -79,7 +79,7 @@ static void lose_late(struct openssh_client *self)
 {
 	struct error err;
 	if (self->is_ready) {
-		lose_ended(self, "does not answer any more");
+		lose_ended(self, "no longer answers");
 		return;
 	}
 	const struct ssh_target *target = self->target;
@@ -93,7 +93,7 @@ static void lose_late(struct openssh_client *self)
 	lose(self, &err);
 }
 
-/* ---- what it says ---- */
+/* ---- messages of ssh ---- */
 
 enum heard { HEARD_WORDS, HEARD_NOTHING, HEARD_END };
 
@@ -108,7 +108,10 @@ static enum heard read_words(struct openssh_client *self)
 	return count < 0 && io_is_transient(errno) ? HEARD_NOTHING : HEARD_END;
 }
 
-/* Hosts on the way are connected and authenticated to as part of the one that is meant. */
+/*
+ * The deadline covers hosts before the target, because connecting to them is part of connecting to
+ * the target.
+ */
 static void set_deadline(struct openssh_client *self)
 {
 	const struct ssh_target *target = self->target;
@@ -144,14 +147,14 @@ static void on_words(struct ev_loop *loop, ev_io *io, int events)
 	}
 }
 
-/* ---- whether it lives ---- */
+/* ---- checking that it is alive ---- */
 
 static void become_ready(struct openssh_client *self)
 {
 	stop_waiting(self);
 	openssh_words_clear(&self->words);
 	self->is_ready = true;
-	self->terminal.is_kept = false; // who writes there now is somebody else
+	self->terminal.is_kept = false; // other programs use the terminal from now on
 	self->listener->on_ready(self->data);
 }
 
@@ -168,7 +171,10 @@ static void on_watch_message(void *data, const struct mux_message *message)
 	}
 }
 
-/* ssh is ending, and will say why; before it was ready it may have been another's socket. */
+/*
+ * ssh is ending and will report the reason. Before it was ready, this may have been the socket of
+ * another process.
+ */
 static void on_watch_end(void *data)
 {
 	struct openssh_client *self = data;
@@ -191,7 +197,8 @@ static void try_watch(struct openssh_client *self)
 		return;
 	}
 	self->last_question = FIRST_QUESTION;
-	if (mux_open(&self->watch, loop, self->folder.socket, &watch_listener, self, NULL) &&
+	if (openssh_mux_open(
+		    &self->watch, loop, self->folder.socket, &watch_listener, self, NULL) &&
 		!mux_request_alive(&self->watch, FIRST_QUESTION, NULL)) {
 		mux_close(&self->watch);
 	}
@@ -218,10 +225,6 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* ---- the program ---- */
 
-static void on_started(void *data, pid_t pid)
-{
-}
-
 static void on_failed(void *data, const struct error *err)
 {
 	struct error copy = *err;
@@ -240,15 +243,9 @@ static void on_exited(void *data, struct process_status status)
 	lose_ended(self, process_status_text(status, text, sizeof(text)));
 }
 
-static void on_emptied(void *data)
-{
-}
-
 static const struct process_listener process_listener = {
-	.on_started = on_started,
 	.on_failed = on_failed,
 	.on_exited = on_exited,
-	.on_emptied = on_emptied,
 };
 
 static bool start_program(struct openssh_client *self, int words_fd, struct error *err)
@@ -280,7 +277,7 @@ static bool start_program(struct openssh_client *self, int words_fd, struct erro
 
 /* ---- connecting ---- */
 
-/* Where the system has no more of these, the tick has to do. */
+/* If the system has no more watches, the tick has to suffice. */
 static void watch_folder(struct openssh_client *self)
 {
 	self->notify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -356,8 +353,8 @@ struct ssh_client *ssh_openssh_connect(const struct provider_context *context,
 	}
 	if (has_secret_user(target)) {
 		error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
-			"connecting to %s: the name to log in with is a secret, and the command "
-			"line of ssh would show it: set ssh-client = libssh2",
+			"connecting to %s: the login name is a secret, and ssh's command "
+			"line would show it: set ssh-client = libssh2",
 			target->alias);
 		return NULL;
 	}

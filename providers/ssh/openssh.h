@@ -18,27 +18,27 @@
 #include "providers/ssh/openssh_words.h"
 
 /*
- * The client that is the ssh program: one `ssh -N` makes the connection and listens at a
- * control socket, in a folder that nobody else may enter; each channel is a conversation over
- * that socket (openssh_mux.h), which hands ssh the ends of three pipes.
+ * The client that uses the ssh program. One `ssh -N` makes the connection and listens at a control
+ * socket, in a folder that no other user may enter. Each channel is a conversation over that socket
+ * (openssh_mux.h), which passes the ends of three pipes to ssh.
  *
  *     openssh.c          the program, from its start to its end; openssh_folder.c: its folder
- *     openssh_argv.c     its words; openssh_askpass.c: who answers its questions
- *     openssh_words.c    what it says
- *     openssh_channel.c  channels; openssh_output.c: what comes out of them
+ *     openssh_argv.c     its arguments; openssh_askpass.c: answers its questions
+ *     openssh_words.c    reads its stderr
+ *     openssh_channel.c  channels; openssh_output.c: their output
  */
-enum { OPENSSH_FOLDER_MAX = 88 }; // the name of a socket is short, and ssh adds 17 bytes to it
+enum { OPENSSH_FOLDER_MAX = 88 }; // a socket's name must be short, and ssh adds 17 bytes
 
 struct openssh_folder {
-	char path[OPENSSH_FOLDER_MAX]; // "": there is none
-	int lock_fd;                   // held while there is one
+	char path[OPENSSH_FOLDER_MAX]; // "": none
+	int lock_fd;                   // held as long as the folder exists
 	char socket[OPENSSH_FOLDER_MAX + 8];
 	char askpass[OPENSSH_FOLDER_MAX + 8];
 };
 
 /*
- * Makes it, in XDG_RUNTIME_DIR, else TMPDIR, else /tmp: where the name is short enough. Removes
- * what killed programs have left there.
+ * Makes the folder in XDG_RUNTIME_DIR, TMPDIR or /tmp: the first one with a short enough name.
+ * Removes folders that killed programs have left there.
  */
 bool openssh_folder_make(struct openssh_folder *folder, const char *const *environment,
 	struct error *err) ATTR_NODISCARD;
@@ -57,14 +57,14 @@ struct openssh_client {
 	struct openssh_words words;
 	int words_fd;
 	ev_io words_io;
-	int notify_fd; // inotify of the folder; -1 where there is none, and once it is ready
+	int notify_fd; // inotify on the folder; -1: none, or already ready
 	ev_io notify;
 	ev_timer tick;             // until ready
-	long long deadline_ms;     // of the step in hand
-	const char *deadline_name; // what it is called in a profile
-	struct mux watch;          // asks whether ssh lives
-	uint32_t last_question;    // a channel's, of whether ssh lives
-	struct list channels;      // of struct openssh_channel
+	long long deadline_ms;     // of the present step
+	const char *deadline_name; // the name of its key in a profile
+	struct mux watch;          // asks whether ssh still runs
+	uint32_t last_question;    // number of the channels' last question whether ssh still runs
+	struct list channels;      // struct openssh_channel
 	bool is_ready;
 	bool is_lost;
 };
@@ -76,12 +76,15 @@ void openssh_channel_send_eof(struct ssh_channel *channel);
 void openssh_channel_resume(struct ssh_channel *channel, enum ssh_stream stream);
 void openssh_channel_close(struct ssh_channel *channel);
 
-/* ssh lives, as of this question: what has ended by then was ended by the server. */
+/*
+ * ssh has answered this question, so it still ran when the question was asked. So the server ended
+ * the channels that had ended before.
+ */
 void openssh_channels_answered(struct openssh_client *client, uint32_t question);
 
 void openssh_channels_free(struct openssh_client *client);
 
-/* Raises on_lost for all of them; false where a handler has closed the client. */
+/* Raises on_lost for all channels; false if a handler has closed the client. */
 bool openssh_channels_lost(struct openssh_client *client, const struct error *err);
 
 #endif

@@ -12,12 +12,12 @@
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/openssh_askpass.h"
 
-enum { OPTION_MAX = 64 * 1024 }; // a proxy command that holds another is the longest
+enum { OPTION_MAX = 64 * 1024 }; // the longest is a proxy command that contains another
 
 static void put(struct buf *buf, const char *text)
 {
 	if (!buf_append(buf, span_of(text), NULL)) {
-		abort(); // of the configuration, which is bounded by far less
+		abort(); // the configuration's limits are much lower
 	}
 }
 
@@ -26,7 +26,7 @@ static void put_char(struct buf *buf, char c)
 	put(buf, (const char[]){c, '\0'});
 }
 
-/* "%" stands for itself where ssh expands tokens. */
+/* Escapes "%" for options in which ssh expands tokens. */
 static void put_literal(struct buf *buf, const char *text)
 {
 	for (; *text; text++) {
@@ -34,7 +34,7 @@ static void put_literal(struct buf *buf, const char *text)
 	}
 }
 
-/* As ssh_config(5) reads words: in double quotes, with backslashes before both. */
+/* Quotes for ssh_config(5): in double quotes, with a backslash before quotes and backslashes. */
 static void put_quoted(struct buf *buf, const char *text)
 {
 	put_char(buf, '"');
@@ -73,7 +73,7 @@ static void add_option(char ***argv, const char *format, ...)
 	free(text);
 }
 
-/* A name with any byte in it, for an option that ssh expands tokens of. */
+/* Adds a path with any bytes, for an option in which ssh expands tokens. */
 static void add_path(char ***argv, const char *name, const char *path)
 {
 	struct buf value ATTR_CLEANUP(buf_finish);
@@ -85,7 +85,7 @@ static void add_path(char ***argv, const char *name, const char *path)
 static void add_paths(char ***argv, const char *name, char *const *paths)
 {
 	if (!paths) {
-		return; // as ssh has it
+		return; // ssh's own default
 	}
 	if (!paths[0]) {
 		add_option(argv, "%s=none", name);
@@ -105,14 +105,17 @@ static long long seconds_of(long long ms)
 	return (ms + 999) / 1000;
 }
 
-/* What older programs do not know, and has nothing to say there; a pin cannot do without. */
+/*
+ * Options that older programs do not know. These may ignore them, unless there is a pin, which
+ * needs them.
+ */
 static void add_unknown(char ***argv, bool has_pin)
 {
 	add_option(argv, "IgnoreUnknown=ForkAfterAuthentication,StdinNull,SessionType%s",
 		has_pin ? "" : ",KnownHostsCommand");
 }
 
-/* What would make something else of the connection, whatever the user's files say. */
+/* Options that keep the user's files from changing the kind of connection. */
 static void add_fixed(char ***argv)
 {
 	static const char *const options[] = {
@@ -130,7 +133,7 @@ static void add_fixed(char ***argv)
 	}
 }
 
-/* Those that ssh would accept of itself, before all others. */
+/* Puts the key types that ssh would prefer first. */
 static void add_key_types(char ***argv, size_t turn)
 {
 	struct buf value ATTR_CLEANUP(buf_finish);
@@ -145,15 +148,18 @@ static void add_key_types(char ***argv, size_t turn)
 }
 
 /*
- * A host's key has to be the pinned one: no other is known, an unknown one is refused, and what
- * else may vouch for a key does not.
+ * The host's key must be the pinned one: no other key is known, unknown ones are refused, and
+ * nothing else can vouch for a key.
  */
 static void add_pin(char ***argv, const char *pin)
 {
 	struct buf value ATTR_CLEANUP(buf_finish);
 	buf_init(&value, OPTION_MAX);
 	put(&value, "/bin/sh -c 'test \"$1\" = \"$2\" && echo \"$3 $4 $5\"; exit 0' sh %f ");
-	/* As ssh prints it, whether or not the pin was written with its prefix and padding. */
+	/*
+	 * In the form that ssh prints, even if the pin was written without its prefix or with
+	 * padding.
+	 */
 	const char *digest = pin + (strncmp(pin, "SHA256:", 7) == 0 ? 7 : 0);
 	put(&value, "SHA256:");
 	struct span bare = {digest, strcspn(digest, "=")};
@@ -182,14 +188,17 @@ static void add_host_keys(char ***argv, const struct ssh_target *target)
 	}
 	add_paths(argv, "UserKnownHostsFile", target->user_known_hosts_files);
 	add_paths(argv, "GlobalKnownHostsFile", target->global_known_hosts_files);
-	/* The profile's own file goes without those of the user's that say more. */
+	/*
+	 * The profile's own file replaces the user's known hosts, but not a KnownHostsCommand of
+	 * the profile.
+	 */
 	if (!target->has_known_hosts_command) {
 		add_option(argv, "KnownHostsCommand=none");
 	}
 	if (!target->verifies_by_dns) {
 		add_option(argv, "VerifyHostKeyDNS=no");
 	}
-	/* Never "no": it would go on with a key that has changed. */
+	/* Never "no", which would accept a key that has changed. */
 	add_option(argv, "StrictHostKeyChecking=%s",
 		target->host_checking == SSH_HOST_CHECKING_STRICT ? "yes" : "accept-new");
 	add_option(argv, "HashKnownHosts=%s", target->hash_known_hosts ? "yes" : "no");
@@ -210,7 +219,7 @@ static void add_identities(char ***argv, const struct ssh_target *target)
 
 static void add_target(char ***argv, const struct ssh_target *target, int prompts);
 
-/* ssh to the host on the way, whose stdin and stdout are a connection to the target. */
+/* An ssh to the host before the target; its stdin and stdout are a connection to the target. */
 static void add_via(char ***argv, const struct ssh_target *target, int prompts)
 {
 	const struct ssh_target *via = target->via;
@@ -225,10 +234,10 @@ static void add_via(char ***argv, const struct ssh_target *target, int prompts)
 	words_append(&words, target->ssh_program);
 	words_append(&words, "-W");
 	words_append(&words, terminated(&place));
-	add_option(&words, "LogLevel=ERROR"); // its words are on the same stderr
+	add_option(&words, "LogLevel=ERROR"); // both programs write to the same stderr
 	add_option(&words, "ControlMaster=no");
 	add_option(&words, "ControlPath=none");
-	if (target->password_command) { // its password is for the target alone
+	if (target->password_command) { // this password is only for the target
 		add_option(&words, "PasswordAuthentication=no");
 		add_option(&words, "KbdInteractiveAuthentication=no");
 	}
@@ -257,7 +266,7 @@ static void add_proxy(char ***argv, const struct ssh_target *target, int prompts
 	}
 }
 
-/* Everything but what differs between the connection and a host on the way to it. */
+/* All options that the connection and the hosts before it have in common. */
 static void add_target(char ***argv, const struct ssh_target *target, int prompts)
 {
 	if (target->config_file) {
@@ -293,7 +302,7 @@ char **openssh_argv(
 	add_option(&argv, "LogLevel=DEBUG1");
 	add_option(&argv, "ControlMaster=yes");
 	add_path(&argv, "ControlPath", control_path);
-	/* A command answers the same again. */
+	/* A command would only repeat its answer. */
 	int prompts = openssh_has_command(target)            ? 1
 	              : openssh_can_ask(target, environment) ? 3
 	                                                     : 0;

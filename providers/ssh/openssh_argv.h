@@ -5,11 +5,11 @@
 #include "providers/ssh/target.h"
 
 /*
- * The words of the ssh program that makes the connection and listens at the control path; the
- * environment decides whether anybody can be asked. The user's own ssh_config counts (-F, the
- * alias as host), and what the target says stands above it. Hosts on the way are reached by
- * ssh programs of their own, so that each has the options of its own target.
- * NULL-terminated, owned with its texts (words_free).
+ * The arguments of the ssh program that makes the connection and listens at the control path. The
+ * environment decides whether it can ask the user. The user's ssh_config applies (-F, and the alias
+ * as host); the target's settings override it. It reaches each host on the way by a separate ssh
+ * program, with the options of that host's target. NULL-terminated; the caller frees it with
+ * words_free.
  */
 char **openssh_argv(
 	const struct ssh_target *target, const char *const *environment, const char *control_path);

@@ -16,9 +16,9 @@
 enum { TERMINAL_NAME_MAX = 256 };
 
 /*
- * What a server asks for begins with "(user@host)": a key's passphrase is never its answer. The
- * account's password is what sshd asks for so, or ssh itself ("kim@box's password: "); a new one
- * and one of many ("One-time password (OATH) for `kim':") are the user's to type.
+ * A server's question begins with "(user@host)", so it never gets a key's passphrase. Two questions
+ * get the account's password: sshd's, and ssh's own ("kim@box's password: "). The user answers a
+ * question for a new password, or for one of several ("One-time password (OATH) for `kim':").
  */
 static const char script_text[] =
 	"#!/bin/sh\n"
@@ -37,7 +37,7 @@ static const char script_text[] =
 	"[ -n \"$ACP_BROKER_TERMINAL\" ] || exit 1\n"
 	"exec 3<>\"$ACP_BROKER_TERMINAL\" || exit 1\n"
 	"printf '%s' \"$1\" >&3\n"
-	/* That a key is to be touched is told, and waits for no answer. */
+	/* The request to touch a key is only shown; it expects no answer. */
 	"[ \"$SSH_ASKPASS_PROMPT\" != none ] || { echo >&3; exit 0; }\n"
 	"shown=$(stty -g <&3) || exit 1\n"
 	"trap 'stty \"$shown\" <&3' EXIT\n"
@@ -47,12 +47,12 @@ static const char script_text[] =
 	"echo >&3\n"
 	"printf '%s\\n' \"$answer\"\n";
 
-/* What is set anew; the order is that of nothing. */
+/* Variables that we set; the order does not matter. */
 static const char *const own_names[] = {"LC_ALL", "LANGUAGE", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE",
 	"SHELL", "ACP_BROKER_PASSPHRASE_COMMAND", "ACP_BROKER_PASSWORD_COMMAND",
 	"ACP_BROKER_ASKPASS", "ACP_BROKER_TERMINAL"};
 
-/* The command of the target, or of a host on the way where it has none. */
+/* The target's command, or that of a host before it if the target has none. */
 static const char *passphrase_command(const struct ssh_target *target)
 {
 	while (target && !target->passphrase_command) {
@@ -109,7 +109,7 @@ static bool is_own(const char *entry)
 	return false;
 }
 
-/* ---- somebody to ask ---- */
+/* ---- a user to ask ---- */
 
 static bool requires(const char *const *environment, const char *word)
 {
@@ -122,7 +122,7 @@ static const char *own_askpass(const char *const *environment)
 	return requires(environment, "never") ? NULL : value_of(environment, "SSH_ASKPASS");
 }
 
-/* The broker has to be in its foreground: otherwise somebody else is at work there. */
+/* The broker must be in the terminal's foreground: otherwise another program uses the terminal. */
 static bool find_terminal(const char *const *environment, char *name, size_t size)
 {
 	bool prefers_askpass = own_askpass(environment) &&
@@ -173,7 +173,7 @@ void openssh_terminal_restore(struct openssh_terminal *terminal)
 	if (!was_shown || tcgetattr(STDERR_FILENO, &now) != 0 || (now.c_lflag & ECHO)) {
 		return;
 	}
-	/* It may have been put into the background since. */
+	/* The broker may have been put into the background since. */
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTTOU);
 	pthread_sigmask(SIG_BLOCK, &stop, &before);
@@ -207,8 +207,8 @@ char **openssh_env(
 			words_append(&env, *entry);
 		}
 	}
-	add(&env, "LC_ALL", "C"); // its words are read
-	/* It runs proxy commands; ours are for sh, the user's for the user's. */
+	add(&env, "LC_ALL", "C"); // we parse ssh's messages
+	/* ssh runs proxy commands with it: ours need sh, the user's need the user's shell. */
 	add(&env, "SHELL", target->via ? "/bin/sh" : value_of(environment, "SHELL"));
 	add(&env, "SSH_ASKPASS", script ? script : own);
 	if (script || own) {

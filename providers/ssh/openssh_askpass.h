@@ -10,12 +10,12 @@
 #include "providers/ssh/target.h"
 
 /*
- * Who answers the questions of an ssh program, which has no terminal of its own: a small script
- * of ours, as SSH_ASKPASS. It runs the target's command for a secret, where there is one, and
- * asks the user for everything else: in the terminal where the user sees what the broker
- * writes to stderr, otherwise by the user's own SSH_ASKPASS. As ssh itself: SSH_ASKPASS comes first
- * with SSH_ASKPASS_REQUIRE=prefer or force, and not at all with never. A secret goes through
- * stdout alone; in the environment are commands, as the configuration has them.
+ * Answers the questions of an ssh program, which has no terminal of its own, by a small script of
+ * ours as SSH_ASKPASS. If the target has a command for a secret, the script runs it. It asks the
+ * user for everything else: in the terminal that shows the broker's stderr, or without one by the
+ * user's own SSH_ASKPASS. As in ssh, SSH_ASKPASS_REQUIRE=prefer or force puts SSH_ASKPASS first,
+ * and SSH_ASKPASS_REQUIRE=never excludes it. Secrets go only through stdout. The environment has
+ * the commands as the configuration has them, but no secret.
  */
 bool openssh_needs_askpass(const struct ssh_target *target, const char *const *environment);
 
@@ -24,14 +24,14 @@ bool openssh_write_askpass(const char *path, struct error *err) ATTR_NODISCARD;
 
 /* Whether the target, or a host on the way, has a command for a secret. */
 bool openssh_has_command(const struct ssh_target *target);
-/* Whether there is somebody to ask: in a terminal, or by the user's own SSH_ASKPASS. */
+/* Whether the user can be asked, in a terminal or by the user's own SSH_ASKPASS. */
 bool openssh_has_user(const char *const *environment);
-/* Whether ssh may ask at all: a command for a secret, or somebody. */
+/* Whether anything can answer ssh's questions: a command for a secret, or the user. */
 bool openssh_can_ask(const struct ssh_target *target, const char *const *environment);
 
 /*
- * The terminal in which is asked, before and after: whoever is killed while a secret is typed
- * leaves a terminal that does not show what is typed next.
+ * The state of the terminal in which the user is asked, to restore it afterwards: a program that is
+ * killed while the user types a secret leaves the terminal without echo.
  */
 struct openssh_terminal {
 	bool is_kept;
@@ -41,8 +41,9 @@ void openssh_terminal_keep(struct openssh_terminal *terminal, const char *const 
 void openssh_terminal_restore(struct openssh_terminal *terminal); // once, where it was kept
 
 /*
- * The broker's environment for ssh: LC_ALL=C, SSH_ASKPASS and what the script wants to know.
- * `script` is not NULL where it is needed. NULL-terminated, owned with its texts (words_free).
+ * The environment for ssh: the broker's, with LC_ALL=C, SSH_ASKPASS and the script's parameters.
+ * `script` must be set if openssh_needs_askpass is true. NULL-terminated, owned with its texts
+ * (words_free).
  */
 char **openssh_env(
 	const struct ssh_target *target, const char *const *environment, const char *script);

@@ -18,7 +18,7 @@ static struct ev_loop *loop_of(const struct openssh_channel *self)
 	return self->client->context->loop;
 }
 
-/* ---- its end ---- */
+/* ---- end ---- */
 
 static void close_in(struct openssh_channel *self)
 {
@@ -41,7 +41,7 @@ static void stop(struct openssh_channel *self)
 void openssh_channel_ask(struct openssh_channel *self)
 {
 	self->question = ++self->client->last_question;
-	/* Where it cannot be asked it is ending, and that is told of all channels. */
+	/* If the master cannot be asked, it is ending, and all channels are notified. */
 	(void)!mux_request_alive(&self->client->watch, self->question, NULL);
 }
 
@@ -66,11 +66,11 @@ static struct openssh_channel *next_answered(struct openssh_client *client, uint
 	return NULL;
 }
 
-/* Tells what has ended, ssh having said that it lives. */
+/* Reports the end, now that ssh has shown that it is alive. */
 static void tell_ends(struct openssh_channel *self)
 {
 	if (!self->is_open) {
-		raise_refused(self, SPAN_LITERAL("ssh does not say why"));
+		raise_refused(self, SPAN_LITERAL("ssh does not give the reason"));
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(self->outputs); i++) {
@@ -88,8 +88,7 @@ static void tell_ends(struct openssh_channel *self)
 		}
 	}
 	if (self->mux_has_ended && self->outputs[0].was_told_end && self->outputs[1].was_told_end) {
-		struct ssh_channel_end end =
-			self->end; // its user may free it, and then look at this
+		struct ssh_channel_end end = self->end; // its user may free this struct
 		stop(self);
 		self->listener->on_closed(self->data, &end);
 	}
@@ -134,7 +133,7 @@ bool openssh_channels_lost(struct openssh_client *client, const struct error *er
 	return true;
 }
 
-/* ---- what ssh says of it ---- */
+/* ---- messages of ssh ---- */
 
 static void on_message(void *data, const struct mux_message *message)
 {
@@ -172,7 +171,7 @@ static const struct mux_listener mux_listener = {.on_message = on_message, .on_e
 
 /* ---- input ---- */
 
-/* How many bytes went; what the command does not read any more goes nowhere. */
+/* Returns how many bytes are done. Input that the command no longer reads is dropped. */
 static size_t write_in(struct openssh_channel *self, struct span bytes)
 {
 	ssize_t count = bytes.len > 0 ? write(self->in_fd, bytes.data, bytes.len) : 0;
@@ -236,9 +235,9 @@ void openssh_channel_send_eof(struct ssh_channel *channel)
 	}
 }
 
-/* ---- its beginning ---- */
+/* ---- start ---- */
 
-/* Three pipes: ours do not block, theirs are for ssh. */
+/* Makes three pipes. Our ends do not block; the other ends are for ssh. */
 static bool make_pipes(int ours[3], int theirs[3], struct error *err)
 {
 	for (int i = 0; i < 3; i++) {
@@ -265,8 +264,8 @@ static bool start(struct openssh_channel *self, const char *command, struct erro
 	openssh_output_init(self, SSH_STREAM_ERR, ours[2]);
 	ev_io_init(&self->in_io, on_writable, ours[0], EV_WRITE);
 	is_ok = is_ok &&
-	        mux_open(&self->mux, client->context->loop, client->folder.socket, &mux_listener,
-			self, err) &&
+	        openssh_mux_open(&self->mux, client->context->loop, client->folder.socket,
+			&mux_listener, self, err) &&
 	        mux_request_session(&self->mux, command, theirs, err);
 	for (int i = 0; i < 3; i++) {
 		fd_close(&theirs[i]);

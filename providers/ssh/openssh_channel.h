@@ -10,7 +10,7 @@ struct openssh_output {
 	enum ssh_stream stream;
 	int fd; // -1: at its end
 	ev_io io;
-	struct buf kept; // what the listener has not taken; nothing is read meanwhile
+	struct buf kept; // bytes that the listener did not take; nothing is read meanwhile
 	bool is_held;
 	bool was_told_end; // on_eof was raised
 };
@@ -40,8 +40,9 @@ void openssh_output_init(struct openssh_channel *channel, enum ssh_stream stream
 void openssh_output_finish(struct openssh_output *output);
 
 /*
- * ssh has closed something that belongs to the channel. It does so when the server did, and the
- * kernel does the same when ssh dies: so ssh is asked whether it lives before anything is told.
+ * Call it when ssh has closed a pipe of the channel. ssh does so when the server closes its side,
+ * but the kernel does the same when ssh dies. So before it raises anything, this asks ssh whether
+ * it still runs.
  */
 void openssh_channel_ask(struct openssh_channel *channel);
 

@@ -17,7 +17,7 @@
 
 static const char *const places[] = {"XDG_RUNTIME_DIR=", "TMPDIR="};
 
-/* Held for as long as the folder is in use: a killed program lets go of it. */
+/* Holds the lock while the folder is in use; the kernel releases it when the program is killed. */
 static int lock(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -27,7 +27,7 @@ static int lock(const char *path)
 	return fd;
 }
 
-/* ssh killed in the middle of making its socket has left it by another name. */
+/* An ssh that was killed while it made its socket leaves it under another name. */
 static void remove_all(const char *path)
 {
 	DIR *folder = opendir(path);
@@ -40,7 +40,7 @@ static void remove_all(const char *path)
 	rmdir(path);
 }
 
-/* What killed brokers have left: folders of ours that nobody holds. */
+/* Removes the folders that killed brokers left: ours, and not locked. */
 static void sweep(const char *place)
 {
 	DIR *folder = opendir(place);
@@ -62,7 +62,7 @@ static void sweep(const char *place)
 	}
 }
 
-/* Somebody's sweep may come between the making and the lock: then there is another one. */
+/* Another broker's sweep may remove the folder before it is locked; then makes another one. */
 static int make_locked(char *path, const char *place)
 {
 	enum { TRIES = 8 };

@@ -14,7 +14,7 @@
 
 enum {
 	VERSION = 4,
-	MESSAGE_MAX = 16 * 1024, // of the master's; its longest is a reason
+	MESSAGE_MAX = 16 * 1024, // from the master; the longest contains a reason
 	REQUEST_MAX = 16 * 1024,
 	NO_ESCAPE = -1,
 };
@@ -62,11 +62,11 @@ static bool take_text(struct span *from, struct span *out_text)
 	return true;
 }
 
-/* ---- to the master ---- */
+/* ---- sending to the master ---- */
 
 /*
- * A request fits the buffer of a socket that is as good as empty, so that what does not
- * fit says that the master has stopped.
+ * A request fits into the socket's buffer, which is nearly empty. If it does not fit, the master
+ * has stopped reading.
  */
 static bool send_bytes(const struct mux *mux, struct span bytes, struct error *err)
 {
@@ -89,7 +89,7 @@ static bool send_message(const struct mux *mux, const struct buf *body, struct e
 	       send_bytes(mux, buf_span(&message), err);
 }
 
-/* One byte with one descriptor beside it. */
+/* Sends one byte with one descriptor. */
 static bool send_fd(const struct mux *mux, int fd, struct error *err)
 {
 	union {
@@ -156,9 +156,9 @@ bool mux_request_session(struct mux *mux, const char *command, const int fds[3],
 	return true;
 }
 
-/* ---- from the master ---- */
+/* ---- receiving from the master ---- */
 
-/* False where it is not of the protocol. Types that are not known are skipped. */
+/* False if the message violates the protocol. Skips messages of unknown types. */
 static bool parse(struct span body, struct mux_message *out)
 {
 	if (!take_number(&body, &out->type) || !take_number(&body, &out->id)) {
@@ -177,7 +177,7 @@ static bool parse(struct span body, struct mux_message *out)
 	}
 }
 
-/* The next whole message of the buffer. */
+/* Takes the next complete message from the buffer. */
 enum step { STEP_MESSAGE, STEP_MORE, STEP_WRONG };
 
 static enum step next(const struct mux *mux, struct mux_message *out, size_t *out_len)
@@ -204,7 +204,7 @@ static void end(struct mux *mux)
 	mux->listener->on_end(mux->data);
 }
 
-/* Raises what has come; false where the mux is at its end, or closed by a handler. */
+/* Raises received messages. False if the mux has ended, or a handler closed it. */
 static bool raise_messages(struct mux *mux)
 {
 	struct mux_message message;
@@ -231,7 +231,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct mux *mux = CONTAINER_OF(io, struct mux, io);
 	for (;;) {
-		size_t room = mux->in.max - mux->in.len; // a message fits: there is always some
+		size_t room = mux->in.max - mux->in.len; // never 0, because every message fits
 		char *into = buf_reserve(&mux->in, room, NULL);
 		ssize_t count = recv(mux->fd, into, room, MSG_DONTWAIT);
 		if (count < 0 && io_is_transient(errno)) {
@@ -248,7 +248,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 	}
 }
 
-/* ---- its life ---- */
+/* ---- life ---- */
 
 static bool connect_to(struct mux *mux, const char *path, struct error *err)
 {
@@ -265,15 +265,15 @@ static bool connect_to(struct mux *mux, const char *path, struct error *err)
 	}
 	int errnum = errno;
 	if (errnum == ENOENT || errnum == ECONNREFUSED) {
-		return error_set(err, ERROR_NOT_FOUND, "no ssh listens at %s", path);
+		return error_set(err, ERROR_NOT_FOUND, "no ssh is listening at %s", path);
 	}
 	if (errnum == EAGAIN) {
-		return error_set(err, ERROR_UNAVAILABLE, "ssh takes no connection at %s", path);
+		return error_set(err, ERROR_UNAVAILABLE, "ssh accepts no connection at %s", path);
 	}
 	return error_set_errno(err, errnum, "connecting to %s", path);
 }
 
-bool mux_open(struct mux *mux, struct ev_loop *loop, const char *path,
+bool openssh_mux_open(struct mux *mux, struct ev_loop *loop, const char *path,
 	const struct mux_listener *listener, void *data, struct error *err)
 {
 	*mux = (struct mux){.loop = loop, .fd = -1, .listener = listener, .data = data};

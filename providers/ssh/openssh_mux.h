@@ -12,10 +12,10 @@
 #include "providers/ssh/life.h"
 
 /*
- * One conversation with an ssh that listens at a control socket, in OpenSSH's own words
- * (PROTOCOL.mux, version 4, unchanged since OpenSSH 5.4). Talking to the master ourselves, in the
- * place of one more ssh program a channel, tells the server's refusal from the
- * command's own words, costs no process, and can never become a connection of its own.
+ * One conversation with an ssh that listens at a control socket, in OpenSSH's own protocol
+ * (PROTOCOL.mux, version 4, unchanged since OpenSSH 5.4). We talk to the master ourselves instead
+ * of starting another ssh program for each channel. So we can tell a refusal by the server from the
+ * command's own output, we need no further process, and no second connection can be opened.
  */
 enum mux_type {
 	MUX_HELLO = 0x00000001,
@@ -30,15 +30,15 @@ enum mux_type {
 
 struct mux_message {
 	uint32_t type;
-	uint32_t id;      // of the request; of the session where the type is MUX_EXIT_MESSAGE
+	uint32_t id;      // of the request; of the session for MUX_EXIT_MESSAGE
 	uint32_t value;   // MUX_EXIT_MESSAGE: exit(value)
-	struct span text; // MUX_FAILURE, MUX_PERMISSION_DENIED: why
+	struct span text; // MUX_FAILURE, MUX_PERMISSION_DENIED: the reason
 };
 
 /* Handlers may close the mux. */
 struct mux_listener {
 	void (*on_message)(void *data, const struct mux_message *message);
-	/* The master has closed it, or says what is not in the protocol. Nothing follows. */
+	/* The master has closed it, or broke the protocol. Nothing follows. */
 	void (*on_end)(void *data);
 };
 
@@ -53,18 +53,17 @@ struct mux {
 };
 
 /*
- * Connects and says hello. Does not block: ERROR_NOT_FOUND where nobody listens,
- * ERROR_UNAVAILABLE where the master does not take connections now. On failure there is
- * nothing to close.
+ * Connects and says hello. Does not block. ERROR_NOT_FOUND if nobody listens, ERROR_UNAVAILABLE if
+ * the master takes no connections now; then there is nothing to close.
  */
-bool mux_open(struct mux *mux, struct ev_loop *loop, const char *path,
+bool openssh_mux_open(struct mux *mux, struct ev_loop *loop, const char *path,
 	const struct mux_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
 /* Asks for a session that runs the command on the three descriptors, which are duplicated. */
 bool mux_request_session(
 	struct mux *mux, const char *command, const int fds[3], struct error *err) ATTR_NODISCARD;
 
-/* MUX_ALIVE with this id is the answer. */
+/* MUX_ALIVE with this id answers it. */
 bool mux_request_alive(struct mux *mux, uint32_t id, struct error *err) ATTR_NODISCARD;
 
 void mux_close(struct mux *mux); // the master ends what was asked for here

@@ -14,7 +14,7 @@ static struct ev_loop *loop_of(const struct openssh_channel *self)
 	return self->client->context->loop;
 }
 
-/* False where the channel was closed meanwhile. */
+/* False if the channel was closed meanwhile. */
 static bool give(struct openssh_output *output, struct span bytes, size_t *out_taken)
 {
 	struct openssh_channel *self = output->channel;

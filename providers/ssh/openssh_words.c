@@ -12,8 +12,8 @@
 enum { LINE_MAX_BYTES = 4096 };
 
 /*
- * Words of ssh's that say why, the more telling ones first: of a changed key it says also
- * that the verification failed, and of everything that the connection was closed.
+ * Messages of ssh that explain a failure, the most specific first: after a changed key ssh also
+ * says that the verification failed, and after every failure that the connection was closed.
  */
 struct cause {
 	const char *words;
@@ -22,12 +22,13 @@ struct cause {
 	const char *cure; // may be NULL
 };
 
-/* Of the key of a host on the way; of the host's own much more is known. */
+/* For the key of a host before the target; about the target's own key we know much more. */
 static const char unknown_cure[] =
 	"compare its fingerprint with the host's own (there: ssh-keygen -lf "
 	"/etc/ssh/ssh_host_*_key.pub), then connect once with ssh in a terminal and accept it";
 static const char changed_cure[] =
-	"find out why before anything else; ssh-keygen -R takes the old key out";
+	"find out why before anything else; ssh-keygen -R removes the old "
+	"key";
 
 static const struct cause causes[] = {
 	{NULL, ERROR_UNAVAILABLE, NULL, NULL},
@@ -49,10 +50,11 @@ static const struct cause causes[] = {
 	{"unix_listener", ERROR_SYSTEM, NULL, NULL},
 	{"during banner exchange", ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", NULL},
 	{"connect to host", ERROR_UNAVAILABLE, "HOST_UNREACHABLE",
-		"is it up, and is that the port of its sshd?"},
+		"is the host running, and is this the port of its sshd?"},
 	{"kex_exchange_identification", ERROR_UNAVAILABLE, "HOST_UNREACHABLE", NULL},
 	{"Connection closed by", ERROR_UNAVAILABLE, "HOST_UNREACHABLE", NULL},
 	{"Connection reset by", ERROR_UNAVAILABLE, "HOST_UNREACHABLE", NULL},
+	{" closed by remote host", ERROR_UNAVAILABLE, "HOST_UNREACHABLE", NULL}, // after the login
 	{" timed out", ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", NULL},
 };
 
@@ -101,7 +103,9 @@ static void on_authenticating(struct openssh_words *words, const char *rest)
 	set_progress(words, text);
 }
 
-/* Of "/home/kim/my key ED25519 SHA256:… agent" the name, which may have blanks. */
+/*
+ * The length of the name in "/home/kim/my key ED25519 SHA256:… agent"; the name may contain blanks.
+ */
 static size_t key_name_len(const char *rest)
 {
 	const char *print = strstr(rest, " SHA256:");
@@ -118,7 +122,7 @@ static void add_name(char *list, size_t size, const char *name, size_t name_len)
 	text_append(list, size, "%s%.*s", len > 0 ? ", " : "", (int)name_len, name);
 }
 
-/* It goes on without having used the key that the server would have taken. */
+/* ssh goes on without the key that the server would have accepted. */
 static void on_next(struct openssh_words *words, const char *rest)
 {
 	if (words->taken[0]) {
@@ -138,7 +142,7 @@ static void on_taken(struct openssh_words *words, const char *rest)
 	text_format(words->taken, sizeof(words->taken), "%.*s", (int)key_name_len(rest), rest);
 }
 
-/* The server's answer: it was used. */
+/* The server answered, so the key was used. */
 static void on_answer(struct openssh_words *words, const char *rest)
 {
 	words->taken[0] = '\0';
@@ -173,7 +177,7 @@ static void read_debug(struct openssh_words *words, const char *line)
 
 /* ---- complaints ---- */
 
-/* What ssh says besides, in a connection that goes well, and frames round warnings. */
+/* Other messages of a successful connection, and frames around warnings. */
 static bool is_chatter(const char *line)
 {
 	static const char *const beginnings[] = {"Authenticated to ", "OpenSSH_", "@@@",
@@ -197,7 +201,7 @@ static void find_cause(struct openssh_words *words, const char *line)
 	}
 }
 
-/* Its last words say the most: what does not fit goes at the front. */
+/* The last messages are the most important: if there is no room, the first are dropped. */
 static void say(struct openssh_words *words, const char *line)
 {
 	size_t len = strlen(words->said);
@@ -224,7 +228,7 @@ static void read_complaint(struct openssh_words *words, const char *line, bool i
 	if (!is_banner) {
 		find_cause(words, line);
 		note_known(words, line);
-		words->taken[0] = '\0'; // why it was not used is being told
+		words->taken[0] = '\0'; // the reason follows
 	}
 	if (!is_chatter(line)) {
 		say(words, line);
@@ -239,7 +243,9 @@ static void read_line(struct openssh_words *words)
 		memcpy(line, bytes.data, bytes.len);
 	}
 	line[bytes.len] = '\0';
-	/* ssh's own lines end so; those of a server's banner, which comes with the login, do not.
+	/*
+	 * ssh ends its own lines with a CR; the lines of a server's banner, which comes with the
+	 * login, have none.
 	 */
 	bool is_own = bytes.len > 0 && line[bytes.len - 1] == '\r';
 	bool is_banner = words->is_authenticating && !is_own;
@@ -283,11 +289,11 @@ void openssh_words_clear(struct openssh_words *words)
 	words->cause = 0;
 }
 
-/* ---- why ---- */
+/* ---- reasons ---- */
 
 enum { WORDS_MAX = OPENSSH_CAUSE_MAX + OPENSSH_SAID_MAX };
 
-/* The last ones, after the one that matters where that was too long ago. */
+/* The last messages, preceded by the decisive one if that came earlier. */
 static const char *last_words(const struct openssh_words *words, char text[WORDS_MAX])
 {
 	bool has_both = strstr(words->said, words->because) != NULL;
@@ -296,7 +302,7 @@ static const char *last_words(const struct openssh_words *words, char text[WORDS
 	return text;
 }
 
-/* The file that the user's own ssh looks in and writes to. */
+/* The file that the user's own ssh reads and writes. */
 static const char *known_hosts_of(const struct ssh_target *target)
 {
 	char *const *files = target->user_known_hosts_files;
@@ -312,7 +318,7 @@ static const char *scan_type(const char *host_key)
 	                                              : "ed25519";
 }
 
-/* Nothing but a fingerprint of the key is known here: its text is in the file there. */
+/* We only know the key's fingerprint; its text is in the file on the host. */
 static void explain_unknown(const struct openssh_words *words, struct error *err)
 {
 	const struct ssh_target *target = words->target;
@@ -321,10 +327,9 @@ static void explain_unknown(const struct openssh_words *words, struct error *err
 	const char *there =
 		host_key_file((struct span){words->host_key, strcspn(words->host_key, " ")});
 	error_set_reason(err, ERROR_DENIED, "HOST_KEY_UNKNOWN",
-		"no key of %s is known; it shows %s. Where the host's own (there: "
-		"ssh-keygen -lf %s) is the same: connect once with \"ssh %s\", which asks, or add "
-		"to %s a line of \"%s \" and the text of %s; ssh-keyscan -t %s -p %d %s prints "
-		"that line",
+		"no key of %s is known; it shows %s. If the host's own key (there: ssh-keygen -lf "
+		"%s) is the same: connect once with \"ssh %s\", which asks, or add to %s a line "
+		"with \"%s \" and the content of %s; ssh-keyscan -t %s -p %d %s prints that line",
 		name, words->host_key, there, target->alias ? target->alias : target->host, file,
 		name, there, scan_type(words->host_key), target->port, target->host);
 	free(name);
@@ -343,13 +348,10 @@ static void explain_changed(const struct openssh_words *words, struct error *err
 	char *file = shell_quote(at);
 	char *quoted_name = shell_quote(name);
 	error_set_reason(err, ERROR_DENIED, "HOST_KEY_MISMATCH",
-		"the key of %s is not the one that is known: it is %s, and %s has another. "
-		"Somebody "
-		"may be listening in, or the host has been set up anew; nothing was sent to it. "
-		"Its "
-		"own is in %s there (ssh-keygen -lf). Where its key was meant to change: "
-		"ssh-keygen "
-		"-f %s -R %s",
+		"the key of %s is not the known one: it is %s, and %s has another. Somebody may be "
+		"intercepting the connection, or the host has been reinstalled; nothing was sent "
+		"to it. Its own key is in %s there (ssh-keygen -lf). If its key was changed on "
+		"purpose: ssh-keygen -f %s -R %s",
 		name, words->host_key, words->known_at,
 		host_key_file((struct span){words->host_key, strcspn(words->host_key, " ")}), file,
 		quoted_name);
@@ -365,12 +367,12 @@ static void explain_key(
 	bool is_unknown = cause->cure == unknown_cure;
 	char said[WORDS_MAX];
 	last_words(words, said);
-	if (!words->host_key[0]) { // of a host on the way
+	if (!words->host_key[0]) { // of a host before the target
 		error_set_reason(
 			err, cause->code, cause->reason, "ssh: %s (%s)", said, cause->cure);
 	} else if (target->host_key_pin) {
 		error_set_reason(err, cause->code, "HOST_KEY_MISMATCH",
-			"the key of %s is %s, and the profile says that it is %s", target->host,
+			"the key of %s is %s, but the profile has %s", target->host,
 			words->host_key, target->host_key_pin);
 	} else if (is_unknown && strstr(words->because, " is known for ")) {
 		explain_unknown(words, err);
@@ -382,7 +384,7 @@ static void explain_key(
 	}
 }
 
-/* Which keys were offered, and which of them lacked nothing but a passphrase. */
+/* Names the keys that were offered, and those of which only the passphrase was missing. */
 static void explain_keys(const struct openssh_words *words, struct error *err)
 {
 	const struct ssh_target *target = words->target;

@@ -13,7 +13,7 @@
 
 static const char krl_magic[] = "SSHKRL\n";
 
-/* A line of the file has no names of hosts: it is meant for all. */
+/* A line of this file has no host names, because it applies to all hosts. */
 static bool is_key(struct span line, const struct host_key *key)
 {
 	struct known_hosts_line read;
@@ -66,8 +66,7 @@ bool revoked_keys_check(const struct ssh_target *target, const struct host_key *
 	                  : error_set_errno(err, errno, "opening it");
 	if (!ok) {
 		error_prefix(err,
-			"no key of a host is taken while RevokedHostKeys (%s) cannot be read",
-			path);
+			"no host key is accepted while RevokedHostKeys (%s) cannot be read", path);
 	} else if (span_starts_with(buf_span(&text), span_of(krl_magic))) {
 		ok = error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
 			"RevokedHostKeys (%s) is a KRL, which libssh2 cannot read: ssh-client = "

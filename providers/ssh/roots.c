@@ -20,11 +20,11 @@
 #include "providers/script_run.h"
 
 enum {
-	NAME_SIZE = 49, // of a workspace's name, as far as it is shown
+	NAME_SIZE = 49, // of a workspace's name; a longer one is shortened
 	FOLDER_SIZE = NAME_SIZE + 18,
 	ANSWER_MAX = 2 * FILE_PATH_MAX,
 	ADD_MS = 60000,
-	REMOVE_MS = 600000, // a large tree on a slow disk
+	REMOVE_MS = 600000, // enough for a large tree on a slow disk
 };
 
 static const char add_script[] =
@@ -34,19 +34,19 @@ static const char remove_script[] =
 #include "providers/ssh/remote/root_remove.sh.inc"
 	;
 
-/* A folder that is being made, or all of them while they are removed. */
+/* A folder that is being made, or the removal of all folders. */
 struct root_job {
 	struct list link; // roots.jobs
 	struct pool_job job;
 	struct ssh_roots *roots;
 	struct script_run *run;           // owned; NULL before and after
-	char *local;                      // owned; NULL: they are removed
-	char *state_folder;               // owned, the worker's; NULL: there is none
-	char *real;                       // owned; the worker's
-	char place[REPOSITORY_PLACE_MAX]; // the worker's; "" where it is no part of a repository
+	char *local;                      // owned; NULL: a removal
+	char *state_folder;               // owned, for the worker; may be NULL
+	char *real;                       // owned; by the worker
+	char place[REPOSITORY_PLACE_MAX]; // by the worker; "" if it is not part of a repository
 	char folder[FOLDER_SIZE];
-	char machine[MACHINE_ID_SIZE]; // the worker's
-	struct error err;              // the worker's; why there is no `real`
+	char machine[MACHINE_ID_SIZE]; // by the worker
+	struct error err;              // by the worker; why `real` is missing
 	sandbox_done *done;
 	void *data;
 };
@@ -73,7 +73,7 @@ static void job_finish(struct root_job *job, const struct error *err)
 
 /* ---- names ---- */
 
-/* What no shell, and no user, takes for something else. */
+/* Keeps only characters that are safe in every shell and clear to every user. */
 static void put_name(char name[NAME_SIZE], const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -118,7 +118,10 @@ static void on_run(struct pool_job *pool_job)
 
 /* ---- answers ---- */
 
-/* The second word where the first is `what`; NULL where it is not, or the answer is not whole. */
+/*
+ * The second word of the answer, whose first word must be `what`. NULL if the answer is another one
+ * or incomplete.
+ */
 static const char *read_answer(struct span text, const char *what, struct error *err)
 {
 	const char *words[3] = {"", "", ""};
@@ -137,12 +140,12 @@ static const char *read_answer(struct span text, const char *what, struct error 
 		return words[1];
 	}
 	if (is_whole && strcmp(words[0], "gone") == 0) {
-		error_set_reason(err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
-			"%s is not there any more", words[1]);
+		error_set_reason(
+			err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND", "%s no longer exists", words[1]);
 	} else if (is_whole) {
 		error_set(err, ERROR_SYSTEM, "%s", words[1]);
 	} else {
-		error_set(err, ERROR_UNAVAILABLE, "the sandbox gave no whole answer");
+		error_set(err, ERROR_UNAVAILABLE, "the sandbox's answer is incomplete");
 	}
 	return NULL;
 }
@@ -158,7 +161,7 @@ static bool has_root(const struct sandbox *sandbox, const char *local, const cha
 	return false;
 }
 
-/* Up to the first name below the workspace's folder; 0 where it is not like that. */
+/* The length up to the first name below the workspace's folder; 0 if the path has another form. */
 static size_t find_top(const struct root_job *job, const char *runtime)
 {
 	char folder[FOLDER_SIZE + 16];
@@ -185,6 +188,11 @@ static void take_root(struct root_job *job, const char *runtime)
 	sandbox->root_count = count;
 }
 
+static void on_told(void *data, const struct error *err)
+{
+	job_finish(data, err);
+}
+
 static void on_script_end(
 	void *data, struct buf *output, const char *words, const struct error *err)
 {
@@ -204,10 +212,13 @@ static void on_script_end(
 	}
 	if (!answer) {
 		error_prefix(&failure, "%s %s",
-			job->local ? "a directory for" : "removing what is in",
+			job->local ? "a directory for" : "removing the content of",
 			job->local ? job->local : job->roots->base);
 	}
-	if (!answer && !job->local) { // so that a link that is lost is known to be before
+	struct remote *remote = job->roots->remote;
+	if (answer && job->local && remote) {
+		remote_add_root(remote, answer, on_told, job);
+	} else if (!answer && !job->local) { // so that a loss of the link is reported first
 		sandbox_raise_later(job->roots->sandbox, job->done, job->data, &failure);
 		job_drop(&job->job);
 	} else {
@@ -272,7 +283,7 @@ void ssh_roots_add(struct ssh_roots *roots, const char *local_root, sandbox_done
 	}
 }
 
-/* The folder that has the root: the last name but one of its top. */
+/* The folder that contains the root: the parent of its top. */
 static void append_folder(char ***argv, const struct sandbox_root *root)
 {
 	size_t length = root->top > 0 ? root->top : strlen(root->runtime);
@@ -320,7 +331,8 @@ void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *conf
 		.profile = mem_strdup(config->profile),
 		.state_folder = mem_strdup_or_null(config->state_folder),
 		.token = mem_strdup_or_null(config->token),
-		.is_there = config->is_there};
+		.is_there = config->is_there,
+		.remote = config->remote};
 	list_init(&roots->jobs);
 }
 

@@ -4,31 +4,32 @@
 
 #include "base/list.h"
 #include "providers/impl.h"
+#include "providers/remote/remote.h"
 
 /*
- * The folders of the workspaces in a sandbox on another machine:
- * BASE/workspaces/NAME-HASH/NAME; of a part of a repository, that one's name and the way down
- * from there stand in the place of the last NAME (base/user_repository.h). NAME is made of the
- * local directory's, HASH of this machine (machine_id_read), the user, the profile and the local
- * directory's real path, and of a token where there is one: so one directory is one folder of each
- * token, from wherever many machines share an account there. Nothing of a local path is looked up
- * there, and a local directory need not exist.
+ * The workspaces' folders in a sandbox on another machine: BASE/workspaces/NAME-HASH/NAME. For a
+ * part of a repository, the repository's name and the way down to the part replace the last NAME
+ * (base/user_repository.h). NAME comes from the local directory's name. HASH comes from this
+ * machine (machine_id_read), the user, the profile, the local directory's real path, and a token if
+ * there is one. So a directory always gets the same folder for one token, even if many machines
+ * share an account there. No local path is looked up there, and the local directory need not exist.
  */
 struct ssh_roots {
-	struct sandbox *sandbox; // borrowed: whose roots they become, and who runs the scripts
+	struct sandbox *sandbox; // borrowed: the roots become its own, and it runs the scripts
 	struct pool *pool;       // borrowed
 	char *base;              // owned; absolute, there
 	char *profile;           // owned
-	char *state_folder;      // owned; NULL: there is none
-	char *token;             // owned; NULL: the folders are found again without
-	bool is_there;           // no folder is made
-	struct list jobs;        // of struct root_job
+	char *state_folder;      // owned; NULL: none
+	char *token;             // owned; NULL: the folders are found without one
+	bool is_there;           // the folders must exist already
+	struct remote *remote;   // borrowed; learns of each root; NULL: there is none
+	struct list jobs;        // struct root_job
 };
 
 /*
- * `setting` is the profile's runtime-root: "~" and what is not absolute is below `home`.
- * `token`: whose folders they are, besides the profile's; or NULL. `is_there`: what was made before
- * is wanted; ERROR_NOT_FOUND with reason SANDBOX_NOT_FOUND where it is gone.
+ * `setting` is the profile's runtime-root; "~" and relative paths are below `home`. `token`, or
+ * NULL, tells the folders of this sandbox from others of the profile. With `is_there`, the folders
+ * must exist already: ERROR_NOT_FOUND with the reason SANDBOX_NOT_FOUND if they are gone.
  */
 struct ssh_roots_config {
 	struct sandbox *sandbox;
@@ -39,11 +40,12 @@ struct ssh_roots_config {
 	const char *state_folder; // or NULL
 	const char *token;
 	bool is_there;
+	struct remote *remote; // or NULL
 };
 void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *config);
-void ssh_roots_finish(struct ssh_roots *roots); // frees the sandbox's list of roots, too
+void ssh_roots_finish(struct ssh_roots *roots); // also frees the sandbox's list of roots
 
-/* As struct sandbox_impl has them: add_root and destroy. */
+/* Implement add_root and destroy of struct sandbox_impl. */
 void ssh_roots_add(struct ssh_roots *roots, const char *local_root, sandbox_done *done, void *data);
 void ssh_roots_remove(struct ssh_roots *roots, sandbox_done *done, void *data);
 

@@ -8,17 +8,25 @@
 #include "providers/ssh/host_impl.h"
 
 enum {
-	CLOSED_MAX = 8, // closed ones end by themselves: the older are not asked for
-	/* The watch there looks every 20 s, and a beat may have been under way. */
+	CLOSED_MAX = 8, // closed runs end by themselves, so older ones are forgotten
+	/* The watch on the host looks every 20 s, and a beat may have been under way. */
 	GRACE_MORE_MS = 60000,
+	CALLS_MAX = 128 * 1024,
 };
+
+const char ssh_members_script[] =
+#include "providers/ssh/remote/members.sh.inc"
+	;
+const char ssh_earlier_script[] =
+#include "providers/ssh/remote/earlier.sh.inc"
+	;
 
 struct ssh_run {
 	struct list link;  // ssh_runs.runs
-	char *place;       // owned, as the following
-	char *folder;      // there
-	char *node;        // that machine's name
-	long long over_ms; // it has ended by itself then
+	char *place;       // owned, like the next two
+	char *folder;      // on the host
+	char *node;        // the host's own name
+	long long over_ms; // by this time it has ended by itself
 	bool was_lost;
 	uint64_t number; // from 1
 };
@@ -45,7 +53,7 @@ void ssh_runs_finish(struct ssh_runs *runs)
 	}
 }
 
-/* The oldest of them are the first. */
+/* The oldest ones come first. */
 static void drop_closed(struct ssh_runs *runs)
 {
 	size_t count = 0;
@@ -83,11 +91,29 @@ bool ssh_runs_append_script(
 		}
 		bool may_run_elsewhere = run->was_lost && clock_now_ms() < run->over_ms;
 		is_whole = is_whole && buf_append(buf, SPAN_LITERAL(" && acp_end_earlier "), err) &&
-		           ssh_quote_append(buf, span_of(run->folder), err) &&
+		           script_quote_append(buf, span_of(run->folder), err) &&
 		           buf_append(buf, SPAN_LITERAL(" "), err) &&
-		           ssh_quote_append(buf, span_of(run->node), err) &&
+		           script_quote_append(buf, span_of(run->node), err) &&
 		           buf_append_format(buf, err, " %s", may_run_elsewhere ? "lost" : "over");
 	}
+	return is_whole;
+}
+
+bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, const char *name,
+	struct buf *buf, struct error *err)
+{
+	struct buf calls;
+	buf_init(&calls, CALLS_MAX);
+	bool is_whole = ssh_runs_append_script(runs, place, &calls, err);
+	if (is_whole && calls.len > 0) {
+		is_whole = buf_append(buf, SPAN_LITERAL("acp_library="), err) &&
+		           script_quote_append(buf, span_of(ssh_members_script), err) &&
+		           script_quote_append(buf, span_of(ssh_earlier_script), err) &&
+		           buf_append_format(buf, err, "; eval \"$acp_library\"; %s() { :", name) &&
+		           buf_append(buf, buf_span(&calls), err) &&
+		           buf_append(buf, SPAN_LITERAL("; };"), err);
+	}
+	buf_finish(&calls);
 	return is_whole;
 }
 

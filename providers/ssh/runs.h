@@ -8,38 +8,48 @@
 #include "base/list.h"
 
 /*
- * The runs of this broker whose end nobody has confirmed. A connection that was lost says nothing
- * about what it had started: the host may learn of it an hour later (link-grace), and until then
- * the agent goes on. So the next connection to the same place is told of those runs, and its
- * control ends them before anything is started (remote/earlier.sh). A provider owns the list, its
- * hosts add to it. Loop thread.
+ * Runs of this broker whose end is not confirmed. A lost connection does not end its processes: the
+ * host may notice the loss an hour later (link-grace), and the agent works until then. So the next
+ * connection to the same place learns of those runs, and its control ends them before it starts
+ * anything (remote/earlier.sh). A provider owns the list; its hosts add to it. Loop thread.
  */
 struct ssh_runs {
-	struct list runs; // of struct ssh_run
-	uint64_t added;   // so many were added: the number of the last one
+	struct list runs; // struct ssh_run
+	uint64_t added;   // how many were ever added: the number of the last one
 };
 
 void ssh_runs_init(struct ssh_runs *runs);
 void ssh_runs_finish(struct ssh_runs *runs);
 
-/* How a run was left. */
+/* Describes a run that was left. */
 struct ssh_run_end {
-	const char *place;  // who asks for the same one reaches the same folders
-	const char *folder; // of the run, there
+	const char *place;  // runs with the same place work in the same folders
+	const char *folder; // the run's folder there
 	const char *node;   // that machine's name
-	long long grace_ms; // after which it ends by itself
-	bool was_lost;      // else it was closed, and is expected to end
+	long long grace_ms; // after this time it ends by itself
+	bool was_lost;      // false: it was closed, and is expected to end
 };
 
 void ssh_runs_add(struct ssh_runs *runs, const struct ssh_run_end *end);
 
-/* Appends " && acp_end_earlier …" for each of the place, which ends it. */
+/* Appends " && acp_end_earlier …" for each run of the place, which ends it. */
 bool ssh_runs_append_script(const struct ssh_runs *runs, const char *place, struct buf *buf,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * All of that has succeeded. `told` is what `added` was when the script was appended: another host
- * of the place may have been lost since, and nobody has ended what ran there.
+ * Appends the definition of a shell function that ends them, "NAME() { … };", with everything that
+ * it needs; nothing if there are no runs. The function prints "ended COUNT", and "left WHO" if it
+ * fails.
+ */
+bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, const char *name,
+	struct buf *buf, struct error *err) ATTR_NODISCARD;
+
+/* The scripts that this function needs (remote/members.sh, remote/earlier.sh). */
+extern const char ssh_members_script[], ssh_earlier_script[];
+
+/*
+ * Call it when all of these commands have succeeded. `told` is the value of `added` when the script
+ * was written. Later runs stay in the list: another host of the place may have been lost since.
  */
 void ssh_runs_forget(struct ssh_runs *runs, const char *place, uint64_t told);
 

@@ -11,11 +11,12 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "providers/remote/remote.h"
 #include "providers/ssh/files.h"
 #include "providers/ssh/roots.h"
 #include "providers/suspension.h"
 
-/* One for the kills, one that is ready for the next process. */
+/* One channel for kills, one ready for the next process. */
 enum { CHANNELS_EACH = 10, CHANNELS_KEPT = 1, WARM_CHANNELS = 2 };
 
 struct ssh_sandbox {
@@ -25,9 +26,9 @@ struct ssh_sandbox {
 	char *runtime_root; // owned
 	char *profile;      // owned
 	char *place;        // owned
-	char **login_env;   // owned; the values of the key
-	char *reference;    // owned; the token of its folders; NULL: there is none
-	bool is_wanted;     // the very one of that token
+	char **login_env;   // owned; the key's values
+	char *reference;    // owned; token of its folders; NULL: none
+	bool is_wanted;     // only the sandbox with this token will do
 	const struct sandbox_listener *listener;
 	void *data;
 
@@ -38,13 +39,17 @@ struct ssh_sandbox {
 	struct ssh_files files;
 	struct ssh_roots roots;
 	struct suspension suspension;
-	bool is_up; // files and roots are there
+	bool is_up; // files and roots can be used
+	char outlives[ERROR_TEXT_MAX];
 };
 
 static struct ssh_sandbox *from_sandbox(struct sandbox *sandbox)
 {
 	return CONTAINER_OF(sandbox, struct ssh_sandbox, sandbox);
 }
+
+static const struct sandbox_impl sandbox_impl;
+static const struct sandbox_impl runner_impl;
 
 /* ---- the host ---- */
 
@@ -56,7 +61,7 @@ static void on_progress(void *data, const char *text)
 	}
 }
 
-/* One more for stderr. */
+/* Needs one more for stderr. */
 static size_t channels_of_process(const struct ssh_sandbox *self)
 {
 	return self->settings.stderr_apart ? 2 : 1;
@@ -80,16 +85,15 @@ static void tell_ended(struct ssh_sandbox *self, unsigned count)
 	char text[ERROR_TEXT_MAX];
 	if (count > 0) {
 		text_format(text, sizeof(text),
-			"The connection to %s was lost, and what had been started there was "
-			"still running (%u process%s): it was ended before anything else was "
-			"started",
+			"The connection to %s was lost, and %u process%s from it still ran "
+			"there: the broker ended them before it started anything else",
 			host_name(self), count, count == 1 ? "" : "es");
 		sandbox_remark(&self->sandbox, text);
 		on_progress(self, text);
 	}
 }
 
-/* Of names that are the user's own, or a host's: letters, digits and _. */
+/* Warns about names that the user or a host chose; they contain only letters, digits and _. */
 static void warn_of_names(struct ssh_sandbox *self, const char *const *names, const char *why)
 {
 	struct buf text;
@@ -108,7 +112,7 @@ static void warn_of_names(struct ssh_sandbox *self, const char *const *names, co
 	buf_finish(&text);
 }
 
-/* What login-env names and the agent does not get. */
+/* Reports variables in login-env that the agent does not get. */
 static void tell_login_env(struct ssh_sandbox *self, const struct ssh_host_facts *facts)
 {
 	char why[ERROR_TEXT_MAX];
@@ -117,15 +121,15 @@ static void tell_login_env(struct ssh_sandbox *self, const struct ssh_host_facts
 	}
 	if (facts->login_is_unknown) {
 		text_format(why, sizeof(why),
-			"login-env: the login shell of %s did not tell its environment in time "
-			"(login-timeout), so the agent gets nothing of it",
+			"login-env: the login shell of %s did not report its environment "
+			"in time (login-timeout), so the agent gets none of it",
 			host_name(self));
 		sandbox_warn(&self->sandbox, why);
 		return;
 	}
 	text_format(why, sizeof(why),
-		"the login shell of %s (%s) does not export it, so the agent does not get "
-		"it; a shell that is asked for commands reads its login files alone",
+		"the login shell of %s (%s) does not export it, so the agent does not get it; a "
+		"shell that runs a command only reads its login files",
 		host_name(self), facts->shell);
 	warn_of_names(self, facts->login_missing, why);
 	warn_of_names(self, facts->login_too_big,
@@ -133,11 +137,54 @@ static void tell_login_env(struct ssh_sandbox *self, const struct ssh_host_facts
 		"not get it");
 }
 
+static void tell_no_runner(struct ssh_sandbox *self)
+{
+	char text[ERROR_TEXT_MAX];
+	const char *why = ssh_host_no_runner(self->host);
+	if (why) {
+		text_format(text, sizeof(text),
+			"%s: shell scripts are used instead of the runner, because %s",
+			host_name(self), why);
+		sandbox_remark(&self->sandbox, text);
+		on_progress(self, text);
+	}
+}
+
+/* Only the runner can be found again. */
+static void tell_outlives(struct ssh_sandbox *self)
+{
+	const struct ssh_sandbox_settings *settings = &self->settings;
+	const char *why = ssh_host_no_runner(self->host);
+	char text[ERROR_TEXT_MAX];
+	if (settings->outlives && ssh_host_remote(self->host)) {
+		text_format(self->outlives, sizeof(self->outlives), "link-grace = %llds",
+			settings->grace_ms / 1000);
+		return;
+	}
+	if (!settings->outlives) {
+		text_format(self->outlives, sizeof(self->outlives), "no, because outlives = never");
+		return;
+	}
+	text_format(self->outlives, sizeof(self->outlives),
+		"no, because only the runner can go on without the connection, and %s",
+		!settings->wants_runner ? "runner = never"
+		: why                   ? why
+					: "this host cannot have it");
+	text_format(text, sizeof(text), "outlives: what runs on %s ends with its connection: %s",
+		host_name(self), self->outlives);
+	sandbox_warn(&self->sandbox, text);
+}
+
 static void on_host_ready(void *data)
 {
 	struct ssh_sandbox *self = data;
+	bool has_runner = ssh_host_remote(self->host) != NULL;
 	const struct ssh_host_facts *facts = ssh_host_facts(self->host);
 	struct sandbox *sandbox = &self->sandbox;
+	sandbox->impl = has_runner ? &runner_impl : &sandbox_impl;
+	if (has_runner) {
+		remote_set_sandbox(ssh_host_remote(self->host), sandbox);
+	}
 	sandbox->home = facts->directory;
 	sandbox->environment = facts->environment;
 	sandbox->agent_environment = facts->agent_environment;
@@ -147,7 +194,8 @@ static void on_host_ready(void *data)
 		.many_roots = true,
 		.maps_paths = true,
 		.can_suspend = true,
-		.max_processes = max_processes(self),
+		.outlives = has_runner && self->settings.outlives,
+		.max_processes = has_runner ? 0 : max_processes(self),
 	};
 	ssh_files_init(&self->files, sandbox, sandbox);
 	ssh_roots_init(&self->roots, &(struct ssh_roots_config){
@@ -159,12 +207,34 @@ static void on_host_ready(void *data)
 					     .state_folder = self->context->state_folder,
 					     .token = self->reference,
 					     .is_there = self->is_wanted,
+					     .remote = ssh_host_remote(self->host),
 				     });
 	self->is_up = true;
 	sandbox->was_ready = true;
 	tell_ended(self, facts->ended);
 	tell_login_env(self, facts);
+	tell_no_runner(self);
+	tell_outlives(self);
+	sandbox->outlives = self->outlives;
 	self->listener->on_ready(self->data);
+}
+
+static void on_host_link_lost(void *data, const struct error *why)
+{
+	struct ssh_sandbox *self = data;
+	sandbox_note_link(&self->sandbox, false);
+	if (self->is_up && self->listener->on_link_lost) {
+		self->listener->on_link_lost(self->data, host_name(self), why);
+	}
+}
+
+static void on_host_link_back(void *data)
+{
+	struct ssh_sandbox *self = data;
+	sandbox_note_link(&self->sandbox, true);
+	if (self->is_up && self->listener->on_link_back) {
+		self->listener->on_link_back(self->data);
+	}
 }
 
 static void on_host_failed(void *data, const struct error *err)
@@ -177,6 +247,8 @@ static void on_host_failed(void *data, const struct error *err)
 static const struct ssh_host_listener host_listener = {
 	.on_progress = on_progress,
 	.on_ready = on_host_ready,
+	.on_link_lost = on_host_link_lost,
+	.on_link_back = on_host_link_back,
 	.on_failed = on_host_failed,
 };
 
@@ -185,6 +257,10 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 	struct ssh_host_request request = {
 		.context = self->context,
 		.target = &self->target,
+		.wants_runner = self->settings.wants_runner,
+		.outlives = self->settings.outlives,
+		.orphan_ms = self->settings.orphan_ms,
+		.link_buffer = self->settings.link_buffer,
 		.connect = self->settings.connect,
 		.grace_ms = self->settings.grace_ms,
 		.channel_timeout_ms = self->settings.channel_timeout_ms,
@@ -233,7 +309,9 @@ static struct exec *start_exec(struct sandbox *sandbox, const struct exec_spec *
 {
 	struct ssh_sandbox *self = from_sandbox(sandbox);
 	struct exec *exec = ssh_host_exec(self->host, spec, listener, data, err);
-	if (exec && spec->suspends) {
+	if (exec && spec->suspends && ssh_host_remote(self->host)) {
+		remote_exec_join(exec, &self->suspension);
+	} else if (exec && spec->suspends) {
 		ssh_exec_join(exec, &self->suspension);
 	}
 	return exec;
@@ -284,7 +362,8 @@ static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 	struct ssh_sandbox *self = from_sandbox(sandbox);
 	char *token = self->settings.token;
 	if (token && strcmp(token, self->reference) == 0) {
-		*token = '\0'; // what removes them may go on when the link is lost
+		/* The scripts that remove the folders may go on when the link is lost. */
+		*token = '\0';
 	}
 	ssh_roots_remove(&self->roots, done, data);
 }
@@ -318,6 +397,58 @@ static const struct sandbox_impl sandbox_impl = {
 	.stat_file = stat_file,
 	.resolve_path = resolve_path,
 	.file_op_cancel = ssh_files_cancel,
+	.close = close_sandbox,
+	.destroy = destroy,
+	.suspend = suspend,
+	.resume = resume,
+	.by_signals = by_signals,
+};
+
+/* ---- the same with the runner ---- */
+
+static struct remote *remote_of(struct sandbox *sandbox)
+{
+	return ssh_host_remote(from_sandbox(sandbox)->host);
+}
+
+static struct file_op *runner_read(struct sandbox *sandbox, const char *path, enum file_links links,
+	size_t max_bytes, file_read_done *done, void *data)
+{
+	return remote_read(remote_of(sandbox), path, links, max_bytes, done, data);
+}
+
+static struct file_op *runner_write(struct sandbox *sandbox, const char *path,
+	enum file_links links, struct span content, sandbox_done *done, void *data)
+{
+	return remote_write(remote_of(sandbox), path, links, content, done, data);
+}
+
+static struct file_op *runner_stat(
+	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data)
+{
+	return remote_stat(remote_of(sandbox), path, done, data);
+}
+
+static struct file_op *runner_resolve(
+	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
+{
+	return remote_resolve(remote_of(sandbox), path, done, data);
+}
+
+static void drop_link(struct sandbox *sandbox)
+{
+	ssh_host_drop_link(from_sandbox(sandbox)->host);
+}
+
+static const struct sandbox_impl runner_impl = {
+	.drop_link = drop_link,
+	.add_root = add_root,
+	.exec = start_exec,
+	.read_file = runner_read,
+	.write_file = runner_write,
+	.stat_file = runner_stat,
+	.resolve_path = runner_resolve,
+	.file_op_cancel = remote_file_cancel,
 	.close = close_sandbox,
 	.destroy = destroy,
 	.suspend = suspend,

@@ -5,7 +5,7 @@
 #include "providers/impl.h"
 #include "providers/ssh/host.h"
 
-/* What a profile says besides where and how to connect. */
+/* The settings of a profile apart from those for connecting. */
 struct ssh_sandbox_settings {
 	const char *runtime_root; // borrowed until ssh_sandbox_open returns
 	long long grace_ms;
@@ -13,33 +13,38 @@ struct ssh_sandbox_settings {
 	long long login_timeout_ms;
 	long long first_timeout_ms; // for the first channel; 0: channel_timeout_ms
 	size_t max_connections;
-	const char *const *login_env; // borrowed as runtime_root; NULL: none
+	bool wants_runner; // it does all there, where the host can have it; else scripts do
+	bool outlives;     // with the runner: what runs there goes on without the connection
+	long long orphan_ms;
+	unsigned long long link_buffer; // bytes; 0: as of others
+	const char *const *login_env;   // borrowed like runtime_root; NULL: none
 	ssh_connect_fn *connect;
 	/*
-	 * For a gateway; all may be zero. With an admission there is one connection, the target's
-	 * user is of no use, and the client has to be libssh2: the ssh program's command line
-	 * would show the name.
+	 * For a gateway; all may be zero. With an admission there is only one connection, the
+	 * target's user is not used, and the client must be libssh2, because the ssh program's
+	 * command line would show the name.
 	 */
 	const struct ssh_admission *admission; // borrowed, with its data
 	void *admission_data;
-	bool stderr_apart;   // the stderr of processes comes over channels of its own
-	size_t max_channels; // of a connection; 0: as many as the server opens
+	bool stderr_apart;   // the stderr of processes has its own channels
+	size_t max_channels; // of one connection; 0: as many as the server opens
 	/*
-	 * SSH_FOLDERS_TOKEN_SIZE bytes, borrowed: where the folders are of this run alone, whose
-	 * they are. The first sandbox fills it in, so that a later one finds them; once they are
-	 * being removed it is "" again. NULL: they are found by the profile.
+	 * SSH_FOLDERS_TOKEN_SIZE bytes, borrowed: names the folders of this run, which no other run
+	 * uses. The first sandbox fills it in, so that a later one finds the folders; it becomes ""
+	 * again when the folders are removed. NULL: the profile finds them.
 	 */
 	char *token;
-	struct ssh_runs *runs; // borrowed; the provider's; may be NULL
+	struct ssh_runs *runs; // borrowed from the provider; may be NULL
 	const char *place;     // borrowed until ssh_sandbox_open returns; NULL: the profile
 };
 
 enum { SSH_FOLDERS_TOKEN_SIZE = 33 };
 
 /*
- * A sandbox on a host that a client reaches, from resolving its name on. Whoever finds the
- * host in another way than by the profile's keys gives a resolved target, which is taken over;
- * NULL: by the keys of the request. The request's reference is a token that was filled in before.
+ * A sandbox on a host that a client reaches, starting with the lookup of its name. If the host
+ * comes from elsewhere than the profile's keys, `target` is already resolved, and is taken over;
+ * NULL: the request's keys are resolved. The request's reference is a token that was filled in
+ * earlier.
  */
 struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	const struct sandbox_request *request, const struct ssh_sandbox_settings *settings,

@@ -7,7 +7,7 @@
 
 enum { REFUSALS_DOUBTED = 4 };
 
-/* ---- what goes out ---- */
+/* ---- sending ---- */
 
 static void flush(struct ssh_slot *slot)
 {
@@ -33,7 +33,7 @@ bool ssh_slot_send(struct ssh_slot *slot, struct span bytes)
 	}
 	struct error ignored;
 	bool is_kept = bytes.len == 0 || buf_append(&slot->unsent, bytes, &ignored);
-	assert(is_kept); // a request, or one piece of input: both are bounded
+	assert(is_kept); // a request, or one piece of input; both are bounded
 	return slot->unsent.len == 0;
 }
 
@@ -48,7 +48,7 @@ void ssh_slot_send_eof(struct ssh_slot *slot)
 	flush(slot);
 }
 
-/* Frees what is left of a slot whose channel has ended; the link has room again. */
+/* Frees a slot whose channel has ended; the link then has room for another. */
 static void slot_free(struct ssh_slot *slot)
 {
 	slot->of->is_full = false;
@@ -72,20 +72,20 @@ void ssh_slot_begin(struct ssh_slot *slot)
 	buf_init(&line, SSH_PREAMBLE_MAX);
 	bool is_whole =
 		buf_append(&line, SPAN_LITERAL(". "), &err) &&
-		ssh_quote_append(&line, span_of(slot->of->host->control.run_folder), &err) &&
+		script_quote_append(&line, span_of(slot->of->host->control.run_folder), &err) &&
 		buf_append(&line, SPAN_LITERAL("/library; acp_serve\n"), &err);
 	assert(is_whole);
 	ssh_slot_send(slot, buf_span(&line));
 	buf_finish(&line);
 }
 
-/* ---- what a channel tells ---- */
+/* ---- events of the channel ---- */
 
 static size_t on_bytes(void *data, enum ssh_stream stream, struct span bytes)
 {
 	struct ssh_slot *slot = data;
 	struct ssh_host *host = slot->of->host;
-	size_t skipped = ssh_begin_skip(&slot->begin[stream], bytes);
+	size_t skipped = script_begin_skip(&slot->begin[stream], bytes);
 	bytes.data += skipped;
 	bytes.len -= skipped;
 	if (bytes.len == 0 || !slot->process) {
@@ -129,7 +129,7 @@ static void on_open(void *data)
 	tell_room(slot);
 }
 
-/* Takes the channel's end apart from its process, and frees the slot. */
+/* Separates the ended channel from its process, and frees the slot. */
 static struct ssh_process *end_slot(struct ssh_slot *slot)
 {
 	struct ssh_process *process = slot->process;
@@ -172,9 +172,9 @@ static void on_closed(void *data, const struct ssh_channel_end *end)
 {
 	struct ssh_slot *slot = data;
 	struct ssh_host *host = slot->of->host;
-	struct ssh_channel_end copy = *end; // it may be the channel's own
+	struct ssh_channel_end copy = *end; // *end may be the channel's
 	ssh_host_enter(host);
-	slot->of->is_resting = false; // there is room now; where ends follow each other, no pause
+	slot->of->is_resting = false; // there is room now, so try again without a pause
 	bool is_stderr = slot->is_stderr;
 	struct ssh_process *process = end_slot(slot);
 	if (process && is_stderr) {
@@ -223,7 +223,7 @@ struct ssh_slot *ssh_slot_open(struct ssh_link *link)
 	slot->channel = ssh_channel_open(link->client, command, &slot_listener, slot, &err);
 	if (!slot->channel) {
 		slot_free(slot);
-		link->is_full = true; // until something of it ends
+		link->is_full = true; // until one of its channels ends
 		link->doubts = 0;
 		return NULL;
 	}

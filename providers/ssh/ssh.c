@@ -11,7 +11,13 @@
 #include "providers/ssh/hosts.h"
 #include "providers/ssh/sandbox.h"
 
-enum { SECOND = 1000, HOUR = 3600 * SECOND };
+enum {
+	SECOND = 1000,
+	HOUR = 3600 * SECOND,
+	DAY = 24 * HOUR,
+	LINK_BUFFER_MIN = 64 * 1024,
+	LINK_BUFFER_MAX = 64 << 20,
+};
 
 struct ssh_provider {
 	struct provider provider;
@@ -28,20 +34,27 @@ enum {
 	KEY_CHANNEL_TIMEOUT,
 	KEY_LOGIN_TIMEOUT,
 	KEY_LOGIN_ENV,
-	KEY_CONNECTIONS
+	KEY_CONNECTIONS,
+	KEY_RUNNER,
+	KEY_OUTLIVES,
+	KEY_ORPHAN_GRACE,
+	KEY_LINK_BUFFER
 };
+
+static const char *const runner_choices[] = {"auto", "never", NULL};
 
 static const struct setting_key own_keys[] = {
 	[KEY_RUNTIME_ROOT] = {.name = "runtime-root",
 		.type = SETTING_TEXT,
 		.fallback = "~/.local/share/acp-broker",
-		.help = "the folder there below which workspaces lie"},
+		.help = "the folder on the host that contains the workspaces"},
 	[KEY_LINK_GRACE] = {.name = "link-grace",
 		.type = SETTING_DURATION,
 		.fallback = "1h",
 		.min = SECOND,
-		.max = 24 * HOUR,
-		.help = "without a sign of life from here, after which what runs there ends"},
+		.max = DAY,
+		.help = "without contact to this broker, after which all its processes on the host "
+			"end"},
 	[KEY_CHANNEL_TIMEOUT] = {.name = "channel-timeout",
 		.type = SETTING_DURATION,
 		.fallback = "30s",
@@ -53,22 +66,51 @@ static const struct setting_key own_keys[] = {
 		.fallback = "10s",
 		.min = 1,
 		.max = HOUR,
-		.help = "for the login shell there to say its PATH"},
+		.help = "for the login shell on the host to report its PATH"},
 	[KEY_LOGIN_ENV] = {.name = "login-env",
 		.type = SETTING_NAME_LIST,
-		.help = "a variable of the login shell there that the agent gets, or all"},
+		.help = "a variable of the login shell on the host that the agent gets, or all"},
 	[KEY_CONNECTIONS] = {.name = "max-connections",
 		.type = SETTING_COUNT,
 		.fallback = "4",
 		.min = 1,
 		.max = 64,
-		.help = "connections made where one has no free channel"},
+		.help = "connections to use when one has no free channel"},
+	[KEY_RUNNER] = {.name = "runner",
+		.type = SETTING_CHOICE,
+		.choices = runner_choices,
+		.fallback = "never",
+		.help = "whether our own program does all work on the host, instead of shell "
+			"scripts"},
+	[KEY_OUTLIVES] = {.name = "outlives",
+		.type = SETTING_CHOICE,
+		.choices = runner_choices,
+		.fallback = "never",
+		.help = "whether what the runner has started goes on when the connection is lost"},
+	[KEY_ORPHAN_GRACE] = {.name = "orphan-grace",
+		.type = SETTING_DURATION,
+		.fallback = "10m",
+		.min = SECOND,
+		.max = DAY,
+		.help = "after which what goes on there ends, if this broker was probably killed"},
+	[KEY_LINK_BUFFER] = {.name = "link-buffer",
+		.type = SETTING_BYTES,
+		.fallback = "1m",
+		.min = LINK_BUFFER_MIN,
+		.max = LINK_BUFFER_MAX,
+		.help = "of an agent's output that may be under way from the runner"},
 };
 
 static bool is_transient(const struct settings *settings)
 {
 	const char *persistence = settings_get(settings, "persistence");
 	return persistence && strcmp(persistence, "transient") == 0;
+}
+
+static bool is_auto(const struct settings *settings, size_t key)
+{
+	const char *value = settings_get(settings, own_keys[key].name);
+	return strcmp(value ? value : own_keys[key].fallback, runner_choices[0]) == 0;
 }
 
 static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
@@ -87,12 +129,27 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 		.login_timeout_ms = settings_number(settings, &own_keys[KEY_LOGIN_TIMEOUT]),
 		.login_env = (const char *const *)login_env,
 		.connect = ssh_connect,
+		.wants_runner = is_auto(settings, KEY_RUNNER),
+		.outlives = is_auto(settings, KEY_OUTLIVES),
+		.orphan_ms = settings_number(settings, &own_keys[KEY_ORPHAN_GRACE]),
+		.link_buffer =
+			(unsigned long long)settings_number(settings, &own_keys[KEY_LINK_BUFFER]),
 		.max_connections = (size_t)settings_number(settings, &own_keys[KEY_CONNECTIONS]),
 	};
 	struct sandbox *sandbox =
 		ssh_sandbox_open(self->context, request, &ours, NULL, listener, data, err);
 	words_free(login_env);
 	return sandbox;
+}
+
+static bool check(const struct settings *settings, char ***warnings, struct error *err)
+{
+	if (is_auto(settings, KEY_OUTLIVES) && !is_auto(settings, KEY_RUNNER)) {
+		words_append(warnings,
+			"outlives: no, because only the runner can go on without the connection, "
+			"and runner = never");
+	}
+	return true;
 }
 
 static bool describe(struct provider *provider, const struct settings *settings,
@@ -115,16 +172,15 @@ static const struct error_reason reasons[] = {
 	{"HOST_UNREACHABLE", true,
 		"try again once the host answers; the message has each address and why it failed"},
 	{"HOST_KEY_UNKNOWN", false,
-		"compare the fingerprint with the host's own, then add the line that the message "
-		"has"},
+		"compare the fingerprint with the host's own, then add the line in the message"},
 	{"HOST_KEY_MISMATCH", false,
-		"find out why the key has changed; the message has the line that knows another"},
+		"find out why the key has changed; the message has the line with the other key"},
 	{"AUTH_FAILED", false,
-		"give the host one of the keys, or the profile another; the message has what was "
-		"tried"},
-	{"SSH_UNSUPPORTED", false, "set ssh-client as the message says; it has what was missing"},
+		"give the host one of the keys, or change the profile's keys; the message lists "
+		"what was tried"},
+	{"SSH_UNSUPPORTED", false, "set ssh-client as the message says; it names what was missing"},
 	{"HOST_COMMAND_FORCED", false,
-		"take an account, or a key, for which the host runs what it is asked to run"},
+		"use an account or key whose commands the host does not replace"},
 };
 
 static const struct provider_place places[] = {
@@ -154,6 +210,7 @@ struct provider *ssh_provider_create(const struct provider_context *context)
 		.reason_count = ARRAY_LENGTH(reasons),
 		.destroy = destroy,
 		.prepare = prepare,
+		.check = check,
 		.places = places,
 		.place_count = ARRAY_LENGTH(places),
 		.look_at_place = look_at_place,

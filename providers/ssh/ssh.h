@@ -5,8 +5,9 @@
 #include "providers/provider.h"
 
 /*
- * A host that ssh reaches: processes by channels of one connection (host.h), files by scripts
- * (files.h), a folder there for each workspace (roots.h). The context is borrowed.
+ * The provider for hosts that ssh reaches: processes run over channels of one connection (host.h),
+ * scripts handle files (files.h), and each workspace has a folder there (roots.h). The context is
+ * borrowed.
  */
 struct provider *ssh_provider_create(const struct provider_context *context);
 

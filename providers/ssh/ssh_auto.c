@@ -9,22 +9,22 @@
 #include "providers/ssh/life.h"
 
 /*
- * The client of a target that may need another try. SSH_CLIENT_AUTO: libssh2, and the ssh program
- * where libssh2 says that it cannot do what is needed. A pin: the server's keys of every type,
- * until one is the pinned one (host_key_types). A shell round the client in hand; channels are
- * the inner client's own, and calls on them do not come through here.
+ * The client for a target that may need several tries. With SSH_CLIENT_AUTO it uses libssh2, and
+ * the ssh program if libssh2 lacks what is needed. With a pin it tries the server's key types until
+ * the server shows the pinned key (host_key_types). It wraps the current client; channels belong to
+ * that inner client, and calls on them do not come through here.
  */
 struct auto_client {
 	struct ssh_client client;
 	const struct provider_context *context; // borrowed
-	struct ssh_target target;               // borrowed, but for the turn
+	struct ssh_target target;               // borrowed, except for the turn
 	bool uses_program;
-	struct error mismatch; // the first key that was shown and is not the pinned one
+	struct error mismatch; // about the first key that was not the pinned one
 	const struct ssh_client_listener *listener;
 	void *data;
 	struct life *life;
 	struct ssh_client *inner;
-	char note[ERROR_TEXT_MAX + 64]; // why it has; "" once it was told
+	char note[ERROR_TEXT_MAX + 64]; // why it changed the client; "" once it was reported
 };
 
 static const struct ssh_client_listener inner_listener;
@@ -34,7 +34,7 @@ static void set_note(struct auto_client *self, const struct error *err)
 	text_format(self->note, sizeof(self->note), "%s: using the ssh program", err->text);
 }
 
-/* False where a handler has closed the client. */
+/* False if a handler has closed the client. */
 static bool tell(struct auto_client *self, const char *text)
 {
 	struct life *life = life_hold(self->life);
@@ -83,7 +83,7 @@ static bool may_use_program(const struct auto_client *self)
 	return !self->uses_program && ssh_target_may_use_program(&self->target);
 }
 
-/* The failure is what libssh2 cannot do, and the ssh program may. */
+/* If libssh2 lacks what is needed, tries the ssh program. */
 static bool switch_client(struct auto_client *self, const struct error *err)
 {
 	if (!may_use_program(self) || !error_has_reason(err, "SSH_UNSUPPORTED")) {
@@ -95,8 +95,8 @@ static bool switch_client(struct auto_client *self, const struct error *err)
 }
 
 /*
- * The failure is a key that is not the pinned one, and the server may have others. After the
- * last of them the failure is the first one.
+ * If the server's key is not the pinned one, tries its next key type. After the last type, reports
+ * the first failure.
  */
 static bool turn_to_next_type(struct auto_client *self, struct error *err)
 {
@@ -109,7 +109,9 @@ static bool turn_to_next_type(struct auto_client *self, struct error *err)
 	*err = self->mismatch;
 	self->target.host_key_turn++;
 	if (!host_key_types(self->target.host_key_turn) && may_use_program(self)) {
-		/* A libssh2 may lack the signatures of RSA keys; the program checks the same pin.
+		/*
+		 * Some versions of libssh2 lack the signatures of RSA keys; the program checks the
+		 * same pin.
 		 */
 		self->uses_program = true;
 		self->target.host_key_turn = HOST_KEY_TURN_RSA;

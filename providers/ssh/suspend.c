@@ -4,11 +4,11 @@
 #include <string.h>
 
 /*
- * Freezing a process there (remote/freeze.sh), by orders to the control, which is never frozen, nor
- * is the shell of the process.
+ * Freezes a process on the host (remote/freeze.sh), by orders to the control. Neither the control
+ * nor the shell of the process is ever frozen.
  */
 
-/* One that does not run yet, or any more, or that nobody can reach, answers nothing. */
+/* No answer comes from a process that has not started yet, has ended, or cannot be reached. */
 static bool order(struct suspension_member *member, bool freezes)
 {
 	struct ssh_process *process = CONTAINER_OF(member, struct ssh_process, suspends);
@@ -34,8 +34,8 @@ void ssh_exec_join(struct exec *exec, struct suspension *suspension)
 void ssh_process_on_frozen(struct ssh_process *process, const char *rest)
 {
 	if (strcmp(rest, "signals") == 0) {
-		suspension_note_signals(&process->suspends,
-			"there is no cgroup v2 on that host in which the user may make one");
+		suspension_note_signals(
+			&process->suspends, "the user cannot make a cgroup v2 on that host");
 	}
 	suspension_answer(&process->suspends, NULL);
 }
@@ -49,8 +49,8 @@ void ssh_process_on_unfrozen(struct ssh_process *process, const char *rest)
 {
 	struct error err;
 	error_set(&err, ERROR_TIMEOUT,
-		"freezing \"%s\" on %s: it starts others faster than they can be stopped, or one "
-		"that it has started cannot be stopped",
+		"freezing \"%s\" on %s: it starts new processes faster than they can be stopped, "
+		"or a process that it started cannot be stopped",
 		process->command, ssh_host_name(process->host));
 	suspension_answer(&process->suspends, &err);
 }

@@ -17,7 +17,7 @@ const struct setting_key ssh_target_keys[] = {
 		.type = SETTING_TEXT,
 		.help = "the host, as in ~/.ssh/config: NAME, USER@NAME or ssh://USER@NAME:PORT"},
 	{.name = "port", .type = SETTING_COUNT, .min = 1, .max = 65535, .help = "its port"},
-	{.name = "user", .type = SETTING_TEXT, .help = "the user there"},
+	{.name = "user", .type = SETTING_TEXT, .help = "the user on the host"},
 	{.name = "identity-file",
 		.type = SETTING_LIST,
 		.help = "a private key, instead of those that ssh would try"},
@@ -26,7 +26,7 @@ const struct setting_key ssh_target_keys[] = {
 		.help = "the socket of the agent to ask for keys, SSH_AUTH_SOCK, or none"},
 	{.name = "known-hosts",
 		.type = SETTING_TEXT,
-		.help = "the one file that host keys are looked up in"},
+		.help = "the only file in which to look up host keys"},
 	{.name = "host-key",
 		.type = SETTING_TEXT,
 		.help = "the fingerprint (SHA256:...) that the key of the host must have"},
@@ -41,7 +41,7 @@ const struct setting_key ssh_target_keys[] = {
 		.fallback = "60s",
 		.min = SECOND_MS,
 		.max = TIMEOUT_MAX_MS,
-		.help = "the deadline for ssh -G to say what the host is"},
+		.help = "the deadline for ssh -G to resolve the host"},
 	{.name = "connect-timeout",
 		.type = SETTING_DURATION,
 		.fallback = "30s",
@@ -58,23 +58,23 @@ const struct setting_key ssh_target_keys[] = {
 		.type = SETTING_DURATION,
 		.fallback = "15s",
 		.min = SECOND_MS,
-		.help = "how often the host is asked whether it is still there"},
+		.help = "how often to ask the host whether it still answers"},
 	{.name = "alive-count",
 		.type = SETTING_COUNT,
 		.fallback = "4",
 		.min = 1,
 		.max = ALIVE_COUNT_MAX,
-		.help = "how many of these questions may stay without an answer"},
+		.help = "how many of these questions may go unanswered"},
 	{.name = "passphrase-command",
 		.type = SETTING_TEXT,
 		.help = "a shell line that prints the passphrase of the private key"},
 	{.name = "password-command",
 		.type = SETTING_TEXT,
-		.help = "a shell line that prints the password of the user there"},
+		.help = "a shell line that prints the password of the user on the host"},
 	{.name = "allow-none",
 		.type = SETTING_BOOL,
 		.fallback = "false",
-		.help = "log in by the name of the user alone, where the host lets one"},
+		.help = "log in with the user's name alone if the host allows that"},
 };
 const size_t ssh_target_key_count = ARRAY_LENGTH(ssh_target_keys);
 
@@ -101,7 +101,7 @@ bool ssh_names_have(const char *names, struct span name)
 void ssh_target_finish(struct ssh_target *target)
 {
 	if (target->via) {
-		ssh_target_finish(target->via); // at most eight of them
+		ssh_target_finish(target->via); // there are at most eight hops
 		free(target->via);
 	}
 	if (target->user && target->user_is_secret) {
@@ -144,10 +144,10 @@ bool ssh_target_may_use_program(const struct ssh_target *target)
 const char *ssh_target_tell_locked(const char *files, char *text, size_t size)
 {
 	text_format(text, size,
-		"%s: there is a passphrase, and nobody who could be asked for it (there is no "
-		"passphrase-command, and the broker has neither a terminal nor SSH_ASKPASS): add "
-		"the "
-		"key to an agent with ssh-add, or set passphrase-command in the profile",
+		"%s: it has a passphrase, and nobody can be asked for it (no "
+		"passphrase-command is set, and the broker has neither a terminal "
+		"nor SSH_ASKPASS): add the key to an agent with ssh-add, or set "
+		"passphrase-command in the profile",
 		files);
 	return text;
 }

@@ -8,7 +8,7 @@
 #include "base/words.h"
 #include "providers/ssh/target_reader.h"
 
-enum { FILES_MAX = 32 }; // as ssh's
+enum { FILES_MAX = 32 }; // the same limit as ssh's
 
 /* ---- lists of files ---- */
 
@@ -25,8 +25,8 @@ static const char *word_end(const char *at)
 }
 
 /*
- * One name. ssh prints no quotes: what follows an absolute name and is none itself is
- * taken for the rest of a name with a space.
+ * Takes one name. ssh prints no quotes, so a text without a leading slash after an absolute name is
+ * treated as the rest of a name with a blank.
  */
 static struct span take_name(const char **rest)
 {
@@ -151,7 +151,7 @@ static void complete_numbers(struct ssh_target_reader *reader)
 	target->client = SSH_CLIENT_AUTO;
 }
 
-/* Where a ticket would be is said by the login that has got one, if not in the default file. */
+/* If the ticket is not in the default file, the environment of the login names its place. */
 static void complete_kerberos(struct ssh_target_reader *reader)
 {
 	const char *cache =
@@ -194,8 +194,8 @@ bool ssh_target_complete(struct ssh_target_reader *reader, struct error *err)
 	complete_names(reader);
 	if (!target->user) {
 		return error_set(err, ERROR_CONFIG,
-			"nobody knows who you are (LOGNAME is not set): user of the profile says "
-			"who you are on %s",
+			"your name is unknown (LOGNAME is not set): set user in the "
+			"profile to your name on %s",
 			target->host);
 	}
 	if (!target->set_env) {

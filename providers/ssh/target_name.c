@@ -45,7 +45,7 @@ static bool read_port(struct span text, int *out_port, struct error *err)
 		       (int)text.len, text.data);
 }
 
-/* Behind the last "@", as a user's name may have one. */
+/* After the last "@", because a user's name may contain one. */
 static struct span take_user(struct span *rest, struct span *out_user)
 {
 	const char *at = memrchr(rest->data, '@', rest->len);
@@ -54,7 +54,7 @@ static struct span take_user(struct span *rest, struct span *out_user)
 	return (struct span){rest->data + taken, rest->len - taken};
 }
 
-/* Cuts ":PORT" off, where there is one; several colons without brackets are an address. */
+/* Removes ":PORT" if there is one. Several colons without brackets are an IPv6 address. */
 static struct span take_port(struct span host, struct span *out_port)
 {
 	const char *bracket = host.data[0] == '[' ? memchr(host.data, ']', host.len) : NULL;

@@ -8,23 +8,23 @@
 #include "base/error.h"
 #include "base/span.h"
 
-/* A destination as ssh(1) takes it: NAME, USER@NAME, ssh://[USER@]NAME[:PORT]. */
+/* A destination as ssh(1) accepts it: NAME, USER@NAME, ssh://[USER@]NAME[:PORT]. */
 struct ssh_target_name {
 	char *host; // IPv6 without brackets
-	char *user; // NULL: not said
-	int port;   // 0: not said
+	char *user; // NULL: not given
+	int port;   // 0: not given
 };
 
 /*
- * ERROR_CONFIG for what ssh would take for an option, for what has blanks or control characters,
- * and for a port that is none. Nothing to finish on failure.
+ * Fails with ERROR_CONFIG for a text that ssh would take for an option, has blanks or control
+ * characters, or has an invalid port. Then there is nothing to finish.
  */
 bool ssh_target_name_read(
 	const char *text, struct ssh_target_name *out_name, struct error *err) ATTR_NODISCARD;
 
 /*
- * The same of one hop of a ProxyJump, [USER@]NAME[:PORT] or ssh://: the last of a list.
- * `out_before` is the list without it, the caller's to free, NULL where that is empty.
+ * The same for the last hop of a ProxyJump list: [USER@]NAME[:PORT] or ssh://. `out_before` is the
+ * list without it, which the caller frees; NULL if that is empty.
  */
 bool ssh_target_name_read_jump(const char *jumps, struct ssh_target_name *out_name,
 	char **out_before, struct error *err) ATTR_NODISCARD;

@@ -25,7 +25,7 @@ static void take_text(char **text, const struct settings *settings, const char *
 	}
 }
 
-/* Where the profile says nothing, what ssh says stays. */
+/* Settings that the profile does not have keep the values from ssh. */
 static void take_number(long long *number, const struct settings *settings, const char *key)
 {
 	if (settings_find(settings, key)) {
@@ -115,7 +115,7 @@ static bool take_agent(struct ssh_target *target, const struct settings *setting
 	return ok;
 }
 
-/* Its own file stands alone: what the others know of the host says nothing then. */
+/* The profile's own file replaces all other known-hosts files. */
 static bool take_known_hosts(struct ssh_target *target, const struct settings *settings,
 	const char *const *environment, struct error *err)
 {

@@ -5,14 +5,14 @@
 #include "providers/ssh/target.h"
 
 /*
- * The keys of a profile above what ssh says of a host. Of a hop on the way only what
- * holds for every connection: the client, the deadlines of logging in and the passphrase;
- * ssh does not apply a host's options to its jump hosts either. `~` is expanded.
+ * Applies the profile's keys over ssh's settings for a host. For a hop on the way it applies only
+ * the keys that concern every connection: the client, the login deadlines and the passphrase. ssh
+ * does not apply a host's options to its jump hosts either. Expands `~`.
  */
 bool ssh_target_apply(struct ssh_target *target, const struct settings *settings, bool is_hop,
 	const char *const *environment, struct error *err) ATTR_NODISCARD;
 
-/* The text of a key that is the name of a file, `~` expanded, to be freed; NULL: not set. */
+/* The value of a key that names a file, with `~` expanded; the caller frees it. NULL: not set. */
 bool ssh_profile_path(const struct settings *settings, const char *key,
 	const char *const *environment, char **out_path, struct error *err) ATTR_NODISCARD;
 

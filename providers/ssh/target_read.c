@@ -9,7 +9,7 @@
 #include "providers/ssh/target_reader.h"
 
 enum {
-	IDENTITIES_MAX = 100, // as ssh's
+	IDENTITIES_MAX = 100, // the same limit as ssh's
 	VARIABLES_MAX = 1024,
 	SECONDS_MAX = 24 * 60 * 60,
 	SETTING_MAX = 256,
@@ -132,7 +132,7 @@ static bool read_known_hosts_command(
 	return true;
 }
 
-/* "ask" shows a user what DNS says; it vouches for nothing. */
+/* "ask" shows the user what DNS says, but accepts nothing by it. */
 static bool read_verify_by_dns(
 	struct ssh_target_reader *reader, const char *value, struct error *err)
 {
@@ -154,7 +154,7 @@ static bool is_no(const char *value)
 	return strcasecmp(value, "no") == 0 || strcasecmp(value, "false") == 0;
 }
 
-/* There are more ways to say yes: unbound, host-bound. */
+/* "unbound" and "host-bound" also mean yes. */
 static bool read_key_login(struct ssh_target_reader *reader, const char *value, struct error *err)
 {
 	reader->target.avoids_keys = is_no(value);
@@ -247,7 +247,7 @@ static bool read_variable(struct ssh_target_reader *reader, const char *value, s
 	return append_limited(&reader->target.set_env, value, VARIABLES_MAX, err);
 }
 
-/* The answer to the question that was put in its place (target_tokens.h). */
+/* The answer to the question that we put in its place (target_tokens.h). */
 static bool read_control_path(
 	struct ssh_target_reader *reader, const char *value, struct error *err)
 {
@@ -283,7 +283,7 @@ static const struct keyword {
 	{"verifyhostkeydns", read_verify_by_dns},
 };
 
-/* Those that are kept as they were printed, and those that are yes or no. */
+/* Keywords that are stored as printed, and keywords that are yes or no. */
 struct place {
 	const char *name;
 	size_t offset; // in struct ssh_target_reader
@@ -327,7 +327,7 @@ static void *find_place(struct ssh_target_reader *reader, const struct place *pl
 	return NULL;
 }
 
-/* What libssh2's client does not know, where it is more than "no" or "none". */
+/* Keywords that the libssh2 client does not support, unless they are "no" or "none". */
 static const char *const unknown[] = {"BindAddress", "BindInterface", "ProxyUseFdpass"};
 
 static void note_unknown(struct ssh_target_reader *reader, const char *name, const char *value)

@@ -6,15 +6,15 @@
 #include "providers/ssh/target_tokens.h"
 
 /*
- * What ssh(1) prints with -G, of 9.2: a keyword and its value a line; booleans as yes, no,
- * true or false; no value is quoted. Names of files are expanded but those of identities, as
- * commands are not; lists of files are joined with spaces, also where a name has one.
+ * Reads what ssh(1) 9.2 prints with -G: one keyword with its value per line; booleans are yes, no,
+ * true or false; values are not quoted. File names are expanded, except identities; commands are
+ * not. Lists of files are joined with spaces, even if a name contains one.
  */
 struct ssh_target_reader {
 	struct ssh_target target;
 	struct ssh_tokens tokens;
 	char *jumps;
-	/* As they were printed; NULL where they were not. */
+	/* As printed; NULL: not printed. */
 	char **identities;
 	char **certificates;
 	char *revoked_keys;
@@ -22,21 +22,21 @@ struct ssh_target_reader {
 	char *agent;
 	char *user_files;
 	char *global_files;
-	int alive_count; // 0: not said
+	int alive_count; // 0: not given
 };
 
-/* After the last line: our defaults, and everything that is still to expand. */
+/* After the last line: sets our defaults, and expands the rest. */
 bool ssh_target_complete(struct ssh_target_reader *reader, struct error *err) ATTR_NODISCARD;
 
 /*
- * The socket that an IdentityAgent means, to be freed: a path, SSH_AUTH_SOCK or another
- * variable with its "$"; NULL text is the former. *out_socket is NULL for "none", and where the
+ * The socket of an IdentityAgent, which the caller frees: a path, SSH_AUTH_SOCK, or another
+ * variable with its "$". A NULL text means SSH_AUTH_SOCK. *out_socket is NULL for "none", or if the
  * variable is not set.
  */
 bool ssh_agent_socket(const struct ssh_tokens *tokens, const char *text, char **out_socket,
 	struct error *err) ATTR_NODISCARD;
 
-/* Our defaults, as the profile's keys have them (target.c). */
+/* Our defaults; the table of the profile's keys (target.c) has the same ones. */
 enum {
 	SSH_PORT = 22,
 	SSH_CONNECT_TIMEOUT_MS = 30 * 1000,

@@ -30,14 +30,14 @@ struct ssh_resolving {
 	const struct settings *settings;
 	ssh_resolve_done *done;
 	void *data;
-	char *program;     // ssh; NULL: there is none
-	char *config_file; // its -F
+	char *program;     // ssh; NULL: not found
+	char *config_file; // for its option -F
 	struct ssh_target target;
-	struct ssh_target *last;     // the hop that is being resolved; the target first
-	struct ssh_target_name name; // its name
+	struct ssh_target *last;     // the hop that is being resolved; first the target
+	struct ssh_target_name name; // of that hop
 	int hops;
 	struct capture *capture;
-	struct soon later; // for what is known at once
+	struct soon later; // for results that are known at once
 };
 
 void ssh_resolving_cancel(struct ssh_resolving *resolving)
@@ -76,7 +76,7 @@ static void succeed(struct ssh_resolving *self)
 
 /* ---- asking ssh ---- */
 
-/* The program in the folders of PATH, to be freed; NULL: there is none. */
+/* Searches the program in PATH; the caller frees the path. NULL: not found. */
 static char *find_program(const char *const *environment)
 {
 	const char *path = ssh_tokens_environment(environment, SPAN_LITERAL("PATH"));
@@ -105,7 +105,10 @@ static void append_option(const char **argv, size_t *count, const char *option, 
 	}
 }
 
-/* ssh -G itself is quick; a Match exec of the user's may not be, nor a machine that is busy. */
+/*
+ * ssh -G itself is quick, but a Match exec in the user's configuration, or a busy machine, may be
+ * slow.
+ */
 static long long resolve_timeout_ms(const struct ssh_resolving *self)
 {
 	const struct setting_key *key =
@@ -113,7 +116,7 @@ static long long resolve_timeout_ms(const struct ssh_resolving *self)
 	return settings_number(self->settings, key);
 }
 
-/* Whoever is being resolved; `before` are the hops on the way there, of a list. */
+/* Asks about the last hop; `before` are the hops before it in a list. */
 static bool ask(struct ssh_resolving *self, const char *before, struct error *err)
 {
 	const char *argv[20] = {self->program, "-G", "-T"};
@@ -138,9 +141,9 @@ static bool ask(struct ssh_resolving *self, const char *before, struct error *er
 	return self->capture != NULL;
 }
 
-/* ---- what it says ---- */
+/* ---- ssh's answer ---- */
 
-/* ssh's own words on one line. */
+/* ssh's messages on one line. */
 static bool refuse(const struct capture_result *result, struct error *err)
 {
 	char words[COMPLAINT_SHOWN];
@@ -161,7 +164,7 @@ static bool refuse(const struct capture_result *result, struct error *err)
 		len > 0 ? words : "it gives no reason");
 }
 
-/* The next hop, a new last one. */
+/* Adds the next hop, which becomes the last one. */
 static bool begin_hop(struct ssh_resolving *self, const char *jumps, struct error *err)
 {
 	char *before = NULL;
@@ -181,7 +184,7 @@ static bool begin_hop(struct ssh_resolving *self, const char *jumps, struct erro
 	return ok;
 }
 
-/* Reads the answer into the last hop; `*out_jumps` is what comes before that. */
+/* Reads the answer into the last hop; `*out_jumps` are the hops before it. */
 static bool take(
 	struct ssh_resolving *self, struct span answer, char **out_jumps, struct error *err)
 {
@@ -189,7 +192,7 @@ static bool take(
 	bool is_hop = self->last != &self->target;
 	const char *alias = is_hop ? self->name.host : settings_get(self->settings, "host");
 	buf_init(&text, ANSWER_MAX + PATH_MAX);
-	/* An older ssh does not say which host it was asked for. */
+	/* An older ssh does not print the host's name. */
 	bool ok = buf_append_format(&text, err, "host %s\n", self->name.host) &&
 	          buf_append(&text, answer, err) &&
 	          ssh_target_read(
@@ -216,7 +219,7 @@ static void on_answer(void *data, const struct capture_result *result, const str
 		err = *failure;
 		if (err.code == ERROR_TIMEOUT) {
 			error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-				"ssh -G has not ended after %lld s (%s); does a Match exec of its "
+				"ssh -G did not end within %lld s (%s); does a Match exec in its "
 				"configuration wait for something?",
 				resolve_timeout_ms(self) / 1000, resolve_timeout);
 		}
@@ -241,7 +244,7 @@ static void on_answer(void *data, const struct capture_result *result, const str
 
 /* ---- without ssh ---- */
 
-/* What ssh would say where no file configures it. */
+/* The values that ssh has without configuration files. */
 static void on_later(struct soon *soon)
 {
 	static const char defaults[] =
@@ -272,9 +275,9 @@ static void on_later(struct soon *soon)
 	}
 }
 
-/* ---- the start ---- */
+/* ---- start ---- */
 
-/* The profile's own user and port go before those of its host, and ssh is told of them. */
+/* The profile's own user and port come before those in its host, and ssh gets them as options. */
 static bool read_name(struct ssh_resolving *self, struct error *err)
 {
 	const char *host = settings_get(self->settings, "host");
@@ -282,7 +285,7 @@ static bool read_name(struct ssh_resolving *self, struct error *err)
 	const char *port = settings_get(self->settings, "port");
 	if (!host) {
 		return error_set(err, ERROR_CONFIG,
-			"the profile names no host: write host = NAME, as ~/.ssh/config has it, or "
+			"the profile has no host: write host = NAME, as in ~/.ssh/config, or "
 			"USER@NAME");
 	}
 	if (!ssh_target_name_read(host, &self->name, err)) {

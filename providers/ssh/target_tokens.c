@@ -11,7 +11,7 @@
 #include "base/buf.h"
 
 static const char letters[SSH_TOKEN_COUNT + 1] = "duLliChknprj";
-static const char answered[] = "duLliC"; // the order of the question
+static const char answered[] = "duLliC"; // in the order of the question
 
 enum { ANSWER_END = 0x1f };
 
@@ -41,7 +41,7 @@ void ssh_tokens_read(struct ssh_tokens *tokens, struct span answer)
 		ends += answer.data[i] == ANSWER_END;
 	}
 	if (ends != sizeof(answered) - 2 || answer.data[0] != '/') {
-		return; // an ssh that does not expand it, or another's ControlPath
+		return; // an ssh that does not expand tokens, or another ControlPath
 	}
 	for (const char *letter = answered; *letter; letter++) {
 		const char *end = memchr(answer.data, ANSWER_END, answer.len);
@@ -98,19 +98,20 @@ void ssh_tokens_finish(struct ssh_tokens *tokens)
 
 /* ---- expanding ---- */
 
-/* The home of a user who was named: "~kim/key". A rare look-up, which may read the network. */
+/* The home in "~kim/key". This rare look-up may use the network. */
 static const char *home_of(const struct ssh_tokens *tokens, struct span user)
 {
 	if (user.len == 0) {
 		return ssh_tokens_get(tokens, 'd');
 	}
 	char *name = mem_strndup(user);
-	const struct passwd *entry = getpwnam(name); // NOLINT(concurrency-mt-unsafe): loop alone
+	const struct passwd *entry =
+		getpwnam(name); // NOLINT(concurrency-mt-unsafe): loop thread only
 	free(name);
 	return entry ? entry->pw_dir : NULL;
 }
 
-/* The part of the text before the first slash, where it begins with "~"; moves behind it. */
+/* Expands a leading "~" up to the first slash, and moves past it. */
 static bool append_home(
 	const struct ssh_tokens *tokens, struct buf *out, const char **text, struct error *err)
 {
@@ -120,20 +121,21 @@ static bool append_home(
 	size_t len = strcspn(*text, "/");
 	const char *home = home_of(tokens, (struct span){*text + 1, len - 1});
 	if (!home) {
-		return error_set(err, ERROR_CONFIG, "nobody knows where %.*s is", (int)len, *text);
+		return error_set(
+			err, ERROR_CONFIG, "the home folder of %.*s is unknown", (int)len, *text);
 	}
 	*text += len;
 	return buf_append(out, span_of(home), err);
 }
 
-/* At a "%": the token's value; moves behind it. */
+/* At a "%": appends the token's value and moves past it. */
 static bool append_token(
 	const struct ssh_tokens *tokens, struct buf *out, const char **text, struct error *err)
 {
 	char letter = (*text)[1];
 	const char *value = letter == '%' ? "%" : ssh_tokens_get(tokens, letter);
 	if (!value) {
-		return error_set(err, ERROR_CONFIG, "the token %%%c is not known here", letter);
+		return error_set(err, ERROR_CONFIG, "the token %%%c is not supported here", letter);
 	}
 	*text += 2;
 	return buf_append(out, span_of(value), err);

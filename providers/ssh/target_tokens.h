@@ -9,9 +9,8 @@
 #include "base/span.h"
 
 /*
- * The tokens of ssh_config(5), "TOKENS", "~" and ${VARIABLE}. What they stand for is ssh's own
- * answer where it gave one, in the place of a ControlPath, which it expands: the local names
- * and the hash need no look-up here then.
+ * The tokens of ssh_config(5), "TOKENS", "~" and ${VARIABLE}. If possible we let ssh itself expand
+ * them, as a ControlPath, so that we need not look up the local names or compute the hash.
  */
 enum { SSH_TOKEN_COUNT = 12, SSH_EXPANDED_MAX = 64 * 1024 };
 
@@ -19,28 +18,28 @@ enum { SSH_TOKEN_COUNT = 12, SSH_EXPANDED_MAX = 64 * 1024 };
 #define SSH_TOKENS_QUESTION "%d\x1f%u\x1f%L\x1f%l\x1f%i\x1f%C"
 
 struct ssh_tokens {
-	char *values[SSH_TOKEN_COUNT];  // owned; NULL: not known
+	char *values[SSH_TOKEN_COUNT];  // owned; NULL: unknown
 	const char *const *environment; // borrowed
 };
 
-/* Of what ssh made of the question; what it did not tell stays unknown. */
+/* Reads ssh's answer; values that it did not give stay unknown. */
 void ssh_tokens_read(struct ssh_tokens *tokens, struct span answer);
 void ssh_tokens_set(struct ssh_tokens *tokens, char letter, const char *value);
-/* NULL where it is not known. */
+/* NULL if unknown. */
 const char *ssh_tokens_get(const struct ssh_tokens *tokens, char letter);
-/* The local ones that are not known yet, of the environment. */
+/* Fills in the local values that are still unknown, from the environment. */
 void ssh_tokens_complete(struct ssh_tokens *tokens);
 void ssh_tokens_finish(struct ssh_tokens *tokens);
 
-/* Tokens alone, for a command line. The caller frees it; NULL is ERROR_CONFIG. */
+/* Expands tokens alone, for a command line. The caller frees the result; NULL is ERROR_CONFIG. */
 char *ssh_expand_tokens(
 	const struct ssh_tokens *tokens, const char *text, struct error *err) ATTR_NODISCARD;
 
-/* "~", tokens and ${VARIABLE}, for the name of a file. */
+/* Expands "~", tokens and ${VARIABLE}, for a file name. */
 char *ssh_expand_path(
 	const struct ssh_tokens *tokens, const char *text, struct error *err) ATTR_NODISCARD;
 
-/* "~" alone. */
+/* Expands "~" alone. */
 char *ssh_expand_home(
 	const struct ssh_tokens *tokens, const char *text, struct error *err) ATTR_NODISCARD;
 

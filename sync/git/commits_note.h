@@ -6,9 +6,9 @@
 #include "sync/id_set.h"
 
 /*
- * The text that tells the user about the commits that a collect found. For each branch it says
- * where it is, how many commits there are, and the subjects of the newest, up to a limit; and which
- * command prints all of them. Zero-initialise.
+ * The text that tells the user about the commits that a collect found. For each branch it has the
+ * ref, the number of commits, and the subjects of the newest ones, up to a limit. It names the
+ * command that prints all of them. Zero-initialise.
  */
 enum { COMMITS_NOTE_MAX = 1024 };
 

@@ -6,9 +6,9 @@
 #include "base/user_config.h"
 
 /*
- * What the user's git does to a file's content at a commit, as far as no file of the workspace says
- * it: filters, line end conversions, attributes. The runtime's git must do the same, or nothing.
- * This reads no command, key or password; of a filter only its name.
+ * The settings outside of the workspace that make the user's git change a file's content at a
+ * commit: filters, line end conversions, attributes. The runtime's git must do the same, or
+ * nothing. This reads no command, key or password, and only the name of a filter.
  */
 struct filters {
 	/*

@@ -288,6 +288,7 @@ struct transport *transport_git_create(const struct transport_request *request)
 	list_init(&git->delivering.swaps);
 	buf_init(&git->delivering.few, FEW_BYTES_MAX);
 	git->is_near = sandbox_capabilities(request->sandbox)->is_near;
+	git->is_confined = sandbox_capabilities(request->sandbox)->confined;
 	git->histories[0] = history_create("");
 	git->history_count = 1;
 	git->history = git->histories[0];

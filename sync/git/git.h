@@ -47,7 +47,7 @@ struct git_step {
 /* The state of a collect. */
 struct collecting {
 	git_oid base, side_base, side_tree;
-	bool has_commits;       // the answer has reached the agent's commits: the tree is checked
+	bool has_commits;       // the answer is at the agent's commits: the tree is checked
 	struct list base_files; // of struct big_file: those in base
 	struct list files;      // of struct big_file: those in the runtime
 	struct big_file *next;  // the next to fetch; NULL: none
@@ -106,7 +106,7 @@ struct git_transport {
 	bool has_store;
 	struct side_pair known; // the last snapshot and its side tree
 	bool is_missing;        // the runtime lacks the tree that the step begins with
-	bool takes_no_blocks;   // its dd cannot write at offsets: holes travel as zeros
+	bool takes_no_blocks;   // its dd cannot write at offsets: holes are sent as zeros
 	bool was_seeded;        // that tree was sent once in this operation
 	bool is_locked; // the runtime's HEAD is updated after git has released its lock there
 
@@ -123,8 +123,9 @@ struct git_transport {
 	size_t turn;             // how many are still to be updated
 	size_t told;             // index of the one that the collect's answer is about
 	bool is_near;            // the sandbox is on this machine
+	bool is_confined;        // the agent in the sandbox is confined
 	bool sends_pack;         // it is sent commits, not only refs
-	struct id_set shared;    // the part of the history that SIDE has; for the next stream only
+	struct id_set shared;    // the part of the history that SIDE has; only for the next stream
 	struct filtered filtered;
 	char note[TRANSPORT_NOTE_MAX]; // for the next collect
 };
@@ -217,7 +218,9 @@ void git_update_repository(struct git_transport *git);
 
 /* ---- agent_commits.c: the agent's commits, which a collect brings ---- */
 
-/* If there are more new ones, none are taken: each collect notes it, and the user is told once. */
+/*
+ * If there are more new commits, none is taken. Each collect notes this, and the user is told once.
+ */
 enum { AGENT_COMMITS_MAX = 1 << 16 };
 
 /* Work: writes the ids of the known commits, each terminated by NUL. */
@@ -234,8 +237,8 @@ bool git_take_commits(struct git_transport *git, struct lines *lines, const stru
  */
 bool git_keep_commits(struct git_transport *git, struct error *err) ATTR_NODISCARD;
 /*
- * Work: drops the arriving commits for this time and notes it, whatever the reason: the agent may
- * do what it likes with its repository. Fails if the store is broken.
+ * Work: drops the arriving commits this time, and notes it. The reason does not matter, because the
+ * agent may do what it likes with its repository. Fails only if the store is broken.
  */
 bool git_refuse_commits(
 	struct git_transport *git, const struct error *why, struct error *err) ATTR_NODISCARD;

@@ -11,15 +11,15 @@
 enum { HISTORY_TRIES = 3, HISTORY_PAUSE_MS = 10 * 60 * 1000 }; // after a failed transfer
 
 /*
- * What the runtime's repository shall have of the user's: HEAD, the other branches, the
- * remote-tracking refs, the tags, the user's name, the remotes, the sparse patterns, and the
- * filters. The user's repository is only read, and its history only when it is sent. Blocks.
+ * The parts of the user's repository that the runtime's repository gets: HEAD, the other branches,
+ * the remote-tracking refs, the tags, the user's name, the remotes, the sparse patterns, and the
+ * filters. This only reads the user's repository, and reads its history only to send it. Blocks.
  */
 struct history {
 	char *path;       // owned; of its folder in the workspace; "" for the root
-	bool exists;      // the folder is a repository, or lies in one, that can be read
+	bool exists;      // the folder is a readable repository, or lies in one
 	char *part;       // owned; the part of the repository that is the workspace; "": all of it
-	char *room;       // owned; the part for which the runtime has a place; set by the caller
+	char *room;       // owned; the part that fits into the runtime; set by the caller
 	char *git_folder; // owned; of the user's repository
 	bool is_detached; // HEAD is no branch
 	char *branch;     // owned; without refs/heads/; "": none
@@ -52,7 +52,7 @@ struct history *history_create(const char *path);
 void history_destroy(struct history *history);
 
 /*
- * Reads the repository again. A missing or unreadable repository is no error: `exists` is then
+ * Reads the repository again. If the repository is missing or unreadable, it succeeds with `exists`
  * false, and `note` says why. `home` may be NULL. A repository above the root counts as the
  * workspace's if its HEAD has files in that folder; it can only be used if `room` is that folder.
  */

@@ -8,8 +8,9 @@
 
 /*
  * The repositories below the workspace's root, including submodules, whose history travels: the
- * first INNER_MAX of sync/nested.h, sorted by path. One whose path is too long for a ref
- * (sync/git/commits.h) is left out too. The others have only their files in the runtime.
+ * first INNER_MAX of sync/nested.h, sorted by path. A repository whose path is too long for a ref
+ * (sync/git/commits.h) is left out, too. Of the repositories that are left out, the runtime has
+ * only the files.
  */
 enum { INNER_MAX = 32 };
 

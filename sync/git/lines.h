@@ -33,8 +33,8 @@
  *     fail WHY                 the script cannot go on
  *     end STATUS               the last line, even if the script has died
  *
- * The answer is not trusted: a word, an object and the whole have limits, and every field is
- * checked before it is handed on.
+ * We do not trust the answer: words, objects and the whole answer have limits, and we check every
+ * field before we hand it on.
  */
 enum line_kind {
 	LINE_TREE,

@@ -9,7 +9,7 @@
  * Checks that a repository below the workspace's root is the workspace's own. A `.git` there may be
  * a file or a link to any repository of the user. It may also be a folder with links, a `commondir`
  * or alternates that lead to one; an unpacked archive can bring that. Then the sandbox would get a
- * history that nobody meant to share.
+ * history that the user did not mean to share.
  *
  * All files of the repository, and those that they lead to, must lie in one of these places: in the
  * workspace; where the repository around it keeps its submodules; or in a repository that names

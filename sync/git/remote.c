@@ -29,6 +29,8 @@ struct remote {
 	ev_io words;       // the script's stderr
 	char tail[WORDS_MAX + 1];
 	ev_timer silence;
+	struct sandbox *sandbox; // borrowed
+	long long away_ms;       // sandbox_extend_timer
 	struct remote_step step;
 	struct error lost; // why both sides were stopped; ERROR_NONE: they were not
 
@@ -167,6 +169,9 @@ static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
 		ev_timer_again(loop, timer);
 		return;
 	}
+	if (sandbox_extend_timer(remote->sandbox, timer, &remote->away_ms)) {
+		return;
+	}
 	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 		"syncing: nothing has come from the sandbox for %lld ms", remote->step.timeout_ms);
 	lose(remote, &err);
@@ -289,6 +294,8 @@ struct remote *remote_start(struct ev_loop *loop, struct pool *pool, struct sand
 	pump_init(&remote->out, remote);
 	ev_io_init(&remote->words, on_words, -1, EV_READ);
 	ev_init(&remote->silence, on_silence);
+	remote->sandbox = sandbox;
+	remote->away_ms = sandbox_away_ms(sandbox);
 	remote->silence.repeat = (double)step->timeout_ms / 1000.;
 	if ((step->argv && !start_script(remote, sandbox, err)) ||
 		!pool_submit(pool, &remote->job, err)) {

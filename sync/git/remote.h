@@ -7,8 +7,8 @@
 
 /*
  * Runs one script in the sandbox, with blocking work at its other end. The script runs by
- * sandbox_exec, the work on the pool. The loop passes the bytes between them, so that it notices a
- * stall and can stop both at any time.
+ * sandbox_exec, the work on the pool. The loop passes the bytes between the two. So it notices when
+ * one of them stalls, and can stop both at any time.
  */
 struct remote_ends {
 	int in;  // the script's stdout: blocking; ends when the script does
@@ -22,7 +22,7 @@ struct remote_step {
 	bool (*work)(void *data, struct remote_ends *ends, struct error *err);
 	/* Loop thread; err is NULL for success. The remote is already freed. */
 	void (*done)(void *data, const struct error *err);
-	void (*drop)(void *data); // called instead, after remote_leave: frees the data
+	void (*drop)(void *data); // after remote_leave, called instead of done: frees the data
 	void *data;
 	long long timeout_ms; // without a byte from or to the script while the work waits for it
 };

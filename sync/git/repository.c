@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/ignore_rules.h"
+#include "base/owner.h"
 #include "base/path_quote.h"
 #include "base/point.h"
 #include "base/text.h"
@@ -419,14 +420,28 @@ void git_update_repository(struct git_transport *git)
 
 /* ---- preparing ---- */
 
+/* The workspace names the files with ignore rules; the sandbox gets their content. */
+static bool read_excludes(const struct git_transport *git, struct buf *out, struct error *err)
+{
+	const struct transport_request *request = &git->request;
+	struct owner owner = {.is_other = false};
+	if (git->is_confined) {
+		owner = owner_of_workspace(request->local_root);
+	}
+	if (!owner_enter(&owner, err)) {
+		return false;
+	}
+	ignore_rules_read(request->local_root, request->home, out);
+	owner_leave(&owner);
+	return true;
+}
+
 static bool work_open(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
 	struct buf excludes;
 	buf_init(&excludes, IGNORE_RULES_MAX);
-	bool read = git_open_store(git, err) && git_read_history(git, err);
-	if (read) {
-		ignore_rules_read(git->request.local_root, git->request.home, &excludes);
-	}
+	bool read = git_open_store(git, err) && git_read_history(git, err) &&
+	            read_excludes(git, &excludes, err);
 	struct error send_err;
 	bool sent = read && fd_write_all(ends->out, buf_span(&excludes), &send_err) &&
 	            fd_write_all(ends->out, SPAN_LITERAL("\n"), &send_err);

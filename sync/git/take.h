@@ -8,7 +8,7 @@
  * Takes an agent's commits into the user's repository, after a sync has brought their files. HEAD's
  * branch and the index move to the agent's commit; no file is touched. It requires that every file
  * that the commits change is in the work tree as in the last commit, and that each submodule is at
- * the commit they name. Only a command of the user does this. The caller holds the store's lock.
+ * the commit they name. Only a command of the user calls this. The caller holds the store's lock.
  * Blocks.
  */
 struct take_request {

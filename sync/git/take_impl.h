@@ -33,8 +33,8 @@ void take_unlock(struct take *take); // also removes the draft
 /* Makes a new draft from the index. */
 bool take_draft(struct take *take, struct error *err) ATTR_NODISCARD;
 /*
- * Changes the draft from the tree `from` to `to`, where it matches `from`; other entries stay, or
- * it fails.
+ * Changes those entries of the draft in which `from` and `to` differ, from one to the other. Other
+ * entries stay. Fails if one of these does not match `from`.
  */
 bool take_move_draft(
 	struct take *take, const char *from, const char *to, struct error *err) ATTR_NODISCARD;

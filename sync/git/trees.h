@@ -7,9 +7,8 @@
 
 /*
  * Trees for the transport. A snapshot has big files as entries of their own kind. The runtime's git
- * does not know these; it has the "side tree", which is the snapshot without big files. Blocks.
- * Where a similar tree is known, the two are walked together, so that only the difference costs
- * time.
+ * does not know these; it has the "side tree", which is the snapshot without big files. Blocks. If
+ * a similar tree is known, both are walked together, so that only the difference costs time.
  */
 
 /* A path that differs between two trees, with its entry in each; ENTRY_NONE if absent. */

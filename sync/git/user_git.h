@@ -8,8 +8,8 @@
 /*
  * Runs the program git in the user's repository, because the user asked for it. Git reads the
  * user's configuration but runs no command from it: no hook, no filter, no file system monitor.
- * Each of them may be, or read, a file of the work tree that an agent has written. Git fetches only
- * from local folders. Blocks.
+ * Such a command could be, or read, a file of the work tree that an agent has written. Git fetches
+ * only from local folders. Blocks.
  */
 struct user_git {
 	struct user_repository repository;
@@ -38,7 +38,10 @@ struct user_git_call {
 bool user_git_run(
 	struct user_git *git, const struct user_git_call *call, struct error *err) ATTR_NODISCARD;
 
-/* For a question: a status of 0 sets *out_yes to true, 1 to false; any other fails. */
+/*
+ * For a command that answers by its exit status: 0 sets *out_yes to true, 1 sets it to false; any
+ * other status is a failure.
+ */
 bool user_git_ask(struct user_git *git, const struct user_git_call *call, bool *out_yes,
 	struct error *err) ATTR_NODISCARD;
 

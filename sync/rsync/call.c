@@ -71,6 +71,9 @@ static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct call *call = CONTAINER_OF(timer, struct call, silence);
 	struct error err;
+	if (sandbox_extend_timer(call->sandbox, timer, &call->away_ms)) {
+		return;
+	}
 	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 		"syncing: rsync has made no progress for %.0f ms", timer->repeat * 1000.);
 	call_fail(call, &err);
@@ -227,6 +230,7 @@ struct call *call_start(
 	}
 	ev_io_start(call->loop, &call->output);
 	ev_io_start(call->loop, &call->words);
+	call->away_ms = sandbox_away_ms(call->sandbox);
 	call->silence.repeat = (double)(request->timeout_ms + PATIENCE_MS) / 1000.;
 	ev_timer_again(call->loop, &call->silence);
 	return call;

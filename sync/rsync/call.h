@@ -22,7 +22,7 @@ struct call_request {
 	const char *folder;      // absolute, 0700, in the store: where rsync works
 	const char *const *argv; // NULL-terminated
 	/*
-	 * A command for the sandbox that rsync's command is appended to: NULL-terminated, at most
+	 * A command for the sandbox, to which rsync's command is appended: NULL-terminated, at most
 	 * CALL_BEFORE_MAX words; NULL: none. It must not touch stdin and stdout, and must exec the
 	 * rest in the end.
 	 */
@@ -37,7 +37,7 @@ struct call_result {
 	const char *output;      // the first CALL_OUTPUT_MAX bytes of its stdout, terminated
 	const char *said;        // the first CALL_OUTPUT_MAX bytes of its stderr, terminated
 	const char *words;       // the last part of that, printable
-	const char *far_words;   // the same from its other half, as much as arrived
+	const char *far_words;   // the same of its other half, as far as it has arrived
 };
 
 /*

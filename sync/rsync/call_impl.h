@@ -22,6 +22,7 @@ struct call {
 	ev_io output, words; // stdout and stderr of the local half; fd -1: closed
 	ev_io far_words;     // stderr of the other half
 	ev_timer silence;
+	long long away_ms;  // sandbox_extend_timer
 	struct soon finish; // ends the call after the handler has returned
 	struct buf said;    // its stderr
 	struct buf printed;

@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/hex.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "base/words.h"
@@ -23,9 +23,7 @@ static bool make_token(struct call *call, struct error *err)
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
 		return error_set_errno(err, errno, "making a token");
 	}
-	for (size_t i = 0; i < sizeof(bytes); i++) {
-		snprintf(call->token + 2 * i, 3, "%02x", bytes[i]);
-	}
+	hex_write(call->token, bytes, sizeof(bytes));
 	return true;
 }
 

@@ -6,11 +6,11 @@
 #include "sync/store.h"
 
 /*
- * The filter rules of one workspace: which files travel. They come from the .gitignore files of a
- * mirror, the user's other excludes, the profile's include and exclude, and the members of a tree,
- * which travel whatever the rules say. The order is: unreadable paths; names that never travel
- * (.git, parked versions, our temporary files); `exclude`; members that would otherwise be left
- * out; `include`; every .gitignore; the ignore rules.
+ * The filter rules of one workspace, which say which files rsync transfers. They come from the
+ * .gitignore files of a mirror, the user's other excludes, the profile's include and exclude, and
+ * the members of a tree, which are always transferred. The order is: unreadable paths; names that
+ * are never transferred (.git, parked versions, our temporary files); `exclude`; members that would
+ * otherwise be left out; `include`; every .gitignore; the ignore rules.
  *
  * Blocking; worker thread.
  */
@@ -18,7 +18,7 @@ enum {
 	FILTER_IGNORE_FILE_MAX = 1 << 20, // bytes; a longer file is ignored
 	FILTER_IGNORE_FILES_MAX = 10000,  // files; further ones are ignored
 	FILTER_MEMBERS_MAX =
-		1000, // with rules of their own; if there are more, whole folders are included
+		1000, // members with their own rules; beyond that, whole folders are included
 	FILTER_BYTES_MAX = 16 << 20,
 };
 

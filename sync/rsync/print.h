@@ -8,9 +8,10 @@
 #include "base/span.h"
 
 /*
- * A print summarises all files in the runtime root at one look (remote/look.sh). Between two equal
- * prints nothing has changed there that rsync would notice: a print has the sizes and times that
- * rsync compares, and the time of the last change of each inode, which nobody can set.
+ * A print summarises all files in the runtime root at the time of one look (remote/look.sh). If two
+ * prints are equal, no file has changed in between in a way that rsync would notice: a print has
+ * the sizes and times that rsync compares, and the time of the last change of each inode, which no
+ * program can set.
  */
 enum {
 	PRINT_SETTLED_S = 3, // file systems have ticks of up to 2 s
@@ -33,14 +34,14 @@ struct print {
 bool print_read(struct print *print, struct span answer, struct span *out_more) ATTR_NODISCARD;
 
 /*
- * Whether a change after this print will show: the last change was not made in the same tick of the
- * clock as a change that is still to come.
+ * Whether every change after this print will show in a later print. It may not if it comes in the
+ * same tick of the clock as the last change before the print.
  */
 bool print_is_settled(const struct print *print);
 
 /*
- * Whether comparing them shows all changes from `before`, which is settled, to `after`: it is the
- * same boot, and nobody has set the clock.
+ * Whether a comparison shows all changes from `before`, which must be settled, to `after`. It does
+ * if both are of the same boot and nobody has set the clock in between.
  */
 bool print_is_comparable(const struct print *before, const struct print *after);
 /* Whether they are comparable and equal. */

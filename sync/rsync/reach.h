@@ -6,11 +6,11 @@
 #include "sync/rsync/rules.h"
 
 /*
- * The reach of a pull: where to look if two looks at the runtime root differ (remote/look.sh). It
- * has the folders in which a file differs, the folders that changed themselves, and those above
- * them. The rest of the mirror is up to date. If a folder of the mirror is no folder there any
- * more, everything must be looked at: rules that allow its deletion would also let its replacement
- * in.
+ * The reach of a pull: the folders that it must look at after two looks at the runtime root
+ * differed (remote/look.sh). These are the folders in which a file differs, the folders that
+ * changed themselves, and all folders above them. The rest of the mirror is up to date. If a folder
+ * of the mirror is no longer a folder in the runtime, the pull must look at everything, because
+ * rules that allow its deletion would also let its replacement in.
  */
 enum { REACH_FOLDERS_MAX = 1000, REACH_PATH_MAX = 1000 };
 
@@ -21,8 +21,8 @@ struct reach {
 
 /*
  * `words` are the differences that the look reported, each ending in NUL; `mirror` is the folder's
- * file descriptor. Paths that the rules leave out are not reached. False if everything must be
- * looked at: too much differs, or the ignore rules do. Worker thread.
+ * file descriptor. Leaves out paths that the rules exclude. False if the pull must look at
+ * everything, because too much differs, or because the ignore rules differ. Worker thread.
  */
 bool reach_read(struct reach *reach, struct span words, const struct rules *rules,
 	int mirror) ATTR_NODISCARD;

@@ -32,7 +32,7 @@ struct rsync_collecting {
 	bool has_pulled_all;
 	bool has_looked;  // for unreadable files
 	bool is_partial;  // the last pull left files out
-	bool is_whole;    // it left out no file, and none vanished meanwhile
+	bool is_whole;    // it left no file out, and no file vanished meanwhile
 	bool has_refused; // the snapshot left files out: the next one must look at everything too
 	struct transport_collected result;
 };
@@ -63,7 +63,7 @@ struct rsync_looking {
 	struct span differs; // part of it: the words about differences
 	enum rsync_changed changed;
 	struct reach reach;   // for CHANGED_WITHIN_REACH
-	bool is_off;          // the look does not work there, or takes longer than a pull
+	bool is_off;          // looks do not work there, or take longer than a pull
 	double began, took_s; // duration of the look, then of the pull
 	rsync_then *then;
 };
@@ -146,9 +146,9 @@ void rsync_run(struct rsync_transport *rsync, char **argv,
 		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
 	rsync_then *then);
 /*
- * The same; the same exec also does the cleaning of is_to_clean. `tells`: far_words contain
- * RSYNC_NOTHING_REPLACED if the folder for replaced files is empty afterwards; it may also be empty
- * without that.
+ * The same, but the same exec also does the cleaning of is_to_clean. With `tells`, far_words
+ * contain RSYNC_NOTHING_REPLACED only if the folder for replaced files is empty afterwards. Without
+ * these words it may be empty, too.
  */
 #define RSYNC_NOTHING_REPLACED "nothing replaced"
 void rsync_run_around(struct rsync_transport *rsync, char **argv, bool tells,
@@ -179,8 +179,8 @@ bool rsync_read_answer(
 
 /*
  * unreadable.c: finds the unreadable paths in the runtime, sets `unreadable`, and continues with
- * `then`. These paths are excluded from transfers in both directions and stay in the mirror. So
- * they neither look deleted nor get overwritten.
+ * `then`. These paths are excluded from transfers in both directions and stay in the mirror. So we
+ * neither take them for deleted nor overwrite them.
  */
 void rsync_find_unreadable(struct rsync_transport *rsync, rsync_then *then);
 /* Work: ERROR_SYSTEM if these trees differ in a path that cannot be read there. */
@@ -188,8 +188,8 @@ bool rsync_check_readable(struct rsync_transport *rsync, const git_oid *from, co
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * busy.c: whether a transfer was partial only because files were being written to. rsync leaves
- * these unchanged in the mirror. Adds them to `left`.
+ * busy.c: whether a transfer was partial only because programs wrote to some files meanwhile. rsync
+ * leaves these files unchanged in the mirror. Adds them to `left`.
  */
 bool rsync_left_busy(const char *said, struct transport_left *left);
 

@@ -14,8 +14,8 @@
  * above them, and each file is added from its end. Both leave out everything below an excluded
  * folder.
  *
- * A rule without an equivalent is omitted if it excludes, and widened if it includes. So too much
- * may travel, which the snapshot then leaves out, but never too little.
+ * If a rule has no equivalent, it is omitted if it excludes, and widened if it includes. So rsync
+ * may transfer too many files, which the snapshot then leaves out, but never too few.
  */
 struct rule {
 	char *pattern;   // owned; "/..." from the root, otherwise a name at any depth
@@ -27,7 +27,7 @@ struct rules {
 	struct rule *items; // owned
 	size_t count, capacity;
 	bool has_negation;   // one of git's "!" rules is among them
-	bool closes_folders; // set by the caller: excluded folders also exclude what is below
+	bool closes_folders; // set by the caller: excluded folders exclude everything below them
 };
 
 enum rule_verdict { RULE_NONE, RULE_INCLUDE, RULE_EXCLUDE };
@@ -58,7 +58,7 @@ void rules_append(struct rules *rules, struct rules *more);
 
 /* What rsync decides about the path itself, without its folders. */
 enum rule_verdict rules_match(const struct rules *rules, const char *path, bool is_folder);
-/* Whether rsync leaves the path out, for itself or for a folder above it. */
+/* Whether rsync leaves the path out, because of itself or of a folder above it. */
 bool rules_exclude(const struct rules *rules, const char *path, bool is_folder);
 
 /* Writes a merge file for --from0: each rule ends in NUL. ERROR_LIMIT. */

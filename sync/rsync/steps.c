@@ -212,8 +212,11 @@ char **rsync_words(const struct rsync_transport *rsync, const char *filter)
 		"./shell " RSYNC_SHELL_WORD, NULL};
 	char text[128], **words = NULL;
 	words_append_all(&words, common);
-	snprintf(text, sizeof(text), "--timeout=%lld", (rsync->request.timeout_ms + 999) / 1000);
-	words_append(&words, text);
+	if (!sandbox_capabilities(rsync->request.sandbox)->outlives) { // it would count a lost link
+		snprintf(text, sizeof(text), "--timeout=%lld",
+			(rsync->request.timeout_ms + 999) / 1000);
+		words_append(&words, text);
+	}
 	if (filter) {
 		text_whole(text, sizeof(text), "--filter=merge %s", filter);
 		words_append(&words, text);

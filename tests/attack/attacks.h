@@ -22,12 +22,12 @@ struct attack {
 	const char *name; // a sentence: what must not happen
 	const char *script;
 	const char *spoiled; // or NULL
-	bool may_lack; // the kernel or an ordinary user may be unable to do it outside as well
+	bool may_lack;       // may fail outside as well: for lack of rights, or of a kernel feature
 };
 extern const struct attack attacks[];
 extern const size_t attack_count;
 
-/* Those variables; the caller's, words_free. */
+/* Returns these variables; the caller frees them with words_free. */
 char **attack_environment(const struct world *world, pid_t victim);
 
 #endif

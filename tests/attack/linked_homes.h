@@ -3,8 +3,8 @@
 #define TESTS_ATTACK_LINKED_HOMES_H
 
 /*
- * Makes a machine of its own, in namespaces of a child, where /home is a link to /var/home, and
- * the files of a cell there. `folder` is one to mount on.
+ * Makes a separate machine in the namespaces of a child, where /home is a link to /var/home, and
+ * makes the files of a cell there. `folder` is a folder to mount on.
  */
 enum linked_homes {
 	LINKED_HOMES_HIDDEN,  // no name leads to the file of another user

@@ -25,8 +25,7 @@ static void on_notice(void *data, const char *text)
 	print_message("%s\n", text);
 }
 
-static const struct cell_network_listener listener = {
-	.on_ready = on_ready, .on_failed = on_failed, .on_notice = on_notice};
+static const struct sandbox_listener listener = {.on_failed = on_failed, .on_notice = on_notice};
 
 void named_network_open(struct named_network *self, struct ev_loop *loop, struct spawner *machine,
 	struct cell *cell)
@@ -36,7 +35,14 @@ void named_network_open(struct named_network *self, struct ev_loop *loop, struct
 	settings_init(&self->settings);
 	settings_add(&self->settings, "network", "allow", "test");
 	settings_add(&self->settings, "allow-host", "allowed.example", "test");
-	self->network = cell_network_start(&context, &self->settings, cell, &listener, self, &err);
+	const struct cell_network_config config = {.context = &context,
+		.settings = &self->settings,
+		.cell = cell,
+		.on_ready = on_ready,
+		.data = self,
+		.listener = &listener,
+		.listener_data = self};
+	self->network = cell_network_start(&config, &err);
 	if (!self->network) {
 		fail_msg("%s", err.text);
 	}

@@ -9,7 +9,8 @@
 #include "base/settings.h"
 #include "providers/local/cell/cell.h"
 
-/* The network of a cell whose profile says `network = allow`, and names one host that is nowhere.
+/*
+ * The network of a cell with `network = allow`. Its profile allows one host, which does not exist.
  */
 struct named_network {
 	struct cell_network *network;
@@ -17,7 +18,10 @@ struct named_network {
 	bool is_ready;
 };
 
-/* The cell is ready, and was made with ports. A network that cannot be made fails the test. */
+/*
+ * The cell must be ready, and have been made with ports. If the network cannot be made, the test
+ * fails.
+ */
 void named_network_open(struct named_network *self, struct ev_loop *loop, struct spawner *machine,
 	struct cell *cell);
 void named_network_close(struct named_network *self); // also of one that was never opened

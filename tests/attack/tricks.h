@@ -8,8 +8,8 @@
  */
 enum trick_status {
 	TRICK_DONE = 0,    // the attack has succeeded
-	TRICK_REFUSED = 1, // EPERM, EACCES, or what was to be attacked is not there
-	TRICK_FAILED = 2,  // by another error, which stderr names: it says nothing of confinement
+	TRICK_REFUSED = 1, // EPERM, EACCES, or the target does not exist
+	TRICK_FAILED = 2,  // another error, named on stderr; it proves nothing about confinement
 	TRICK_LACKS = 77,  // this kernel has no such thing
 };
 int trick_run(const char *name, const char *argument);

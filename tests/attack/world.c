@@ -25,7 +25,7 @@
 
 #include "base/attr.h"
 #include "base/fd.h"
-#include "providers/local/copy_tree.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
 
 enum { ATTACKED_USER = 12345 };

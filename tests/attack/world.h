@@ -7,8 +7,9 @@
 #include <sys/types.h>
 
 /*
- * The machine that is attacked: a user with a home, keys, a broker's records, sockets, and a
- * process. The folder lies where every user may look, not in /tmp, unless only that can be written.
+ * The machine that the attacks are against: a user with a home, keys, a broker's records, sockets,
+ * and a process. Its folder is at a place that every user can read, and in /tmp only if no other
+ * place is writable.
  */
 struct world {
 	char folder[PATH_MAX];
@@ -22,11 +23,14 @@ struct world {
 	pid_t name_server;
 };
 
-/* As root the user is another one: who makes and removes it is not always who lives in it. */
+/*
+ * If we are root, the world's user is another one, so the process that makes and removes the world
+ * may not be the one that runs in it.
+ */
 void world_make(struct world *world);
 void world_remove(const struct world *world);
 
-/* Opens the sockets; as root, and only then, this process may become the user before. */
+/* Opens the sockets. Only if we are root, this process may become the world's user before that. */
 void world_enter(struct world *world, bool becomes_user);
 
 /* Ends what world_enter has started. */
@@ -34,15 +38,15 @@ void world_leave(const struct world *world);
 
 /*
  * Makes a world, runs the suite in a process that has entered it, and removes the world. Returns
- * the status to exit with: the suite's, or 77 (skipped) if it was to become the user without being
- * root.
+ * the status to exit with: the suite's, or 77 (skipped) if the process should become the user but
+ * is not root.
  */
 int world_main(struct world *world, bool becomes_user, int (*run_suite)(void));
 
 /* In the world's folder. */
 void world_path(const struct world *world, const char *name, char out[PATH_MAX]);
 
-/* Writes the files that attacks spoil anew. */
+/* Writes again the files that attacks spoil. */
 void world_restore(const struct world *world);
 bool world_has_evil(const struct world *world, const char *name);
 

@@ -21,6 +21,7 @@ class Row:
     what: str
     direct: str = ""
     bare: str = ""
+    other: str = ""
     broker: str = ""
     compared: str = ""
     target: str = ""
@@ -37,6 +38,7 @@ class Result:
     rows: list = field(default_factory=list)
     samples: dict = field(default_factory=dict)  # everything measured, for --json
     against: str = "bare relay"  # what the broker is compared with: the heading of that column
+    columns: dict | None = None  # {name in a row: heading} where these are others
 
 
 def number(value, unit):

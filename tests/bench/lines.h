@@ -10,7 +10,7 @@ struct lines {
 	int fd; // borrowed
 	char *data;
 	size_t size;
-	size_t begin; // what was read and not yet handed out: [begin, end)
+	size_t begin; // bytes read but not yet handed out: [begin, end)
 	size_t end;
 };
 
@@ -23,10 +23,10 @@ void lines_finish(struct lines *lines);
  */
 char *lines_next(struct lines *lines, size_t *out_len);
 
-/* Writes everything; false when the reader has gone. */
+/* Writes all bytes; false if the reader has gone. */
 bool write_all(int fd, const char *data, size_t len);
 
-/* The text after the first `before` up to the character `stop`; false where there is none. */
+/* The text from the first `before` to the character `stop`; false if there is none. */
 bool text_between(
 	const char *data, size_t len, const char *before, char stop, char *out, size_t out_size);
 

@@ -6,6 +6,7 @@
  *     load_client open -- COMMAND [ARG...]
  *     load_client echo SHAPE COUNT -- COMMAND [ARG...]
  *     load_client stream SHAPE COUNT -- COMMAND [ARG...]
+ *     load_client crowd SHAPE COUNT SESSIONS -- COMMAND [ARG...]
  *
  * COMMAND is the load agent, or a relay that starts it. Every byte that comes
  * back is compared with what must come, and a difference is a failure: what
@@ -25,8 +26,9 @@ enum { DEADLINE_SECONDS = 120, READ_SIZE = 64 * 1024, WARM_UP_PART = 10 };
 
 struct job {
 	const char *shape;
-	unsigned count;   // measured
-	unsigned warm_up; // before that
+	unsigned count;    // measured
+	unsigned warm_up;  // before that
+	unsigned sessions; // that are open, and echo in turns
 	struct route route;
 };
 
@@ -168,12 +170,58 @@ static bool echo_once(struct job *job, struct line *request, struct line *answer
 	       expected_read(&expected, job->route.out);
 }
 
-/* Round trips one after the other; the first ones only warm up. */
-static bool echo_all(struct job *job, struct line *request, struct line *answer, uint64_t *out_ns)
+/* What one session sends, and what it gets. */
+struct pair {
+	struct line request;
+	struct line answer;
+};
+
+static void pairs_free(struct pair *pairs, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		line_finish(&pairs[i].request);
+		line_finish(&pairs[i].answer);
+	}
+	free(pairs);
+}
+
+static void *allocate(size_t count, size_t size)
+{
+	void *memory = calloc(count, size);
+
+	if (memory == NULL) {
+		abort();
+	}
+	return memory;
+}
+
+/* The lines of all sessions; the first of those is open already. NULL: said on stderr. */
+static struct pair *pairs_make(struct job *job)
+{
+	struct pair *pairs = allocate(job->sessions, sizeof(*pairs));
+
+	for (unsigned i = 0; i < job->sessions; i++) {
+		if (i > 0 && !route_open_session(&job->route)) {
+			pairs_free(pairs, i);
+			return NULL;
+		}
+		if (!line_init(&pairs[i].request, job->shape, LINE_REQUEST, job->route.session) ||
+			!line_init(&pairs[i].answer, job->shape, LINE_ANSWER, job->route.session)) {
+			(void)fprintf(stderr, "load_client: no shape \"%s\"\n", job->shape);
+			pairs_free(pairs, i);
+			return NULL;
+		}
+	}
+	return pairs;
+}
+
+/* Round trips one after the other, the sessions in turns; the first ones only warm up. */
+static bool echo_all(struct job *job, struct pair *pairs, uint64_t *out_ns)
 {
 	for (unsigned i = 0; i < job->warm_up + job->count; i++) {
+		struct pair *pair = &pairs[i % job->sessions];
 		const uint64_t before = now_ns();
-		if (!echo_once(job, request, answer, LINE_FIRST_NUMBER + i)) {
+		if (!echo_once(job, &pair->request, &pair->answer, LINE_FIRST_NUMBER + i)) {
 			return false;
 		}
 		if (i >= job->warm_up) {
@@ -185,20 +233,14 @@ static bool echo_all(struct job *job, struct line *request, struct line *answer,
 
 static bool measure_echo(struct job *job)
 {
-	struct line request;
-	struct line answer;
+	struct pair *pairs = pairs_make(job);
 
-	if (!line_init(&request, job->shape, LINE_REQUEST, job->route.session) ||
-		!line_init(&answer, job->shape, LINE_ANSWER, job->route.session)) {
-		(void)fprintf(stderr, "load_client: no shape \"%s\"\n", job->shape);
+	if (pairs == NULL) {
 		return false;
 	}
-	uint64_t *ns = calloc(job->count, sizeof(*ns));
-	if (ns == NULL) {
-		abort();
-	}
+	uint64_t *ns = allocate(job->count, sizeof(*ns));
 	const uint64_t cpu_before = route_cpu_ns(&job->route);
-	const bool fine = echo_all(job, &request, &answer, ns);
+	const bool fine = echo_all(job, pairs, ns);
 	const uint64_t cpu = route_cpu_ns(&job->route) - cpu_before;
 	if (fine) {
 		samples_sort(ns, job->count);
@@ -209,8 +251,7 @@ static bool measure_echo(struct job *job)
 			(double)cpu / 1e3 / (job->warm_up + job->count));
 	}
 	free(ns);
-	line_finish(&request);
-	line_finish(&answer);
+	pairs_free(pairs, job->sessions);
 	return fine;
 }
 
@@ -231,6 +272,7 @@ static const struct mode {
 	{"open", 0, true, measure_start},
 	{"echo", 2, true, measure_echo},
 	{"stream", 2, true, measure_stream},
+	{"crowd", 3, true, measure_echo},
 };
 
 static bool run(const struct mode *mode, struct job *job, char **command)
@@ -269,10 +311,13 @@ int main(int argc, char **argv)
 		job.shape = argv[2];
 		job.count = (unsigned)strtoul(argv[3], NULL, 10);
 		job.warm_up = job.count / WARM_UP_PART + 1;
+		job.sessions = mode->words > 2 ? (unsigned)strtoul(argv[4], NULL, 10) : 1;
+		if (job.sessions == 0) {
+			continue;
+		}
 		return run(mode, &job, argv + command) ? 0 : 1;
 	}
-	(void)fprintf(stderr,
-		"load_client: usage: load_client start|open|echo|stream [SHAPE COUNT] "
-		"-- COMMAND [ARG...]\n");
+	(void)fprintf(stderr, "load_client: usage: load_client start|open|echo|stream|crowd "
+			      "[SHAPE COUNT [SESSIONS]] -- COMMAND [ARG...]\n");
 	return 2;
 }

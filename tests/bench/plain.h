@@ -5,12 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The calls of the system that an agent would make itself. False where one fails, which is said. */
+/*
+ * The system calls that an agent would make itself. If one fails, the functions report it on stderr
+ * and return false.
+ */
 
-/* Reads a file of at most size bytes; false also where it has another length. */
+/* Reads the first `size` bytes of a file; false also if it has fewer. */
 bool plain_read(const char *path, char *out, size_t size);
 
-/* A temporary file beside it, written, synchronised and renamed. */
+/* Replaces a file: writes a temporary file beside it, syncs it and renames it. */
 bool plain_write(const char *path, const char *data, size_t len);
 
 /* Runs argv (argv[0] is looked up in PATH) until it has ended with status 0. */

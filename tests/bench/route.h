@@ -9,9 +9,8 @@
 #include "tests/bench/lines.h"
 
 /*
- * What a benchmark talks to: a command - the agent itself, or a relay that
- * starts it - and the two pipes to it. Every call that fails has said why on
- * stderr.
+ * The other end of a benchmark: a command, which is the agent itself or a relay that starts it, and
+ * the two pipes to it. A call that fails reports the reason on stderr.
  */
 struct route {
 	pid_t pid;
@@ -32,8 +31,8 @@ bool route_initialize(struct route *route);
 bool route_open_session(struct route *route);
 
 /*
- * Sends a request and hands out its answer, which lives until the next call.
- * What else comes before the answer is passed over.
+ * Sends a request and returns its answer, which is valid until the next call. Skips other messages
+ * that come before the answer.
  */
 const char *route_request(
 	struct route *route, const char *method, const char *params, size_t *out_len);
@@ -41,7 +40,7 @@ const char *route_request(
 /* The processor time that the command's own process has used so far. */
 uint64_t route_cpu_ns(const struct route *route);
 
-/* Closes the command's stdin and waits for its end; false when that was not exit(0). */
+/* Closes the command's stdin and waits for its end; false if its exit status is not 0. */
 bool route_stop(struct route *route);
 
 #endif

@@ -20,11 +20,13 @@ import tempfile
 
 sys.dont_write_bytecode = True  # nothing is left beside the sources
 
-from harness import MARK, Bench, BenchError  # noqa: E402
-from parts import memory, relay, ssh, ssh_sync, start, store, sync, toolhost  # noqa: E402
+from harness import MARK, Bench, BenchError, Result  # noqa: E402
+from parts import confine, growth, memory, relay, ssh, ssh_sync  # noqa: E402
+from parts import start, store, sync, toolhost  # noqa: E402
 
 PARTS = {part.NAME: part
-         for part in (relay, start, memory, toolhost, sync, store, ssh, ssh_sync)}
+         for part in (relay, start, memory, growth, toolhost, sync, store, ssh, ssh_sync,
+                      confine)}
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -125,13 +127,21 @@ def print_machine(machine, repeat):
           " agent on the other.\n")
 
 
-def print_table(against, rows, for_docs):
-    """A table of what is compared with the same; nothing where there is no row."""
-    rows = [row for row in rows if row.in_docs or not for_docs]
-    headings = {"direct": "direct pipe", "bare": against, "broker": "broker",
-                "compared": f"broker to {against}"}
-    if for_docs or not any(row.direct for row in rows):
+def headings_of(result, for_docs):
+    """{name in a row: heading} of a table."""
+    if result.columns:
+        return result.columns
+    headings = {"direct": "direct pipe", "bare": result.against, "broker": "broker",
+                "compared": f"broker to {result.against}"}
+    if for_docs or not any(row.direct for row in result.rows):
         del headings["direct"]
+    return headings
+
+
+def print_table(result, for_docs):
+    """A table of what is compared with the same; nothing where there is no row."""
+    rows = [row for row in result.rows if row.in_docs or not for_docs]
+    headings = headings_of(result, for_docs)
     lines = [["", *headings.values(), "target"], *(row.cells(headings) for row in rows)]
     lines = ["| " + " | ".join(cells) + " |" for cells in lines]
     lines.insert(1, "|---" + "|--:" * len(headings) + "|---|")
@@ -145,9 +155,11 @@ def print_tables(results, for_docs):
     """Parts that are compared with the same stand in one table."""
     tables = {}
     for result in results:
-        tables.setdefault(result.against, []).extend(result.rows)
-    for against, rows in tables.items():
-        print_table(against, rows, for_docs)
+        what = (result.against, tuple((result.columns or {}).items()))
+        table = tables.setdefault(what, Result(against=result.against, columns=result.columns))
+        table.rows.extend(result.rows)
+    for table in tables.values():
+        print_table(table, for_docs)
 
 
 def main():

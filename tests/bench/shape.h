@@ -6,14 +6,14 @@
 #include <stddef.h>
 
 /*
- * The fixed messages that the benchmarks send. The agent writes them and the
- * client compares every byte of them, so both build them here. Each line bears
- * its number in eight digits, at its end and where else it needs one.
+ * The fixed messages that the benchmarks send. The agent writes them and the client compares every
+ * byte of them, so both build them here. Each line has its number in eight digits, at its end and
+ * at each place that needs one.
  */
 enum line_kind {
 	LINE_UPDATE,  // a session/update of the agent's; the whole line has the shape's size
 	LINE_REQUEST, // a _bench/echo of the client's; the whole line has the shape's size
-	LINE_ANSWER,  // what the agent answers to it: the params as the result
+	LINE_ANSWER,  // the agent's answer to it: the params as the result
 };
 
 enum { LINE_MARKS = 4, LINE_FIRST_NUMBER = 10000000 };
@@ -25,7 +25,7 @@ struct line {
 	size_t mark_count;
 };
 
-/* Builds a line of the shape with this name; false where there is no such shape. */
+/* Builds a line of the shape with this name; false if there is no such shape. */
 bool line_init(struct line *line, const char *shape, enum line_kind kind, const char *session);
 void line_finish(struct line *line);
 

@@ -15,11 +15,14 @@ import tempfile
 import unittest
 
 import far
+import two_hosts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "."
 BROKER = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
 PYTHON = [sys.executable, "-B"]
+HAS_NAMESPACES = subprocess.run(["unshare", "-Urn", "true"], capture_output=True,
+                                check=False).returncode == 0
 
 
 def tool(name):
@@ -37,7 +40,8 @@ def measure(mode, lie):
 class LoadClient(unittest.TestCase):
     def test_an_honest_relay_is_measured(self):
         for mode in (["stream", "small", "6"], ["echo", "small", "6"], ["stream", "string", "6"],
-                     ["stream", "members", "6"], ["echo", "medium", "6"]):
+                     ["stream", "members", "6"], ["echo", "medium", "6"],
+                     ["crowd", "small", "6", "3"]):
             done = measure(mode, "nothing")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout)["messages"], 6)
@@ -146,8 +150,8 @@ class Runner(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(samples, encoding="utf-8") as file:
                 taken = json.load(file)["samples"]
-        self.assertEqual(sorted(taken), ["memory", "relay", "ssh", "ssh-sync", "start", "store",
-                                         "sync", "toolhost"])
+        self.assertEqual(sorted(taken), ["confine", "growth", "memory", "relay", "ssh",
+                                         "ssh-sync", "start", "store", "sync", "toolhost"])
         self.assertEqual(len(taken["start"]["start"]["direct"]), 4)
         self.assertIn("| round trip 200 B, p50, 1 CPU |", done.stdout)
         self.assertNotIn("met", done.stdout)
@@ -160,7 +164,8 @@ class Runner(unittest.TestCase):
                       "|---|--:|--:|--:|---|\n", done.stdout)
         self.assertIn("\n| | plain calls | broker | broker to plain calls | target |\n",
                       done.stdout)
-        self.assertRegex(done.stdout, r"\n\| `fs/read_text_file`, 1 KiB \| [0-9.,]+ µs \| \| \| \|")
+        self.assertRegex(done.stdout,
+                         r"\n\| `fs/read_text_file`, 1 KiB \| [0-9.,]+ µs \| \| \| ≤ 40 µs \|")
         self.assertNotIn("\N{NO-BREAK SPACE}", done.stdout)
 
     def test_files_and_terminals_of_the_broker_are_measured(self):
@@ -168,6 +173,15 @@ class Runner(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"\n\| `fs/read_text_file`, 1 KiB \| [^|]+ \| [^|]+ \| × ")
         self.assertRegex(done.stdout, r"\n\| 1 GiB of output[^|]+\| [^|]+ \| [^|]+ \| × ")
+
+    def test_growth_is_measured(self):
+        done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "growth")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        measured = r"[^|]*\| [^|]+ \| [^|]+ \| × "
+        for what in ("10 sessions of one broker", "100 sessions of one broker",
+                     "one of 100 brokers", "the last of 100 brokers"):
+            self.assertRegex(done.stdout, r"\n\| [^|]*" + what + measured)
+        self.assertRegex(done.stdout, r"\n\| private memory after 40,000 messages")
 
     def test_syncing_is_measured(self):
         done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "sync")
@@ -195,6 +209,21 @@ class Runner(unittest.TestCase):
         self.assertRegex(done.stdout,
                          r"\n\| round trips that an unchanged sync waits for, by git \| \| ")
 
+    @unittest.skipUnless(HAS_NAMESPACES, "nobody may make namespaces here")
+    def test_confinement_is_measured(self):
+        done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "--docs", "confine")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("\n| | direct | bubblewrap | sandbox-runtime | `--confine` | "
+                      "`--confine` to direct | target |\n", done.stdout)
+        rows = ["start to the answer of `initialize`, beyond the agent's own; network = blocked",
+                "start to the answer of `initialize`, beyond the agent's own; network = allow",
+                "round trip 200 B, p50; direct: the broker without a cell"]
+        if two_hosts.is_possible():
+            rows += ["a connection by name, to the first byte of the server",
+                     "download, 1 Gbit/s, 20 ms away"]
+        for row in rows:
+            self.assertRegex(done.stdout, r"\n\| " + row + r" \| [^|]+ \|[^|]*\|[^|]*\| [^|]+ \| ")
+
     def test_one_part_can_be_asked_for(self):
         done = self.run_it("--no-broker", "--quick", "--repeat", "1", "start")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -204,7 +233,7 @@ class Runner(unittest.TestCase):
     def test_an_unknown_part_and_a_missing_broker_are_said(self):
         done = self.run_it("stars")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("expected relay, start, memory, toolhost, sync, store, ssh", done.stderr)
+        self.assertIn("expected relay, start, memory, growth, toolhost, sync, store", done.stderr)
         done = self.run_it("--broker", "/nonexistent/acp-broker")
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nonexistent/acp-broker is not there", done.stderr)

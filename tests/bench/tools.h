@@ -8,13 +8,13 @@
 #include "tests/bench/ask.h"
 
 /*
- * Files and commands, asked for over ACP and done by the same calls of the
- * system right here, in turns: what the way over the client costs.
+ * Measures the cost of asking the client for files and commands: does the same operation in turns
+ * over ACP and by system calls in this process.
  *
- * Measures "OPERATION SIZE COUNT WHO": read, write, run or output; bytes; how
- * often each; "both", or "plain" without asking anybody. Writes
- * {"plain_us": MEDIAN, "asked_us": MEDIAN} to out. What is answered is compared
- * with what must be; a difference is said on stderr, and false.
+ * Measures "OPERATION SIZE COUNT WHO": read, write, run or output; bytes; how often each; "both",
+ * or "plain" without asking anybody. Writes {"plain_us": MEDIAN, "asked_us": MEDIAN} to out.
+ * Compares each answer with the expected one; on a difference reports it on stderr and returns
+ * false.
  */
 bool tools_measure(struct asker *asker, const char *what, char *out, size_t out_size);
 

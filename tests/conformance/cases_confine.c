@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "tests/conformance/world.h"
 
-/* A folder beside the root, with a secret in it. */
+/* A folder beside the root, containing a secret. */
 static void make_outside(const struct world *world)
 {
 	world_shell(world, "mkdir -p ../outside && echo secret > ../outside/secret");
@@ -110,7 +110,7 @@ static void swapped_links_lead_nowhere(struct world *world)
 	run_destroy(&run);
 	assert_true(refused + read_inside > 0);
 	expect_secret_untouched(world);
-	/* Each of what was raced for, once it stands still. */
+	/* The result of each attempt once the race has ended. */
 	struct outcome still;
 	world_shell(world, "rm -rf swap; ln -s ../outside swap");
 	file_read_wait(world, world_path(world, "swap/secret"), 100, &still);

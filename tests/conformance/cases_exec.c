@@ -152,7 +152,7 @@ static void stderr_comes_while_it_runs(struct world *world)
 		world_run_for(world, 10);
 	}
 	assert_string_equal(sink_text(&run.errors), "err\n");
-	world_run_until(world, &run.has_started); // what tells of it may come another way
+	world_run_until(world, &run.has_started); // events may come by another way than output
 	assert_string_equal(run.told, "s");
 	run_destroy(&run);
 }
@@ -291,7 +291,7 @@ static void missing_interpreter_is_denied(struct world *world)
 	expect_failed(world, &spec, ERROR_DENIED, "/nowhere/interpreter");
 }
 
-/* The folder that was resolved, and what somebody has put in its place since then. */
+/* The resolved folder may have been replaced since. */
 static void a_link_behind_the_root_is_refused(struct world *world)
 {
 	const char *argv[] = {"sh", "-c", "cat mark", NULL};

@@ -16,7 +16,7 @@ static void expect_neither_read_nor_written(const struct world *world, const cha
 	expect_refused(&outcome, "no regular file");
 }
 
-/* Whoever is allowed to make devices gets them refused; others have none to read. */
+/* Users who may make devices are refused; others have none to read. */
 static void devices_and_sockets_are_not_read(struct world *world)
 {
 	world_shell(world, "python3 -c 'import socket; socket.socket(socket.AF_UNIX)"

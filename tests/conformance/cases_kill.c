@@ -49,7 +49,7 @@ static void signal_can_be_handled(struct world *world)
 	run_destroy(&run);
 }
 
-/* The program itself ignores some at its start: see main. */
+/* The program itself ignores some signals at its start: see main. */
 static void no_signal_is_ignored_or_blocked(struct world *world)
 {
 	assert_string_equal(world_shell(world, "grep -E '^Sig(Blk|Ign)' /proc/self/status"),
@@ -105,7 +105,7 @@ static void destroy_kills_silently(struct world *world)
 	struct run run;
 	run_start_shell(&run, world, DAEMON "sleep 600");
 	long daemon = read_pid(world, &run);
-	run_expect(&run, "s"); // what it wrote may be read before
+	run_expect(&run, "s"); // its output may be read before
 	exec_destroy(run.exec);
 	run.exec = NULL;
 	world_expect_gone(world, daemon);
@@ -116,7 +116,7 @@ static void destroy_kills_silently(struct world *world)
 static void destroy_at_every_moment(struct world *world)
 {
 	static const struct {
-		char event; // in whose handler it is destroyed; 0: before any
+		char event; // the event in whose handler it is destroyed; 0: before the first
 		const char *told;
 	} moments[] = {{0, ""}, {'s', "s"}, {'x', "sx"}, {'e', "sxe"}};
 	for (size_t i = 0; i < ARRAY_LENGTH(moments); i++) {

@@ -85,7 +85,7 @@ static void close_ends_what_runs(struct world *world)
 	}
 	long daemon = strtol(sink_text(&run.out), NULL, 10);
 	assert_true(daemon > 1);
-	run_expect(&run, "s"); // what it wrote may be read before
+	run_expect(&run, "s"); // its output may be read before
 	sandbox_close(prepared.sandbox);
 	world_expect_gone(world, daemon);
 	assert_string_equal(run.told, "s");
@@ -121,7 +121,7 @@ static void destroy_wants_a_receipt(struct world *world)
 	world_run_until(world, &refused.is_done);
 	expect_error(&refused, ERROR_DENIED, "have not been collected");
 	assert_string_equal(refused.err.reason, "SYNC_INCOMPLETE");
-	world_shell(world, "true"); // it is still there
+	world_shell(world, "true"); // it still exists
 }
 
 static void destroy_with_discard_is_done(struct world *world)
@@ -218,7 +218,7 @@ static void mapping_is_as_promised(struct world *world)
 	assert_string_equal(world_shell(world, "pwd"), root->runtime);
 }
 
-/* What is decided before there is a sandbox agrees with what it then is. */
+/* Facts that are known before there is a sandbox must match the sandbox. */
 static void place_is_as_promised(struct world *world)
 {
 	bool is_isolated = sandbox_capabilities(world->sandbox)->isolated;

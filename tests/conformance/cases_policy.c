@@ -5,7 +5,7 @@
 #include "tests/conformance/world.h"
 #include "tests/unit/policy_fixture.h"
 
-/* Policy on the paths that a sandbox gives, and what is served then. */
+/* Policy on the paths of a sandbox, and what is then served. */
 struct sample {
 	const char *lines[RULES_MAX + 1];
 	enum policy_operation operation;
@@ -52,7 +52,7 @@ static const struct sample samples[] = {
 		ALLOW, "allow = terminal git status"},
 	{RULES("mode = deny-all", "allow = terminal git status"), POLICY_TERMINAL,
 		"git status | sh", REJECT, "mode = deny-all"},
-	/* By links: what they lead to is what is decided on. */
+	/* Policy decides about a link's target. */
 	{RULES("mode = pass", "deny = read guarded/**"), POLICY_READ, "by-name/f", REJECT,
 		"deny = read guarded/**"},
 	{RULES("mode = pass", "deny = read guarded/**"), POLICY_READ, "to-f", REJECT,
@@ -77,7 +77,7 @@ static struct policy *make_policy(const char *const *lines)
 	return policy;
 }
 
-/* What becomes of a subject: its words, or its path once the sandbox has resolved it. */
+/* The decision about a subject: its words, or its path once the sandbox has resolved it. */
 static struct policy_verdict decide(const struct world *world, const struct policy *policy,
 	enum policy_operation operation, const char *subject)
 {
@@ -117,7 +117,7 @@ static void modes_and_rules_decide_on_what_is_meant(struct world *world)
 	}
 }
 
-/* A path as the editor knows it is decided on as the one that it is in the sandbox. */
+/* Policy decides about a path of the editor as about the same path in the sandbox. */
 static void the_editors_paths_are_decided_on_as_the_sandboxes(struct world *world)
 {
 	static const char *const lines[] = {"mode = pass", "deny = write guarded/**", NULL};
@@ -145,7 +145,7 @@ static void the_editors_paths_are_decided_on_as_the_sandboxes(struct world *worl
 struct race {
 	int refused; // by policy
 	int served;
-	int caught; // the path that was decided on had become a link
+	int caught; // the path that policy decided about had become a link
 };
 
 static void try_call(struct race *race, const struct answer *answer)
@@ -154,11 +154,11 @@ static void try_call(struct race *race, const struct answer *answer)
 		assert_null(strstr(answer->text, "secret"));
 		race->served++;
 	} else if (strcmp(answer->code, "SECURITY_VIOLATION") == 0) {
-		race->caught++; // else it was gone at that moment
+		race->caught++; // otherwise it was missing at that moment
 	}
 }
 
-/* As the relay does it: resolve, decide, serve what was decided on. */
+/* Like the relay: resolves, decides, and serves what was decided about. */
 static void try_once(struct world *world, const struct policy *policy, struct race *race)
 {
 	struct outcome resolved;
@@ -179,7 +179,7 @@ static void try_once(struct world *world, const struct policy *policy, struct ra
 	fixture.resolved = NULL;
 }
 
-/* The one moment that the race is about, without a race. */
+/* The decisive moment of the race, without a race. */
 static void swap_between(struct world *world)
 {
 	struct outcome resolved;

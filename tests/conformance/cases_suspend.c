@@ -6,11 +6,11 @@
 #include "base/fd.h"
 #include "tests/conformance/world.h"
 
-/* Suspending and resuming, of sandboxes that can; and what those say that cannot. */
+/* Suspending and resuming sandboxes that can do it, and the errors of those that cannot. */
 
 enum { STILL_MS = 200 };
 
-/* Writes a byte into the file that is its first word, again and again. */
+/* Appends a byte to the file $1 again and again. */
 #define TICK "tick() { while :; do printf . >>\"$1\"; sleep 0.02; done; }; "
 
 static bool can_suspend(const struct world *world)
@@ -84,7 +84,7 @@ static void expect_still(const struct world *world, const char *const *names)
 }
 #define STILL(world, ...) expect_still(world, (const char *const[]){__VA_ARGS__, NULL})
 
-/* Nobody writes into the folder any more while it is being removed. */
+/* Makes sure that nobody writes to the folder while it is removed. */
 static void end(struct run *run)
 {
 	exec_kill_tree(run->exec);
@@ -151,7 +151,7 @@ static void what_is_frozen_can_be_killed(struct world *world)
 	run_expect(&run, "sxe");
 	assert_int_equal(run.status.signal, SIGKILL);
 	run_destroy(&run);
-	expect_resumed(world); // nothing is left of it
+	expect_resumed(world); // the freeze leaves nothing behind
 }
 
 static void a_signal_is_seen_once_it_goes_on(struct world *world)
@@ -211,8 +211,8 @@ static void each_may_come_in_any_order(struct world *world)
 	if (!can_suspend(world)) {
 		return;
 	}
-	expect_resumed(world);   // what runs goes on
-	expect_suspended(world); // there is nothing
+	expect_resumed(world);   // running processes go on
+	expect_suspended(world); // there are no processes
 	expect_resumed(world);
 	start(&run, world, TICK "tick own", true);
 	expect_growth(world, "own");
@@ -259,7 +259,7 @@ static void closing_ends_what_is_frozen(struct world *world)
 	world->sandbox = NULL;
 	run_destroy(&run);
 	assert_int_equal(world_tear_down(&state), 0);
-	assert_int_equal(world_set_up(&state), 0); // to look from another one
+	assert_int_equal(world_set_up(&state), 0); // to look from another sandbox
 	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
 	while (world_is_alive(world, pid) && clock_now_ms() < deadline_ms) {
 		world_run_for(world, 20);

@@ -3,7 +3,7 @@
 
 #include "tests/conformance/world.h"
 
-/* terminal/… of the ToolHost, on whatever sandbox there is. */
+/* terminal/… of the ToolHost, on every sandbox. */
 static const char exited_well[] = "{\"exitCode\":0,\"signal\":null}";
 static const char was_killed[] = "{\"exitCode\":null,\"signal\":\"SIGKILL\"}";
 static const char killed_status[] = "\"exitStatus\":{\"exitCode\":null,\"signal\":\"SIGKILL\"}";
@@ -181,7 +181,7 @@ static void unknown_and_released_ids_are_refused(struct world *world)
 	static const char *const methods[] = {"output", "wait_for_exit", "kill"};
 	const char *id = terminal_open("sleep 1000");
 	expect_result(terminal_ask("release", id), "{}");
-	expect_result(terminal_ask("release", id), "{}"); // as good as once
+	expect_result(terminal_ask("release", id), "{}"); // the same as once
 	expect_failure(terminal_ask("release", "term-9"), "INVALID_PARAMS", "not known");
 	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
 		expect_failure(terminal_ask(methods[i], id), "INVALID_PARAMS", "was released");
@@ -220,7 +220,7 @@ static void the_tree_ends_with_the_session(struct world *world)
 
 /* ---- limits ---- */
 
-/* Each opens a pipe, which blocks until there is a writer: none of them polls. */
+/* Each opens a pipe, which blocks until there is a writer, so that none of them polls. */
 static void a_hundred_run_at_once(struct world *world)
 {
 	enum { COUNT = 100 };

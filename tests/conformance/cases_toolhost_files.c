@@ -3,7 +3,7 @@
 
 #include "tests/conformance/world.h"
 
-/* fs/… of the ToolHost, on whatever sandbox there is. */
+/* fs/… of the ToolHost, on every sandbox. */
 static int ask_read(const struct world *world, const char *name, const char *more)
 {
 	return ask("fs/read_text_file", "\"path\":\"%s\"%s", world_path(world, name), more);
@@ -56,7 +56,7 @@ static void what_is_missing_is_named(struct world *world)
 		const struct answer *answer =
 			expect_failure(ask_read(world, names[i], ""), "RESOURCE_NOT_FOUND", path);
 		assert_int_equal(failure_code_get(answer->code)->rpc, -32002);
-		assert_string_equal(answer->detail, path); // what data.uri is made of: the agent's
+		assert_string_equal(answer->detail, path); // data.uri is made from the agent's path
 	}
 }
 
@@ -148,7 +148,8 @@ static void many_files_are_served_side_by_side(struct world *world)
 static void a_way_out_is_refused_by_name_and_rule(struct world *world)
 {
 	static const struct {
-		const char *path; // of the root, unless it begins with a slash or = for as it is
+		const char *path; // below the root, unless it begins with a slash, or with = to be
+		                  // used as it is
 		const char *rule;
 	} cases[] = {
 		{"/etc/passwd", "leads out | session's roots"},
@@ -177,7 +178,7 @@ static void a_way_out_is_refused_by_name_and_rule(struct world *world)
 	expect_failure(ask_read(world, "a\\u0000b", ""), "SECURITY_VIOLATION", "NUL");
 }
 
-/* What policy decided on is served, whatever the path that was asked for leads to by now. */
+/* The file on which policy decided is served, wherever the requested path leads by now. */
 static void the_resolved_file_is_served_and_no_other(struct world *world)
 {
 	char resolved[PATH_MAX];

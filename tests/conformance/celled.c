@@ -15,7 +15,7 @@ enum { ORDINARY_USER = 12345 };
 
 struct celled_provider {
 	struct provider provider;
-	struct provider_impl impl; // the inner one's, with another end
+	struct provider_impl impl; // the inner one's, with another destroy
 	struct provider_context context;
 	struct provider *inner; // owned
 	struct cell *cell;      // owned
@@ -76,7 +76,7 @@ struct provider *celled_provider_create(const struct provider_context *context, 
 		cell_create(context->loop, context->spawner, &plan, &cell_listener, self, &err);
 	assert_non_null(self->cell);
 	while (!self->is_ready) {
-		ev_run(context->loop, EVRUN_ONCE); // its own deadline ends this
+		ev_run(context->loop, EVRUN_ONCE); // the cell's own deadline ends this
 	}
 	self->context = *context;
 	self->context.spawner = cell_spawner(self->cell);

@@ -40,7 +40,7 @@ bool clouded_can_start(void)
 	return access(CLOUDED_FOLDER "/node_modules/ssh2", F_OK) == 0;
 }
 
-/* Its stdin is a fifo that it holds open itself, so that no case sees a descriptor of ours. */
+/* Its stdin is a fifo that it keeps open itself, so that no case sees a descriptor of ours. */
 static void run_stand_in(const char *fifo, const char *ready)
 {
 	char option[PATH_SIZE];
@@ -111,7 +111,7 @@ void clouded_finish(void)
 	}
 }
 
-/* The provider itself, with the keys and the variable that the cases know nothing of. */
+/* The provider itself, with the keys and the variable that the cases do not know. */
 struct clouded_provider {
 	struct provider provider;
 	struct provider_context context;
@@ -152,7 +152,7 @@ struct provider *clouded_provider_create(const struct provider_context *context,
 	self->context = *context;
 	self->context.environment = (const char *const *)environ;
 	self->daytona = daytona_provider_create(&self->context);
-	/* What a case prepares besides its world's is another sandbox: it may be destroyed. */
+	/* A case may prepare a second sandbox besides its world's; that one may be destroyed. */
 	struct settings *const both[] = {&self->settings, &self->transient};
 	for (size_t i = 0; i < ARRAY_LENGTH(both); i++) {
 		settings_init(both[i]);

@@ -7,16 +7,16 @@
 #include "providers/provider.h"
 
 /*
- * The provider of daytona. Its service is the stand-in in tests/support/daytona, which is started
- * with the first provider and serves all cases.
+ * The daytona provider. Its service is the stand-in in tests/support/daytona, which starts with the
+ * first provider and serves all cases.
  */
 struct provider *clouded_provider_create(
 	const struct provider_context *context, const char *folder);
 
-/* Whether what the stand-in is made of is installed (npm ci in tests/support/daytona). */
+/* Whether the stand-in's packages are installed (npm ci in tests/support/daytona). */
 bool clouded_can_start(void);
 
-/* Ends the stand-in, if there is one. */
+/* Ends the stand-in if it runs. */
 void clouded_finish(void);
 
 #endif

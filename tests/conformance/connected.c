@@ -10,7 +10,7 @@
 
 static struct sshd sshd;
 
-/* The provider itself, and the keys that the cases know nothing of. */
+/* The provider itself, and the keys that the cases do not know. */
 struct connected_provider {
 	struct provider provider;
 	struct provider *ssh; // owned
@@ -37,7 +37,8 @@ static void destroy(struct provider *provider)
 
 static const struct provider_impl impl = {.name = "ssh", .destroy = destroy, .prepare = prepare};
 
-static struct provider *create(const struct provider_context *context, const char *client)
+static struct provider *create(
+	const struct provider_context *context, const char *client, const char *runner)
 {
 	if (sshd.pid == 0) {
 		sshd_start(&sshd, NULL);
@@ -46,8 +47,8 @@ static struct provider *create(const struct provider_context *context, const cha
 	self->provider.impl = &impl;
 	self->ssh = ssh_provider_create(context);
 	const char *const keys[][2] = {{"host", SSHD_ALIAS}, {"ssh-config", sshd.config},
-		{"ssh-client", client}, {"runtime-root", "run time"},
-		{"max-connections", "12"}}; // of ten processes each: the cases run a hundred
+		{"ssh-client", client}, {"runtime-root", "run time"}, {"runner", runner},
+		{"max-connections", "12"}}; // with ten processes each: the cases run a hundred
 	settings_init(&self->settings);
 	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
 		settings_add(&self->settings, keys[i][0], keys[i][1], "test");
@@ -58,13 +59,25 @@ static struct provider *create(const struct provider_context *context, const cha
 struct provider *connected_libssh2_create(
 	const struct provider_context *context, const char *folder)
 {
-	return create(context, "libssh2");
+	return create(context, "libssh2", "never");
+}
+
+struct provider *connected_libssh2_runner_create(
+	const struct provider_context *context, const char *folder)
+{
+	return create(context, "libssh2", "auto");
+}
+
+struct provider *connected_openssh_runner_create(
+	const struct provider_context *context, const char *folder)
+{
+	return create(context, "openssh", "auto");
 }
 
 struct provider *connected_openssh_create(
 	const struct provider_context *context, const char *folder)
 {
-	return create(context, "openssh");
+	return create(context, "openssh", "never");
 }
 
 void connected_finish(void)

@@ -35,7 +35,7 @@ static const struct subject *find_subject(const char *name)
 	return NULL;
 }
 
-/* Told to cmocka as the test's state; a case sees the world alone. */
+/* The cmocka state of the test; a case only sees the world. */
 struct running_case {
 	struct world *world;
 	const struct world_table *table; // NULL: one of conformance_cases
@@ -44,11 +44,11 @@ struct running_case {
 	bool has_passed;
 };
 
-static bool has_failed; // a case before this one
+static bool has_failed; // an earlier case has failed
 
 /*
- * What a failed case has left points into its frame of the stack, which is gone: nothing can be
- * taken apart, nor be made beside it. The guards end the processes.
+ * A failed case leaves pointers into its stack frame, which no longer exists. So nothing can be
+ * destroyed, and nothing else can run beside it. The guards end the processes.
  */
 static _Noreturn void end_failed(void)
 {
@@ -74,8 +74,8 @@ static int set_up(void **state)
 }
 
 /*
- * Being a subreaper, we inherit what has ended by itself: hundreds, by and by, which all the looks
- * at /proc of this machine would pass.
+ * As a subreaper we inherit hundreds of processes that have ended, and every look at /proc would
+ * visit them.
  */
 static void reap_strangers(const struct subject *subject)
 {
@@ -166,7 +166,10 @@ static int run_all(struct world *world)
 	struct CMUnitTest *tests = mem_alloc_zero(count * sizeof(*tests));
 	struct running_case *cases = mem_alloc_zero(count * sizeof(*cases));
 	count = list_tests(world, tests, cases);
-	/* Once for nothing: what stays open for good, such as the pool's, is not a case's leak. */
+	/*
+	 * Sets up and tears down once, so that descriptors that stay open for good, such as the
+	 * pool's, do not count as a leak of a case.
+	 */
 	void *warm = world;
 	world_set_up(&warm);
 	world_tear_down(&warm);
@@ -177,8 +180,8 @@ static int run_all(struct world *world)
 }
 
 /*
- * Being a subreaper, we are the parent of whatever was left behind. What ends by its connection
- * does so a moment after it.
+ * As a subreaper we are the parent of all processes that were left behind. Those that end with
+ * their connection need a moment.
  */
 static int children_left(bool ends_later)
 {
@@ -199,9 +202,9 @@ static int children_left(bool ends_later)
 	return 0;
 }
 
-enum { EXIT_SKIPPED = 77 }; // to meson
+enum { EXIT_SKIPPED = 77 }; // for meson
 
-/* What a careless parent may leave to the program: no process of it is to have it so. */
+/* State that a careless parent may leave to the program; no process of a sandbox may inherit it. */
 static struct spawner *create_spawner(void)
 {
 	static const int signals[] = {SIGINT, SIGQUIT, SIGHUP, SIGCHLD};
@@ -232,7 +235,7 @@ int main(int argc, char **argv)
 	}
 	struct spawner *spawner = create_spawner();
 	signal(SIGPIPE,
-		SIG_IGN); // as every program that uses a provider does, and no process of it
+		SIG_IGN); // as in every program that uses a provider, but no process may inherit it
 	const struct subject *subject = argc == 2 || argc == 3 ? find_subject(argv[1]) : NULL;
 	if (!spawner || !subject) {
 		fprintf(stderr, "usage: conformance PROVIDER [PATTERN]\n");

@@ -13,7 +13,8 @@ struct piped_provider {
 	struct provider provider;
 	const struct provider_context *context;
 	char folder[PATH_MAX];
-	bool is_apart; // stderr has channels of its own
+	bool is_apart; // stderr has separate channels
+	bool has_runner;
 };
 
 static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
@@ -28,9 +29,10 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 		.grace_ms = 60000,
 		.channel_timeout_ms = 20000,
 		.login_timeout_ms = 20000,
-		/* Of ten channels each: the cases run a hundred processes. */
+		/* With ten channels each: the cases run a hundred processes. */
 		.max_connections = self->is_apart ? 24 : 12,
 		.stderr_apart = self->is_apart,
+		.wants_runner = self->has_runner,
 		.connect = pipe_client_connect,
 	};
 	pipe_client_options.shell = "/bin/sh";
@@ -46,24 +48,32 @@ static void destroy(struct provider *provider)
 
 static const struct provider_impl impl = {.name = "ssh", .destroy = destroy, .prepare = prepare};
 
-static struct provider *create(
-	const struct provider_context *context, const char *folder, bool is_apart)
+static struct piped_provider *create(const struct provider_context *context, const char *folder)
 {
 	struct piped_provider *self = mem_alloc_zero(sizeof(*self));
 	self->provider.impl = &impl;
 	self->context = context;
-	self->is_apart = is_apart;
 	snprintf(self->folder, sizeof(self->folder), "%s", folder);
-	return &self->provider;
+	return self;
 }
 
 struct provider *piped_provider_create(const struct provider_context *context, const char *folder)
 {
-	return create(context, folder, false);
+	return &create(context, folder)->provider;
+}
+
+struct provider *piped_provider_create_runner(
+	const struct provider_context *context, const char *folder)
+{
+	struct piped_provider *self = create(context, folder);
+	self->has_runner = true;
+	return &self->provider;
 }
 
 struct provider *piped_provider_create_apart(
 	const struct provider_context *context, const char *folder)
 {
-	return create(context, folder, true);
+	struct piped_provider *self = create(context, folder);
+	self->is_apart = true;
+	return &self->provider;
 }

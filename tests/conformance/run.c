@@ -141,7 +141,7 @@ void run_start_unread(struct run *run, const struct world *world, const struct e
 	if (!run->exec) {
 		fail_msg("%s", err.text);
 	}
-	assert_string_equal(run->told, ""); // nothing is raised from inside
+	assert_string_equal(run->told, ""); // no event comes from inside the call
 	run->in = exec_take_stdin(run->exec);
 	assert_true((run->in >= 0) == spec->want_stdin);
 }
@@ -188,7 +188,7 @@ void run_destroy(struct run *run)
 
 void run_swapper(struct run *run, const struct world *world, const char *target)
 {
-	/* What stands in the way is a folder that somebody's write has made. */
+	/* A folder that another write has made may be in the way. */
 	static const char script[] =
 		"ln -sfn \"$1\" link || exit; "
 		"if command -v python3 >/dev/null; then exec python3 -c 'import os, shutil\n"
@@ -245,7 +245,7 @@ const char *world_shell(const struct world *world, const char *format, ...)
 
 bool world_is_alive(const struct world *world, long pid)
 {
-	/* Where nobody above it but this test is a subreaper, it is ours to be reaped. */
+	/* If no other subreaper is between it and this test, we have to reap it. */
 	waitpid((pid_t)pid, NULL, WNOHANG);
 	return strcmp(world_shell(world, "kill -0 %ld 2>/dev/null && echo yes || echo no", pid),
 		       "yes") == 0;

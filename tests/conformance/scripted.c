@@ -37,7 +37,7 @@ static void on_root_added(void *data, const struct error *err)
 	self->root_done(self->root_data, err);
 }
 
-/* The cases add one at a time. */
+/* The cases add one root at a time. */
 static void add_root(
 	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
 {
@@ -107,7 +107,7 @@ static void on_ready(void *data)
 	struct scripted_sandbox *self = data;
 	self->sandbox.was_ready = true;
 	self->sandbox.capabilities = self->inner->capabilities;
-	self->sandbox.capabilities.can_suspend = false; // the files are what is tried here
+	self->sandbox.capabilities.can_suspend = false; // only files are tested here
 	self->sandbox.home = self->inner->home;
 	self->sandbox.environment = self->inner->environment;
 	self->listener->on_ready(self->data);

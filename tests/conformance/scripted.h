@@ -5,8 +5,8 @@
 #include "providers/provider.h"
 
 /*
- * Plain local, but for its files: those are served by the scripts that a far sandbox is served
- * by (providers/ssh/files.h), run here.
+ * The local provider, except for its files: the scripts of a remote sandbox (providers/ssh/files.h)
+ * serve them, run here.
  */
 struct provider *scripted_provider_create(const struct provider_context *context);
 

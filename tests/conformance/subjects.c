@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "providers/local/local.h"
+#include "tests/conformance/boxed.h"
 #include "tests/conformance/celled.h"
 #include "tests/conformance/clouded.h"
 #include "tests/conformance/connected.h"
@@ -23,7 +24,7 @@ static struct provider *create_scripted(const struct provider_context *context, 
 	return scripted_provider_create(context);
 }
 
-/* As awkward as it can be: late, in small pieces, other names, a single root. */
+/* As awkward as possible: late, in small pieces, with other names and a single root. */
 static struct provider *create_fake(const struct provider_context *context, const char *folder)
 {
 	struct provider *provider = fake_provider_create(context);
@@ -37,8 +38,8 @@ static struct provider *create_fake(const struct provider_context *context, cons
 }
 
 /*
- * What a server close by will be: prompt, with any number of roots, and every one
- * of them elsewhere, below folders with blanks and letters of other alphabets.
+ * Like a server nearby: fast, with any number of roots, each in another place, below folders whose
+ * names have blanks and letters of other alphabets.
  */
 static struct provider *create_remapped(const struct provider_context *context, const char *folder)
 {
@@ -68,6 +69,10 @@ const struct subject subjects[] = {
 	{"piped-apart", "ssh", piped_provider_create_apart, NULL, true, false},
 	{"ssh", "ssh", connected_libssh2_create, NULL, true, false},
 	{"ssh-openssh", "ssh", connected_openssh_create, NULL, true, false},
+	{"piped-runner", "ssh", piped_provider_create_runner, NULL, true, false},
+	{"ssh-runner", "ssh", connected_libssh2_runner_create, NULL, true, false},
+	{"ssh-openssh-runner", "ssh", connected_openssh_runner_create, NULL, true, false},
+	{"exec", "exec", boxed_provider_create, NULL, true, false},
 	{"daytona", "daytona", clouded_provider_create, NULL, true, false},
 	{"remapped", "fake", create_remapped, NULL, false, false},
 };

@@ -6,7 +6,7 @@
 
 #include "tests/conformance/world.h"
 
-/* The providers that the table of cases is run against. */
+/* The providers against which the cases run. */
 extern const struct subject subjects[];
 extern const size_t subject_count;
 

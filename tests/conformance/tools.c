@@ -11,5 +11,5 @@ void tools_begin(struct world *world)
 void tools_end(struct world *world)
 {
 	fixture_end();
-	world_run_for(world, 10); // workers hand back what they had
+	world_run_for(world, 10); // workers hand back their files
 }

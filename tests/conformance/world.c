@@ -107,6 +107,12 @@ int world_set_up(void **state)
 	world->sandbox = sandbox_prepare(world->provider, &request, &listener, &is_ready, &err);
 	assert_non_null(world->sandbox);
 	world_run_until(world, &is_ready);
+	/* A subject with a runner must not pass without it. */
+	char *remark = sandbox_take_remark(world->sandbox);
+	if (remark && strstr(remark, "the runner")) {
+		fail_msg("%s", remark);
+	}
+	free(remark);
 	struct outcome added = {0};
 	sandbox_add_root(world->sandbox, world->local_root, outcome_on_done, &added);
 	world_run_until(world, &added.is_done);
@@ -177,7 +183,7 @@ static void on_resolve(void *data, const char *path, const struct error *err)
 
 static void wait_outcome(const struct world *world, const struct outcome *outcome)
 {
-	assert_false(outcome->is_done); // nothing is raised from inside
+	assert_false(outcome->is_done); // no event comes from inside the call
 	world_run_until(world, &outcome->is_done);
 }
 

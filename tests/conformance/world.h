@@ -2,7 +2,7 @@
 #ifndef TESTS_CONFORMANCE_WORLD_H
 #define TESTS_CONFORMANCE_WORLD_H
 
-/* cmocka wants these first. */
+/* cmocka needs these first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,17 +18,16 @@
 #include "providers/provider.h"
 
 /*
- * What a conformance case has to hand: one ready sandbox with one root, and
- * helpers that turn the loop until something has happened. Cases know nothing
- * of where the sandbox is: they look at it and change it by sandbox_exec and
- * the file operations alone.
+ * The surroundings of a conformance case: one ready sandbox with one root, and helpers that run the
+ * loop until something has happened. Cases do not know where the sandbox is: they only use
+ * sandbox_exec and file operations.
  */
 struct subject {
 	const char *name;
 	const char *backend;
 	struct provider *(*create)(const struct provider_context *context, const char *folder);
-	const char *isolation; // a key of the profile's; may be NULL
-	/* Its processes have a mark in their environment, and no guard that reaps them. */
+	const char *isolation; // a key of the profile; may be NULL
+	/* Its processes have a mark in their environment, but no guard that reaps them. */
 	bool is_marked;
 	bool tells_folder; // adds PWD to the environment of its processes
 };
@@ -41,22 +40,22 @@ struct world {
 	struct settings settings;
 	struct sandbox *sandbox;
 	char folder[PATH_MAX];     // on this machine, removed at the end
-	char local_root[PATH_MAX]; // in it
-	const char *root;          // the same inside the sandbox
-	int fd_count;              // open before the case began
+	char local_root[PATH_MAX]; // in `folder`
+	const char *root;          // the same folder in the sandbox
+	int fd_count;              // descriptors that were open before the case
 	bool is_under_valgrind;
 };
 
 enum { DEADLINE_MS = 30000 };
 
-/* How many of something are made at once: where each is several processes there, fewer do. */
+/* How many objects to make at once: fewer if each needs several processes. */
 int world_many(const struct world *world, int count);
 
 /* cmocka's set-up and tear-down of a case; the state is the world. */
 int world_set_up(void **state);
 int world_tear_down(void **state);
 
-/* Turns the loop until *flag, failing the case after DEADLINE_MS. */
+/* Runs the loop until *flag; fails the case after DEADLINE_MS. */
 void world_run_until(const struct world *world, const bool *flag);
 void world_run_for(const struct world *world, int ms);
 
@@ -67,7 +66,7 @@ const char *world_path(const struct world *world, const char *name);
 
 enum { TOLD_MAX = 8 };
 
-/* Reads a descriptor to its end: all bytes counted and hashed, the first ones kept. */
+/* Reads a descriptor to its end: counts and hashes all bytes, and keeps the first ones. */
 struct sink {
 	struct ev_loop *loop;
 	ev_io io;
@@ -83,7 +82,7 @@ void sink_open(struct sink *sink, struct ev_loop *loop, int fd); // takes fd ove
 void sink_close(struct sink *sink);
 const char *sink_text(struct sink *sink); // terminated
 
-/* One process and what was raised about it, in order: s, f, x, e or l(ost). */
+/* One process, and its events in order: s, f, x, e or l(ost). */
 struct run {
 	const struct world *world;
 	struct exec *exec;
@@ -95,47 +94,48 @@ struct run {
 	bool has_emptied;
 	struct process_status status;
 	struct error err;
-	int in; // the process's stdin; -1 when it was closed
+	int in; // the process's stdin; -1 once it is closed
 	struct sink out;
 	struct sink errors;
 };
 
-/* Starts it with stdout and stderr being read; `spec` says the rest. */
+/* Starts the process, and reads its stdout and stderr; `spec` has the rest. */
 void run_start(struct run *run, const struct world *world, const struct exec_spec *spec);
 void run_start_shell(struct run *run, const struct world *world, const char *script);
-/* The same, and nobody reads yet; run_read begins. */
+/* The same without reading; run_read begins to read. */
 void run_start_unread(struct run *run, const struct world *world, const struct exec_spec *spec);
 void run_read(struct run *run);
-void run_expect(const struct run *run, const char *told); // until these events, no others
+void run_expect(
+	const struct run *run, const char *told); // waits for these events, and fails for others
 void run_destroy(struct run *run);
 
 /*
- * Runs a shell script in the root to its end, expects status 0 and returns what
- * it wrote without the last newline; valid until the next call.
+ * Runs a shell script in the root, expects status 0, and returns its output without the last
+ * newline; valid until the next call.
  */
 const char *world_shell(const struct world *world, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * In the root, the folder real and a link to the target take turns in having the
- * name swap, for as long as it runs. Returns once they do.
+ * While it runs, the name swap alternates between the folder real and a link to the target. Returns
+ * once the process does this.
  */
 void run_swapper(struct run *run, const struct world *world, const char *target);
 
-/* Whether a process of the sandbox lives; waits a little for it to be gone. */
+/* Whether a process of the sandbox is alive; waits a little for its end. */
 bool world_is_alive(const struct world *world, long pid);
 void world_expect_gone(const struct world *world, long pid);
 
 /* ---- files ---- */
 
-/* The outcome of one file operation, waited for. */
+/* The outcome of one file operation, after waiting for it. */
 struct outcome {
 	bool is_done;
 	bool is_ok;
 	struct error err;
-	struct buf content;  // read
-	struct stat status;  // stat
-	char path[PATH_MAX]; // resolve
+	struct buf content;  // of a read
+	struct stat status;  // of a stat
+	char path[PATH_MAX]; // of a resolve
 };
 
 void outcome_finish(struct outcome *outcome);
@@ -146,15 +146,15 @@ void file_write_wait(
 void file_stat_wait(const struct world *world, const char *path, struct outcome *out);
 void file_resolve_wait(const struct world *world, const char *path, struct outcome *out);
 
-/* sandbox_done, file_read_done of a struct outcome, for cases that do not wait at once. */
+/* sandbox_done and file_read_done with a struct outcome, for cases that do not wait at once. */
 void outcome_on_done(void *data, const struct error *err);
 void outcome_on_read(void *data, struct buf *content, const struct error *err);
 
-/* Reads, and expects this content. */
+/* Reads a file and expects this content. */
 void expect_content(const struct world *world, const char *path, const char *content);
 void expect_written(const struct world *world, const char *path, const char *content);
 
-/* Expects the error, and that its text has these words. */
+/* Expects the error, and these words in its text. */
 void expect_refused(const struct outcome *outcome, const char *words); // SECURITY_VIOLATION
 void expect_error(const struct outcome *outcome, enum error_code code, const char *words);
 
@@ -169,7 +169,7 @@ struct world_table {
 	const struct world_case *cases;
 	size_t count;
 	void (*begin)(struct world *world); // before each case; may be NULL
-	void (*end)(struct world *world);   // after it, also where it failed; may be NULL
+	void (*end)(struct world *world);   // after each case, even if it failed; may be NULL
 };
 
 extern const struct world_table exec_cases;
@@ -182,7 +182,10 @@ extern const struct world_table terminal_cases;
 extern const struct world_table toolhost_file_cases;
 extern const struct world_table policy_cases;
 
-/* Their begin and end: a ToolHost on the world's sandbox (tests/support/toolhost/fixture.h). */
+/*
+ * The begin and end of cases with a ToolHost on the world's sandbox
+ * (tests/support/toolhost/fixture.h).
+ */
 void tools_begin(struct world *world);
 void tools_end(struct world *world);
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 /*
- * A fuzz target is one function, called by libFuzzer or, in an ordinary build,
- * by replay.c with each file of its corpus. It aborts where the program and the
- * simple second version of it in the target disagree.
+ * A fuzz target is one function, called by libFuzzer or, in an ordinary build, by replay.c with
+ * each file of its corpus. It aborts if the program and the target's simple second implementation
+ * disagree.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "providers/ssh/base64.h"
+#include "base/base64.h"
 #include "providers/ssh/known_hosts_line.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "providers/local/net/proxy.h"
+#include "providers/local/request.h"
 #include "tests/fuzz/fuzz.h"
 
 /* How a stream ends, and where. */
@@ -9,12 +10,12 @@ struct outcome {
 	enum proxy_step step;
 	size_t used;
 	struct proxy_target target;
+	struct proxy proxy;
 };
 
 /* Reads the stream as it comes, `piece` bytes more each time. */
 static struct outcome read_stream(const uint8_t *data, size_t size, size_t piece)
 {
-	struct proxy proxy = {.kind = PROXY_UNKNOWN};
 	struct outcome outcome = {.step = PROXY_MORE};
 	size_t end = 0;
 	while (outcome.step == PROXY_MORE && end < size) {
@@ -23,7 +24,8 @@ static struct outcome read_stream(const uint8_t *data, size_t size, size_t piece
 			size_t used;
 			struct span answer;
 			struct span input = {(const char *)data + outcome.used, end - outcome.used};
-			outcome.step = proxy_read(&proxy, input, &used, &outcome.target, &answer);
+			outcome.step =
+				proxy_read(&outcome.proxy, input, &used, &outcome.target, &answer);
 			FUZZ_CHECK(used <= input.len);
 			FUZZ_CHECK((outcome.step == PROXY_MORE) <= (used == 0));
 			FUZZ_CHECK((outcome.step != PROXY_ANSWER && outcome.step != PROXY_WRONG) ||
@@ -47,6 +49,36 @@ static void check_target(const struct proxy_target *target)
 	}
 }
 
+/* What goes to the server is one request for a path, with one host and no field of the hop. */
+static void check_head(const struct proxy *proxy)
+{
+	static const char *const left_out[] = {
+		"keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "proxy-connection"};
+	struct span head = {proxy->head, proxy->head_len};
+	struct request request;
+	FUZZ_CHECK(request_head_size(head, 0) == head.len);
+	FUZZ_CHECK(request_read(&request, head) == 0);
+	FUZZ_CHECK(!request.is_chunked && request.length == proxy->body_len);
+	FUZZ_CHECK(span_is(request_find(&request, "connection"), "close"));
+	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
+		FUZZ_CHECK(!request_find(&request, left_out[i]).data);
+	}
+}
+
+static void check_same(const struct outcome *whole, const struct outcome *slow)
+{
+	FUZZ_CHECK(whole->target.port == slow->target.port);
+	FUZZ_CHECK(whole->target.is_address == slow->target.is_address);
+	FUZZ_CHECK(strcmp(whole->target.name, slow->target.name) == 0);
+	FUZZ_CHECK(memcmp(whole->target.address.bytes, slow->target.address.bytes,
+			   sizeof(whole->target.address.bytes)) == 0);
+	FUZZ_CHECK(whole->proxy.kind == slow->proxy.kind);
+	FUZZ_CHECK((whole->proxy.kind == PROXY_REQUEST) == (whole->proxy.head != NULL));
+	FUZZ_CHECK(whole->proxy.head_len == slow->proxy.head_len);
+	FUZZ_CHECK(!whole->proxy.head ||
+		   memcmp(whole->proxy.head, slow->proxy.head, whole->proxy.head_len) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0 || size >= PROXY_HEAD_MAX) {
@@ -57,11 +89,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(whole.step == slow.step && whole.used == slow.used);
 	if (whole.step == PROXY_TARGET) {
 		check_target(&whole.target);
-		FUZZ_CHECK(whole.target.port == slow.target.port);
-		FUZZ_CHECK(whole.target.is_address == slow.target.is_address);
-		FUZZ_CHECK(strcmp(whole.target.name, slow.target.name) == 0);
-		FUZZ_CHECK(memcmp(whole.target.address.bytes, slow.target.address.bytes,
-				   sizeof(whole.target.address.bytes)) == 0);
+		check_same(&whole, &slow);
 	}
+	if (whole.proxy.head) {
+		check_head(&whole.proxy);
+	}
+	proxy_finish(&whole.proxy);
+	proxy_finish(&slow.proxy);
 	return 0;
 }

@@ -6,7 +6,8 @@
 #include "sync/rsync/reach.h"
 #include "tests/fuzz/fuzz.h"
 
-/* What a look at a runtime tells, two of them with a "/" between: what is read is kept and found.
+/*
+ * What a look at a runtime tells, two of them with a "/" between: what is read is kept and found.
  */
 static void read_reach(struct span words)
 {

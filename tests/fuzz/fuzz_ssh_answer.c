@@ -4,7 +4,8 @@
 #include "providers/ssh/files_impl.h"
 #include "tests/fuzz/fuzz.h"
 
-/* What a script for files tells, of which the first byte says the script and the second the limit.
+/*
+ * What a script for files tells, of which the first byte says the script and the second the limit.
  */
 enum { BYTES_MAX = 4096 };
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 /*
- * Globs matched in the plainest way: every way to divide the text among the
- * stars is tried, each pair of places once. It shares no code with base/glob
- * and is what that is compared to. For patterns that glob_check passes.
+ * Matches globs in the simplest way: tries every way to divide the text among the stars, each pair
+ * of positions once. It shares no code with base/glob, and the fuzz target compares the two. For
+ * patterns that glob_check accepts.
  */
 enum { NAIVE_MAX = 256 }; // bytes of a pattern, and of a text
 

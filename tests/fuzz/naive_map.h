@@ -5,8 +5,8 @@
 #include "acp/path_map.h"
 
 /*
- * Paths translated whole, in the plainest way: what acp/path_map and acp/rewrite
- * are compared to.
+ * Translates whole paths in the simplest way; the fuzz targets compare acp/path_map and acp/rewrite
+ * with it.
  */
 enum { NAIVE_ROOTS_MAX = 16 };
 
@@ -21,19 +21,23 @@ struct naive_map {
 
 enum path_direction naive_other(enum path_direction direction);
 
-/* The root a path belongs to, `from` being its side; NULL where it has none. The first of equal
- * ones. */
+/* The root to which a path of the side `from` belongs, the first one of equal roots; NULL: none. */
 const struct naive_root *naive_map_root(
 	const struct naive_map *map, enum path_direction from, struct span path);
 
-/* Appends the path on the other side; as it is where it has no root. */
+/* Appends the path on the other side; unchanged if it belongs to no root. */
 void naive_map_path(const struct naive_map *map, enum path_direction direction, struct span path,
 	struct buf *out);
 
-/* Whether what a path becomes leads to its own root again: none of that side is in another. */
+/*
+ * Whether each translated path leads back to its own root: no root of that side lies in another
+ * one.
+ */
 bool naive_map_is_reversible(const struct naive_map *map, enum path_direction direction);
 
-/* Appends a URI's path, decoded; it stands from begin to end. False: no file URI of this machine.
+/*
+ * Appends a URI's path, decoded. In the URI the path is at [begin, end). False: not a file URI of
+ * this machine.
  */
 bool naive_uri_decode(struct span uri, struct buf *path, size_t *out_begin, size_t *out_end);
 

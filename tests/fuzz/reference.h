@@ -9,9 +9,9 @@
 #include "base/json_check.h"
 
 /*
- * JSON checked in the plainest way: recursively, with the whole text at hand,
- * known places found by comparing the written paths. It shares no code with
- * base/json_check and is what that is compared to.
+ * Checks JSON in the simplest way: recursively and on the whole text. It finds known places by
+ * comparing the paths as written. It shares no code with base/json_check, and the fuzz target
+ * compares the two.
  */
 struct reference {
 	bool ok;

@@ -19,16 +19,16 @@ def confinement():
 CONFINE = confinement()
 
 
-def become_user(folder=None):
-    """As root a child goes on as another user. `folder` is removed at the end by who made it."""
+def become_user(*folders):
+    """As root a child goes on as another user. Who made the folders removes them at the end."""
     if os.geteuid() != 0:
-        if folder:
+        for folder in folders:
             atexit.register(shutil.rmtree, folder)
         return
     pid = os.fork()
     if pid != 0:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        if folder:
+        for folder in folders:
             shutil.rmtree(folder)
         os._exit(status if status >= 0 else 1)
     os.setgroups([])

@@ -6,7 +6,12 @@ cable and asks a name server there. Needs no root, and nothing leaves this machi
     this machine: 10.77.0.1, fd77::1 ── 10.77.0.2, fd77::2: a name server, and every other address
 """
 
+import base64
 import ctypes
+import hashlib
+import http.server
+import io
+import json
 import os
 import pathlib
 import selectors
@@ -15,16 +20,20 @@ import signal
 import socket
 import struct
 import subprocess
+import tarfile
+import threading
 
 HERE, THERE = '10.77.0.1', '10.77.0.2'
+HERE_TOO = '10.77.0.5'  # a second address of this machine's on the cable
 HERE6, THERE6 = 'fd77::1', 'fd77::2'
 PUBLIC = '93.184.0.1'
 PRIVATE = '10.99.0.1'
 METADATA = '169.254.169.254'
-STREAM_PORT, OTHER_PORT, DATAGRAM_PORT = 8000, 8001, 9000
+STREAM_PORT, OTHER_PORT, DATAGRAM_PORT, WEB_PORT = 8000, 8001, 9000, 8002
 
 # What the name server says; every other name below .example is public.
 NAMES = {'private.example': PRIVATE, 'metadata.example': METADATA, 'here.example': HERE,
+         'here-too.example': HERE_TOO,
          'loopback.example': '127.0.0.1', 'none.example': None}
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
@@ -70,6 +79,61 @@ def answer_question(message):
     return name, kind, head + message[12:end] + answer
 
 
+def small_package():
+    """What `npm pack` makes: a package of one file."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode='w:gz') as archive:
+        content = b'{"name": "small", "version": "1.0.0"}'
+        member = tarfile.TarInfo('package/package.json')
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+PACKAGE = small_package()
+PACKAGE_HASH = 'sha512-' + base64.b64encode(hashlib.sha512(PACKAGE).digest()).decode()
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    """A registry of npm's with the package `small`; anything else is answered by itself."""
+
+    protocol_version = 'HTTP/1.1'
+
+    def log_message(self, *_args):
+        pass
+
+    def do_GET(self):
+        head = f'{self.requestline}\r\n{self.headers}'
+        body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        self.server.log.write(f'web {self.requestline}\n')
+        if self.path == '/small':
+            url = f'http://{self.headers["Host"]}/small/-/small-1.0.0.tgz'
+            answer = json.dumps({
+                'name': 'small', 'dist-tags': {'latest': '1.0.0'}, 'versions': {'1.0.0': {
+                    'name': 'small', 'version': '1.0.0',
+                    'dist': {'tarball': url, 'integrity': PACKAGE_HASH}}}}).encode()
+        elif self.path.endswith('.tgz'):
+            answer = PACKAGE
+        else:
+            answer = head.encode() + body
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_POST = do_GET
+
+
+class WebServer(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6  # takes IPv4 as well
+
+
+def serve_web(log):
+    server = WebServer(('::', WEB_PORT), Web)
+    server.log = log
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
 def serve(log, ready):
     """Every server of the far side, for ever."""
     selector = selectors.DefaultSelector()
@@ -81,6 +145,7 @@ def serve(log, ready):
         server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         server.bind((PUBLIC if role == 'datagrams' else THERE, port))
         selector.register(server, selectors.EVENT_READ, role)
+    serve_web(log)
     os.write(ready, b'x')
     while True:
         for key, _ in selector.select():
@@ -128,7 +193,8 @@ def make_machine(far_pid, go, folder):
         run('mount', '--bind', str(folder / name), os.path.realpath(f'/etc/{name}'))
     run('ip', 'link', 'set', 'lo', 'up')
     run('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far', 'netns', str(far_pid))
-    run('ip', 'addr', 'add', f'{HERE}/24', 'dev', 'near')
+    for address in (HERE, HERE_TOO):
+        run('ip', 'addr', 'add', f'{address}/24', 'dev', 'near')
     run('ip', 'link', 'set', 'near', 'up')
     run('ip', '-6', 'addr', 'add', f'{HERE6}/64', 'dev', 'near', 'nodad')
     run('ip', 'route', 'add', 'default', 'via', THERE)

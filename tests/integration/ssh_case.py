@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A session whose agent works on another host: a real sshd on loopback, with a home of its own."""
 
+import os
 import pathlib
 import unittest
 
@@ -13,6 +14,9 @@ from sshd import Sshd, can_be_started
 LINK = {'resolve-timeout': '10m', 'connect-timeout': '10m', 'auth-timeout': '10m',
         'login-timeout': '10m', 'channel-timeout': '10m', 'alive-interval': '1m',
         'alive-count': '10', 'link-grace': '10m'}
+
+# Who does the work on the host: the scripts, or the runner.
+RUNNER = os.environ.get('ACP_TEST_RUNNER', 'never')
 
 # For a host that does not notice that its broker is gone: it hears no beat for so long.
 GRACE = {'link-grace': '6s'}
@@ -40,7 +44,7 @@ class SshCase(Case):
     def ssh_keys(self):
         """The keys of the profile without which there is no connection."""
         return {'host': 'box', 'ssh-config': str(self.sshd.config),
-                'ssh-client': self.ssh_client}
+                'ssh-client': self.ssh_client, 'runner': RUNNER}
 
     def config(self, deadlines=True, policy=None, backend='ssh', **keys):
         named = {name.replace('_', '-'): value for name, value in keys.items()}

@@ -11,7 +11,7 @@ import unittest
 import processes
 
 from slow_proxy import SlowProxy
-from ssh_case import SshCase
+from ssh_case import RUNNER, SshCase
 
 GATE_SECONDS = 300  # nothing waits longer, whatever becomes of the test
 BIG = 4 * 1024 * 1024
@@ -112,7 +112,8 @@ AuthorizedKeysCommandUser root
     def ssh_keys(self):
         path = self.dir / 'ssh_config'
         path.write_text(self.sshd.alias('box', port=self.proxy.port))
-        return {'host': 'box', 'ssh-config': str(path), 'ssh-client': self.ssh_client}
+        return {'host': 'box', 'ssh-config': str(path), 'ssh-client': self.ssh_client,
+                'runner': RUNNER}
 
     def heal(self):
         """The host and the way to it are as they were."""

@@ -100,11 +100,11 @@ class SyncCase(Case):
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def wait_running(self, client, session=None):
-        """Until a sync is shown to be under way."""
+    def wait_running(self, client, session=None, after=0):
+        """Until a sync is shown to be under way, after so many messages."""
         return client.wait_for(lambda m: m.method == 'session/update'
                                and m.params['update'].get('title') == RUNNING
-                               and session in (None, m.params['sessionId']))
+                               and session in (None, m.params['sessionId']), after=after)
 
 
 class TurnCase(SyncCase):
@@ -131,6 +131,11 @@ class TurnCase(SyncCase):
             holding.__exit__(None, None, None)
         client.host.replies['session/request_permission'] = reply
         return release
+
+    def wait_held(self, client, session=None):
+        """Until the sync after such a prompt is shown; on a slow machine the one before is too."""
+        asked = client.wait_for(lambda m: m.method == 'session/request_permission')
+        return self.wait_running(client, session, client.messages.index(asked))
 
     def ended(self, client):
         client.close_stdin()

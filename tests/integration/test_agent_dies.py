@@ -103,12 +103,17 @@ class AgentDies(Dying):
             self.die('say hello', 'exit 1', session=self.session)
             self.session = self.client.new_session(self.work)
         self.client.prompt(self.session, 'say still here')
+        self.assertTrue(processes.wait_until(lambda: self.locks() == 1))
         files = processes.open_files(self.client.pid)
         for _ in range(5):
             self.die('exit 1', session=self.session)
             self.session = self.client.new_session(self.work)
         self.assertTrue(processes.wait_until(
             lambda: processes.open_files(self.client.pid) <= files))
+
+    def locks(self):
+        """How many sessions' records the broker holds; it takes them after the answer."""
+        return sum(name.endswith('.lock') for name in processes.files_of(self.client.pid))
 
     def test_a_session_that_cannot_be_loaded_is_not_papered_over(self):
         client = self.broker('--need-auth')

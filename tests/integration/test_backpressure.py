@@ -65,12 +65,12 @@ class SlowAtTheEnd(Backpressure):
     """The editor closes its side while there is more for it than it has read."""
     SIZE = 1000
 
-    def open_flooded(self, count, **keys):
+    def open_flooded(self, count, *before, **keys):
         client = self.broker(options=self.config(**keys))
         client.initialize()
         session = client.new_session(self.work)
         client.pause()
-        return client, client.start_prompt(session, f'stream {count} {self.SIZE}')
+        return client, client.start_prompt(session, *before, f'stream {count} {self.SIZE}')
 
     def wait_said(self):
         """Until the agent has said it all."""
@@ -120,6 +120,15 @@ class SlowAtTheEnd(Backpressure):
         client.wait_log('exited with status 0')
         client.process.terminate()
         self.assertEqual(client.wait(), 1, client.stderr)
+
+    def test_a_second_signal_while_the_agent_still_runs_does_not_wait_for_the_editor_either(self):
+        client, _ = self.open_flooded(3000, 'ignore-eof')
+        self.wait_said()
+        client.process.terminate()
+        client.wait_log('TERM, ending')
+        client.process.terminate()
+        self.assertEqual(client.wait(), 1, client.stderr)
+        self.assertIn('does not read', client.stderr)
 
 
 class EditorStops(Backpressure):

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import subprocess
 import sys
 
@@ -113,7 +114,11 @@ class Words(CommandLine):
         result = self.run_broker(*words)
         self.assertEqual((result.returncode, result.stderr), (0, b''))
         text = result.stdout.decode()
-        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        lines = text.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        columns = {re.match(r'.*? {2,}(?=[^ ])', line.lstrip()).end() + len(line)
+                   - len(line.lstrip()) for line in lines if line.lstrip().startswith('-')}
+        self.assertLessEqual(len(columns), 1, text)  # all helps of options stand below each other
         return text
 
     def test_help_lists_the_options_of_a_session_and_all_commands(self):
@@ -187,6 +192,25 @@ class Words(CommandLine):
         self.write_config('[profile "far"]\n\tbackend = ssh\n\thost = box\n')
         self.mistake('--confine | profile far | backend = ssh | backend = local',
                      '--profile', 'far', '--confine', '--', 'agent')
+
+    def test_a_container_needs_an_image_and_a_profile_that_leaves_the_backend_open(self):
+        self.write_config('[profile "far"]\n\tbackend = ssh\n\thost = box\n'
+                          '[profile "copy"]\n\tisolation = copy\n'
+                          '[profile "there"]\n\tbackend = container\n\tcontainer = mine\n'
+                          '[profile "hosts"]\n\tnetwork = ask\n')
+        self.mistake('--container box | profile far | backend = ssh',
+                     '--profile', 'far', '--container', 'box', '--', 'agent')
+        self.mistake('--container box | isolation | profile copy',
+                     '--profile', 'copy', '--container', 'box', '--', 'agent')
+        self.mistake('--container | image | container | only one',
+                     '--profile', 'there', '--container', 'box', '--', 'agent')
+        self.mistake('--container | network = ask',
+                     '--profile', 'hosts', '--container', 'box', '--', 'agent')
+        self.mistake('--confine | backend = container', '--confine', '--container', 'box', '--',
+                     'agent')
+        for image in ('-v', 'a b', '/etc:/etc', 'a%i'):
+            self.mistake('--container | image', f'--container={image}', '--', 'agent')
+        self.mistake('--container | IMAGE', '--container', '--', 'agent')
 
     def test_an_editor_runs_no_commands_of_a_confined_agent(self):
         self.write_config('[profile "held"]\n\tconfine = yes\n\teditor-terminals = true\n')
@@ -505,6 +529,16 @@ class Terminal(CommandLine):
         self.assertEqual((answer['id'], answer['result']['protocolVersion']), (1, 1))
         self.end(terminal, broker)
 
+    def test_a_login_in_a_terminal_is_told_nothing(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        self.addCleanup(os.close, theirs)
+        done = subprocess.run([BROKER, '--', AGENT], stdin=theirs, capture_output=True, check=False,
+                              env=dict(self.environment(), ACP_BROKER_LOGIN='0f' * 16),
+                              timeout=PATIENCE, cwd=self.work, text=True)
+        self.assertNames(done.stderr, 'ACP_BROKER_LOGIN')  # of a note that is not there
+        self.assertNotIn('--help', done.stderr)
+
     def test_others_are_told_nothing(self):
         self.assertEqual(self.run_broker('--', AGENT).stderr, b'')
 
@@ -553,6 +587,66 @@ class PolicyExplain(CommandLine):
         self.assertEqual(facts['decision'], 'allow')
         self.assertEqual(facts['because'], 'allow = write **')
         self.assertIn('guard-paths', facts)
+
+    def network(self, profile, *lines):
+        self.write_config(f'[profile "{profile}"]\n\tconfine = yes\n' +
+                          ''.join(f'\t{line}\n' for line in lines) +
+                          f'[policy "{profile}"]\n\tmode = approve-reads\n')
+
+    def connecting(self, target):
+        decision, rule, source, _ = self.explained('connect', target)
+        return decision, rule, source
+
+    def keep(self, *hosts):
+        state = self.dir / 'home/state/acp-broker'
+        state.mkdir(parents=True, exist_ok=True)
+        (state / 'hosts.json').write_text(json.dumps({'hosts': [
+            {'profile': profile, 'host': host, 'port': port, 'since': '2026-01-31T12:00:00.000Z'}
+            for profile, host, port in hosts]}))
+
+    def test_a_connection_is_explained_by_the_network_keys(self):
+        self.network('p', 'network = ask', 'allow-host = *.a.example:443',
+                     'allow-cidr = 10.0.0.0/8', 'allow-host = localhost:5432')
+        self.keep(('p', 'kept.example', 22), ('q', 'other.example', 443))
+        asked = ('pending', 'network = ask', 'mode')
+        refused = ('reject-once', 'network = ask', 'mode')
+        for target, told in (
+                ('x.a.example', ('allow-once', 'allow-host = *.a.example:443', 'rule')),
+                ('X.A.Example:443', ('allow-once', 'allow-host = *.a.example:443', 'rule')),
+                ('x.a.example:80', asked), ('a.example', asked), ('93.184.215.14:22', asked),
+                ('kept.example:22', ('allow-always', 'remembered: always allow', 'remembered')),
+                ('kept.example', asked), ('other.example', asked),
+                ('10.1.2.3', ('allow-once', 'allow-cidr = 10.0.0.0/8', 'rule')),
+                ('192.168.1.1', refused), ('169.254.169.254:80', refused),
+                ('[::1]:80', refused), ('localhost:80', refused),
+                ('localhost:5432', ('allow-once', 'allow-host = localhost:5432', 'rule'))):
+            with self.subTest(target=target):
+                self.assertEqual(self.connecting(target), told)
+        self.network('p', 'network = blocked')
+        self.assertEqual(self.connecting('a.example'), ('reject-once', 'network = blocked', 'mode'))
+        self.network('p')
+        self.assertEqual(self.connecting('a.example'), ('allow-once', 'network = open', 'mode'))
+
+    def test_kept_hosts_are_listed_and_forgotten(self):
+        empty = self.run_broker('policy', 'list', '--json')
+        self.assertEqual(json.loads(empty.stdout), {'hosts': []})
+        self.keep(('p', 'a.example', 443), ('p', 'a.example', 22), ('q', 'a.example', 443),
+                  ('q', '2001:db8::1', 443), ('q', 'b.example', 443))
+        schema = json.loads((ROOT / 'docs/schemas/policy-list.json').read_text())
+        schema['$ref'] = '#/$defs/result'
+        told = json.loads(self.run_broker('policy', 'list', '--json', '--profile', 'p').stdout)
+        jsonschema.Draft202012Validator(schema).validate(told)
+        self.assertEqual([(each['profile'], each['host'], each['port']) for each in told['hosts']],
+                         [('p', 'a.example', 443), ('p', 'a.example', 22)])
+        for words, status in ((['a.example:22'], 0), (['--profile', 'q', 'a.example'], 0),
+                              (['[2001:db8::1]:443'], 0), (['a.example:22'], 1)):
+            self.assertEqual(self.run_broker('policy', 'forget', *words).returncode, status, words)
+        lines = self.run_broker('policy', 'list').stdout.decode().splitlines()
+        self.assertEqual([line.split()[:2] for line in lines[1:]],
+                         [['p', 'a.example:443'], ['q', 'b.example:443']])
+        for word in ('', 'a b', 'https://a.example', 'a.example:0', 'a.example:70000', '[::1',
+                     'a.example\x1b[2J'):
+            self.mistake('policy forget | example.com:443', 'policy', 'forget', word)
 
     def test_mistakes(self):
         for expected, words in (('policy explain | read | write | terminal | grant | delete',

@@ -12,6 +12,7 @@ import pathlib
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 
@@ -20,6 +21,7 @@ import processes
 
 from acp import RpcError
 from confinement import CONFINE, LANDLOCK_CREATE_RULESET, become_user
+from processes import PATIENCE
 from sync_case import SyncCase
 
 # Where everybody may execute them, and no cell hides them.
@@ -127,6 +129,42 @@ class Confined(SyncCase):
         client.close_stdin()
         client.wait()
 
+    def command(self, *words):
+        """What a command of the program has printed, on both."""
+        done = subprocess.run([BROKER, '--config', str(self.dir / 'config'), *words], cwd=self.dir,
+                              env=self.environment(), capture_output=True, check=False, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, done.stderr
+
+    def test_what_it_puts_beside_its_copy_stops_nobody(self):
+        client, session = self.confined()
+        self.shell(client, session, 'rm ../.made; mkfifo ../.made; echo two >>file')
+        self.ends(client)
+        self.assertNames(self.command('du')[0], 'copy')
+        client, session = self.confined()
+        self.assertIn('two', self.shell(client, session, 'cat file'))
+        self.assertNames(self.command('du')[0], f'copy | {self.work}')
+        self.ends(client)
+
+    def test_a_write_that_is_refused_is_offered_as_a_line(self):
+        home = self.dir / 'home'
+        (home / 'shared').mkdir()
+        options = self.config(confine=CONFINE, allow_read=[str(PROGRAMS), '~/shared'])
+        client = self.broker(options=options, agent=[AGENT])
+        client.initialize()
+        session = client.new_session(self.work)
+        said = self.shell(client, session, f'touch {home}/shared/new /etc/new')
+        self.assertIn('shared/new', said)
+        lies = [f'{path}/new: Read-only file system' for path in (
+            f'{home}/.ssh', home, self.state, self.work, f'{home}/.config/acp-broker')]
+        self.shell(client, session, f'printf "%s\\n" {" ".join(map(repr, lies))}')
+        told = [title for title in self.notices(client) if 'allow-write' in title]
+        self.assertEqual(len(told), 1, told)
+        self.assertIn(f'allow-write = {home}/shared ', told[0])
+        self.assertFalse((home / 'shared/new').exists())
+        self.ends(client)
+
     # ---- its network ----
 
     def test_a_blocked_network_has_its_own_loopback_alone(self):
@@ -149,14 +187,14 @@ class Confined(SyncCase):
         self.assertEqual(answer['_meta']['broker']['warnings'], [])
         self.ends(client)
 
-    def test_a_network_that_cannot_be_blocked_is_told_or_refused(self):
+    def test_a_network_that_cannot_be_blocked_is_never_open(self):
         self.wrapper = refusing(FSOPEN, errno.EPERM)
-        client, answer = self.start_confined(confine='yes', network='blocked')
-        warning, = answer['_meta']['broker']['warnings']
-        self.assertNames(warning, 'not confined | network = blocked | seccomp')
-        self.ends(client)
-        refusal = self.refusal(confine='yes', network='blocked', required='true')
+        refusal = self.refusal(confine='yes', network='blocked')
         self.assertEqual(refusal.data['code'], 'CELL_UNAVAILABLE')
+        self.assertNames(refusal.message, 'seccomp')
+        client, answer = self.start_confined(confine='yes')
+        self.assertNames(answer['_meta']['broker']['warnings'][0], 'not confined | seccomp')
+        self.ends(client)
 
     # ---- what is kept of an agent ----
 
@@ -201,6 +239,32 @@ class Confined(SyncCase):
         kept = self.state / 'homes'
         self.assertEqual({path.name for path in kept.rglob('*') if path.is_file()}, {'1', '2'})
         self.assertEqual(kept.stat().st_mode & 0o777, 0o700)
+
+    def test_what_is_kept_is_counted_and_pruned(self):
+        def home():
+            found, = (each for each in json.loads(self.command('du', '--json')[0])['holdings']
+                      if each['kind'] == 'home')
+            return found
+        client, session = self.confined(agent_state='codex')
+        # As an agent leaves it: full, and with a folder that nobody may enter.
+        self.shell(client, session, 'cd ~/.codex/sessions && head -c 300000 /dev/zero >1 && '
+                   'mkdir -p a/b && echo >a/b/2 && chmod 0 a')
+        path = home()['path']
+        self.assertEqual(pathlib.Path(path).parent, self.state / 'homes')
+        self.assertEqual(home()['state'], 'in use')
+        self.assertGreater(home()['bytes'], 290000)
+        self.assertNames(self.command('prune', '--older', '0s')[1], f'home {path} | in use')
+        self.ends(client)
+        self.assertEqual(home()['state'], 'needed')
+        self.assertNames(self.command('du')[0], f'home | {path} | session')
+        leftover = pathlib.Path(path + '.gone')
+        (leftover / 'rest').mkdir(parents=True)
+        said, _ = self.command('prune', '--older', '0s')
+        self.assertNames(said, f'removed the home {path}')
+        self.assertEqual(list((self.state / 'homes').iterdir()), [])
+        client, session = self.confined(agent_state='codex')
+        self.assertIn('sessions', self.shell(client, session, 'ls ~/.codex'))
+        self.ends(client)
 
     def test_a_refreshed_login_reaches_the_home_and_the_other_cell(self):
         """Claude Code renames a file into place, with more in it than a login."""

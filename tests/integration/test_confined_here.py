@@ -104,6 +104,38 @@ class ConfinedHere(SyncCase):
         self.assertNames(told, f'{self.work}/.envrc')
         self.ends(client)
 
+    def test_a_second_session_pins_what_has_come(self):
+        client, _ = self.confined()
+        session = client.new_session(self.work)
+        (self.work / 'sub/deep').mkdir(parents=True)
+        for name in ('.mcp.json', 'sub/deep/.envrc'):
+            (self.work / name).write_text('mine\n')
+        self.shell(client, session, 'mkdir .husky; echo made >.husky/pre-commit')
+        before = self.wait_notices(client, 1)
+        self.assertNames(before[-1], '.mcp.json | sub/deep/.envrc | .husky')
+        (self.work / '.zed').mkdir()
+        (self.work / '.zed/tasks.json').write_text('mine\n')
+        other = client.new_session(self.work)
+        self.assertNames(self.wait_notices(client, 2)[-1], '.zed | Zed')
+        for name in (session, other):
+            self.shell(client, name, 'for f in .mcp.json sub/deep/.envrc .husky/pre-commit .envrc '
+                       '.zed/tasks.json; do echo EVIL >>$f; mv $f gone; done; mv sub aside; '
+                       'mv .husky aside; echo two >>file')
+        client.prompt(other, f'write {self.work}/.zed/tasks.json EVIL')
+        for name in ('.mcp.json', 'sub/deep/.envrc', '.zed/tasks.json'):
+            self.assertEqual((self.work / name).read_text(), 'mine\n')
+        self.assertEqual((self.work / '.husky/pre-commit').read_text(), 'made\n')
+        self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\ntwo\n')
+        self.assertEqual(len(self.notices(client)), 2)
+        (self.work / 'n').write_text('other\n')
+        (self.work / 'n').rename(self.work / '.zed/tasks.json')
+        (self.work / 'n').write_text('other\n')
+        (self.work / 'n').rename(self.work / '.mcp.json')  # the late pins are renewed, too
+        self.assertNames(self.wait_notices(client, 3)[-1], f'{self.work}/.mcp.json')
+        self.shell(client, other, 'echo EVIL >>.mcp.json')
+        self.assertEqual((self.work / '.mcp.json').read_text(), 'other\n')
+        self.ends(client)
+
     def test_decoys_hide_nothing_that_another_program_reads(self):
         client, _ = self.confined()
         session = client.new_session(self.work)

@@ -21,8 +21,8 @@ import processes
 
 from acp import RpcError
 from confinement import CONFINE, become_user
-from internet import (DATAGRAM_PORT, HERE, METADATA, OTHER_PORT, PRIVATE, PUBLIC, STREAM_PORT,
-                      THERE, THERE6)
+from internet import (DATAGRAM_PORT, HERE, HERE_TOO, METADATA, OTHER_PORT, PRIVATE, PUBLIC,
+                      STREAM_PORT, THERE, THERE6, WEB_PORT)
 from sync_case import SyncCase
 from test_confined import AGENT, BROKER, FSOPEN, PROGRAMS, refusing
 
@@ -79,6 +79,15 @@ def socks(host, port):
     status = answer.read(10)[1]
     return f'status {status}' if status else 'reached ' + answer.readline().decode()
 
+def request(host, port):
+    if not os.environ.get('HTTPS_PROXY'):
+        return tcp(host, port)
+    s = socket.create_connection(('198.18.0.1', 3128), 20)
+    s.settimeout(20)
+    s.sendall(f'GET http://{host}:{port}/ HTTP/1.1\r\nHost: allowed.example\r\n\r\n'.encode())
+    said = s.makefile('rb').readline().decode()
+    return 'reached ' + said if said.startswith('HELLO') else said
+
 def name(server, asked, kind='1'):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.settimeout(20)
@@ -96,7 +105,9 @@ except OSError as failed:
 """
 
 
-class ConfinedNetwork(SyncCase):
+class NetworkCase(SyncCase):
+    servers = ()  # of MCP, for each session
+
     def setUp(self):
         super().setUp()
         (self.work / 'try.py').write_text(TRY)
@@ -127,14 +138,14 @@ class ConfinedNetwork(SyncCase):
     def broker_argv(self, *options, agent):
         return [*getattr(self, 'wrapper', ()), BROKER, *options, '--', *agent]
 
-    def allowing(self, confine=CONFINE, **keys):
+    def allowing(self, confine=CONFINE, network='allow', agent=AGENT, **keys):
         audit = self.dir / 'audit'
-        options = self.config(confine=confine, allow_read=str(PROGRAMS), network='allow', **keys)
+        options = self.config(confine=confine, allow_read=str(PROGRAMS), network=network, **keys)
         path = pathlib.Path(options[1])
         path.write_text(f'[broker]\n\taudit = {audit}\n' + path.read_text())
-        client = self.broker(options=options, agent=[AGENT])
+        client = self.broker(options=options, agent=[agent])
         client.initialize()
-        return client, client.new_session(self.work)
+        return client, client.new_session(self.work, mcpServers=self.servers)
 
     def audited(self):
         lines = [json.loads(line) for line in (self.dir / 'audit').read_text().splitlines()]
@@ -169,6 +180,8 @@ class ConfinedNetwork(SyncCase):
         self.assertEqual(client.wait(), 0, client.stderr)
         self.assert_nothing_runs()
 
+
+class ConfinedNetwork(NetworkCase):
     # ---- what is reached ----
 
     def test_what_the_profile_names_is_reached_by_every_way(self):
@@ -202,6 +215,25 @@ class ConfinedNetwork(SyncCase):
         self.assertNotIn('reached', said[2])
         self.ends(client)
 
+    def test_a_network_does_not_open_this_machine(self):
+        """Whichever of its addresses in that network somebody tries."""
+        attacks = [f'tcp {address} {self.port}' for address in (HERE, HERE_TOO)]
+        attacks += [f'connect {name}.example {self.port}' for name in ('here', 'here-too')]
+        for words in attacks:
+            self.assertEqual(self.outside(words), 'reached HELLO service')
+        names = ['here.example', 'here-too.example']
+        client, session = self.allowing(allow_cidr='10.77.0.0/24', allow_host=names)
+        said = self.try_all(client, session, f'tcp {THERE} {STREAM_PORT}', *attacks)
+        self.assertEqual(said[0], f'reached HELLO {THERE}')
+        for words, each in zip(attacks, said[1:]):
+            self.assertNotIn('reached', each, words)
+        self.ends(client)
+        client, session = self.allowing(allow_cidr=f'{HERE_TOO}/32')
+        said = self.try_all(client, session, *attacks[:2])
+        self.assertNotIn('reached', said[0])
+        self.assertEqual(said[1], 'reached HELLO service')
+        self.ends(client)
+
     def test_a_service_of_this_machine_is_reached_by_one_line(self):
         client, session = self.allowing(allow_host=f'localhost:{self.port}')
         said = self.try_all(client, session, f'tcp 127.0.0.1 {self.port}',
@@ -212,6 +244,64 @@ class ConfinedNetwork(SyncCase):
             self.assertNotIn('reached', each)
         self.assertEqual(self.audited()[0], (f'localhost:{self.port}', 'socket',
                          f'allow-host = localhost:{self.port}', 'allow-once', 'connected'))
+        self.ends(client)
+
+    def test_an_mcp_server_of_this_machine_is_passed_on_by_the_same_line(self):
+        client, _ = self.allowing(allow_host=f'localhost:{self.port}')
+        servers = [{'type': 'http', 'name': f'server-{port}', 'headers': [],
+                    'url': f'http://localhost:{port}/mcp'} for port in (self.port, self.port ^ 1)]
+        client.new_session(self.work, mcpServers=servers)
+        self.assertTrue(processes.wait_until(lambda: self.notices(client)))
+        told = '\n'.join(self.notices(client))
+        self.assertIn(f'server-{self.port ^ 1}', told)
+        self.assertIn(f'allow-host = localhost:{self.port ^ 1}', told)
+        self.assertNotIn(f'server-{self.port}"', told)
+        self.ends(client)
+
+    def test_check_says_that_this_machines_proxy_is_not_used(self):
+        for network, wanted in (('allow', True), ('blocked', False)):
+            hosts = {'allow_host': 'allowed.example'} if wanted else {}
+            options = self.config(confine=CONFINE, network=network, **hosts)
+            done = subprocess.run(
+                [BROKER, *options, 'check', '--', AGENT], text=True, check=True,
+                env={**self.environment(), 'https_proxy': 'http://proxy.example:3128'},
+                capture_output=True)
+            lines = [line for line in done.stdout.splitlines() if 'https_proxy' in line]
+            self.assertEqual(len(lines), int(wanted), done.stdout)
+
+    # ---- plain HTTP ----
+
+    def test_a_plain_request_by_the_proxy_is_relayed(self):
+        client, session = self.allowing(allow_host=f'allowed.example:{WEB_PORT}')
+        url = f'http://allowed.example:{WEB_PORT}'
+        curl = 'curl -sS -x "$HTTPS_PROXY" -w "%{http_code} "'
+        said = self.shell(client, session, f'{curl} -d hello -H "TE: trailers" '
+                          f'-H "Proxy-Authorization: x" -H "Authorization: y" {url}/a?b; '
+                          f'{curl} -o /dev/null -o /dev/null {url}/1 {url}/2; '
+                          f'{curl} http://other.example/')
+        lines = said.splitlines()
+        self.assertEqual(lines[0], 'POST /a?b HTTP/1.1')
+        self.assertIn(f'Host: allowed.example:{WEB_PORT}', lines)
+        self.assertIn('Connection: close', lines)
+        self.assertIn('Authorization: y', lines)
+        self.assertNotRegex(said, '(?i)^(te|proxy-.*):')
+        self.assertIn('hello200 200 200 ', said)
+        self.assertTrue(said.rstrip().endswith('403'), said)
+        self.assertEqual([line for line in self.arrived() if line.startswith('web')], [
+            'web POST /a?b HTTP/1.1', 'web GET /1 HTTP/1.1', 'web GET /2 HTTP/1.1'])
+        rule = f'allow-host = allowed.example:{WEB_PORT}'
+        place = (f'allowed.example:{WEB_PORT}', 'request', rule, 'allow-once', 'connected')
+        self.assertEqual(self.audited(), [place] * 3 + [
+            ('other.example:80', 'request', 'network = allow', 'reject-once', None)])
+        self.ends(client)
+
+    def test_programs_that_use_https_proxy_for_http_work(self):
+        client, session = self.allowing(allow_host=f'packages.example:{WEB_PORT}')
+        said = self.shell(client, session, 'npm install --no-audit --no-fund --registry='
+                          f'http://packages.example:{WEB_PORT} small 2>&1; '
+                          'cat node_modules/small/package.json')
+        self.assertIn('"name": "small"', said)
+        self.assertIn('web GET /small/-/small-1.0.0.tgz HTTP/1.1', self.arrived())
         self.ends(client)
 
     # ---- what is not ----
@@ -229,6 +319,10 @@ class ConfinedNetwork(SyncCase):
             f'tcp private.example {STREAM_PORT}', f'connect loopback.example {self.port}',
             f'connect 127.0.0.1 {self.port}', f'connect localhost {self.port}',
             f'connect {METADATA} {STREAM_PORT}', f'connect metadata.example {STREAM_PORT}',
+            f'request loopback.example {self.port}', f'request 127.0.0.1 {self.port}',
+            f'request localhost {self.port}', f'request {METADATA} {STREAM_PORT}',
+            f'request metadata.example {STREAM_PORT}', f'request {PUBLIC} {STREAM_PORT}',
+            f'request private.example {STREAM_PORT}', f'request here.example {self.port}',
             f'socks loopback.example {self.port}', f'socks 127.0.0.1 {self.port}',
             f'socks 127.1 {self.port}', f'socks here.example {self.port}',
             f'name {THERE} secret.evil.example', f'name {THERE} secret.evil.example 16']

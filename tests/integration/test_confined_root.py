@@ -15,6 +15,7 @@ import case
 from acp import RpcError
 from confinement import CONFINE, USER
 from sync_case import SyncCase
+from test_start import REFUSING
 
 OF_ROOTS = 65533  # who works in a cell whose workspace is root's
 
@@ -56,6 +57,15 @@ class ConfinedRoot(SyncCase):
         self.assertTrue(answer['_meta']['broker']['capabilities']['confined'])
         self.warnings = answer['_meta']['broker']['warnings']
         return client, client.new_session(self.work)
+
+    def test_its_agent_is_not_told_that_it_is_root(self):
+        options = self.config(confine=CONFINE)
+        client = self.broker(options=options, agent=['/usr/bin/python3', '-c', REFUSING,
+                                                     'not as root'])
+        client.initialize()
+        with self.assertRaises(RpcError) as caught:
+            client.new_session(self.work)
+        self.assertEqual(caught.exception.message, 'Internal error')
 
     def unconfined(self):
         client = self.broker(options=self.config(isolation='copy'), agent=[AGENT])
@@ -116,25 +126,68 @@ class ConfinedRoot(SyncCase):
         self.assertTrue(client.initialize()['_meta']['broker']['capabilities']['confined'])
         self.ends(client)
 
-    def test_a_copy_changes_hands(self):
-        """An unconfined root has worked in it; then somebody confined, then root again."""
+    def copy_of(self, client, session):
+        said = self.shell(client, session, 'pwd')
+        return pathlib.Path(re.search(r'/[^"]*/copies/\w+/\w+/work', said)[0])
+
+    def test_what_root_has_left_in_a_copy_is_given(self):
         (self.work / '.gitignore').write_text('cache\n')
         (self.work / 'cache').mkdir()
         (self.work / 'cache/one').write_text('cached\n')
-        client, session = self.unconfined()
-        copy = self.shell(client, session, 'pwd; ln cache/one cache/other')
-        copy = pathlib.Path(re.search(r'/[^"]*/copies/\w+/\w+/work', copy)[0])
+        client, session = self.confined()
+        copy = self.copy_of(client, session)
         self.ends(client)
+        (copy / 'cache/new').write_text('new\n')
+        os.chown(copy / 'cache/one', 0, 0)
+        (copy / 'cache/other').hardlink_to(copy / 'cache/one')
         client, session = self.confined()
         self.assertIn(f'{OF_ROOTS}', self.shell(client, session, 'stat -c %u . file .gitignore'))
         notice, = (text for text in self.notices(client) if 'hard links' in text)
         self.assertNames(notice, f'2 files | user {OF_ROOTS} | {copy}')
         self.assertEqual((copy / 'cache/one').stat().st_uid, 0)
-        self.assertEqual((copy / 'cache').stat().st_uid, OF_ROOTS)
+        for name in ('cache', 'cache/new'):
+            self.assertEqual((copy / name).stat().st_uid, OF_ROOTS)
         self.ends(client)
+
+    def test_only_what_its_owner_can_read_is_in_the_copy(self):
+        """Root's own copy, of the same profile and made before, has it all."""
+        subprocess.run(['git', 'init', '-q', self.work], check=True)
+        (self.work / '.gitignore').write_text('cache\n')
+        for folder in ('cache', 'closed-folder', 'listed-folder'):
+            (self.work / folder).mkdir()
+        excludes = ['git', '-C', self.work, 'config', 'core.excludesFile', self.dir / 'home/key']
+        subprocess.run(excludes, check=True)
+        self.give(USER)
+        closed = ['closed', 'cache/closed', 'closed-folder/inner', 'listed-folder/inner']
+        for name in closed:
+            (self.work / name).write_text('SECRET\n')
+            (self.work / name).chmod(0o600 if name.endswith('closed') else 0o644)
+        for name, mode in (('closed-folder', 0o700), ('listed-folder', 0o744)):
+            os.chown(self.work / name, 0, 0)
+            (self.work / name).chmod(mode)
+        look = f'cat {" ".join(closed)}; grep -rs "SECRE[T]" .. | wc -l; echo two >>file'
         client, session = self.unconfined()
-        self.assertEqual([str(path) for path in (copy, *copy.rglob('*'))
-                          if path.lstat().st_uid != 0], [])
+        roots = self.copy_of(client, session)
+        self.assertEqual(self.shell(client, session, look).count('SECRET'), len(closed))
+        self.ends(client)
+        client, session = self.confined()
+        said = self.shell(client, session, look)
+        self.assertNotIn('SECRET', said)
+        self.assertRegex(said, r'\\n0\\n')
+        self.assertNotEqual(self.copy_of(client, session), roots)
+        told = '\n'.join(self.notices(client))
+        self.assertNames(told, f'3 that user {USER} | closed-folder | 1 ignored | {self.work}')
+        self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\ntwo\n')
+        # What it makes of that name there replaces nothing, and nothing comes to it by a conflict.
+        self.shell(client, session, 'mkdir -p cache listed-folder closed-folder; '
+                   f'for f in {" ".join(closed)}; do echo EVIL >$f; done')
+        said = self.shell(client, session, look)
+        self.assertNotIn('SECRET', said)
+        self.assertRegex(said, r'\\n0\\n')
+        for name in closed:
+            self.assertEqual((self.work / name).read_text(), 'SECRET\n')
+            self.assertEqual((self.work / name).stat().st_uid, 0)
+        self.assertNames(self.notices(client)[-1], '3 conflicts | closed | something is there now')
         self.ends(client)
 
     def test_what_an_agent_keeps_is_of_the_user(self):

@@ -23,7 +23,8 @@ EXACT = {'method', 'state', 'previous', 'code', 'retryable', 'stage', 'stopReaso
          'isHealthy', 'isHeld', 'isReadable', 'localRoot', 'profile', 'backend', 'sync'}
 
 SCHEMAS = {'_broker/session/status': 'session-status', '_broker/health': 'health',
-           '_broker/usage': 'usage', '_broker/session/state': 'session-state'}
+           '_broker/usage': 'usage', '_broker/exec': 'exec',
+           '_broker/session/state': 'session-state'}
 
 
 def blocks(kind):

@@ -3,7 +3,10 @@
 """The files of examples/: units that systemd takes, and a container that has what it needs."""
 
 import json
+import os
+import pathlib
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -18,6 +21,10 @@ UNITS = EXAMPLES / 'systemd'
 CONTAINER = (EXAMPLES / 'container' / 'Containerfile').read_text()
 INSTALLED = '/usr/bin/acp-broker'
 PROFILE = EXAMPLES / 'apparmor' / 'acp-broker'
+MANAGER = '/lib/systemd/systemd'
+
+# In namespaces of its own: systemd's manager of a user asks whether the system was booted with it.
+BOOTED = 'mount -t tmpfs none /run && mkdir -p /run/systemd/system && "$@" --user; exit $?'
 
 
 def settings(name):
@@ -33,11 +40,24 @@ def packages(stage):
     return set(words.split())
 
 
+def control_groups():
+    """The folder of this process in each hierarchy that systemd keeps its units in."""
+    mounts = pathlib.Path('/proc/self/mountinfo').read_text()
+    places = [line.split() for line in mounts.splitlines()]
+    for line in pathlib.Path('/proc/self/cgroup').read_text().splitlines():
+        _, names, path = line.split(':', 2)
+        for place in places:
+            kind, options = place[place.index('-') + 1], place[-1].split(',')
+            if (kind == 'cgroup2' if not names else
+                    names == 'name=systemd' and kind == 'cgroup' and names in options):
+                yield pathlib.Path(place[4]) / path.lstrip('/')
+
+
 class Units(case.Case):
-    def placed(self):
+    def placed(self, folder=None):
         """The units, with the program where the tests have it."""
-        folder = self.dir / 'units'
-        folder.mkdir()
+        folder = folder or self.dir / 'units'
+        folder.mkdir(parents=True)
         for path in UNITS.iterdir():
             text = path.read_text()
             self.assertEqual(text.count(INSTALLED), 'ExecStart=' in text)
@@ -80,6 +100,81 @@ class Units(case.Case):
         finally:
             listener.terminate()
             listener.wait(PATIENCE)
+
+    def manager(self, env):
+        """A user's manager of systemd, in control groups, namespaces and a /run of its own."""
+        groups = [group / f'acp-test-{os.getpid()}' for group in control_groups()]
+        self.addCleanup(self.remove_groups, groups)
+        try:
+            for group in groups:
+                group.mkdir()
+        except OSError as why:
+            self.skipTest(f'no control groups can be made here: {why}')
+        enter = 'for group; do echo $$ >"$group/cgroup.procs" || exit; done\n'
+        argv = ['unshare', '--mount', '--pid', '--cgroup', '--fork', '--kill-child',
+                '--mount-proc', '/bin/sh', '-c', BOOTED, 'sh', MANAGER]
+        started = subprocess.Popen(
+            ['/bin/sh', '-c', f'{enter}exec {" ".join(map(shlex.quote, argv))}', 'sh',
+             *map(str, groups)], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE)
+        self.addCleanup(self.end_manager, started)
+        children = pathlib.Path(f'/proc/{started.pid}/task/{started.pid}/children')
+        self.assertTrue(processes.wait_until(
+            lambda: started.poll() is not None or children.read_text(), PATIENCE))
+        if started.poll() is None:
+            self.inside = ['nsenter', '-t', children.read_text().strip(), '-m', '-p', '-C']
+            self.assertTrue(processes.wait_until(lambda: started.poll() is not None or self.ask(
+                env, 'show', '-p', 'Version').returncode == 0, PATIENCE))
+        if started.poll() is not None:
+            self.skipTest(f'no manager runs here: {started.stderr.read().decode()}')
+
+    def end_manager(self, started):
+        started.kill()  # and with it all processes of its namespace
+        started.communicate(timeout=PATIENCE)
+
+    def remove_groups(self, groups):
+        def gone(group):
+            for path in sorted(group.rglob('*/'), reverse=True):
+                path.rmdir()
+            group.rmdir()
+            return True
+
+        def try_to_remove(group):
+            try:
+                return not group.exists() or gone(group)
+            except OSError:  # its processes end at this moment
+                return False
+        for group in groups:
+            self.assertTrue(processes.wait_until(lambda: try_to_remove(group), PATIENCE))
+
+    def ask(self, env, *words):
+        return subprocess.run([*self.inside, 'systemctl', '--user', *words], env=env, text=True,
+                              capture_output=True, timeout=PATIENCE, check=False)
+
+    def control(self, env, *words):
+        done = self.ask(env, *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    @unittest.skipUnless(os.path.exists(MANAGER) and shutil.which('systemctl')
+                         and os.getuid() == 0, 'only root can start a manager of systemd here')
+    def test_a_users_manager_runs_them(self):
+        runtime = self.dir / 'runtime'
+        runtime.mkdir(mode=0o700)
+        env = {**self.environment(), 'XDG_RUNTIME_DIR': str(runtime)}
+        config = pathlib.Path(env['XDG_CONFIG_HOME'])
+        (config / 'acp-broker').mkdir(parents=True)
+        (config / 'acp-broker' / 'config').write_text(
+            f'[agent "a"]\n\tcommand = {case.AGENT}\n[profile "job"]\n\tagent = a\n')
+        self.manager(env)
+        self.placed(config / 'systemd' / 'user')
+        self.control(env, 'daemon-reload')
+        self.control(env, 'enable', '--now', 'acp-broker.socket', 'acp-broker-collect.service')
+        self.assertEqual(self.control(env, 'show', '-p', 'Result,ExecMainStatus', '--value',
+                                      'acp-broker-collect.service').split(), ['success', '0'])
+        self.converse(runtime / 'acp-broker.sock')
+        self.assertTrue(processes.wait_until(lambda: not self.control(
+            env, 'list-units', '--all', '--plain', '--no-legend', 'acp-broker@*'), PATIENCE))
 
     def converse(self, place):
         with socket.socket(socket.AF_UNIX) as connection:

@@ -102,6 +102,13 @@ class Answers(Exec):
         _, err = self.answer('x', agent=['/nowhere/agent'], status=1)
         self.check_line(err, 'initialize | /nowhere/agent | AGENT_NOT_FOUND')
 
+    def test_the_log_has_the_code_of_an_error(self):
+        for error, agent, code in ((-32603, None, 'AGENT_ERROR'), (-32000, None, 'LOGIN_NEEDED'),
+                                   (0, ['/nowhere/agent'], 'AGENT_NOT_FOUND')):
+            words = 'error ' + json.dumps({'code': error, 'message': 'no'})
+            _, err = self.answer(words, '--log-format', 'json', status=1, agent=agent)
+            self.assertEqual([json.loads(line)['code'] for line in err.splitlines()][-1], code)
+
     def test_control_characters_of_an_answer_drive_no_terminal(self):
         ours, theirs = pty.openpty()
         words = 'update ' + json.dumps({

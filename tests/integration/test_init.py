@@ -142,6 +142,7 @@ class Init(case.Case):
             'claude-here (broker)': {'type': 'custom', 'command': 'acp-broker',
                                      'args': ['--profile', 'claude-here'], 'env': {}}})
         self.assertIn('+\t\t"claude-here (broker)": {\n', done.stdout)
+        self.assertNames(done.stdout.splitlines()[-1], 'Zed | "claude-here (broker)"')
         self.assertTrue(self.zed.is_symlink())
         self.assertEqual(kept.stat().st_mode & 0o777, 0o640)
         self.init('--agent=claude', '--place=here', '--editor=zed')

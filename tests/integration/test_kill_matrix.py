@@ -48,8 +48,9 @@ def matrix():
     table = [('local', cells(PLAIN, 'turn', VICTIMS)),
              ('copy', cells(SYNCED, 'turn', VICTIMS) + cells(SYNCED, 'end', ('broker',)))]
     if sshd.can_be_started():
-        table.append(('ssh', cells(SYNCED, 'turn', (*VICTIMS, 'sshd'))
-                      + cells(SYNCED, 'end', ('broker', 'guard', 'sshd'))))
+        for name in ('ssh', 'ssh-runner'):
+            table.append((name, cells(SYNCED, 'turn', (*VICTIMS, 'sshd'))
+                          + cells(SYNCED, 'end', ('broker', 'guard', 'sshd'))))
         table.append(('ssh-rsync', cells(BY_RSYNC, 'turn', ('broker', 'guard', 'child', 'sshd'))
                       + cells(BY_RSYNC, 'end', ('broker', 'guard', 'sshd'))))
         table.append(('ssh-transient', cells(TRANSIENT, 'turn', ('broker', 'guard', 'sshd'))

@@ -4,6 +4,8 @@
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 
 from acp import RpcError
@@ -17,9 +19,12 @@ class Limits(Case):
         self.greeting = client.initialize()
         return client, client.new_session(self.work)
 
-    def check(self, *flags, **keys):
+    def check(self, *flags, wrapper=(), **keys):
         argv = self.broker_argv('check', *flags, *self.config(**keys), agent=['true'])
-        return subprocess.run(argv, check=False, env=self.environment(), capture_output=True,
+        env = self.environment()
+        if wrapper:  # of ptrace: there is no looking for leaks
+            env['ASAN_OPTIONS'] = env.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
+        return subprocess.run([*wrapper, *argv], check=False, env=env, capture_output=True,
                               text=True, timeout=PATIENCE)
 
     def open_enforced(self, key, value, **keys):
@@ -120,6 +125,25 @@ class Limits(Case):
         note = client.wait_for(lambda m: m.method == 'session/update'
                                and 'processes' in m.params['update'].get('title', ''))
         self.assertNames(note.params['update']['title'], 'processes = 12')
+
+    def test_a_cgroup_with_processes_of_its_own_is_named(self):
+        """Its controllers are there: the kernel refuses to enable them."""
+        mounts = ('/sys/fs/cgroup', '/sys/fs/cgroup/unified')
+        mount = next((path for path in mounts if os.access(f'{path}/cgroup.controllers', os.R_OK)),
+                     None)
+        own = re.search(r'(?m)^0::(/.*)$', pathlib.Path('/proc/self/cgroup').read_text())
+        if mount is None or own is None:
+            self.skipTest('there is no cgroup v2 here')
+        above = pathlib.Path(mount + own[1])
+        files = [f'--trace-path={folder}/cgroup.subtree_control'
+                 for folder in (above, *above.parents) if folder.is_relative_to(mount)]
+        wrapper = ['strace', '-f', '-qq', '-o', self.dir / 'trace',
+                   '-e', 'inject=write:error=EBUSY', *files]
+        checked = self.check(wrapper=wrapper, memory='96m')
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        if 'EBUSY' not in (self.dir / 'trace').read_text():
+            self.skipTest(f'nothing enables a controller here: {checked.stdout}')
+        self.assertNames(checked.stdout, 'memory is not enforced | EBUSY')
 
     def test_usage_counts_what_runs_and_what_has_ended(self):
         client, session = self.open(open_files='1000')

@@ -67,6 +67,16 @@ class Here(Case):
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn('network = blocked is not enforced', done.stderr)
 
+    def test_asking_needs_a_cell(self):
+        for isolation in ('none', 'copy'):
+            message = self.refused(isolation=isolation, network='ask')
+            self.assertNames(message, 'network = ask | backend = local | confine = yes')
+        done = self.check(network='ask')
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertNames(done.stderr, 'network = ask | confine = yes')
+        done = self.check(confine='yes', network='ask', allow_host='a.example')
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_confined_profile_is_told_nothing_but_mistakes(self):
         keys = {'confine': 'yes', 'network': 'allow', 'required': 'true', 'public_ingress': 'no'}
         services = [f'localhost:{5000 + number}' for number in range(17)]
@@ -92,12 +102,13 @@ class There(SshCase):
         client.wait(PATIENCE)
 
     def test_what_is_required_is_an_error_before_anything_connects(self):
-        client = self.broker(options=self.config(network='blocked', required='true'))
-        answer = client.response(client.start('initialize', {'protocolVersion': 1}))
-        self.failure(answer, 'NETWORK_NOT_ENFORCED')
-        client.close_stdin()
-        client.wait(PATIENCE)
-        self.assertEqual(self.remote(), [])
+        for keys in ({'network': 'blocked', 'required': 'true'}, {'network': 'ask'}):
+            client = self.broker(options=self.config(**keys))
+            answer = client.response(client.start('initialize', {'protocolVersion': 1}))
+            self.failure(answer, 'NETWORK_NOT_ENFORCED')
+            client.close_stdin()
+            client.wait(PATIENCE)
+            self.assertEqual(self.remote(), [])
 
 
 if __name__ == '__main__':

@@ -20,7 +20,8 @@ BLOCK = re.compile(r'^( *)```(\w+)\n(.*?)^\1```$', re.M | re.S)
 PROFILE = re.compile(r'^\[profile "(.+)"\]', re.M)
 
 # What is run by hand, or by other tests: installing, building, measuring, and other programs.
-NOT_RUN = ('./dev ', 'sudo ', 'npm ', 'meson ', 'acpx ', 'toad ')
+NOT_RUN = ('./dev ', 'sudo ', 'npm ', 'meson ', 'acpx ', 'toad ', 'podman ',
+           'exec podman ')
 
 # These wait for a terminal, or run until they are ended; their own tests do that.
 ENDLESS = ('acp-broker chat', 'acp-broker init', 'acp-broker status --watch')
@@ -46,6 +47,10 @@ CONFIG = '''
 	agent = claude
 	ssh-client = libssh2
 	connect-timeout = 5s
+[profile "box"]
+	backend = exec
+	agent = claude
+	exec = false
 [profile "cloud"]
 	backend = daytona
 ''' + NOWHERE + '''

@@ -73,7 +73,9 @@ class Broker:
                 'terminal_timeout': draw.choice(('50s', '50s', '100ms')),
                 'max_terminals': draw.choice(('100', '100', '4')),
                 'max_queue': draw.choice(('8m', '20k')), 'idle_timeout': 'never',
-                'file_timeout': '50s', 'prepare_timeout': '50s', 'start_timeout': '50s', **STUBBORN}
+                'file_timeout': '50s', 'prepare_timeout': '50s', 'start_timeout': '50s',
+                # A child that the test does not know yet when it kills the agent holds its stdout.
+                'drain_timeout': '1s', **STUBBORN}
         self.person = Person(case.work)
         self.client = case.launch(self, keys)
         self.client.initialize({'_meta': {'terminal_output': self.meta}})

@@ -100,7 +100,7 @@ class TerminalLogin(SshCase):
             env={**self.environment(), **method['env']}, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=SECONDS)
         self.assertEqual((told.returncode, told.stdout), (1, ''), told.stderr)
-        self.assertNames(told.stderr, 'the-agent | login | this terminal | start it there | copy')
+        self.assertNames(told.stderr, 'the-agent | login | this terminal | in a terminal of | copy')
         self.assertTrue(processes.wait_until(
             lambda: not self.server.connections(), SECONDS), 'a connection is left')
 

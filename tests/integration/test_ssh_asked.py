@@ -143,10 +143,10 @@ class Asked(SshCase):
     def test_nobody_to_ask_is_told(self):
         status, text = self.run_alone()
         self.assertEqual(status, 1, text)
-        self.assertIn('there is no passphrase-command', text)
+        self.assertIn('no passphrase-command is set', text)
         status, text = self.run_alone(SSH_ASKPASS='/bin/false', SSH_ASKPASS_REQUIRE='never')
         self.assertEqual(status, 1, text)
-        self.assertIn('there is no passphrase-command', text)
+        self.assertIn('no passphrase-command is set', text)
 
     def test_the_other_client_is_named_where_it_may_not_be_taken(self):
         self.keys['ssh-client'] = 'libssh2'

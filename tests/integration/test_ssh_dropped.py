@@ -51,7 +51,7 @@ class Dropped(Scene):
         self.assertEqual(len(self.agents()), 1)
         self.assertNotEqual(self.agents(), first)
         before = (self.root / 'busy').read_text()
-        self.client.wait_for(lambda message: 'was still running (' in (message.params or {}).get(
+        self.client.wait_for(lambda message: 'still ran there' in (message.params or {}).get(
             'update', {}).get('title', ''))
         self.assertEqual((self.root / 'busy').read_text(), before)
         self.end()

@@ -75,7 +75,7 @@ class Hops(SshCase):
         error = self.failure(client.response(client.start('initialize', {'protocolVersion': 1})),
                              'AUTH_FAILED')
         if self.ssh_client == 'libssh2':  # the program ssh says it without the place
-            self.assertNames(error['message'], 'way to box | '
+            self.assertNames(error['message'], 'to box | '
                              f'{self.address(2)} port {self.hops[1].port}')
 
     def test_a_hop_that_is_not_the_known_one_is_refused(self):

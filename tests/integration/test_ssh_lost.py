@@ -239,7 +239,7 @@ class Killed(Lost):
         self.kill()
         shutil.rmtree(self.root.parent)
         said = self.sessions('collect', status=1)
-        self.assertNames(said, f'{self.root.parent} | not there')
+        self.assertNames(said, f'{self.root.parent} | no longer exists')
         record, = self.records()
         self.assertEqual(record['state'], 'failed')
         self.check_kept()

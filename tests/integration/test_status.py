@@ -289,7 +289,7 @@ class Statistics(TurnCase, StatusCase):
         client, session = self.opened()
         let_go = self.hold_when_asked(client)
         prompt = client.start_prompt(session, 'permission May I?')
-        self.wait_running(client)  # which is shown once it has taken 500 ms
+        self.wait_held(client)  # which is shown once it has taken 500 ms
         let_go()
         client.response(prompt, PATIENCE)
         last = self.status(client, session)['lastSync']

@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import threading
 
 import case
 import processes
@@ -16,11 +17,12 @@ from ssh_case import SshCase
 from sshd import free_port
 from processes import PATIENCE
 
-NAMES = ['prepare', 'capabilities', 'root', 'exit-status', 'streams', 'half-close', 'bytes',
-         'arguments', 'environment', 'directory', 'not-started', 'kill', 'parallel', 'files',
+NAMES = ['prepare', 'capabilities', 'root', 'outlives', 'exit-status', 'streams', 'half-close',
+         'bytes', 'arguments', 'environment', 'directory', 'not-started', 'kill', 'parallel',
+         'files',
          'modes', 'parents', 'stat', 'reading', 'special', 'names', 'confinement', 'relative',
-         'links', 'inner-links', 'dots', 'missing', 'overlong', 'network', 'first-sync',
-         'changes', 'remove']
+         'links', 'inner-links', 'dots', 'missing', 'overlong', 'network',
+         'first-sync', 'changes', 'remove']
 OF_A_COPY = ['first-sync', 'changes']
 
 
@@ -126,6 +128,37 @@ class There(Trial, SshCase):
                 if program.name not in missing and not os.path.lexists(link):
                     link.symlink_to(program)
         (self.sshd.home / '.profile').write_text(f'PATH={few}; export PATH\n')
+
+    def note(self, name):
+        note, = [check['note'] for check in self.report['checks'] if check['name'] == name]
+        return note
+
+    def test_whether_what_runs_there_outlives_the_connection(self):
+        # A runner that has nothing to do may wait for its broker for so long.
+        outcomes, _ = self.trial(*self.config(runner='auto', outlives='auto', orphan_grace='1s'))
+        self.assertEqual(outcomes['outlives'], 'ok')
+        self.assertEqual(self.note('outlives'), 'link-grace = 600s')
+        self.trial(*self.config(runner='auto'))
+        self.assertNames(self.note('outlives'), 'no | outlives = never')
+
+    def end_with_the_login(self):
+        """As logind does. Nobody can connect again before that."""
+        processes.wait_until(self.sshd.connections)
+        first = self.sshd.connections()
+        processes.kill(self.sshd.process.pid, signal.SIGSTOP)
+        processes.wait_until(lambda: not any(map(processes.is_running, first)))
+        for pid in self.remote():
+            processes.kill(pid)
+        processes.kill(self.sshd.process.pid, signal.SIGCONT)
+
+    def test_a_host_that_ends_what_a_login_has_started(self):
+        logind = threading.Thread(target=self.end_with_the_login)
+        self.assert_nothing_stays = lambda: None  # nobody is there who could remove the folder
+        logind.start()
+        outcomes, why = self.trial(*self.config(runner='auto', outlives='auto'), status=1)
+        logind.join()
+        self.assertEqual(outcomes['outlives'], 'failed')
+        self.assertNames(why['outlives'], 'KillUserProcesses')
 
     def test_a_host_whose_login_prints(self):
         for name in ('.profile', '.bashrc'):

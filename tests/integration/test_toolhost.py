@@ -23,8 +23,11 @@ class ToolHost(Case):
     def request(self, session, method, **params):
         return f'request {method} ' + json.dumps({'sessionId': session, **params})
 
+    def answer_lines(self):
+        return [line for line in self.journal('<') if b'"method"' not in line]
+
     def answers(self):
-        return [json.loads(line) for line in self.journal('<') if b'"method"' not in line]
+        return [json.loads(line) for line in self.answer_lines()]
 
 
 class Names(ToolHost):
@@ -66,21 +69,30 @@ class Unread(ToolHost):
 
     COUNT = 100
 
-    def ask_unread(self, line, count=COUNT, **keys):
+    def unheard(self, client):
+        """Bytes that the agent has sent and the broker has not read."""
+        heard = client.call('_broker/usage')['bytes']['fromAgents']
+        return sum(len(sent) + 1 for sent in self.journal('>')) - heard
+
+    def ask_unread(self, line, count=COUNT, unheard=None, **keys):
+        """The answers, once it reads. The broker stops reading before, with more than `unheard`
+        bytes to read."""
         client, session = self.open(**keys)
         (self.work / 'file').write_text('y' * MIB)
         agent = self.agent_pids()[-1]
         gauge = Gauge(client.pid)
         before = len(self.answers())
         prompt = client.start_prompt(session, 'stop-reading', *[line(session)] * count)
+        if unheard is not None:
+            self.assertTrue(processes.wait_until(lambda: self.unheard(client) > unheard, step=0.2))
         processes.wait_at_rest(self.journal_path().stat)
         above = gauge.above_idle()
-        heard = client.call('_broker/usage')['bytes']['fromAgents']
-        self.unheard = sum(len(sent) + 1 for sent in self.journal('>')) - heard
+        if unheard is not None:
+            self.assertGreater(self.unheard(client), unheard)
         os.kill(agent, signal.SIGUSR1)
         self.assertEqual(client.answer(prompt)['stopReason'], 'end_turn')
         self.assertTrue(processes.wait_until(
-            lambda: len(self.answers()) >= before + count, step=0.2), len(self.answers()))
+            lambda: len(self.answer_lines()) >= before + count, step=0.2), before)
         answers = self.answers()[before:]
         self.assertEqual(len({answer['id'] for answer in answers}), count)
         if not SANITIZED:
@@ -97,10 +109,9 @@ class Unread(ToolHost):
     def test_it_is_heard_no_more_where_even_short_answers_are_too_many(self):
         answers = self.ask_unread(lambda session: self.request(
             session, 'terminal/kill', terminalId='x' * 100).replace('request', 'fire', 1),
-            count=40_000, max_queue='64k')
+            count=40_000, max_queue='64k', unheard=100_000)  # more than a pipe holds
         self.assertEqual({answer['error']['data']['code'] for answer in answers},
                          {'INVALID_PARAMS'})
-        self.assertGreater(self.unheard, 100_000)  # more than a pipe holds
 
 
 if __name__ == '__main__':

@@ -36,7 +36,7 @@ class Shown(TurnCase):
         release = self.hold_when_asked(client)
         prompt = client.start_prompt(session, 'permission go', 'say done')
         client.wait_text('done', PATIENCE)
-        place = client.messages.index(self.wait_running(client, session))
+        place = client.messages.index(self.wait_held(client, session))
         release()
         answer = client.response(prompt, PATIENCE)
         self.assertEqual(answer.value['result'], {'stopReason': 'end_turn'})
@@ -180,7 +180,7 @@ class Failed(TurnCase):
         client = self.copied(sync='none')
         with self.assertRaises(RpcError) as refused:
             client.new_session(self.dir / 'home')
-        self.assertNames(refused.exception.message, 'copies | are in it')
+        self.assertNames(refused.exception.message, 'contains | copies')
         self.assertEqual(list((self.state / 'copies').glob('*/*/home')), [])
 
 
@@ -307,7 +307,7 @@ class Cancelled(TurnCase):
         client, session = self.opened()
         release = self.hold_when_asked(client)
         prompt = client.start_prompt(session, 'permission go', 'terminal echo 1 > a', 'say done')
-        self.wait_running(client, session)
+        self.wait_held(client, session)
         client.notify('session/cancel', {'sessionId': session})
         client.send_line(b'{"jsonrpc":"2.0","method":"$/cancel_request","params":'
                          b'{"requestId":%s}}' % prompt)
@@ -337,7 +337,7 @@ class Interrupted(TurnCase):
         client, session = self.opened()
         release = self.hold_when_asked(client)
         prompt = client.start_prompt(session, 'permission go', 'terminal echo 1 > a', 'say done')
-        self.wait_running(client, session)
+        self.wait_held(client, session)
         os.kill(self.agent_pids()[-1], signal.SIGKILL)
         self.assertTrue(processes.wait_until(
             lambda: 'SIGKILL' in client.stderr, PATIENCE), client.stderr)
@@ -387,7 +387,7 @@ class Interrupted(TurnCase):
         client, session = self.opened()
         release = self.hold_when_asked(client)
         prompt = client.start_prompt(session, 'permission go', 'terminal echo 1 > a', 'say done')
-        self.wait_running(client, session)
+        self.wait_held(client, session)
         end(client)
         release()
         self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'end_turn'})

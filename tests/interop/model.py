@@ -65,6 +65,8 @@ class Model:
         self.requests = []  # (path, number of messages, what was answered)
         self.problems = []
         self.tokens = set()  # the values of Authorization that requests had
+        self.keys = set()    # the same of X-Api-Key
+        self.google_keys = set()  # and of X-Goog-Api-Key
         model = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -73,6 +75,8 @@ class Model:
             def do_POST(self):
                 size = int(self.headers.get('Content-Length', 0))
                 model.tokens.add(self.headers.get('Authorization'))
+                model.keys.add(self.headers.get('X-Api-Key'))
+                model.google_keys.add(self.headers.get('X-Goog-Api-Key'))
                 model.answer(self, json.loads(self.rfile.read(size) or b'{}'))
 
             def do_GET(self):

@@ -32,9 +32,9 @@ class Failed(Exception):
     """A step of which the rest depends."""
 
 
-def run(*argv, cwd=None, text=None):
+def run(*argv, cwd=None, text=None, seconds=SECONDS):
     done = subprocess.run([str(word) for word in argv], cwd=cwd, input=text, text=True,
-                          capture_output=True, check=False, timeout=SECONDS,
+                          capture_output=True, check=False, timeout=seconds,
                           stdin=None if text is not None else subprocess.DEVNULL,
                           env={**os.environ, 'DEBIAN_FRONTEND': 'noninteractive', 'LC_ALL': 'C'})
     if done.returncode != 0:
@@ -133,20 +133,30 @@ def try_package(folder, options):
     print('removed; nothing is left')
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
+def of_debian(doc):
+    """The options of a trial that makes a root folder of Debian."""
+    parser = argparse.ArgumentParser(description=doc,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--mirror', default=MIRROR)
     parser.add_argument('--suite', default='bookworm')
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix='acp-package-') as folder:
+    return parser
+
+
+def count_one(kind, trial):
+    """Runs the trial in a folder of its own; ends with the count of one test."""
+    with tempfile.TemporaryDirectory(prefix=f'acp-{kind}-') as folder:
         try:
-            try_package(pathlib.Path(folder), options)
+            trial(pathlib.Path(folder))
         except (Failed, subprocess.SubprocessError, ValueError) as why:
             print(why)
             print('0 passed, 1 failed')
             sys.exit(1)
     print('1 passed, 0 failed')
+
+
+def main():
+    options = of_debian(__doc__).parse_args()
+    count_one('package', lambda folder: try_package(folder, options))
 
 
 if __name__ == '__main__':

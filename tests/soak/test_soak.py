@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 import places  # first: it says where the others are
+import growth
 import kinds
 import left
 import processes
@@ -27,6 +28,16 @@ class Short(unittest.TestCase):
         self.assertEqual(wrong, 0, '\n'.join(lines))
         self.assertIn(f'soak: {KILLS * len(names)} of {KILLS * len(names)} kills, 0 left, 0 wrong',
                       lines[-1])
+
+
+class Growth(unittest.TestCase):
+    def test_what_stays_as_it_is_has_not_grown(self):
+        self.assertIsNone(growth.verdict([(500, 30), (700, 31), (900, 40)] + [(950, 40)] * 17))
+        self.assertIsNone(growth.verdict([(950 + 90 * (i % 3), 40) for i in range(20)]))
+
+    def test_what_grows_to_the_end_is_found(self):
+        self.assertIn('KiB', growth.verdict([(500 + 100 * i, 40) for i in range(20)]))
+        self.assertIn('open files', growth.verdict([(500, 40 + i) for i in range(20)]))
 
 
 class Counts(unittest.TestCase):

@@ -8,8 +8,9 @@
 #include <time.h>
 
 /*
- * How much is made of what is random, or is tried at every system call: a part, the same every day
- * and for everybody; all of it, with another seed each time, where ACP_WHOLE=1.
+ * How much work tests do that make random choices, or try every system call. Usually they do a
+ * fixed part, the same every day and for everybody. With ACP_WHOLE=1 they do all of it, with
+ * another seed each time.
  */
 static inline bool campaign_is_whole(void)
 {
@@ -22,13 +23,13 @@ static inline int campaign_count(int part, int whole)
 	return campaign_is_whole() ? whole : part;
 }
 
-/* From one moment to the next that is tried. */
+/* The step from one moment that a test tries to the next. */
 static inline int campaign_step(int step)
 {
 	return campaign_is_whole() ? 1 : step;
 }
 
-/* As the variable of the environment says, which a failed test has printed. */
+/* The seed in this environment variable, which a failed test prints; else the default one. */
 static inline unsigned long long campaign_seed(const char *variable)
 {
 	const char *text = getenv(variable);

@@ -3,9 +3,9 @@
 #define TESTS_SUPPORT_FACTS_H
 
 /*
- * What tests compare of a message for people, which may be reworded: the facts in it. A fact is
- * a path, a name, a number, a setting, or up to four words that tell it from another message.
- * Several facts are one text, in any order: "profile.p.network | open | \"closed\"".
+ * Messages for people may be reworded, so tests compare only the facts in them. A fact is a path, a
+ * name, a number, a setting, or up to four words that tell it from another message. One text has
+ * several facts, in any order: "profile.p.network | open | \"closed\"".
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,13 +19,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-static inline bool fact_is_word(char c)
+static inline bool fact_is_word(int c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Whether the end of a word goes on: "sync" in "sync-timeout", the 2 in "2.0". */
-static inline bool fact_goes_on(char end, char next, char after)
+/* Whether a word continues after its end: "sync" in "sync-timeout", the 2 in "2.0". */
+static inline bool fact_goes_on(int end, int next, int after)
 {
 	bool is_joined =
 		(next == '-' && fact_is_word(after)) ||
@@ -33,12 +33,12 @@ static inline bool fact_goes_on(char end, char next, char after)
 	return fact_is_word(end) && (fact_is_word(next) || is_joined);
 }
 
-/* Whether the fact stands in the text, and not as a part of a longer word, name or number. */
+/* Whether the text has the fact, and not only as a part of a longer word, name or number. */
 static inline bool text_has_fact(const char *text, const char *fact, size_t len)
 {
 	for (const char *at = text; (at = memmem(at, strlen(at), fact, len)) != NULL; at++) {
-		char before = at > text ? at[-1] : 0;
-		char end = at[len];
+		unsigned char before = at > text ? (unsigned char)at[-1] : 0;
+		unsigned char end = (unsigned char)at[len];
 		if (!fact_goes_on(*at, before, at - text > 1 ? at[-2] : 0) &&
 			!fact_goes_on(at[len - 1], end, end ? at[len + 1] : 0)) {
 			return true;

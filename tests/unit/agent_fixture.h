@@ -15,7 +15,9 @@
 
 enum { TOLD_MAX = 4096 };
 
-/* An agent on a stage, and what was raised, a word each: "ready frame:{} down gone ". */
+/*
+ * An agent on a stage, and the events that it raised, one word each: "ready frame:{} down gone ".
+ */
 struct fixture {
 	struct stage stage;
 	struct json_places *places;

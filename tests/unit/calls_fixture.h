@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 /*
- * The system calls by which sync/ looks at and changes files, counted (the linker
- * puts this file's before libc's). Before the chosen one something can happen, or it
- * fails instead. What happens there is not counted itself.
+ * Counts the system calls by which sync/ looks at and changes files; the linker puts this file's
+ * functions before libc's. A test can run code before a chosen call, or make that call fail. Calls
+ * of that code are not counted.
  */
 struct calls {
 	bool is_on;
@@ -16,7 +16,7 @@ struct calls {
 	void (*before)(void *data); // may be NULL
 	void *data;
 	int fail_with;   // errno; 0: it is made
-	bool has_failed; // the chosen one was one that can be made to fail
+	bool has_failed; // the chosen call is one that can be made to fail
 };
 
 extern struct calls calls;

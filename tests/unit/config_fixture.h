@@ -25,7 +25,7 @@
 
 enum { PATH_BYTES = 512, REMOVE_FDS = 8 };
 
-/* A home of its own for each test, and a registry with one provider of two keys. */
+/* Gives each test its own home, and a registry with one provider that has two keys. */
 struct fixture {
 	char home[PATH_BYTES];
 	char file[PATH_BYTES]; // where the configuration belongs
@@ -141,7 +141,7 @@ static inline void assert_loads(struct fixture *fixture, const struct options *o
 	}
 }
 
-/* The mistake has these facts, with FILE for the configuration's path. */
+/* Expects a mistake with these facts; FILE stands for the configuration's path. */
 static inline void assert_mistake(
 	struct fixture *fixture, const struct options *options, const char *expected)
 {

@@ -12,7 +12,7 @@
 #include "providers/daytona/api.h"
 #include "tests/unit/daytona_server_fixture.h"
 
-/* An API whose server is that of the test, and what the last call came to. */
+/* An API whose server is the test's own, and the outcome of the last call. */
 
 #define KEY "dtn_0123456789abcdef0123456789abcdef"
 
@@ -53,10 +53,10 @@ void loop_for_ms(long long ms);                            // turns
 void expect_done(void);                                    // wait_done, without an error
 void expect_failed(const char *reason, const char *facts); // wait_done, and the error has both
 
-/* A sandbox as the service tells it, with an id and a state. */
+/* A sandbox in the service's JSON, with this id and state. */
 const char *sandbox_text(const char *id, const char *state);
 
-/* Whether a request's text has these words. */
+/* Expects these words in a request's text. */
 void assert_has(const char *text, const char *words);
 void assert_has_not(const char *text, const char *words);
 

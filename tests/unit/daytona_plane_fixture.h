@@ -12,8 +12,8 @@
 #include "providers/daytona/box.h"
 
 /*
- * The calls of providers/daytona/api.h without any service behind them: sandboxes that are in the
- * state that a test says, and count what is asked of them. Linked before the library.
+ * Implements the calls of providers/daytona/api.h without a service: its sandboxes have the states
+ * that a test sets, and count the calls. Linked before the library.
  */
 enum { PLANE_MAX = 40 };
 
@@ -21,13 +21,16 @@ struct plane_box {
 	char name[DAYTONA_NAME_SIZE];
 	bool exists;
 	const char *state, *desired;
-	const char *later;   // the state from the second look on; NULL: the same
+	const char *later;   // the state from the second request on; NULL: the same
 	const char *reason;  // errorReason
 	const char *started; // the state after a start; NULL: "started"
 	bool is_recoverable, is_foreign, is_network_open, has_odd_labels;
 	const char *act_reason; // acts fail with it; NULL: they do not
-	int delete_status;      // a delete fails with DAYTONA_UNAUTHORIZED and it; 0: it does not
-	/* What a create is answered with; the sandbox is there then in create_state, or not. */
+	int delete_status; // a delete fails with DAYTONA_UNAUTHORIZED and this status; 0: it works
+	/*
+	 * The error of a create, and the state in which the sandbox exists afterwards
+	 * (create_state), if it does.
+	 */
 	const char *create_reason;
 	enum error_code create_code;
 	int create_fails;                // so many creates are; 0: each one
@@ -36,8 +39,8 @@ struct plane_box {
 	const char *after_create;        // of one that went well, at the next look; NULL: "started"
 	struct daytona_sandbox settings; // what it has; minutes, image and the like
 	const char *network_reason;      // setting the network fails with it
-	bool keeps_network;              // setting it is answered well, and changes nothing
-	const char *set_reason;          // setting an interval or the ingress fails with it
+	bool keeps_network;              // setting it succeeds, but changes nothing
+	const char *set_reason;          // setting an interval or the ingress fails with this error
 	int intervals[4], publics;       // how often they were set
 	int gets, creates, starts, stops, archives, deletes, recovers, networks;
 	int accesses; // tokens that were asked for; none is given
@@ -59,7 +62,7 @@ extern struct plane plane;
 
 struct plane_box *plane_add(const char *name, const char *state); // NULL: it is not there
 
-/* A sandbox, and what came of the order about it. */
+/* A sandbox, and the outcome of the order on it. */
 struct told {
 	struct daytona_box *box;
 	const struct plane_box *plane;
@@ -74,7 +77,7 @@ struct told {
 void told_done(void *data, const struct error *err);
 void told_warning(void *data, const char *text);
 
-/* Turns the plane's loop until it is over. */
+/* Runs the plane's loop until the order has ended. */
 void told_wait(const struct told *told);
 
 #endif

@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 /*
- * An HTTP server on the test's own loop that answers what it was told to, one answer a request, in
- * their order, and keeps what it was asked. A test that asks more often than it said hangs there.
+ * An HTTP server on the test's own loop. It gives the answers that the test has queued, one per
+ * request, in order, and keeps the requests. If a test sends more requests than it has queued
+ * answers, it hangs.
  */
 enum server_then { SERVER_KEEP, SERVER_CLOSE, SERVER_HANG };
 
@@ -15,13 +16,13 @@ void server_begin(struct ev_loop *loop);
 void server_end(void);
 int server_port(void);
 
-/* The next answer, byte for byte, and what happens to the connection after it. */
+/* Queues an answer, byte for byte, and says what the server does with the connection afterwards. */
 void server_will(const char *bytes, enum server_then then);
 
-/* A whole answer; `headers` are lines with their ends, or "". */
+/* Queues a complete answer; `headers` are lines with their ends, or "". */
 void server_will_answer(int status, const char *headers, const char *body);
 
-/* `size` bytes of `piece` again and again after a status and no length. */
+/* Queues an answer without a length: `head`, then `size` bytes, which repeat `piece`. */
 void server_will_flood(const char *head, const char *piece, size_t size);
 
 size_t server_count(void);                 // requests so far

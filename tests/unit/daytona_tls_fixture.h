@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_DAYTONA_TLS_FIXTURE_H
 #define TESTS_UNIT_DAYTONA_TLS_FIXTURE_H
 
-/* The servers and proxies of daytona_tls.py, which is the program's first argument. */
+/* The servers and proxies of daytona_tls.py. Its path is the program's first argument. */
 struct tls_ports {
 	int right, wrong, proxy, refusing, plain;
 };
@@ -13,7 +13,7 @@ void tls_end(void);
 
 const char *tls_authority(void); // the file of the authority's certificate
 
-/* What the servers ("requests.log") or the proxies ("proxy.log") were asked. */
+/* The requests that the servers ("requests.log") or the proxies ("proxy.log") got. */
 const char *tls_log(const char *name);
 void tls_forget(void); // both logs
 

@@ -5,9 +5,8 @@
 #include "sync/transport.h"
 
 /*
- * A transport to a directory of this machine, which is the runtime: what the real
- * ones do with git and a sandbox is done here by the functions for local directories. A test
- * gets in between by the hooks.
+ * A transport whose runtime is a directory of this machine. It uses the functions for local
+ * directories instead of git and a sandbox. With the hooks a test can act in between.
  */
 struct dir_transport_hooks {
 	void (*before_deliver)(void *data); // on the loop
@@ -16,7 +15,7 @@ struct dir_transport_hooks {
 	const char *deliver_reason;       // of a delivery that fails; NULL: none
 	bool is_lasting;                  // what a delivery could not do it never can
 	int delivers;                     // how many were asked for
-	bool holds;                       // what is asked for waits for dir_transport_release
+	bool holds;                       // operations wait for dir_transport_release
 	struct transport *held;
 	const char *const *left; // paths that the next collects leave out, to NULL; or NULL
 	bool commits_left;       // as by the next collects
@@ -25,7 +24,7 @@ extern struct dir_transport_hooks dir_transport_hooks;
 
 transport_create dir_transport_create;
 
-/* What is held goes on; the next may be held again. */
+/* Lets the held operation go on; the next one may be held again. */
 void dir_transport_release(void);
 
 #endif

@@ -2,7 +2,10 @@
 #ifndef TESTS_DISPLAY_FIXTURE_H
 #define TESTS_DISPLAY_FIXTURE_H
 
-/* What an agent shows, and what the editor is told of it. Include it first. */
+/*
+ * The messages in which an agent shows terminals, and the updates that the editor gets. Include it
+ * first.
+ */
 #include "tests/support/toolhost/fixture.h"
 
 #define UPDATE(members)                                                                            \
@@ -22,8 +25,8 @@ extern const char call_of_one[];
 extern const char update_of_one[];
 
 /*
- * What leaves in place of a message, in which another edit was made before:
- * `replaced` becomes `with`; both may be NULL. Valid until the next call.
+ * The message that is sent instead of this one, after another edit: `replaced` becomes `with`; both
+ * may be NULL. Valid until the next call.
  */
 const char *edited(const char *message, const char *replaced, const char *with);
 
@@ -33,7 +36,7 @@ void finish(const char *id);
 
 /* ---- what the editor is told ---- */
 
-/* The next update that has not been seen; owned by the fixture. */
+/* The next unseen update; owned by the fixture. */
 const struct update *next_update(int *seen);
 const struct update *last_update(void);
 void expect_no_more(int seen);
@@ -42,7 +45,7 @@ void expect_no_more(int seen);
 const char *update_string(const struct update *update, const char *path);
 const char *item_text(const struct update *update, int index);
 
-/* All that terminal_output told of a terminal; valid until the next call. */
+/* Everything that terminal_output has sent for a terminal; valid until the next call. */
 const char *all_told(const char *id);
 void wait_for_told_exit(const char *id);
 

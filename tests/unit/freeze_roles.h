@@ -14,7 +14,9 @@
 
 #include "base/attr.h"
 
-/* Who is frozen counts: each member of a tree in a place of its own of a file that the test sees.
+/*
+ * Processes to freeze. Each member of the tree counts in its own place of a file that the test can
+ * read.
  */
 enum { COUNTERS = 64, MEMBERS = 40, STILL_MS = 150, LIFE_S = 60 };
 
@@ -45,7 +47,9 @@ static inline void count_on(void)
 	}
 }
 
-/* Forks on and on; every second one in a session of its own, every third one's parent ends. */
+/*
+ * Forks all the time. Every second child has a session of its own; every third child's parent ends.
+ */
 static inline int run_forker(void)
 {
 	const struct timespec moment = {.tv_nsec = 1000000};
@@ -67,7 +71,7 @@ static inline int run_forker(void)
 	return 0;
 }
 
-/* Whether one that has ended was not collected yet; waits for that a while. */
+/* Whether an ended process is still not reaped after a while. */
 static inline bool is_uncollected(pid_t pid)
 {
 	const struct timespec moment = {.tv_nsec = 1000000};
@@ -78,8 +82,9 @@ static inline bool is_uncollected(pid_t pid)
 }
 
 /*
- * Is somebody else all the time. Where it is faster than the guard collects, as under valgrind, it
- * waits: the dead would fill the table of processes, and no more could be started.
+ * Forks and ends all the time, so that its pid always changes. If it is faster than the guard
+ * reaps, as under valgrind, it waits; otherwise zombies would fill the process table, and no
+ * process could start.
  */
 static inline int run_runner(void)
 {
@@ -115,7 +120,7 @@ static inline int run_threads(void)
 	pthread_exit(NULL);
 }
 
-/* A child that stopped itself, beside one that counts. */
+/* A child that stops itself, and one that counts. */
 static inline int run_stopper(void)
 {
 	if (fork() == 0) {
@@ -127,7 +132,7 @@ static inline int run_stopper(void)
 	return 0;
 }
 
-/* A parent that hears of each stop and end of its child: none may be told. */
+/* A parent that notices each stop and end of its child: it must notice none. */
 static inline int run_shell_like(void)
 {
 	pid_t pid = fork();
@@ -146,7 +151,7 @@ static inline void on_term(int number)
 	_exit(7);
 }
 
-/* Does something of its own at SIGTERM. */
+/* Handles SIGTERM itself. */
 static inline int run_catcher(void)
 {
 	signal(SIGTERM, on_term);

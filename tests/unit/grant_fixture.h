@@ -42,7 +42,7 @@ static inline void note_done(struct pool_job *job)
 {
 }
 
-/* Nothing is read until open_gate. */
+/* The pool reads nothing until open_gate. */
 static inline void close_gate(struct fixture *fixture)
 {
 	static struct pool_job jobs[POOL_WORK_THREADS];
@@ -55,7 +55,7 @@ static inline void close_gate(struct fixture *fixture)
 	}
 }
 
-/* The job that came first after close_gate is done; what comes after it waits for open_gate. */
+/* Lets the first job after close_gate run; later jobs wait for open_gate. */
 static inline void let_one_pass(struct fixture *fixture)
 {
 	static struct pool_job behind;

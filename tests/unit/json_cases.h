@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* What the grammar of RFC 8259 takes, and what it does not. */
+/* Texts that the grammar of RFC 8259 accepts, and texts that it refuses. */
 struct json_case {
 	const char *text;
 	size_t len;

@@ -241,7 +241,7 @@ static inline void read_record(void *data, const char *id)
 	reading->fixture->record = record;
 }
 
-/* The last record of a workspace, as it is on the disk; the caller's until the next call. */
+/* The last record of a workspace, as it is on the disk; valid until the next call. */
 static const struct record *record_of(struct fixture *fixture, const char *local)
 {
 	struct error err;

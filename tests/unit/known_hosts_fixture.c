@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/known_hosts_fixture.h"
 
-#include "providers/ssh/base64.h"
+#include "base/base64.h"
 
 char known_folder[] = "/tmp/test-known-hosts-XXXXXX";
 char known_user_file[PATH_MAX];

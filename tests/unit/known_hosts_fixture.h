@@ -18,7 +18,7 @@
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/known_hosts_file.h"
 
-/* Keys made by ssh-keygen, and files that know them, in a folder of the test's own. */
+/* Keys made by ssh-keygen, and files of known hosts with them, in the test's own folder. */
 enum { KNOWN_TEXT_MAX = 64 * 1024, KNOWN_KEYS = 4 };
 
 extern char known_folder[];
@@ -35,7 +35,7 @@ int known_clean(void **state); // removes the files
 void known_write_text(const char *path, const char *text);
 char *known_read_text(const char *path);
 
-/* What a shell command prints, to be freed. */
+/* The output of a shell command; the caller frees it. */
 char *known_output(const char *format, ...) ATTR_PRINTF(1, 2);
 
 /* The user's file: the lines, with $0 to $3 replaced by the keys. */
@@ -48,7 +48,7 @@ struct ssh_target known_target(const char *host, int port);
 void assert_known_verdict(const struct ssh_target *target, int key,
 	enum known_hosts_verdict verdict, const char *file, size_t line);
 
-/* As ssh-keygen -l prints it, to be freed. */
+/* The key's fingerprint as ssh-keygen -l prints it; the caller frees it. */
 char *known_fingerprint(int key);
 
 #endif

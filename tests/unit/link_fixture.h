@@ -25,11 +25,14 @@
 enum {
 	MAX_MESSAGE = 1024 * 1024,
 	MAX_QUEUE = 10000,
-	TURNS = 20, // of the loop, for all that can happen without waiting
+	TURNS = 20, // turns of the loop, enough for everything that needs no waiting
 	LOG_MAX = 4096,
 };
 
-/* A link, the peer's ends of it, and what was raised, a word each: "frame:… end drained ". */
+/*
+ * A link, the peer's ends of it, and the events that it raised, one word each: "frame:… end drained
+ * ".
+ */
 struct fixture {
 	struct ev_loop *loop;
 	struct json_places *places;
@@ -145,7 +148,7 @@ static inline void unblock(int fd)
 	assert_true(fd_set_nonblock(fd, true, &err));
 }
 
-/* Connects by two pipes; the one to the peer takes a page. */
+/* Connects by two pipes; the pipe to the peer holds one page. */
 static inline void connect_pipes(struct fixture *fixture)
 {
 	struct error err;
@@ -161,7 +164,7 @@ static inline void connect_pipes(struct fixture *fixture)
 	link_connect(&fixture->link, in[0], out[1]);
 }
 
-/* Connects by a socket whose packets are the writes. */
+/* Connects by a packet socket: each write is one packet. */
 static inline void connect_packets(struct fixture *fixture)
 {
 	int fds[2];
@@ -183,7 +186,7 @@ static inline void peer_writes(struct fixture *fixture, const char *text)
 	assert_int_equal(write(fixture->to, text, strlen(text)), strlen(text));
 }
 
-/* Everything that the peer can read now; terminated, the test's until the next call. */
+/* Everything that the peer can read now; terminated, valid until the next call. */
 static inline const char *peer_reads(struct fixture *fixture)
 {
 	static char text[1 << 20];

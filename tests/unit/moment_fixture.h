@@ -7,8 +7,8 @@
 #include "tests/unit/tree_fixture.h"
 
 /*
- * An apply, and something that happens before its first system call, and before its
- * second, and so on until there is none left.
+ * Repeats an apply, and lets something happen before its first system call, then before its second,
+ * and so on, up to its last one.
  */
 struct moment {
 	struct place *place;

@@ -24,7 +24,7 @@ static inline void record_folder_make(struct record_folder *folder)
 	assert_true(folder->fd >= 0);
 }
 
-/* These records are all there is in it. */
+/* Removes the folder, which must have only these records. */
 static inline void record_folder_drop(
 	struct record_folder *folder, char ids[][RECORD_ID_SIZE], size_t count)
 {

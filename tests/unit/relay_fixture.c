@@ -45,6 +45,8 @@ int set_up(void **state)
 	stage_init(&fixture->stage);
 	fixture->to_broker = fixture->from_broker = -1;
 	fixture->ends_when_gone = true;
+	fixture->sync_moment_ms = 600000;
+	fixture->link_show_ms = 600000;
 	buf_init(&fixture->heard, MESSAGE_BYTES);
 	*state = fixture;
 	return 0;
@@ -87,6 +89,8 @@ void begin_traced(struct fixture *fixture, struct trace *trace)
 		.profile = profile_of(fixture),
 		.pool = fixture->pool,
 		.state_folder = fixture->state_folder,
+		.sync_moment_ms = fixture->sync_moment_ms,
+		.link_show_ms = fixture->link_show_ms,
 		.trace = trace,
 		.listener = &listener,
 		.data = fixture,

@@ -31,12 +31,14 @@ struct fixture {
 	int to_broker;            // what the editor writes; -1 once closed
 	int from_broker;          // what the editor reads; -1 once closed
 	struct buf heard;
-	char tool_calls[TOOL_CALLS_MAX][2][40]; // random ids the editor has heard, and their names
+	char tool_calls[TOOL_CALLS_MAX][2][40]; // the editor's random ids, and their names
 	int tool_call_count;
 	bool is_gone;                      // on_editor_gone was raised
 	bool is_finished;                  // on_finished was raised
 	char finish_error[ERROR_TEXT_MAX]; // with this; "" for none
-	bool ends_when_gone;               // calls relay_end then, as the program does; the default
+	int sync_moment_ms;                // of the relay; by default no slow sync is shown
+	int link_show_ms;                  // of the relay
+	bool ends_when_gone;               // then calls relay_end, as the program does; the default
 };
 
 int set_up(void **state);    // the relay is not created yet, so that the profile can be changed
@@ -48,10 +50,15 @@ struct profile *profile_of(struct fixture *fixture);
 void begin(struct fixture *fixture);
 void begin_traced(struct fixture *fixture, struct trace *trace);
 
-/* begin, initialize by the editor's request 0, answered by agent 0 in its usual way. */
+/*
+ * Calls begin; then the editor sends initialize as request 0, and agent 0 answers it in its usual
+ * way.
+ */
 void begin_greeted(struct fixture *fixture);
 
-/* The same, and session/new for each name: the agent's ids 1, 2, … are used up. NULL ends them. */
+/*
+ * The same, then session/new for each name (NULL ends the list); this uses the agent's ids 1, 2, ….
+ */
 void begin_with_sessions(struct fixture *fixture, const char *const *names);
 void begin_with_session(struct fixture *fixture); // "s"
 
@@ -64,14 +71,14 @@ void assert_message(char *line, const char *format, ...) ATTR_PRINTF(2, 3); // f
 void editor_hears_nothing(struct fixture *fixture);
 void editor_closes(struct fixture *fixture); // what it writes to
 
-/* An error with the raw id, this data.code and data.stage, and these words in its message. */
+/* Expects an error with this raw id, data.code and data.stage, and these words in its message. */
 void editor_hears_failure(struct fixture *fixture, const char *id, const char *code,
 	const char *stage, const char *words);
 
 /*
- * The next line, owned by the caller; NULL at the end of file. As it is, but for the random ids of
- * the broker's tool calls: a question's becomes acp-broker-ID after its request, a notice's
- * acp-broker-notice-NUMBER.
+ * The next line, owned by the caller; NULL at the end of file. Only the random ids of the broker's
+ * tool calls are replaced: that of a question by acp-broker-ID, with the id of its request, that of
+ * a notice by acp-broker-notice-NUMBER.
  */
 char *editor_line(struct fixture *fixture);
 

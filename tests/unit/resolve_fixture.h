@@ -90,7 +90,7 @@ static inline void set(const char *key, const char *value)
 	settings_add(&settings, key, value, "test");
 }
 
-/* A file of ssh's, and the profile that names it. */
+/* Writes a configuration of ssh, and makes the profile that names it. */
 static inline void configure(const char *host, const char *text)
 {
 	FILE *file = fopen(config, "w");

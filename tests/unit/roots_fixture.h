@@ -4,13 +4,16 @@
 
 #include "tests/unit/relay_fixture.h"
 
-/* A sandbox with roots of its own: the test's has them under /runtime. */
+/* A sandbox whose roots have other paths, below /runtime. */
 int set_up_roots(void **state);
 
-/* session/new in a directory, by an agent whose next id this is. The editor has to hear of it. */
+/*
+ * Opens a session in a directory, at an agent whose next id is `id`, and expects that the editor
+ * gets the answer.
+ */
 void open_session(struct fixture *fixture, int index, int id, const char *cwd, const char *session);
 
-/* An agent that was started later is told what the first one was. */
+/* Expects that an agent that was started later gets the same greeting as the first one. */
 void greet_further(struct fixture *fixture, int index);
 
 /* Two agents, each with a session that it calls "s"; their next id is 2. */

@@ -3,8 +3,8 @@
 #define TESTS_SCRIPTS_FIXTURE_H
 
 /*
- * The plain local sandbox, for what runs scripts in one (providers/script_run.h), and a folder.
- * Static: for one file of tests.
+ * The plain local sandbox, for code that runs scripts in a sandbox (providers/script_run.h), and a
+ * folder. Everything is static: include it in one file of tests.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 
 #include "base/process.h"
 
-/* The smallest broker there can be, for tests that kill it: a child of the test. */
+/* The smallest possible broker, as a child of the test, for tests that kill it. */
 struct small_broker {
 	struct ev_loop *loop;
 	struct spawner *spawner;

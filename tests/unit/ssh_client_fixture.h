@@ -47,10 +47,10 @@ void client_world_begin(void);
 void client_world_end(void);
 extern struct provider_context client_world;
 
-/* Twenty times slower, and with memory of its own. */
+/* Whether valgrind runs the test: then it is twenty times slower and uses more memory. */
 bool is_under_valgrind(void);
 
-/* A target for this sshd: its key, its known hosts. To be finished. */
+/* Makes a target for this sshd, with its key and known hosts. Finish it. */
 void target_for(struct ssh_target *target, const struct sshd *sshd);
 /* Replaces a word or a list of one. */
 void target_set(char **word, const char *value);

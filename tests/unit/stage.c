@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/soon.h"
+#include "base/text.h"
 
 enum {
 	TURNS = 40,          // of the loop, for all that needs no waiting
@@ -97,6 +98,22 @@ void stage_lose(struct stage *stage, const char *text)
 	struct stage_sandbox *self = newest(stage);
 	error_set(&err, ERROR_UNAVAILABLE, "%s", text);
 	self->listener->on_failed(self->data, &err);
+}
+
+void stage_lose_link(struct stage *stage, const char *text)
+{
+	struct error err;
+	struct stage_sandbox *self = newest(stage);
+	error_set(&err, ERROR_UNAVAILABLE, "%s", text);
+	sandbox_note_link(&self->sandbox, false);
+	self->listener->on_link_lost(self->data, "box", &err);
+}
+
+void stage_find_link(struct stage *stage)
+{
+	struct stage_sandbox *self = newest(stage);
+	sandbox_note_link(&self->sandbox, true);
+	self->listener->on_link_back(self->data);
 }
 
 int stage_open_sandboxes(const struct stage *stage)
@@ -205,12 +222,67 @@ static void stage_withdraw(struct sandbox *sandbox, sandbox_done *done, void *da
 	sandbox_raise_later(sandbox, done, data, NULL);
 }
 
+/* ---- wishes ---- */
+
+static void stage_decide(
+	struct sandbox *sandbox, uint32_t id, const struct sandbox_verdict *verdict)
+{
+	struct stage *stage = stage_of(sandbox);
+	text_append(stage->decided, sizeof(stage->decided), "%u %s%s, ", id,
+		verdict->is_allowed ? "yes" : "no", verdict->why ? " told" : "");
+}
+
+static void stage_look_for_program(struct sandbox *sandbox, uint32_t id)
+{
+	const struct stage_sandbox *self = CONTAINER_OF(sandbox, struct stage_sandbox, sandbox);
+	self->listener->on_program(
+		self->data, id, self->stage->program ? self->stage->program : "");
+}
+
+void stage_wishes(struct stage *stage, uint32_t id, const char *host, uint16_t port)
+{
+	const struct stage_sandbox *self = newest(stage);
+	const struct sandbox_wish wish = {.id = id, .host = host, .port = port};
+	self->listener->on_wish(self->data, &wish);
+}
+
+void stage_wish_goes(struct stage *stage, uint32_t id)
+{
+	const struct stage_sandbox *self = newest(stage);
+	self->listener->on_wish_gone(self->data, id);
+}
+
+void stage_confine(struct stage *stage)
+{
+	newest(stage)->sandbox.capabilities.confined = true;
+}
+
+void stage_assert_decided(struct stage *stage, const char *expected)
+{
+	assert_string_equal(stage->decided, expected);
+	stage->decided[0] = '\0';
+}
+
+/* "/writable/a" of "/writable/a/b/c". */
+static bool stage_find_write_hint(
+	const struct sandbox *sandbox, const char *path, char out_folder[FILE_PATH_MAX])
+{
+	static const char start[] = "/writable/";
+	size_t len = sizeof(start) - 1;
+	return strncmp(path, start, len) == 0 &&
+	       text_whole(
+		       out_folder, PATH_MAX, "%.*s", (int)(len + strcspn(path + len, "/")), path);
+}
+
 static const struct sandbox_impl sandbox_impl = {
 	.add_root = stage_add_root,
 	.exec = stage_exec,
 	.close = stage_close,
 	.suspend = stage_suspend,
 	.resume = stage_resume,
+	.decide = stage_decide,
+	.look_for_program = stage_look_for_program,
+	.find_write_hint = stage_find_write_hint,
 };
 
 static const struct sandbox_impl withdrawing_impl = {
@@ -259,6 +331,7 @@ static const struct error_reason reasons[] = {
 
 static const struct provider_impl provider_impl = {
 	.name = "local",
+	.network = {.asks = true},
 	.reasons = reasons,
 	.reason_count = ARRAY_LENGTH(reasons),
 	.destroy = stage_destroy,

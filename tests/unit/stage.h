@@ -20,13 +20,16 @@
 #include "providers/impl.h"
 
 /*
- * A provider whose processes are played by the test: what the broker starts is
- * nothing but the other ends of its descriptors. Everything happens on one loop
- * and without waiting, unless a test waits for a deadline of the broker's.
+ * A provider whose processes the test itself plays: instead of a process that the broker starts,
+ * there are only the other ends of its descriptors. Everything happens on one loop and without
+ * waiting, unless a test waits for a deadline of the broker.
  */
 enum { STAGE_TOLD_MAX = 256, STAGE_ACTORS_MAX = 8 };
 
-/* A process that the broker started. It can be looked at after the broker has destroyed it. */
+/*
+ * A process that the broker started. The test may examine it even after the broker has destroyed
+ * it.
+ */
 struct actor {
 	struct exec exec;
 	struct stage *stage;
@@ -73,35 +76,50 @@ struct stage {
 	size_t roots_max;                       // a sandbox takes; 0: any number
 	struct list sandboxes;                  // of struct stage_sandbox (private), open ones
 	int prepared;                           // sandboxes asked for, in all
+	const char *program;                    // whoever wishes; NULL: ""
+	char decided[STAGE_TOLD_MAX];           // wishes: "1 yes, 2 no, 3 no told, "
 	struct actor *actors[STAGE_ACTORS_MAX]; // owned; in the order of their start
 	int actor_count;
 };
 
 /* Everything at its defaults; the agent is called "agent" and started as "/bin/agent --acp". */
 void stage_init(struct stage *stage);
-void stage_finish(struct stage *stage); // when the broker's side has let go of everything
+void stage_finish(struct stage *stage); // once the broker's side has released everything
 
-/* Replaces the profile's policy by one of lines "mode = pass", "deny = write /x"; NULL ends them.
+/*
+ * Replaces the profile's policy by one of lines "mode = pass", "deny = write /x"; NULL ends them.
  */
 void stage_policy(struct stage *stage, const char *const *lines);
 
 /* ---- time ---- */
 
-/* Turns the loop until all has happened that needs no waiting. */
+/* Runs the loop until everything has happened that needs no waiting. */
 void stage_settle(struct stage *stage);
 
-/* Turns it once; a millisecond may pass. */
+/* Runs the loop once; a millisecond may pass. */
 void stage_wait_turn(struct stage *stage);
 
-/* Turns the loop until *flag; fails the test where that takes seconds. */
+/* Runs the loop until *flag is set; fails the test if that takes seconds. */
 void stage_until(struct stage *stage, const bool *flag);
 
 /* ---- sandboxes ---- */
 
-void stage_ready(struct stage *stage);                  // the newest one, with holds_ready
-void stage_lose(struct stage *stage, const char *text); // the newest one fails
+void stage_ready(struct stage *stage);                       // the newest one, with holds_ready
+void stage_lose(struct stage *stage, const char *text);      // the newest one fails
+void stage_lose_link(struct stage *stage, const char *text); // to "box", the newest one
+void stage_find_link(struct stage *stage);                   // it is back
 int stage_open_sandboxes(const struct stage *stage);
 void stage_go_on(struct stage *stage); // with holds_suspend
+
+/* Raises a wish for a connection in the newest sandbox, or its end. */
+void stage_wishes(struct stage *stage, uint32_t id, const char *host, uint16_t port);
+void stage_wish_goes(struct stage *stage, uint32_t id);
+
+/* From now on the newest sandbox counts as a cell. */
+void stage_confine(struct stage *stage);
+
+/* Compares the decisions since the last call. */
+void stage_assert_decided(struct stage *stage, const char *expected);
 
 /* ---- processes ---- */
 
@@ -109,23 +127,29 @@ void actor_start(struct actor *actor); // with holds_start
 void actor_writes(struct actor *actor, struct span bytes);
 void actor_closes(struct actor *actor, int *fd); // one of its three
 
-/* Ends it: closes what is open, raises exited. Descendants may hold the output: then without. */
+/*
+ * Ends the process: closes its descriptors and raises exited. actor_exits_holding leaves the output
+ * open, as if descendants held it.
+ */
 void actor_exits(struct actor *actor, int code, int signal);
 void actor_exits_holding(struct actor *actor, int code, int signal);
 void actor_empties(struct actor *actor);                    // nothing that it started runs any more
 void actor_dies(struct actor *actor, int code, int signal); // exits and empties
 void actor_is_lost(struct actor *actor, const char *text);
 
-/* What it has read and nobody has taken yet, and whether the end of file was read. */
+/* Reads the input of the process and keeps it. False once it has read the end of file. */
 bool actor_reads(struct actor *actor);
 
-/* Takes the next line it was sent, waiting for it; NULL at the end. The caller's to free. */
+/*
+ * Waits for the next line that was sent to the process and takes it; NULL at the end. The caller
+ * frees it.
+ */
 char *actor_line(struct actor *actor);
 
 /* The same for any descriptor. */
 char *stage_line(struct stage *stage, int fd, struct buf *heard);
 
-/* What the broker did to it since the last call. */
+/* Compares the broker's actions on the process since the last call. */
 void actor_assert_told(struct actor *actor, const char *expected);
 
 /* ---- between stage.c and stage_actor.c ---- */

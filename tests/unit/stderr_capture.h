@@ -2,7 +2,7 @@
 #ifndef TESTS_STDERR_CAPTURE_H
 #define TESTS_STDERR_CAPTURE_H
 
-/* For tests of what is logged. Include it after cmocka.h. */
+/* For tests of the log. Include it after cmocka.h. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 struct capture {
 	int saved;   // the real stderr
 	int read;    // the end that reads what was logged
-	int wait_ms; // a terminal hands on what was written a little later
+	int wait_ms; // a terminal passes on written bytes a little later
 };
 
 static inline void capture_start(struct capture *capture, int read_fd, int write_fd)
@@ -54,7 +54,7 @@ static inline void capture_socket(struct capture *capture)
 	capture_start(capture, fds[0], fds[1]);
 }
 
-/* A raw terminal, so that what is read is what was written. */
+/* Captures through a raw terminal, which does not change the bytes. */
 static inline void capture_terminal(struct capture *capture)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -70,7 +70,7 @@ static inline void capture_terminal(struct capture *capture)
 	capture_start(capture, master, slave);
 }
 
-/* What can be read now, terminated; it is the test's until the next call. */
+/* Everything that can be read now, terminated; valid until the next call. */
 static inline const char *logged(struct capture *capture)
 {
 	static char text[1 << 20];

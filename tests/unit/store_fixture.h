@@ -12,7 +12,7 @@
 #include "sync/snapshot.h"
 #include "sync/store.h"
 
-/* A folder of its own for each test, with a store in it, and a work tree beside it. */
+/* Gives each test its own folder, with a store and a work tree in it. */
 enum { FIXTURE_PATH_MAX = 512 };
 struct place {
 	char folder[FIXTURE_PATH_MAX]; // removed with all in it
@@ -27,16 +27,18 @@ int place_teardown(void **state);
 
 /* Runs a shell script in the work tree, with HOME in the folder; it must succeed. */
 void place_run(struct place *place, const char *script);
-/* As place_run; what it prints, owned by the caller. */
+/* Like place_run; returns the output, owned by the caller. */
 char *place_ask(struct place *place, const char *script);
 
-/* A path below the work tree, good until the eighth call after it. */
+/* A path below the work tree, valid until the eighth call after it. */
 const char *place_path(struct place *place, const char *name);
 void place_write(struct place *place, const char *name, const char *content);
 
-/* Takes a snapshot of the work tree, with a stat cache; its tree. `base` may be NULL. */
+/*
+ * Takes a snapshot of the work tree, with a stat cache, and returns its tree. `base` may be NULL.
+ */
 git_oid place_take(struct place *place, const git_oid *base);
-/* As place_take with all of the request but root, home and cache, which are set here. */
+/* Like place_take, but the caller fills in the request, except for root, home and cache. */
 git_oid place_take_as(struct place *place, struct snapshot_request request);
 
 /* The paths in a tree, sorted as git does, each with its mode and "\n": "100644 a/b\n". */

@@ -2,11 +2,11 @@
 #ifndef TESTS_UNIT_SUBJECT_FIXTURE_H
 #define TESTS_UNIT_SUBJECT_FIXTURE_H
 
-/* For tests of what is decided on subjects. Include it after cmocka.h. */
+/* For tests of decisions on subjects. Include it after cmocka.h. */
 #include "base/error.h"
 #include "broker/policy/subject.h"
 
-/* A subject out of the params of _broker/policy/explain; the test's to finish. */
+/* Makes a subject from params of _broker/policy/explain; the test finishes it. */
 static inline struct subject subject_of(enum policy_operation operation, const char *params)
 {
 	struct error err;

@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "base/folder.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "broker/config/known_agents.h"
-#include "providers/local/copy_tree.h"
 #include "tests/support/facts.h"
 
 static char folder[64];
@@ -201,7 +201,7 @@ static void test_nobody_waits_for_a_pipe(void **state)
 	assert_int_equal(mkdir(path_of("home/.codex"), 0755), 0);
 	assert_int_equal(mkfifo(path_of("home/.codex/auth.json"), 0644), 0);
 	draw("codex");
-	assert_warned(".codex/auth.json | no plain file");
+	assert_warned(".codex/auth.json | not a regular file");
 }
 
 static void test_a_huge_file_is_left_out(void **state)

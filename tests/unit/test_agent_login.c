@@ -15,13 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/folder.h"
 #include "base/lock_file.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
-#include "providers/local/copy_tree.h"
 
 #define LOGIN(token, time)                                                                         \
 	"{\"claudeAiOauth\":{\"accessToken\":\"" token "\",\"expiresAt\":" #time                   \
@@ -277,6 +278,43 @@ static void test_a_login_that_the_user_has_not_is_not_made(void **state)
 	assert_int_not_equal(access(path_of("home" FILE_NAME), F_OK), 0);
 }
 
+static void start_again(void)
+{
+	agent_login_end(login);
+	login = agent_login_start(loop, pool, &agent, cell_fd);
+	assert_non_null(login);
+}
+
+static void draft_of(pid_t pid, const char *end, char out[64])
+{
+	text_whole(out, 64, "home/.claude/.acp-broker-%d%s", (int)pid, end);
+	write_file(out, LOGIN("left", 4));
+}
+
+/* Killed between giving the new file a name and putting it in the place of the old one. */
+static void test_what_a_killed_broker_has_left_goes(void **state)
+{
+	char left[64], running[64], other[64];
+	pid_t gone = fork();
+	if (gone == 0) {
+		_exit(0);
+	}
+	assert_int_equal(waitpid(gone, NULL, 0), gone);
+	draft_of(gone, "-3.tmp", left);
+	draft_of(getpid(), "-4000000.tmp", running);
+	draft_of(gone, "-3.tmp.json", other);
+	ATTR_CLEANUP(fd_cleanup)
+	int home = open(path_of("home/.claude"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(lock_file_try(home, LOCK_ALONE), LOCK_TAKEN);
+	start_again();
+	assert_true(has(left, LOGIN("left", 4))); // another broker is writing
+	lock_file_release(home);
+	start_again();
+	assert_int_not_equal(access(path_of(left), F_OK), 0);
+	assert_int_equal(access(path_of(running), F_OK), 0);
+	assert_int_equal(access(path_of(other), F_OK), 0);
+}
+
 /* What lies in the place of our draft. */
 static void test_a_folder_in_the_drafts_place_harms_the_cell_alone(void **state)
 {
@@ -308,6 +346,7 @@ int main(void)
 		CASE(test_a_folder_of_the_cell_that_became_a_link_is_not_followed),
 		CASE(test_a_link_in_the_home_is_not_written_through),
 		CASE(test_a_login_that_the_user_has_not_is_not_made),
+		CASE(test_what_a_killed_broker_has_left_goes),
 		CASE(test_a_folder_in_the_drafts_place_harms_the_cell_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

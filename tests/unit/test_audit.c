@@ -304,6 +304,7 @@ static void test_who_decided_has_a_name(void **state)
 	assert_string_equal(audit_by_name(AUDIT_BY_POLICY), "policy");
 	assert_string_equal(audit_by_name(AUDIT_BY_REMEMBERED), "remembered");
 	assert_string_equal(audit_by_name(AUDIT_BY_TIMEOUT), "timeout");
+	assert_string_equal(audit_by_name(AUDIT_BY_EDITOR), "editor");
 }
 
 #define AUDIT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -87,6 +87,25 @@ static void test_a_link_or_a_file_in_the_way_is_an_error(void **state)
 	expect_errno("file/x", true, ENOTDIR);
 }
 
+/* What was just opened is in the kernel's memory; tmpfs and others have nothing else. */
+static void test_what_is_in_memory_is_opened_without_waiting(void **state)
+{
+	static const char *const refused[] = {"link/x", "../x", "d/../..", "file/x"};
+	int fd = beneath_open(root, "file", O_RDONLY);
+	assert_true(fd >= 0);
+	close(fd);
+	fd = beneath_open_cached(root, "file", O_RDONLY);
+	if (fd < 0 && (errno == EINVAL || errno == ENOSYS || errno == EPERM)) {
+		skip(); // a kernel before 5.12, or a filter
+	}
+	assert_true(fd >= 0);
+	close(fd);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		assert_int_equal(beneath_open_cached(root, refused[i], O_PATH | O_NOFOLLOW), -1);
+	}
+	assert_int_equal(beneath_open_cached(root, "file", O_RDONLY | O_CREAT), -1);
+}
+
 static void test_the_way_up_is_refused(void **state)
 {
 	expect_errno("..", false, EXDEV);
@@ -119,6 +138,7 @@ int main(void)
 		cmocka_unit_test(test_a_folder_is_opened_and_the_root_itself),
 		cmocka_unit_test(test_what_is_missing_is_made_only_when_asked),
 		cmocka_unit_test(test_a_link_or_a_file_in_the_way_is_an_error),
+		cmocka_unit_test(test_what_is_in_memory_is_opened_without_waiting),
 		cmocka_unit_test(test_the_way_up_is_refused),
 		cmocka_unit_test(test_the_errors_are_the_same_without_openat2),
 	};

@@ -51,6 +51,29 @@ static void test_bytes_come_out_as_they_went_in(void **state)
 	buf_finish(&buf);
 }
 
+static void test_bytes_put_before_others_use_what_was_consumed(void **state)
+{
+	struct buf buf;
+	struct error err;
+	buf_init(&buf, 10);
+	append(&buf, "....cd");
+	buf_consume(&buf, 4);
+	const char *live = buf_span(&buf).data;
+	assert_true(buf_prepend(&buf, SPAN_LITERAL("ab"), &err));
+	assert_holds(&buf, "abcd");
+	assert_ptr_equal(buf_span(&buf).data, live - 2);
+	assert_true(buf_prepend(&buf, SPAN_LITERAL(""), &err));
+	assert_true(buf_prepend(&buf, SPAN_LITERAL("123456"), &err)); // more than was consumed
+	assert_holds(&buf, "123456abcd");
+	assert_false(buf_prepend(&buf, SPAN_LITERAL("x"), &err));
+	assert_int_equal(err.code, ERROR_LIMIT);
+	assert_holds(&buf, "123456abcd");
+	buf_finish(&buf);
+	assert_true(buf_prepend(&buf, SPAN_LITERAL("new"), &err));
+	assert_holds(&buf, "new");
+	buf_finish(&buf);
+}
+
 static void test_append_refuses_more_than_max(void **state)
 {
 	struct buf buf;
@@ -385,6 +408,9 @@ static void test_fit_gives_back_what_is_not_used_and_keeps_the_bytes(void **stat
 	buf_fit(&buf, 1 << 20);
 	assert_true(buf.capacity >= 100000);
 	buf_fit(&buf, 64);
+	assert_int_equal(buf.capacity, 6); // moves nothing for the two consumed bytes
+	assert_true(span_is(buf_span(&buf), "cdef"));
+	buf_fit(&buf, 1);
 	assert_int_equal(buf.capacity, 4);
 	assert_true(span_is(buf_span(&buf), "cdef"));
 	buf_finish(&buf);
@@ -420,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_fit_gives_back_what_is_not_used_and_keeps_the_bytes),
 		cmocka_unit_test(test_new_buffer_is_empty_and_owns_nothing),
 		cmocka_unit_test(test_bytes_come_out_as_they_went_in),
+		cmocka_unit_test(test_bytes_put_before_others_use_what_was_consumed),
 		cmocka_unit_test(test_append_refuses_more_than_max),
 		cmocka_unit_test(test_reserve_refuses_lengths_that_would_overflow),
 		cmocka_unit_test(test_nothing_can_be_reserved_and_appended),

@@ -18,9 +18,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/remove_folder.h"
 #include "base/text.h"
 #include "providers/local/allowed_sockets.h"
-#include "providers/local/copy_tree.h"
 #include "tests/support/facts.h"
 
 static char folder[64];

@@ -79,7 +79,10 @@ struct told {
 	bool is_ready;
 	struct error failed;
 	char **notices;
-	char **lines; // "target way rule result server-name", and "left N" where it says so
+	uint32_t wished; // the last wish; 0: none
+	char wish[300];  // "host port"
+	uint32_t gone;   // the last wish that is gone
+	char **lines;    // "target way rule result server-name", and "left N" where it says so
 };
 
 static void on_ready(void *data)
@@ -100,9 +103,9 @@ static void on_notice(void *data, const char *text)
 static void on_connection(void *data, const struct sandbox_connection *connection)
 {
 	char line[1024];
-	text_format(line, sizeof(line), "%s %s %s %s%s%s", connection->target, connection->way,
+	text_format(line, sizeof(line), "%s %s %s %s%s%s%s", connection->target, connection->way,
 		connection->rule, connection->is_allowed ? connection->result : "refused",
-		connection->server_name ? " " : "",
+		connection->is_by_user ? " user" : "", connection->server_name ? " " : "",
 		connection->server_name ? connection->server_name : "");
 	assert_int_equal(connection->is_allowed, connection->result != NULL);
 	if (connection->left_out > 0) {
@@ -111,10 +114,23 @@ static void on_connection(void *data, const struct sandbox_connection *connectio
 	words_append(&((struct told *)data)->lines, line);
 }
 
-static const struct cell_network_listener listener = {.on_ready = on_ready,
-	.on_failed = on_failed,
+static void on_wish(void *data, const struct sandbox_wish *wish)
+{
+	struct told *told = data;
+	told->wished = wish->id;
+	text_format(told->wish, sizeof(told->wish), "%s %u", wish->host, wish->port);
+}
+
+static void on_wish_gone(void *data, uint32_t id)
+{
+	((struct told *)data)->gone = id;
+}
+
+static const struct sandbox_listener listener = {.on_failed = on_failed,
 	.on_notice = on_notice,
-	.on_connection = on_connection};
+	.on_connection = on_connection,
+	.on_wish = on_wish,
+	.on_wish_gone = on_wish_gone};
 
 struct fixture {
 	struct settings settings;
@@ -127,22 +143,37 @@ static void add(struct settings *settings, const char *key, const char *value)
 	settings_add(settings, key, value, "test");
 }
 
-static int begin(void **state)
+static int begin_with(void **state, const char *network)
 {
 	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
 	struct provider_context context = {.loop = NULL};
 	struct error err;
 	settings_init(&fixture->settings);
-	add(&fixture->settings, "network", "allow");
+	add(&fixture->settings, "network", network);
 	add(&fixture->settings, "allow-host", "a.example");
 	add(&fixture->settings, "allow-host", "*.b.example:443");
 	add(&fixture->settings, "allow-host", "localhost:5432");
 	add(&fixture->settings, "allow-cidr", "10.0.0.0/8");
-	fixture->network = cell_network_start(
-		&context, &fixture->settings, NULL, &listener, &fixture->told, &err);
+	const struct cell_network_config config = {.context = &context,
+		.settings = &fixture->settings,
+		.on_ready = on_ready,
+		.data = &fixture->told,
+		.listener = &listener,
+		.listener_data = &fixture->told};
+	fixture->network = cell_network_start(&config, &err);
 	assert_non_null(fixture->network);
 	*state = fixture;
 	return 0;
+}
+
+static int begin(void **state)
+{
+	return begin_with(state, "allow");
+}
+
+static int begin_asking(void **state)
+{
+	return begin_with(state, "ask");
 }
 
 static int end(void **state)
@@ -341,7 +372,110 @@ static void test_the_plan_has_the_services(void **state)
 	settings_finish(&blocked);
 }
 
+/* ---- network = ask ---- */
+
+static void wish_for(struct fixture *fixture, const struct network_connection *connection)
+{
+	process.decided = 0;
+	fixture->told.wished = 0;
+	process.listener->on_ask(process.data, connection);
+}
+
+static void test_what_a_line_allows_is_not_asked_and_what_none_could_allow_is_refused(void **state)
+{
+	const struct network_connection refused[] = {to_address(1, "192.168.1.1", 22),
+		to_address(2, "127.0.0.1", 22), to_address(3, "169.254.169.254", 80),
+		to_address(4, "fd00::1", 80),
+		{.id = 5, .target = NETWORK_TO_SERVICE, .name = "localhost", .port = 22}};
+	const struct network_connection allowed[] = {
+		to_name(6, "a.example", 1), to_address(7, "10.1.1.1", 1)};
+	struct fixture *fixture = *state;
+	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
+		wish_for(fixture, &refused[i]);
+		assert_int_equal(process.decided, refused[i].id);
+		assert_false(process.is_allowed);
+		assert_int_equal(fixture->told.wished, 0);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(allowed); i++) {
+		wish_for(fixture, &allowed[i]);
+		assert_int_equal(process.decided, allowed[i].id);
+		assert_true(process.is_allowed);
+		assert_int_equal(fixture->told.wished, 0);
+	}
+}
+
+static void test_the_answer_to_a_wish_decides_and_is_logged(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct network_connection name = to_name(1, "new.example", 443);
+	const struct network_connection address = to_address(2, "93.184.215.14", 22);
+	const struct network_connection third = to_name(3, "third.example", 443);
+	wish_for(fixture, &name);
+	assert_int_equal(process.decided, 0);
+	assert_string_equal(fixture->told.wish, "new.example 443");
+	cell_network_decide(fixture->network, 1,
+		&(struct sandbox_verdict){.is_allowed = true, .rule = "network = ask: yes"});
+	assert_int_equal(process.decided, 1);
+	assert_true(process.is_allowed);
+	process.listener->on_tell(process.data, &name, NETWORK_CONNECTED);
+	wish_for(fixture, &address);
+	assert_string_equal(fixture->told.wish, "93.184.215.14 22");
+	cell_network_decide(
+		fixture->network, 2, &(struct sandbox_verdict){.rule = "network = ask: no"});
+	assert_int_equal(process.decided, 2);
+	assert_false(process.is_allowed);
+	assert_null(fixture->told.notices);
+	wish_for(fixture, &third);
+	cell_network_decide(fixture->network, 3,
+		&(struct sandbox_verdict){.rule = "network = ask", .why = "nobody is here"});
+	char **lines = fixture->told.lines;
+	assert_int_equal(words_count(lines), 3);
+	assert_string_equal(lines[0], "new.example:443 socket network = ask: yes connected user");
+	assert_string_equal(lines[1], "93.184.215.14:22 socket network = ask: no refused user");
+	assert_string_equal(lines[2], "third.example:443 socket network = ask refused");
+	assert_int_equal(words_count(fixture->told.notices), 1);
+	assert_names(fixture->told.notices[0],
+		"network = ask | third.example:443 | nobody is here | allow-host = "
+		"third.example:443");
+	process.decided = 0;
+	cell_network_decide(fixture->network, 1,
+		&(struct sandbox_verdict){.is_allowed = true, .rule = "again"});
+	assert_int_equal(process.decided, 0);
+}
+
+static void test_a_wish_that_is_gone_is_told_once(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct network_connection name = to_name(1, "new.example", 443);
+	wish_for(fixture, &name);
+	process.listener->on_gone(process.data, 1);
+	assert_int_equal(fixture->told.gone, 1);
+	fixture->told.gone = 0;
+	process.listener->on_gone(process.data, 1);
+	assert_int_equal(fixture->told.gone, 0);
+	struct error err;
+	process.listener->on_ready(process.data);
+	const struct network_connection other = to_name(2, "new.example", 443);
+	wish_for(fixture, &other);
+	error_set(&err, ERROR_UNAVAILABLE, "killed by signal 9");
+	process.listener->on_end(process.data, &err);
+	assert_int_equal(fixture->told.gone, 2);
+}
+
+static void test_only_so_many_wishes_wait(void **state)
+{
+	struct fixture *fixture = *state;
+	for (uint32_t id = 1; id <= NETWORK_CONNECTIONS_MAX + 1; id++) {
+		const struct network_connection name = to_name(id, "new.example", 443);
+		wish_for(fixture, &name);
+		bool is_one_more = id > NETWORK_CONNECTIONS_MAX;
+		assert_int_equal(process.decided, is_one_more ? id : 0);
+	}
+	assert_false(process.is_allowed);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+#define ASKING_CASE(test) cmocka_unit_test_setup_teardown(test, begin_asking, end)
 
 int main(void)
 {
@@ -355,6 +489,11 @@ int main(void)
 		CASE(test_its_end_is_told_once),
 		CASE(test_the_variables_of_proxies_are_those_of_the_cell),
 		CASE(test_the_plan_has_the_services),
+		ASKING_CASE(
+			test_what_a_line_allows_is_not_asked_and_what_none_could_allow_is_refused),
+		ASKING_CASE(test_the_answer_to_a_wish_decides_and_is_logged),
+		ASKING_CASE(test_a_wish_that_is_gone_is_told_once),
+		ASKING_CASE(test_only_so_many_wishes_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

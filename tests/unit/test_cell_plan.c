@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
 #include "providers/local/cell/sockets.h"
-#include "providers/local/copy_tree.h"
 
 static const struct cell_entry entries[] = {{CELL_HIDE, "/state", NULL},
 	{CELL_READ, "/home/u/.cargo", "/data/cargo"}, {CELL_WRITE, "/work with\nlines", NULL}};

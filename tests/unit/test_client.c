@@ -193,13 +193,39 @@ static void test_an_error_is_one_line(void **state)
 		{"{\"code\":-32603,\"message\":\"a\\nb\\u001b[1m\",\"data\":{\"code\":\"C\","
 		 "\"stage\":\"s\",\"detail\":\"x\\ty\"}}",
 			"a b^[[1m (C, s): x y"},
-		{"{\"code\":1,\"message\":7,\"data\":[]}", "an error without words (1)"},
-		{"{}", "an error without words (0)"},
+		// exact: the words of a whole line, in which an agent's number stands
+		{"{\"code\":1,\"message\":7,\"data\":[]}", "an error without a message (1)"},
+		// exact: the same
+		{"{}", "an error without a message (0)"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		char text[256];
-		client_error_text(span_of(cases[i].error), text, sizeof(text));
-		assert_string_equal(text, cases[i].text);
+		struct error err;
+		assert_false(client_error_read(&err, span_of(cases[i].error), NULL, 0));
+		assert_string_equal(err.text, cases[i].text);
+	}
+}
+
+static void test_the_reason_of_an_error_says_whose_it_is(void **state)
+{
+	static const struct error_reason own[] = {{"HOST_GONE", true, "wait"}};
+	static const struct {
+		const char *error;
+		const char *reason;
+	} cases[] = {
+		{"{\"code\":-32603,\"message\":\"x\"}", "AGENT_ERROR"},
+		{"{\"code\":-32000,\"message\":\"x\"}", "LOGIN_NEEDED"},
+		{"{\"code\":-32603,\"data\":{\"code\":\"LINK_LOST\",\"stage\":\"relay\"}}",
+			"LINK_LOST"},
+		{"{\"code\":-32603,\"data\":{\"code\":\"HOST_GONE\",\"stage\":\"prepare\"}}",
+			"HOST_GONE"},
+		{"{\"code\":-32603,\"data\":{\"code\":\"ELSE\",\"stage\":\"relay\"}}",
+			"AGENT_ERROR"},
+		{"{\"code\":-32603,\"data\":{\"code\":\"LINK_LOST\"}}", "AGENT_ERROR"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct error err;
+		client_error_read(&err, span_of(cases[i].error), own, ARRAY_LENGTH(own));
+		assert_string_equal(error_told_code(&err), cases[i].reason);
 	}
 }
 
@@ -215,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_a_program_that_is_not_there_is_an_error),
 		cmocka_unit_test(test_the_own_program_is_the_file_that_runs),
 		cmocka_unit_test(test_an_error_is_one_line),
+		cmocka_unit_test(test_the_reason_of_an_error_says_whose_it_is),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

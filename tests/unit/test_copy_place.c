@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "providers/local/copy_tree.h"
+#include "base/remove_folder.h"
 
 static char home[64];
 static char work[80];
@@ -37,6 +37,20 @@ static int tear_down(void **state)
 	return remove_folder(home, &err) && remove_folder(work, &err) ? 0 : -1;
 }
 
+/* The folder of all sessions' copies. */
+static struct copy_home home_of_all(void)
+{
+	struct copy_home all = {.common = strlen(home), .fd = -1};
+	snprintf(all.path, sizeof(all.path), "%s", home);
+	return all;
+}
+
+static struct sandbox_root *know(size_t *out_count)
+{
+	struct copy_home all = home_of_all();
+	return copy_known(&all, out_count);
+}
+
 static void free_known(struct sandbox_root *known, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -51,23 +65,102 @@ static void test_a_copy_is_known_by_what_lies_beside_it_and_by_its_folders_name(
 	struct error err;
 	struct copy_place place;
 	size_t count;
-	assert_null(copy_known(home, &count));
+	assert_null(know(&count));
 	assert_int_equal(count, 0);
 	assert_true(copy_place_of(&place, home, work, &err));
 	assert_int_equal(place.top, strlen(place.runtime));
 	assert_int_equal(mkdir(place.folder, 0700), 0);
 	assert_int_equal(mkdir(place.runtime, 0700), 0);
-	assert_null(copy_known(home, &count)); // not made yet
+	assert_null(know(&count)); // not made yet
 	assert_true(copy_mark_made(&place, "/of/somebody/else", &err));
-	assert_null(copy_known(home, &count));
+	assert_null(know(&count));
 	assert_true(copy_mark_made(&place, work, &err));
-	struct sandbox_root *known = copy_known(home, &count);
+	struct sandbox_root *known = know(&count);
 	assert_int_equal(count, 1);
 	assert_string_equal(known[0].local, work);
 	assert_string_equal(known[0].runtime, place.runtime);
 	free_known(known, count);
 	assert_int_equal(rmdir(place.runtime), 0);
-	assert_null(copy_known(home, &count));
+	assert_null(know(&count));
+}
+
+static void test_a_session_has_a_folder_beside_that_of_all(void **state)
+{
+	static const char key[] = "0123456789abcdef";
+	struct error err;
+	struct copy_place place;
+	struct copy_home own = home_of_all();
+	char wanted[PATH_MAX];
+	size_t count;
+	static const char *const refused[] = {"", "..", "0123456789abcde", "0123456789ABCDEF",
+		"0123456789abcdef0", "../3456789abcdef"};
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		assert_false(copy_home_set_key(&own, refused[i]));
+	}
+	assert_true(copy_home_set_key(&own, key));
+	snprintf(wanted, sizeof(wanted), "%s.%s", home, key);
+	assert_string_equal(own.path, wanted);
+	assert_true(copy_home_make(&own, &err));
+	assert_true(own.fd >= 0);
+	assert_true(copy_place_of(&place, own.path, work, &err));
+	assert_int_equal(mkdir(place.folder, 0700), 0);
+	assert_true(copy_place_make(&place, own.path, work, &err));
+	assert_true(copy_mark_made(&place, work, &err));
+	struct sandbox_root *known = know(&count);
+	assert_int_equal(count, 1);
+	assert_string_equal(known[0].local, work);
+	assert_string_equal(known[0].runtime, place.runtime);
+	free_known(known, count);
+	copy_home_leave(&own); // it is not empty
+	assert_int_equal(own.fd, -1);
+	assert_true(copy_home_make(&own, &err));
+	assert_true(remove_folder(place.folder, &err));
+	copy_home_leave(&own);
+	assert_int_equal(access(wanted, F_OK), -1);
+	struct copy_home all = home_of_all();
+	copy_home_leave(&all);
+	assert_int_equal(access(home, F_OK), 0);
+}
+
+/* What an agent can put in its place, as the folder is shown to it. */
+static void put_decoy(const char *path, int kind)
+{
+	char below[PATH_MAX];
+	snprintf(below, sizeof(below), "%s/below", path);
+	(void)unlink(path);
+	switch (kind) {
+	case 0:
+		assert_int_equal(mkfifo(path, 0600), 0);
+		break;
+	case 1:
+		assert_int_equal(symlink("/nowhere", path), 0);
+		break;
+	default:
+		assert_int_equal(mkdir(path, 0700), 0);
+		assert_int_equal(mkdir(below, 0700), 0);
+		assert_int_equal(chmod(path, 0), 0);
+	}
+}
+
+static void test_what_lies_in_the_place_of_its_note_is_replaced_and_not_waited_for(void **state)
+{
+	struct error err;
+	struct copy_place place;
+	struct stat status;
+	size_t count;
+	assert_true(copy_place_of(&place, home, work, &err));
+	assert_int_equal(mkdir(place.folder, 0700), 0);
+	assert_int_equal(mkdir(place.runtime, 0700), 0);
+	for (int kind = 0; kind < 3; kind++) {
+		put_decoy(place.made, kind);
+		assert_null(know(&count));
+		assert_true(copy_mark_made(&place, work, &err));
+		assert_int_equal(lstat(place.made, &status), 0);
+		assert_true(S_ISREG(status.st_mode));
+		struct sandbox_root *known = know(&count);
+		free_known(known, count);
+		assert_int_equal(count, 1);
+	}
 }
 
 /* What the user's folder of that name is a part of. */
@@ -115,7 +208,7 @@ static void test_a_part_of_a_repository_lies_below_a_place_for_that(void **state
 	assert_int_equal(rename(folder, hidden), 0);
 	assert_true(copy_place_make(&again, home, part, &err)); // it stays where it is
 	check_is_part(&again);
-	struct sandbox_root *known = copy_known(home, &count);
+	struct sandbox_root *known = know(&count);
 	assert_int_equal(count, 1);
 	assert_string_equal(known[0].runtime, place.runtime);
 	assert_int_equal(known[0].top, place.top);
@@ -301,8 +394,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
+			test_what_lies_in_the_place_of_its_note_is_replaced_and_not_waited_for,
+			set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
 			test_a_copy_is_known_by_what_lies_beside_it_and_by_its_folders_name, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_session_has_a_folder_beside_that_of_all, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_part_of_a_repository_lies_below_a_place_for_that, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -200,7 +200,7 @@ static void test_a_list_whose_cursor_leads_nowhere_ends(void **state)
 	will_page("e1", "e2", "\"c\"");
 	will_page("e3", "e4", "\"c\"");
 	daytona_list(api, labels, &on_listed, NULL);
-	expect_failed("DAYTONA_UNAVAILABLE", "leads nowhere");
+	expect_failed("DAYTONA_UNAVAILABLE", "has no end");
 	assert_int_equal(outcome.listed, 2);
 }
 

@@ -54,7 +54,7 @@ static void test_a_key_that_is_not_taken_is_told_with_where_it_comes_from(void *
 {
 	server_will_answer(401, "", "{\"statusCode\":401,\"message\":\"Invalid credentials\"}");
 	ask();
-	expect_failed("DAYTONA_UNAUTHORIZED", "Invalid credentials (is what DAYTONA_API_KEY holds");
+	expect_failed("DAYTONA_UNAUTHORIZED", "Invalid credentials | DAYTONA_API_KEY");
 }
 
 static void test_a_key_that_may_not_do_it_is_told_the_permissions(void **state)
@@ -106,7 +106,7 @@ static void test_a_message_may_have_any_shape(void **state)
 		{"{\"message\":\"a\\u001b[31m\\n \\tb\\u0085c\"}", "status 400: a [31m b c"},
 		{"<html>\r\n<h1>Bad</h1>\x01\xff</html>",
 			"status 400: <html> <h1>Bad</h1> </html>"},
-		{"", "status 400: it gave no reason"},
+		{"", "status 400 | gives no reason"},
 		{"[]", "status 400: []"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
@@ -138,7 +138,7 @@ static void test_a_redirect_is_not_followed(void **state)
 	server_will_answer(200, "", sandbox_text("e1", "started"));
 	ask();
 	expect_failed("DAYTONA_REJECTED", "status 302");
-	assert_has(outcome.err.text, "it leads elsewhere");
+	assert_has(outcome.err.text, "it redirects");
 	assert_int_equal(server_count(), 1);
 }
 
@@ -151,7 +151,7 @@ static void test_an_answer_that_cannot_be_read_is_shown(void **state)
 	} table[] = {
 		{"<html>\n<b>Welcome</b>", "it begins: <html> <b>Welcome</b>"},
 		{"", "status 200 | cannot be read"},
-		{"[1]", "no object | it begins: [1]"},
+		{"[1]", "not an object | it begins: [1]"},
 		{"{\"name\":\"p1\"}", "it has no \"id\""},
 		{"{\"id\":7}", "it has no \"id\""},
 		{"{\"id\":\"e1\"", "cannot be read"},
@@ -174,8 +174,8 @@ static void test_a_list_that_cannot_be_read_says_where(void **state)
 		{"{\"items\":{},\"nextCursor\":null}", "no list \"items\""},
 		{"{\"nextCursor\":null}", "no list \"items\""},
 		{"[]", "no list \"items\""},
-		{"{\"items\":[{\"id\":\"e1\"},7],\"nextCursor\":null}", "item 1: it is no object"},
-		{"{\"items\":[],\"nextCursor\":{\"a\":1}}", "\"nextCursor\" is no text"},
+		{"{\"items\":[{\"id\":\"e1\"},7],\"nextCursor\":null}", "item 1 | not an object"},
+		{"{\"items\":[],\"nextCursor\":{\"a\":1}}", "\"nextCursor\" is not a string"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
 		outcome.count = 0;
@@ -289,14 +289,14 @@ static void test_a_url_that_gives_the_key_away_is_refused(void **state)
 	refuse("http://localhost.evil.org/api", NULL, "in the clear");
 	refuse("http://128.0.0.1/api", NULL, "in the clear");
 	refuse("http://[::2]/api", NULL, "in the clear");
-	refuse("https://me:s3cret@app.daytona.io/api", NULL, "has a user");
-	refuse("https://app.daytona.io/api?s3cret", NULL, "a user, a query");
+	refuse("https://me:s3cret@app.daytona.io/api", NULL, "no user");
+	refuse("https://app.daytona.io/api?s3cret", NULL, "user, query");
 	refuse("https://app.daytona.io/api#s3cret", NULL, "fragment");
-	refuse("ftp://app.daytona.io/api", NULL, "no URL of");
-	refuse("file:///etc/passwd", NULL, "no URL of");
-	refuse("app.daytona.io/api", NULL, "the URL is none");
-	refuse("https://", NULL, "the URL is none");
-	refuse("", NULL, "the URL is none");
+	refuse("ftp://app.daytona.io/api", NULL, "not the URL of");
+	refuse("file:///etc/passwd", NULL, "not the URL of");
+	refuse("app.daytona.io/api", NULL, "not a URL");
+	refuse("https://", NULL, "not a URL");
+	refuse("", NULL, "not a URL");
 }
 
 static void test_a_key_that_is_no_header_is_refused(void **state)
@@ -316,7 +316,7 @@ static void test_an_image_of_more_than_a_word_is_refused(void **state)
 	wait_done();
 	assert_int_equal(outcome.err.code, ERROR_CONFIG);
 	assert_has(outcome.err.text, "POST /sandbox: ");
-	assert_has(outcome.err.text, "is no image");
+	assert_has(outcome.err.text, "not an image");
 	assert_int_equal(server_count(), 0);
 }
 

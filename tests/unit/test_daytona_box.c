@@ -229,7 +229,7 @@ static void test_what_may_be_made_yet_is_not_said_to_be_gone(void **state)
 	daytona_box_withdraw(told.box, false, told_done);
 	told_wait(&told);
 	assert_false(told.is_ok);
-	assert_names(told.err.text, "sandbox box | may be made");
+	assert_names(told.err.text, "sandbox box | may still appear");
 	assert_true(daytona_box_is_doubted(told.box));
 	assert_int_equal(there->deletes, 0);
 	daytona_box_destroy(told.box);
@@ -414,7 +414,7 @@ static void test_a_label_that_is_no_text_forbids_using_it_and_not_stopping_it(vo
 	struct plane_box *there = plane_add("box", "started");
 	there->has_odd_labels = true;
 	bring(&told, there, NULL);
-	assert_names(told.err.text, "label | no text");
+	assert_names(told.err.text, "label | not a string");
 	open_box(&told, there, NULL);
 	daytona_box_rest(told.box, false, told_done);
 	told_wait(&told);
@@ -460,7 +460,7 @@ static void test_what_the_key_may_not_delete_is_stopped(void **state)
 		assert_false(told.is_ok);
 		assert_string_equal(told.err.reason, "DAYTONA_UNAUTHORIZED");
 		assert_names(told.err.text, there->name);
-		assert_names(told.err.text, "stopped, and not deleted");
+		assert_names(told.err.text, "stopped, but not deleted");
 		assert_int_equal(there->stops, i == 0);
 		assert_string_equal(there->state, "stopped");
 	}
@@ -484,7 +484,8 @@ static void test_what_can_be_neither_deleted_nor_stopped_goes_on(void **state)
 	there->act_reason = "DAYTONA_REJECTED";
 	delete_with_a_key_that_may_not(&told, there, false);
 	assert_string_equal(told.err.reason, "DAYTONA_REJECTED");
-	assert_names(told.err.text, "box | goes on | DAYTONA_UNAUTHORIZED | DAYTONA_REJECTED");
+	assert_names(
+		told.err.text, "box | keeps running | DAYTONA_UNAUTHORIZED | DAYTONA_REJECTED");
 }
 
 static void test_what_was_made_for_nothing_is_stopped_by_a_key_that_may_not_delete(void **state)
@@ -552,7 +553,7 @@ static void test_what_a_failed_create_left_and_cannot_be_deleted_is_not_said_to_
 	there->delete_status = 403;
 	bring(&told, there, &create);
 	assert_string_equal(told.err.reason, "SANDBOX_FAILED");
-	assert_names(told.err.text, "no such base | left there | DAYTONA_UNAUTHORIZED");
+	assert_names(told.err.text, "no such base | stays there | DAYTONA_UNAUTHORIZED");
 	assert_null(strstr(told.err.text, "it is deleted"));
 	assert_int_equal(there->deletes, 1);
 }

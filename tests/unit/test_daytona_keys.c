@@ -263,7 +263,7 @@ static void test_the_same_key_again_is_an_error_and_it_is_not_asked_for_a_third_
 		will_refuse();
 		ask();
 		expect_failed("DAYTONA_UNAUTHORIZED",
-			i == 0 ? "Invalid credentials | api-key-command | no other key"
+			i == 0 ? "Invalid credentials | api-key-command | no new key"
 			       : "Invalid credentials | api-key-command");
 		assert_int_equal(runs(), 1);
 	}
@@ -272,7 +272,7 @@ static void test_the_same_key_again_is_an_error_and_it_is_not_asked_for_a_third_
 	expect_done();
 	will_refuse();
 	ask();
-	expect_failed("DAYTONA_UNAUTHORIZED", "no other key");
+	expect_failed("DAYTONA_UNAUTHORIZED", "no new key");
 	assert_int_equal(runs(), 2);
 }
 

@@ -12,7 +12,9 @@
 #include "base/buf.h"
 #include "broker/config/config_keys.h"
 #include "broker/config/options.h"
+#include "providers/container/container.h"
 #include "providers/daytona/daytona.h"
+#include "providers/exec/exec.h"
 #include "providers/local/local.h"
 #include "providers/provider.h"
 #include "providers/ssh/ssh.h"
@@ -147,6 +149,18 @@ static void test_every_key_of_daytona_is_documented(void **state)
 	check_provider(daytona_provider_create(&context), "# DAYTONA");
 }
 
+static void test_every_key_of_exec_is_documented(void **state)
+{
+	static const struct provider_context context = {0};
+	check_provider(exec_provider_create(&context), "# EXEC");
+}
+
+static void test_every_key_of_a_container_is_documented(void **state)
+{
+	static const struct provider_context context = {0};
+	check_provider(container_provider_create(&context), "# CONTAINER");
+}
+
 static bool has_key(const struct setting_key *local, size_t local_count, enum section_kind kind,
 	const char *name)
 {
@@ -213,6 +227,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_every_key_of_a_provider_is_documented),
 		cmocka_unit_test(test_every_key_of_ssh_is_documented),
 		cmocka_unit_test(test_every_key_of_daytona_is_documented),
+		cmocka_unit_test(test_every_key_of_exec_is_documented),
+		cmocka_unit_test(test_every_key_of_a_container_is_documented),
 		cmocka_unit_test(test_every_documented_key_exists),
 		cmocka_unit_test(test_every_option_and_command_is_documented),
 	};

@@ -15,6 +15,7 @@
 
 #include "base/json_doc.h"
 #include "base/text.h"
+#include "providers/container/container.h"
 #include "providers/daytona/daytona.h"
 #include "providers/local/local.h"
 #include "providers/ssh/ssh.h"
@@ -307,6 +308,7 @@ static int set_up(void **state)
 	add_reasons(local_provider_create(&context));
 	add_reasons(ssh_provider_create(&context));
 	add_reasons(daytona_provider_create(&context));
+	add_reasons(container_provider_create(&context)); // with those of exec
 	return 0;
 }
 

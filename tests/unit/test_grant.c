@@ -338,7 +338,8 @@ static void test_a_yes_sends_the_request_on_its_way(void **state)
 	ask_write(fixture, 2, SELECTED("'allow'")); // asked again
 }
 
-/* A prompt, and in it a question of the agent's own about a command; the id the editor has of it.
+/*
+ * A prompt, and in it a question of the agent's own about a command; the id the editor has of it.
  */
 static void ask_own(struct fixture *fixture, int number)
 {

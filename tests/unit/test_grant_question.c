@@ -142,7 +142,8 @@ static void check_note(char *line, const char *facts)
 	}
 }
 
-/* `diff` stands before the diff's other members; `note` is what the text before it says, or NULL.
+/*
+ * `diff` stands before the diff's other members; `note` is what the text before it says, or NULL.
  */
 static void hear_question(struct fixture *fixture, const char *note, const char *diff)
 {

@@ -7,7 +7,8 @@
 #include "tests/support/facts.h"
 #include "tests/unit/relay_sync_fixture.h"
 
-/* What who brings the workspace back by hand is told of the agent; NULL: nothing stands against it.
+/*
+ * What who brings the workspace back by hand is told of the agent; NULL: nothing stands against it.
  */
 static void expect_by_hand(struct fixture *fixture, const char *list)
 {

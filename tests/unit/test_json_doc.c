@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,6 +212,30 @@ static void test_a_lone_surrogate_is_decoded_as_the_replacement(void **state)
 	}
 }
 
+/* Text is copied sixteen bytes at a time; an escape is seen at each place, also near the end. */
+static void test_an_escape_is_decoded_wherever_it_stands(void **state)
+{
+	static const char *const escapes[][2] = {{"\\n", "\n"}, {"\\\\", "\\"},
+		{"\\u00e9", "\xc3\xa9"}, {"\\ud83d\\ude00", "\xf0\x9f\x98\x80"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(escapes) * 40 * 40; i++) {
+		const char *const *escape = escapes[i % ARRAY_LENGTH(escapes)];
+		int before = (int)(i / ARRAY_LENGTH(escapes) % 40);
+		int after = (int)(i / ARRAY_LENGTH(escapes) / 40);
+		char raw[128], text[128];
+		snprintf(
+			raw, sizeof(raw), "\"%0*d%s%0*d\"", before + 1, 0, escape[0], after + 1, 0);
+		snprintf(text, sizeof(text), "%0*d%s%0*d", before + 1, 0, escape[1], after + 1, 0);
+		for (size_t room = 0; room < 3; room++) { // a byte too little, enough, and more
+			struct buf out;
+			struct error err;
+			buf_init(&out, strlen(text) - 1 + room * room);
+			assert_int_equal(json_decode_checked(span_of(raw), &out, &err), room > 0);
+			assert_true(room == 0 || span_is(buf_span(&out), text));
+			buf_finish(&out);
+		}
+	}
+}
+
 static void test_what_is_no_string_is_not_decoded(void **state)
 {
 	static const char *const cases[] = {"", "\"", "a", "1", "\"a", "a\"", "\"a\"b\"", "\"\\\"",
@@ -309,6 +334,7 @@ int main(void)
 		cmocka_unit_test(test_values_are_read_or_the_fallback_is_taken),
 		cmocka_unit_test(test_strings_are_decoded),
 		cmocka_unit_test(test_a_lone_surrogate_is_decoded_as_the_replacement),
+		cmocka_unit_test(test_an_escape_is_decoded_wherever_it_stands),
 		cmocka_unit_test(test_what_is_no_string_is_not_decoded),
 		cmocka_unit_test(test_a_decoded_string_fits_to_the_byte_or_not_at_all),
 		cmocka_unit_test(test_what_is_no_json_is_refused),

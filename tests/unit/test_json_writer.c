@@ -139,11 +139,11 @@ static void test_every_control_character_is_escaped(void **state)
 	json_check_destroy(check);
 }
 
-/* Plain text is looked at eight bytes at a time; each byte must be seen at each place. */
+/* Plain text is looked at sixteen bytes at a time; each byte must be seen at each place. */
 static void test_every_byte_is_seen_wherever_it_stands(void **state)
 {
 	struct fixture *fixture = *state;
-	char text[27];
+	char text[43];
 	char one[8];
 	char expected[64];
 	for (unsigned int byte = 0; byte < 0x100; byte++) {
@@ -157,7 +157,7 @@ static void test_every_byte_is_seen_wherever_it_stands(void **state)
 			json_write_begin(&fixture->writer, &fixture->out);
 		}
 		for (int at = 0; at < (int)sizeof(text); at++) {
-			memset(text, 'a' + at, sizeof(text));
+			memset(text, 'a' + at % 26, sizeof(text));
 			text[at] = (char)byte;
 			int rest = (int)sizeof(text) - 1 - at;
 			snprintf(expected, sizeof(expected), "\"%.*s%s%.*s\"", at, text, one, rest,
@@ -256,6 +256,43 @@ static void test_a_full_buffer_is_told_at_the_end_and_never_passed(void **state)
 	}
 }
 
+/* The first two pieces of a long string end anywhere in a character or an escape. */
+static void test_a_long_string_is_whole_wherever_its_pieces_end(void **state)
+{
+	static const char *const units[][2] = {{"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
+		{"\x01", "\\u0001"}, {"\n", "\\n"}, {"\xff", FFFD}, {"a", "a"},
+		{"abc\xc3\xa9\"", "abc\xc3\xa9\\\""}};
+	enum { COUNT = 400, MOST = 8 * COUNT };
+	struct error err;
+	for (size_t unit = 0; unit < ARRAY_LENGTH(units); unit++) {
+		for (size_t before = 0; before < 24; before++) {
+			struct buf text, expected, out;
+			struct json_writer writer;
+			buf_init(&text, MOST);
+			buf_init(&expected, MOST);
+			buf_add(&expected, SPAN_LITERAL("\""));
+			for (size_t i = 0; i < before + COUNT; i++) {
+				bool is_first = i < before;
+				buf_add(&text, span_of(is_first ? "." : units[unit][0]));
+				buf_add(&expected, span_of(is_first ? "." : units[unit][1]));
+			}
+			buf_add(&expected, SPAN_LITERAL("\""));
+			/* With room for exactly that, with more, and with a byte less. */
+			for (int more = -1; more <= 2000; more += 2001 / 2) {
+				buf_init(&out, expected.len + (size_t)more);
+				json_write_begin(&writer, &out);
+				json_write_string(&writer, buf_span(&text));
+				assert_int_equal(json_write_end(&writer, &err), more >= 0);
+				assert_true(more < 0 ||
+					    span_equals(buf_span(&out), buf_span(&expected)));
+				buf_finish(&out);
+			}
+			buf_finish(&text);
+			buf_finish(&expected);
+		}
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static void test_members_are_a_key_and_a_value(void **state)
@@ -289,6 +326,7 @@ int main(void)
 		TEST(test_every_control_character_is_escaped),
 		TEST(test_every_byte_is_seen_wherever_it_stands),
 		TEST(test_bytes_that_are_not_utf_8_are_replaced),
+		cmocka_unit_test(test_a_long_string_is_whole_wherever_its_pieces_end),
 		TEST(test_what_is_in_the_buffer_stays_before_it),
 		TEST(test_the_deepest_level_can_be_written),
 		TEST(test_a_full_buffer_is_told_at_the_end_and_never_passed),

@@ -314,6 +314,65 @@ static void test_the_last_of_two_brokers_that_leave_ends_it(void **state)
 	fd_close(&lock_fd);
 }
 
+/* A broker was killed when it had collected everything in its sandbox; this one ends that. */
+static void end_collected(struct fixture *fixture)
+{
+	static const char tree[] = "0123456789abcdef0123456789abcdef01234567";
+	struct record record =
+		record_in(RECORD_COLLECTING, path_of(fixture, "a"), path_of(fixture, "ra"));
+	memcpy(record.receipt.runtime_tree, tree, sizeof(tree));
+	memcpy(record.receipt.merged_tree, tree, sizeof(tree));
+	renew(fixture);
+	keeper_adopt(fixture->keeper, &record, write_record(fixture, &record));
+	keeper_recover(fixture->keeper, on_done, fixture);
+}
+
+static int lock_store_of(const struct fixture *fixture, const char *name)
+{
+	struct error err;
+	int fd;
+	char *path = path_of(fixture, name);
+	char *store = state_folder_store(fixture->state, path);
+	assert_true(store_lock_find(store, &fd, &err));
+	assert_true(store_lock_try(fd));
+	free(store);
+	free(path);
+	return fd;
+}
+
+static void test_a_sync_of_its_workspace_elsewhere_delays_the_end(void **state)
+{
+	struct fixture *fixture = *state;
+	open_root(fixture, "a"); // makes the store
+	close_keeper(fixture);
+	int store_fd = lock_store_of(fixture, "a");
+	int told = fixture->told;
+	end_collected(fixture);
+	for (int turn = 0; turn < 20; turn++) {
+		ev_run(fixture->loop, EVRUN_ONCE);
+	}
+	assert_int_equal(fixture->told, told);
+	fd_close(&store_fd);
+	wait_done(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 2);
+}
+
+static void test_a_sync_of_its_workspace_in_it_keeps_the_sandbox(void **state)
+{
+	struct fixture *fixture = *state;
+	open_root(fixture, "a");
+	close_keeper(fixture);
+	int store_fd = lock_store_of(fixture, "a");
+	int lock_fd = other_broker(fixture, RECORD_ACTIVE, NULL);
+	end_collected(fixture);
+	wait_done(fixture);
+	assert_true(fixture->is_ok);
+	assert_int_equal(fixture->destroys, 1);
+	fd_close(&lock_fd);
+	fd_close(&store_fd);
+}
+
 static void test_stores_are_pruned_once_a_day(void **state)
 {
 	struct fixture *fixture = *state;
@@ -364,16 +423,12 @@ static void test_destroyed_at_any_moment_it_tells_nothing(void **state)
 static void test_who_announces_waits_for_the_stores_lock(void **state)
 {
 	struct fixture *fixture = *state;
-	struct error err;
-	int fd;
 	open_root(fixture, "a"); // makes the store
 	fixture->settings.lock_timeout_ms = 150;
 	fixture->sandbox.root_count = 0; // as one that has the root no more
 	renew(fixture);
 	char *path = path_of(fixture, "a");
-	char *store = state_folder_store(fixture->state, path);
-	assert_true(store_lock_find(store, &fd, &err));
-	assert_true(store_lock_try(fd));
+	int fd = lock_store_of(fixture, "a");
 	announce(fixture, "a");
 	assert_false(fixture->is_ok);
 	assert_int_equal(fixture->err.code, ERROR_TIMEOUT);
@@ -393,7 +448,6 @@ static void test_who_announces_waits_for_the_stores_lock(void **state)
 	record_of(fixture, "a");
 	assert_int_equal(fixture->records, 2); // of two that waited one has written it
 	fixture->sandbox.root_count = 1;
-	free(store);
 	free(path);
 }
 
@@ -409,6 +463,8 @@ int main(void)
 		KEEPER_TEST(test_what_was_collected_before_another_left_files_in_it_stays),
 		KEEPER_TEST(test_a_sandbox_that_another_broker_is_about_to_use_stays),
 		KEEPER_TEST(test_the_last_of_two_brokers_that_leave_ends_it),
+		KEEPER_TEST(test_a_sync_of_its_workspace_elsewhere_delays_the_end),
+		KEEPER_TEST(test_a_sync_of_its_workspace_in_it_keeps_the_sandbox),
 		KEEPER_TEST(test_a_sandbox_that_is_kept_rests_once_everything_is_here),
 		KEEPER_TEST(test_an_end_that_is_urgent_leaves_the_sandbox_to_the_next_start),
 		KEEPER_TEST(test_an_end_that_was_urgent_before_the_sandbox_was_told_is_so_too),

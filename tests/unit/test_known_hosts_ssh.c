@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "providers/ssh/base64.h"
+#include "base/base64.h"
 #include "providers/ssh/known_hosts.h"
 
 /* What is decided on a host's key is what ssh(1) decides, at a real sshd. */

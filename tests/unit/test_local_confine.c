@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "providers/local/confine.h"
+#include "base/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "base/remove_folder.h"
 #include "providers/local/copy_lock.h"
 
 /* What the conformance table does not see: what is copied, and what is not. */

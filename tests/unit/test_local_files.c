@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "providers/local/file_io.h"
+#include "base/file_io.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -303,6 +303,93 @@ static void test_a_full_disk_leaves_the_old_file(void **state)
 	assert_int_equal(count_entries("root"), 1);
 }
 
+/* ---- reading what is in memory ---- */
+
+/* Empty if file_read has to do it. */
+static struct buf read_cached(const char *path, enum file_links links, size_t max_bytes)
+{
+	struct buf content;
+	if (!file_read_cached(confine, path, links, max_bytes, &content)) {
+		buf_init(&content, 0);
+	}
+	return content;
+}
+
+static void expect_not_cached(const char *path, size_t max_bytes)
+{
+	for (int links = FILE_LINKS_FOLLOWED; links <= FILE_LINKS_REFUSED; links++) {
+		struct buf content = read_cached(path, (enum file_links)links, max_bytes);
+		assert_int_equal(content.len, 0);
+		buf_finish(&content);
+	}
+}
+
+/* The root's disk is set as if it could be read so; where it cannot, this shows nothing. */
+static bool can_read_cached(void)
+{
+	expect_write("root/file", SPAN_LITERAL("abc"));
+	confine_set_disk(confine, file_disk_of(below("root")));
+	struct buf once = expect_read("root/file");
+	struct buf content = read_cached(below("root/file"), FILE_LINKS_FOLLOWED, 3);
+	bool can = content.len > 0;
+	assert_true(!can || span_is(buf_span(&content), "abc"));
+	buf_finish(&once);
+	buf_finish(&content);
+	return can;
+}
+
+static void test_a_file_in_memory_is_read_at_once(void **state)
+{
+	if (!can_read_cached()) {
+		skip();
+	}
+	struct buf content = read_cached(below("root//file"), FILE_LINKS_REFUSED, 3);
+	assert_true(span_is(buf_span(&content), "abc"));
+	buf_finish(&content);
+	expect_not_cached(below("root/file"), 2);   // ERROR_LIMIT
+	expect_not_cached(below("root/none"), 100); // ERROR_NOT_FOUND
+	expect_not_cached(below("root"), 100);      // a folder
+	expect_not_cached(below("root/"), 100);
+	expect_not_cached("relative", 100);
+	confine_set_disk(confine, 0); // a file system that may wait
+	expect_not_cached(below("root/file"), 100);
+}
+
+static void test_a_file_in_memory_is_never_one_out_of_the_root(void **state)
+{
+	if (!can_read_cached()) {
+		skip();
+	}
+	expect_write("root/in", SPAN_LITERAL("inside"));
+	int fd = open(below("out"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, "secret", 6), 6);
+	close(fd);
+	assert_int_equal(symlink("../out", below("root/link")), 0);
+	assert_int_equal(symlink("..", below("root/up")), 0);
+	assert_int_equal(mkfifo(below("root/fifo"), 0600), 0);
+	expect_not_cached(below("out"), 100);
+	expect_not_cached(below("root/link"), 100);
+	expect_not_cached(below("root/up/out"), 100);
+	expect_not_cached(below("root/../out"), 100);
+	expect_not_cached(below("root/up/root/in"), 100);
+	expect_not_cached(below("rootless"), 100);
+	expect_not_cached(below("root/fifo"), 100);
+}
+
+/* A root that another folder has replaced, or a link, is as new as the walk finds it. */
+static void test_a_file_in_memory_is_that_of_the_present_root(void **state)
+{
+	if (!can_read_cached()) {
+		skip();
+	}
+	assert_int_equal(rename(below("root"), below("old")), 0);
+	assert_int_equal(symlink("old", below("root")), 0);
+	expect_not_cached(below("root/file"), 100);
+	assert_int_equal(unlink(below("root")), 0);
+	assert_int_equal(mkdir(below("root"), 0700), 0);
+	expect_not_cached(below("root/file"), 100);
+}
+
 static void test_roots_are_folders(void **state)
 {
 	char real[PATH_MAX];
@@ -333,6 +420,12 @@ int main(void)
 			test_a_read_only_file_is_not_replaced, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_full_disk_leaves_the_old_file, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_file_in_memory_is_read_at_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_file_in_memory_is_never_one_out_of_the_root, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_file_in_memory_is_that_of_the_present_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_roots_are_folders, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "base/attr.h"
-#include "providers/local/file_io.h"
+#include "base/file_io.h"
 
 static char folder[64];
 static struct confine *confine;

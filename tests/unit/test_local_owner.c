@@ -24,9 +24,9 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
-#include "providers/local/copy_tree.h"
-#include "providers/local/file_io.h"
+#include "base/file_io.h"
 #include "tests/support/facts.h"
 
 enum { SOMEBODY = 12345, SWAPS = 300 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "providers/local/path.h"
+#include "base/path.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

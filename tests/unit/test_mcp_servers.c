@@ -22,7 +22,7 @@
  */
 enum { TEXT_MAX = 8192 };
 
-enum place_of_work { HERE, FAR, FAR_ONLY_FILES, FAR_ONLY_LOOPBACK };
+enum place_of_work { HERE, FAR, FAR_ONLY_FILES, FAR_ONLY_LOOPBACK, CELL };
 
 struct sample {
 	enum place_of_work where;
@@ -48,6 +48,8 @@ static const struct mcp_server known_servers[] = {
 #define OK "{'name':'x', 'command':'ok' ,'args':[ ]}"
 #define GONE "{'command':'gone','name':'gone'}"
 #define LOCAL "{'type':'http','name':'local','url':'http://localhost:3/m','headers':[]}"
+#define LOCAL_4 "{'type':'http','name':'four','url':'http://127.0.0.1:4/m','headers':[]}"
+#define LOCAL_6 "{'type':'sse','name':'six','url':'http://[::1]:3/m'}"
 #define FAR_URL "{'type':'sse','name':'far','url':'https://example.com/m'}"
 
 static const struct sample samples[] = {
@@ -55,6 +57,10 @@ static const struct sample samples[] = {
 	{HERE, "", "{'mcpServers':[" GONE "," LOCAL "]}", NULL, ""},
 	{HERE, "", "{'mcpServers':[]}", NULL, ""},
 	{HERE, "", "{}", NULL, ""},
+	/* a cell that reaches port 3 of this machine */
+	{CELL, "", "{'mcpServers':[" LOCAL "," FAR_URL "]}", NULL, ""},
+	{CELL, "", "{'mcpServers':[" LOCAL "," LOCAL_4 "," LOCAL_6 "]}",
+		"{'mcpServers':[" LOCAL "]}", "'four' was left out|'six' was left out"},
 	/* elsewhere */
 	{FAR, "", "{'cwd':'/l/w','mcpServers':[ " OK " , " FAR_URL "\t]}", NULL, ""},
 	{FAR, "", "{'mcpServers':[ ]}", NULL, ""},
@@ -227,13 +233,20 @@ static void subject_finish(struct subject *subject)
 	free(subject->text);
 }
 
+static bool reaches_port(const void *data, uint16_t port)
+{
+	return port == 3;
+}
+
 static struct mcp_context context_of(const struct subject *subject, enum place_of_work where)
 {
 	return (struct mcp_context){
 		.map = &subject->map,
 		.commands = &subject->commands,
 		.has_other_files = where == FAR || where == FAR_ONLY_FILES,
-		.has_other_loopback = where == FAR || where == FAR_ONLY_LOOPBACK,
+		.has_other_loopback = where == FAR || where == FAR_ONLY_LOOPBACK || where == CELL,
+		.reaches_port = where == CELL ? reaches_port : NULL,
+		.reached_by = where == CELL ? "allow-host = localhost:" : NULL,
 		.lacks_sse = true,
 	};
 }
@@ -285,6 +298,18 @@ static void test_each_server_is_kept_left_out_replaced_or_added(void **state)
 	for (size_t i = 0; i < ARRAY_LENGTH(samples); i++) {
 		check_sample(&samples[i]);
 	}
+}
+
+static void test_the_line_that_is_missing_is_named(void **state)
+{
+	struct subject subject;
+	subject_init(&subject, "{'mcpServers':[" LOCAL_4 "]}");
+	struct mcp_context context = context_of(&subject, CELL);
+	assert_true(mcp_servers_edit(
+		&context, &subject.message, &subject.splice, &subject.notices, NULL));
+	assert_int_equal(words_count(subject.notices), 1);
+	assert_non_null(strstr(subject.notices[0], "allow-host = localhost:4"));
+	subject_finish(&subject);
 }
 
 static void test_only_what_may_be_missing_is_asked_about(void **state)
@@ -390,6 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_server_is_kept_left_out_replaced_or_added),
+		cmocka_unit_test(test_the_line_that_is_missing_is_named),
 		cmocka_unit_test(test_only_what_may_be_missing_is_asked_about),
 		cmocka_unit_test(test_where_nobody_was_asked_commands_are_kept),
 		cmocka_unit_test(test_many_notices_end_in_a_count),

@@ -111,6 +111,36 @@ static void test_other_hosts_and_what_is_no_url_are_not_this_machine(void **stat
 	}
 }
 
+static void test_the_port_of_this_machine_is_found(void **state)
+{
+	static const struct {
+		const char *url;
+		uint16_t port;
+	} samples[] = {
+		{"http://localhost:3000/mcp", 3000},
+		{"http://u:9@LOCALHOST:3000", 3000},
+		{"https://a.localhost/x:5", 443},
+		{"http://127.0.0.1", 80},
+		{"http://127.0.0.1:/", 80},
+		{"http://localhost:65535?x", 65535},
+		{"http://localhost:65536", 0},
+		{"http://localhost:99999999999999999999", 0},
+		{"http://localhost:3x", 0},
+		{"http://localhost:-3", 0},
+		{"http://localhost:0", 0},
+		{"ws://localhost:3000", 0},
+		{"http://127.0.0.2:3000", 0},
+		{"http://127.1:3000", 0},
+		{"http://[::1]:3000", 0},
+		{"http://0.0.0.0:3000", 0},
+		{"http://example.com:3000", 0},
+		{"", 0},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(samples); i++) {
+		assert_int_equal(mcp_url_local_port(samples[i].url), samples[i].port);
+	}
+}
+
 static void test_a_host_is_told_as_it_is_understood(void **state)
 {
 	static const struct {
@@ -179,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_spelling_of_this_machine_is_known),
 		cmocka_unit_test(test_other_hosts_and_what_is_no_url_are_not_this_machine),
+		cmocka_unit_test(test_the_port_of_this_machine_is_found),
 		cmocka_unit_test(test_a_host_is_told_as_it_is_understood),
 		cmocka_unit_test(test_a_host_has_a_longest_name),
 		cmocka_unit_test(test_http_is_told_from_other_schemes),

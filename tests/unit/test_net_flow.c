@@ -268,7 +268,7 @@ static void test_what_is_no_head_is_closed_and_nothing_is_asked(void **state)
 {
 	char byte;
 	int client = dial_gate("GET / HTTP/1.1\r\n\r\n");
-	expect(client, "HTTP/1.1 501 ");
+	expect(client, "HTTP/1.1 400 ");
 	close(client);
 	client = dial_gate("CONNECT good.exam");
 	turn();
@@ -276,6 +276,58 @@ static void test_what_is_no_head_is_closed_and_nothing_is_asked(void **state)
 	assert_true(read_some(client, &byte, 1) <= 0);
 	close(client);
 	assert_int_equal(message_count, 0);
+	assert_int_equal(flows_count(flows), 0);
+}
+
+/* A request with this body, to a server of the test's; its connection is *out_server. */
+static int post(const char *body, int *out_server)
+{
+	char text[256];
+	text_whole(text, sizeof(text),
+		"POST http://127.0.0.1:%u/a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n%s",
+		port, body);
+	int client = dial_gate(text);
+	TURN_UNTIL(message_count == 1);
+	assert_int_equal(messages[0].way, NETWORK_BY_REQUEST);
+	assert_int_equal(messages[0].port, port);
+	flows_decide(flows, messages[0].id, true);
+	*out_server = accept_now();
+	text_whole(text, sizeof(text),
+		"POST /a HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n"
+		"Content-Length: 5\r\n\r\n",
+		port);
+	expect(*out_server, text);
+	expect(*out_server, body);
+	return client;
+}
+
+static void test_a_request_is_relayed_and_its_answer(void **state)
+{
+	char byte;
+	int server;
+	int client = post("hel", &server);
+	assert_int_equal(send(client, "lo", 2, 0), 2);
+	expect(server, "lo");
+	assert_int_equal(send(server, "answer", 6, 0), 6);
+	expect(client, "answer");
+	fd_close(&server);
+	assert_int_equal(read_some(client, &byte, 1), 0);
+	close(client);
+	TURN_UNTIL(flows_count(flows) == 0);
+}
+
+/* It could be for another host, and nobody would decide about it. */
+static void test_a_second_request_on_a_connection_is_not_sent_on(void **state)
+{
+	int server;
+	char byte;
+	int client = post("hello", &server);
+	assert_int_equal(send(client, "GET", 3, 0), 3);
+	assert_int_equal(read_some(server, &byte, 1), -1);
+	fd_close(&server);
+	expect_reset(client);
+	client = dial_gate("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\nGET http://b/ HTTP/1.1\r\n");
+	expect_reset(client);
 	assert_int_equal(flows_count(flows), 0);
 }
 
@@ -338,6 +390,8 @@ int main(void)
 		CASE(test_nobody_at_a_port_is_unreachable),
 		CASE(test_who_gives_up_needs_no_verdict),
 		CASE(test_what_is_no_head_is_closed_and_nothing_is_asked),
+		CASE(test_a_request_is_relayed_and_its_answer),
+		CASE(test_a_second_request_on_a_connection_is_not_sent_on),
 		CASE(test_much_that_is_said_early_arrives_whole),
 		CASE(test_the_end_closes_all),
 	};

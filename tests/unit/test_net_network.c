@@ -412,7 +412,7 @@ static int run_broker(void)
 static void execute_broker(const int *fds, int told) ATTR_NORETURN;
 static void execute_broker(const int *fds, int told)
 {
-	char program[] = RELAY_PROGRAM, argument[] = BROKER_ARGUMENT;
+	char program[] = "/proc/self/exe", argument[] = BROKER_ARGUMENT;
 	char *const argv[] = {program, argument, NULL};
 	dup2(told, TOLD_AT);
 	dup2(fds[PORTS_SERVICES], SERVICE_AT);

@@ -126,7 +126,7 @@ static void test_what_is_filled_can_be_skipped(void **state)
 {
 	char bytes[16];
 	assert_int_equal(send(from[0], "headbody", 8, 0), 8);
-	assert_true(pipe_fill(&moved, from[1]));
+	assert_true(pipe_fill(&moved, from[1], PIPE_SIZE));
 	assert_true(span_is(pipe_span(&moved), "headbody"));
 	pipe_skip(&moved, 4);
 	assert_true(move());

@@ -15,7 +15,9 @@ static enum proxy_step read_once(struct span input, size_t *out_used, struct pro
 {
 	struct proxy proxy = {.kind = PROXY_UNKNOWN};
 	struct span answer;
-	return proxy_read(&proxy, input, out_used, target, &answer);
+	enum proxy_step step = proxy_read(&proxy, input, out_used, target, &answer);
+	proxy_finish(&proxy);
+	return step;
 }
 
 static void assert_goes_to(const char *head, const char *name, unsigned port)
@@ -43,14 +45,30 @@ static void test_connect_names_a_host_and_a_port(void **state)
 
 static void test_other_heads_are_wrong(void **state)
 {
-	static const char *const heads[] = {"GET http://a/ HTTP/1.1\r\n\r\n", "G", "connect a:1",
+	static const char *const heads[] = {"GET http://a/ HTTP/1.1\r\n\r\n", "connect a:1",
 		"CONNECT a HTTP/1.1\r\n\r\n", "CONNECT a: HTTP/1.1\r\n\r\n",
 		"CONNECT a:0 HTTP/1.1\r\n\r\n", "CONNECT a:65536 HTTP/1.1\r\n\r\n",
 		"CONNECT a:123456 HTTP/1.1\r\n\r\n", "CONNECT a:+1 HTTP/1.1\r\n\r\n",
 		"CONNECT :1 HTTP/1.1\r\n\r\n", "CONNECT 127.1:1 HTTP/1.1\r\n\r\n",
 		"CONNECT ::1:80 HTTP/1.1\r\n\r\n", "CONNECT a/b:1 HTTP/1.1\r\n\r\n",
 		"CONNECT a@b:1 HTTP/1.1\r\n\r\n", "CONNECT a\r\nX:1 HTTP/1.1\r\n\r\n",
-		"CONNECT a:1\r\n\r\n", "CONNECT  HTTP/1.1\r\n\r\n", "CONNECT \r\n\r\n", "\4\1"};
+		"CONNECT a:1\r\n\r\n", "CONNECT  HTTP/1.1\r\n\r\n", "CONNECT \r\n\r\n", "\4\1",
+		"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET https://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET http://a/ HTTP/1.0\r\nHost: a\r\n\r\n",
+		"GET http://a:/ HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET http://a:0/ HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET http://b@a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET http://127.1/ HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET http://a?b HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET http://a\\b/ HTTP/1.1\r\nHost: a\r\n\r\n",
+		"TRACE http://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET http://a/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+		"GET http://a/ HTTP/1.1\nHost: a\n\r\n\r\n",
+		"POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+		("POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
+		 "Content-Length: 2\r\n\r\n")};
 	for (size_t i = 0; i < ARRAY_LENGTH(heads); i++) {
 		struct proxy proxy = {.kind = PROXY_UNKNOWN};
 		struct proxy_target target;
@@ -85,6 +103,51 @@ static void test_a_head_has_an_end(void **state)
 	assert_int_equal(
 		read_once((struct span){head, sizeof(head) - 1}, &used, &target), PROXY_MORE);
 	assert_int_equal(read_once((struct span){head, sizeof(head)}, &used, &target), PROXY_WRONG);
+}
+
+static void assert_request(const char *head, const char *name, unsigned port, const char *onward)
+{
+	char text[ADDRESS_TEXT_SIZE];
+	struct proxy proxy = {.kind = PROXY_UNKNOWN};
+	struct proxy_target target;
+	struct span answer;
+	size_t used = 0;
+	for (size_t len = 0; used == 0; len++) {
+		enum proxy_step step =
+			proxy_read(&proxy, (struct span){head, len}, &used, &target, &answer);
+		assert_int_equal(step, used > 0 ? PROXY_TARGET : PROXY_MORE);
+	}
+	assert_string_equal(head + used, "hello");
+	assert_int_equal(proxy.kind, PROXY_REQUEST);
+	assert_int_equal(target.port, port);
+	if (target.is_address) {
+		address_print(&target.address, text);
+	}
+	assert_string_equal(target.is_address ? text : target.name, name);
+	assert_int_equal(proxy.head_len, strlen(onward));
+	assert_memory_equal(proxy.head, onward, proxy.head_len);
+	assert_int_equal(proxy.body_len, 5);
+	assert_int_equal(proxy_answer(&proxy, PROXY_CONNECTED).len, 0);
+	assert_true(span_starts_with(
+		proxy_answer(&proxy, PROXY_REFUSED), SPAN_LITERAL("HTTP/1.1 403 ")));
+	proxy_finish(&proxy);
+}
+
+static void test_a_request_is_written_anew_without_the_fields_of_the_hop(void **state)
+{
+	assert_request("POST http://Example.com/a?b=http://c/ HTTP/1.1\r\nhost: other.example\r\n"
+		       "Proxy-Connection: keep-alive\r\nProxy-Authorization: x\r\nTE: trailers\r\n"
+		       "Connection: keep-alive, A, content-length\r\nA: b\r\nKeep-Alive: 5\r\n"
+		       "Upgrade: h2c\r\nCookie:c\r\ncontent-length: 05\r\nAuthorization: d\r\n"
+		       "\r\nhello",
+		"example.com", 80,
+		"POST /a?b=http://c/ HTTP/1.1\r\nHost: Example.com\r\nConnection: close\r\n"
+		"Content-Length: 5\r\nCookie: c\r\nAuthorization: d\r\n\r\n");
+	assert_request("PUT HTTP://[2001:db8::7]:8080 HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+		       "\r\nhello",
+		"2001:db8::7", 8080,
+		"PUT / HTTP/1.1\r\nHost: [2001:db8::7]:8080\r\nConnection: close\r\n"
+		"Content-Length: 5\r\n\r\n");
 }
 
 /* A greeting, then `request`, each byte by byte. */
@@ -200,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_other_heads_are_wrong),
 		cmocka_unit_test(test_a_head_may_come_byte_by_byte),
 		cmocka_unit_test(test_a_head_has_an_end),
+		cmocka_unit_test(test_a_request_is_written_anew_without_the_fields_of_the_hop),
 		cmocka_unit_test(test_socks_names_a_host_and_a_port),
 		cmocka_unit_test(test_other_socks_is_wrong),
 		cmocka_unit_test(test_socks_with_a_password_is_wrong),

@@ -86,7 +86,7 @@ static void test_numbers_that_mean_nothing_are_refused(void **state)
 	wrong[2].port = 0;
 	wrong[3].port = 65536;
 	wrong[4].target = NETWORK_TO_SERVICE + 1;
-	wrong[5].way = NETWORK_BY_SOCKS + 1;
+	wrong[5].way = NETWORK_BY_REQUEST + 1;
 	wrong[6].client_port = 65536;
 	for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++) {
 		assert_false(is_read(&wrong[i]));

@@ -169,6 +169,9 @@ static void test_an_entry_is_for_its_names_and_ports_alone(void **state)
 		{"*.a.example:443", "b.a.example", 444, false},
 		{"localhost:5432", "localhost", 5432, false},
 		{"*.localhost", "a.localhost", 5432, true},
+		{"a_b.example", "a_b.example", 443, true},
+		{"_tcp.a.example:443", "_tcp.a.example", 443, true},
+		{"a_b.example", "a-b.example", 443, false},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct network_host host;
@@ -193,9 +196,8 @@ static void test_what_is_no_host_is_a_mistake(void **state)
 	static const char *const values[] = {"", "*", "*.", ".", "a.", ".a", "a..b", "-a", "a-",
 		"https://a.example", "a.example:", "a.example:0", "a.example:065",
 		"a.example:65536", "a.example:443:1", "a.example:https", ":443", "a.example/x",
-		"a.example:443/x", "a_b.example", "a.*.example", "**.example", "10.0.0.1",
-		"10.0.0.1:443", "::1", "*.10", "bücher.ch", "localhost", "LOCALHOST",
-		"127.0.0.1:5432"};
+		"a.example:443/x", "a.*.example", "**.example", "10.0.0.1", "10.0.0.1:443", "::1",
+		"*.10", "bücher.ch", "localhost", "LOCALHOST", "127.0.0.1:5432"};
 	for (size_t i = 0; i < ARRAY_LENGTH(values); i++) {
 		char text[128];
 		snprintf(text, sizeof(text), "network=allow allow-host=%s", values[i]);
@@ -239,6 +241,19 @@ static void test_lists_and_mode_have_to_agree(void **state)
 	assert_mistake("network=allow", "network", "allow-host | allow-cidr");
 	assert_mistake("network=blocked allow-host=a.example", "allow-host", "network = blocked");
 	assert_mistake("allow-cidr=10.0.0.0/8", "allow-cidr", "with network = open");
+	struct settings settings;
+	struct network_policy policy;
+	struct error err;
+	const char *key;
+	settings_read(&settings, "network=ask");
+	assert_true(network_policy_read(&policy, &settings, &key, &err));
+	assert_int_equal(policy.mode, NETWORK_ASK);
+	network_policy_finish(&policy);
+	settings_add(&settings, "allow-host", "a.example", "test");
+	assert_true(network_policy_read(&policy, &settings, &key, &err));
+	assert_string_equal(joined(policy.hosts), "a.example");
+	network_policy_finish(&policy);
+	settings_finish(&settings);
 }
 
 static void test_lists_have_an_end(void **state)
@@ -310,6 +325,20 @@ static void test_what_would_enforce_it_is_said(void **state)
 		"!NETWORK_NOT_ENFORCED network = blocked | confine = yes");
 }
 
+/* Also where nothing is required. */
+static void test_a_backend_that_cannot_ask_is_an_error(void **state)
+{
+	const struct network_abilities asks = {.asks = true, .allows_hosts = true};
+	const struct network_abilities with = {.remedy = "confine = yes enforces it"};
+	assert_string_equal(checked("network=ask", &asks), "");
+	assert_string_equal(checked("network=ask allow-host=a.example", &asks), "");
+	assert_names(checked("network=ask", &with), "!NETWORK_NOT_ENFORCED | confine = yes");
+	assert_names(checked("network=ask", &none),
+		"!NETWORK_NOT_ENFORCED | backend = local | confine = yes | required");
+	assert_names(checked("network=ask required=true allow-host=a.example", &all),
+		"!NETWORK_NOT_ENFORCED | network = allow | allow-host");
+}
+
 static void test_what_a_backend_does_not_take_is_an_error(void **state)
 {
 	char text[1024];
@@ -321,7 +350,7 @@ static void test_what_a_backend_does_not_take_is_an_error(void **state)
 	static const char *const refused[] = {
 		"allow-host=a.example allow-host=b.example allow-host=c.example",
 		"allow-host=localhost:80", "allow-host=host.x1", "allow-host=a.example:443",
-		"allow-host=a.b",
+		"allow-host=a.b", "allow-host=a_b.example",
 		"allow-cidr=10.0.0.0/8 allow-cidr=11.0.0.0/8 allow-cidr=12.0.0.0/8",
 		"allow-cidr=2001:db8::/32"};
 	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
@@ -385,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_lists_and_mode_have_to_agree),
 		cmocka_unit_test(test_lists_have_an_end),
 		cmocka_unit_test(test_what_is_asked_for_and_not_enforced_is_said),
+		cmocka_unit_test(test_a_backend_that_cannot_ask_is_an_error),
 		cmocka_unit_test(test_what_a_backend_does_not_take_is_an_error),
 		cmocka_unit_test(test_services_have_an_end),
 		cmocka_unit_test(test_what_would_enforce_it_is_said),

@@ -59,6 +59,13 @@ static void test_the_reason_stays_where_much_follows(void **state)
 		": kim@box: Permission denied (publickey).; cleaning up what there was; cl");
 }
 
+static void test_a_host_that_cuts_after_the_login(void **state)
+{
+	struct openssh_words words;
+	begin(&words, AUTHENTICATING "Connection to 127.0.0.1 closed by remote host.\r\n");
+	expect(&words, "HOST_UNREACHABLE", "127.0.0.1");
+}
+
 static void test_a_banner_is_no_reason(void **state)
 {
 	struct openssh_words words;
@@ -154,6 +161,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_long_banner_does_not_hide_the_reason),
 		cmocka_unit_test(test_the_reason_stays_where_much_follows),
+		cmocka_unit_test(test_a_host_that_cuts_after_the_login),
 		cmocka_unit_test(test_a_banner_is_no_reason),
 		cmocka_unit_test(test_one_line_that_is_too_long_is_told_from_its_beginning),
 		cmocka_unit_test(test_each_address_is_counted),

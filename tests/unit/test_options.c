@@ -193,6 +193,9 @@ static void test_commands_of_two_words_take_words_and_flags(void **state)
 			OPTION_DISCARD, "a"},
 		{"acp-broker policy explain terminal -- rm -rf x", COMMAND_POLICY_EXPLAIN, 0,
 			"terminal rm -rf x"},
+		{"acp-broker policy list --json", COMMAND_POLICY_LIST, OPTION_JSON, ""},
+		{"acp-broker policy forget a.example:443", COMMAND_POLICY_FORGET, 0,
+			"a.example:443"},
 		{"acp-broker du --json", COMMAND_DU, OPTION_JSON, ""},
 		{"acp-broker chat", COMMAND_CHAT, 0, ""},
 		{"acp-broker chat --resume", COMMAND_CHAT, OPTION_RESUME, ""},
@@ -346,10 +349,9 @@ static void test_mistakes_say_what_was_expected(void **state)
 		{"acp-broker checkpoints list --stat",
 			"--stat | checkpoints show | checkpoints diff"},
 		{"acp-broker --json -- agent",
-			"--json | check | test-provider | policy explain | checkpoints list | "
-			"conflicts list | "
-			"commits list "
-			"| sessions list | sessions show | sandboxes list | du"},
+			"--json | check | test-provider | policy explain | policy list | "
+			"checkpoints list | conflicts list | commits list | sessions list | "
+			"sessions show | sandboxes list | du"},
 		{"acp-broker exec", "exec: expected acp-broker exec PROMPT|-"},
 		{"acp-broker exec a b", "exec: expected acp-broker exec PROMPT|-"},
 		{"acp-broker exec -x", "unknown option -x | after --"},
@@ -399,8 +401,8 @@ static void test_tables_are_readable_to_their_end(void **state)
 	while (options_command_name(commands)) {
 		commands++;
 	}
-	assert_int_equal(options, 29);
-	assert_int_equal(commands, 34);
+	assert_int_equal(options, 30);
+	assert_int_equal(commands, 36);
 }
 
 int main(void)

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/remove_folder.h"
 #include "base/text.h"
 #include "base/words.h"
-#include "providers/local/copy_tree.h"
 #include "sync/guard_paths.h"
 #include "tests/support/facts.h"
 

@@ -94,6 +94,8 @@ static void test_broken_text_is_masked_too(void **state)
 		{"token-12\\u003", "token-12\\u003"},
 		{"\\ud83d\\u", "\\ud83d\\u"},
 		{"\\", "\\"},
+		{"C:\\token-1234", "C:\\***"}, // in JSON it would be a tab and "oken-1234"
+		{"C:\\\\token-1234", "C:\\\\***"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct buf buf;
@@ -119,6 +121,12 @@ static void test_half_a_secret_does_not_stay_at_the_end_of_what_was_cut(void **s
 		{"said token-1234", "said "}, // the longer one may have begun
 		{"token-1234, token-1x", "***, token-1x"},
 		{"\"\\u0074ok", "\""},
+		{"said tok\\", "said "},
+		{"said \\", "said "},
+		{"said \\u00", "said "},
+		{"said tok\\u006", "said "},
+		{"said \\u0x", "said \\u0x"},
+		{"said tok\\u0065n-12x", "said tok\\u0065n-12x"},
 		{"said", "said"},
 		{"", ""},
 	};
@@ -133,6 +141,28 @@ static void test_half_a_secret_does_not_stay_at_the_end_of_what_was_cut(void **s
 			assert_memory_equal(buf_span(&buf).data, cases[i].expected, buf.len);
 		}
 		buf_finish(&buf);
+	}
+	secrets_destroy(secrets);
+}
+
+/* Who passes a text on piece by piece keeps back what may be a secret's beginning. */
+static void test_an_escape_that_is_cut_may_begin_a_secret(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t begun;
+	} cases[] = {
+		{"\"\\", 1},
+		{"\"\\u", 2},
+		{"\"\\u007", 5},
+		{"\"\\u0074", 6},
+		{"\"token\\u00", 9},
+		{"\"\\n", 0},
+		{"\"\\u0078", 0},
+	};
+	struct secrets *secrets = secrets_create(environment, names);
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		assert_int_equal(secrets_begun(secrets, span_of(cases[i].text)), cases[i].begun);
 	}
 	secrets_destroy(secrets);
 }
@@ -203,6 +233,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_short_or_no_secret_stays),
 		cmocka_unit_test(test_broken_text_is_masked_too),
 		cmocka_unit_test(test_half_a_secret_does_not_stay_at_the_end_of_what_was_cut),
+		cmocka_unit_test(test_an_escape_that_is_cut_may_begin_a_secret),
 		cmocka_unit_test(test_there_may_be_no_names_and_no_secrets),
 		cmocka_unit_test(test_those_of_another_host_are_learned_once),
 		cmocka_unit_test(test_there_is_room_for_so_many),

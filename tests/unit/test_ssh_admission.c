@@ -198,7 +198,7 @@ static void test_a_drop_after_the_login_is_tried_once_more(void **state)
 static void test_a_second_drop_is_explained(void **state)
 {
 	pipe_client_options.drops = 5;
-	expect_failure("LINK_LOST", "not valid | sandbox");
+	expect_failure("LINK_LOST", "no longer valid | sandbox");
 	assert_string_equal(gate.told, "agsags");
 	assert_int_equal(pipe_client_options.connection_count, 2);
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "providers/ssh/base64.h"
+#include "base/base64.h"
 
 /* RFC 4648, section 10. */
 static const char *const vectors[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"},

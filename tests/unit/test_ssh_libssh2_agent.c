@@ -203,7 +203,7 @@ static void test_a_key_that_the_agent_does_not_sign_with_is_read_from_its_file(v
 	use_agent_with(path, "-c id");
 	logs_in();
 	use_no_key();
-	fails_and_says("AUTH_FAILED", "agent | not sign");
+	fails_and_says("AUTH_FAILED", "agent | refuses to sign");
 	stop_agent();
 	unlink(path);
 }
@@ -220,9 +220,9 @@ static void test_a_key_and_a_password_together_log_in(void **state)
 	target_set(&target.password_command, "echo " SSHD_PASSWORD);
 	logs_in();
 	target_set(&target.password_command, "echo wrong");
-	fails_and_says("AUTH_FAILED", "id: taken | password: refused");
+	fails_and_says("AUTH_FAILED", "id: accepted | password: refused");
 	target_set(&target.password_command, NULL);
-	fails_and_says("AUTH_FAILED", "wants more | takes password");
+	fails_and_says("AUTH_FAILED", "another proof | takes password");
 	sshd_stop(&other);
 }
 
@@ -236,7 +236,7 @@ static void test_a_password_and_then_a_key_log_in(void **state)
 	target_set(&target.password_command, "echo " SSHD_PASSWORD);
 	logs_in();
 	use_no_key();
-	fails_and_says("AUTH_FAILED", "password: taken | wants more");
+	fails_and_says("AUTH_FAILED", "password: accepted | another proof");
 	sshd_stop(&other);
 }
 

@@ -50,7 +50,7 @@ static void test_a_passphrase_comes_from_its_command(void **state)
 static void test_passphrases_that_do_not_come_or_fit_are_told(void **state)
 {
 	use_key("locked", "-t ed25519 -N 'open sesame'", true);
-	fails_and_says("AUTH_FAILED", "there is no passphrase-command");
+	fails_and_says("AUTH_FAILED", "no passphrase-command is set");
 	target_set(&target.passphrase_command, "echo wrong");
 	fails_and_says("AUTH_FAILED", "passphrase | not open");
 	target_set(&target.passphrase_command, "exit 3");
@@ -149,7 +149,7 @@ static void test_the_ways_that_the_user_prefers_are_the_only_ones(void **state)
 	target_set(&target.preferred_methods, "keyboard-interactive,publickey");
 	logs_in();
 	target_set(&target.preferred_methods, "keyboard-interactive,password");
-	fails_and_says("AUTH_FAILED", "nothing to try that ssh_config allows");
+	fails_and_says("AUTH_FAILED", "ssh_config allows | nothing to try");
 	target_set(&target.preferred_methods, NULL);
 	target.avoids_keys = true;
 	fails_and_says("AUTH_FAILED", "PubkeyAuthentication");

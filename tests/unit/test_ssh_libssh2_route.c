@@ -25,7 +25,7 @@ static void test_a_port_that_nobody_listens_on_is_told(void **state)
 	client_connect_fails(&client, &target, "HOST_UNREACHABLE");
 	snprintf(words, sizeof(words), "127.0.0.1 port %d: Connection refused", target.port);
 	assert_non_null(strstr(client.err.text, words));
-	assert_names(client.err.text, "is it up | port | sshd");
+	assert_names(client.err.text, "is the host running | port | sshd");
 }
 
 static sem_t dns_answers;
@@ -243,7 +243,7 @@ static void test_a_proxy_command_that_fails_is_told(void **state)
 	fails_and_says("HOST_UNREACHABLE", "closed | server");
 	target_set(&target.proxy_command,
 		"seq 30000 >&2; printf 'gate: no such\\033 box\\n' >&2; exit 1");
-	fails_and_says("HOST_UNREACHABLE", "(the ProxyCommand has said: ");
+	fails_and_says("HOST_UNREACHABLE", "(output of the ProxyCommand: ");
 	assert_non_null(strstr(client.err.text, "30000 gate: no such  box)"));
 	assert_null(strstr(client.err.text, "20000"));
 }
@@ -295,7 +295,7 @@ static void test_a_hop_that_refuses_the_login_is_told(void **state)
 	target.via = hop_through(&sshd);
 	target_set_list(&target.via->identity_files, none);
 	client_connect_fails(&client, &target, "AUTH_FAILED");
-	assert_non_null(strstr(client.err.text, "way to box"));
+	assert_non_null(strstr(client.err.text, "another host to box"));
 }
 
 #define route_test(name)                                                                           \

@@ -13,7 +13,8 @@
 
 #include "base/fd.h"
 
-/* What is the ssh program's own: its process, its questions, servers that libssh2 cannot talk to.
+/*
+ * What is the ssh program's own: its process, its questions, servers that libssh2 cannot talk to.
  */
 static void test_without_the_program(struct client_world *world)
 {

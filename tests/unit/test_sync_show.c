@@ -25,6 +25,13 @@ static struct fixture *start(void **state)
 	return fixture;
 }
 
+static struct fixture *start_slow(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->sync_moment_ms = 1;
+	return start(state);
+}
+
 static void test_a_quick_sync_without_news_is_not_shown(void **state)
 {
 	struct fixture *fixture = start(state);
@@ -56,7 +63,7 @@ static void test_a_failure_is_shown_as_one(void **state)
 
 static void test_a_slow_sync_is_shown_and_ends_with_what_it_did(void **state)
 {
-	struct fixture *fixture = start(state);
+	struct fixture *fixture = start_slow(state);
 	editor_is_shown(fixture, "tool_call", 1, "Syncing workspace", "in_progress");
 	sync_show_add(&show, "one file", false, false);
 	sync_show_add(&show, "two files", false, false);
@@ -66,7 +73,7 @@ static void test_a_slow_sync_is_shown_and_ends_with_what_it_did(void **state)
 
 static void test_a_slow_sync_that_nobody_waits_for_shows_only_its_news_then(void **state)
 {
-	struct fixture *fixture = start(state);
+	struct fixture *fixture = start_slow(state);
 	editor_is_shown(fixture, "tool_call", 1, "Syncing workspace", "in_progress");
 	sync_show_leave(&show, "cancelled");
 	editor_is_shown(fixture, "tool_call_update", 1, "cancelled", "failed");

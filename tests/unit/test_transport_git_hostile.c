@@ -106,7 +106,7 @@ static void test_what_is_no_answer_is_refused(void **state)
 	git_oid tree = stage_send_first(stage, "echo a > a");
 	stage_there(stage, "echo hello > a; echo more > b");
 	for (size_t i = 0; i < ARRAY_LENGTH(lies); i++) {
-		lie(stage, "*--batch*", lies[i].script);
+		lie(stage, "*--buffer*", lies[i].script);
 		expect_refusal(stage, &tree, lies[i].code, lies[i].words);
 		if (lies[i].code == ERROR_UNAVAILABLE) {
 			assert_string_equal(stage->err.reason, "LINK_LOST");

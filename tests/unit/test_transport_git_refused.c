@@ -37,6 +37,33 @@ static void test_a_commit_of_a_file_over_the_limit_is_brought(void **state)
 				"cmp - \"$PLACE/runtime/0/$f\"; done");
 }
 
+/* What a program writes without a pause grows between the look at its size and git's reading. */
+static void test_a_file_that_grows_over_the_limit_waits_for_the_next_sync(void **state)
+{
+	struct stage *stage = *state;
+	char command[1024];
+	stage->place->store.big_file_bytes = 5000;
+	stage_restart(stage);
+	git_oid tree = stage_send_first(stage, repository);
+	git_oid before = stage_collect(stage, &tree);
+	snprintf(command, sizeof(command),
+		"cat > %s/git <<'END'\n#!/bin/sh\n"
+		"case $* in *--verbose*) head -c 9000 /dev/zero | tee -a a >> 'new one' ;; esac\n"
+		"exec /usr/bin/git \"$@\"\nEND\nchmod +x %s/git",
+		stage->bin, stage->bin);
+	place_run(stage->place, command);
+	stage_there(stage, "echo edit >> a; echo new > 'new one'; echo other > other");
+	git_oid there = stage_collect(stage, &before);
+	assert_tree(stage->place, &there, "100644 a\n100644 other\n");
+	assert_int_equal(stage->collected.left.count, 2);
+	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
+	snprintf(command, sizeof(command), "rm %s/git", stage->bin);
+	place_run(stage->place, command);
+	there = stage_collect(stage, &there);
+	assert_tree(stage->place, &there, "160000 a\n160000 new one\n100644 other\n");
+	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
+}
+
 static void test_a_repository_that_git_cannot_read_keeps_no_file_there(void **state)
 {
 	struct stage *stage = *state;
@@ -139,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		REFUSED_TEST(test_a_commit_of_a_file_over_the_limit_is_brought),
+		REFUSED_TEST(test_a_file_that_grows_over_the_limit_waits_for_the_next_sync),
 		REFUSED_TEST(test_a_repository_that_git_cannot_read_keeps_no_file_there),
 		REFUSED_TEST(test_a_branch_below_the_name_of_another_is_kept),
 		REFUSED_TEST(test_a_lock_that_somebody_left_is_in_the_way_of_no_branch),

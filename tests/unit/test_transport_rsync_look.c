@@ -333,7 +333,8 @@ static void test_a_delivery_forgets_what_was_seen(void **state)
 	runs(stage);
 	assert_collects(stage, &next, 1);
 	assert_collects(stage, &next, 0);
-	/* A mirror that was changed, and the runtime not: it must not be taken for what is there.
+	/*
+	 * A mirror that was changed, and the runtime not: it must not be taken for what is there.
 	 */
 	place_run(stage->place, "echo r > a");
 	git_oid last = place_take(stage->place, &next);

@@ -12,7 +12,8 @@
 #include "tests/unit/transport_fixture.h"
 #include "tests/unit/tree_fixture.h"
 
-/* Both sides work at random; what is collected is what is there, and what is delivered gets there.
+/*
+ * Both sides work at random; what is collected is what is there, and what is delivered gets there.
  */
 enum { HISTORIES = 4, SYNCS = 4, STEPS_MAX = 12 };
 

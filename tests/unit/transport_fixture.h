@@ -7,9 +7,9 @@
 #include "tests/unit/store_fixture.h"
 
 /*
- * A store, a local work tree and a runtime root in a sandbox that is far away: late, and in small
- * pieces. What git does there is done by the real one, found by the sandbox's PATH, which
- * begins with a folder that is empty at first.
+ * A store, a local work tree and a runtime root in a distant sandbox, whose bytes come late and in
+ * small pieces. The sandbox uses the real git, which it finds by its PATH; the PATH begins with a
+ * folder that is empty at first.
  */
 struct stage {
 	struct place *place;
@@ -40,10 +40,10 @@ int stage_setup(void **state); // *state is a struct stage
 int stage_setup_rsync(void **state);
 int stage_teardown(void **state);
 
-/* Makes the transport anew, as another run of the broker would. */
+/* Creates the transport again, as another run of the broker would. */
 void stage_restart(struct stage *stage);
 
-/* The ends of operations that a test begins itself; its data is the stage. */
+/* For the ends of operations that a test begins itself; the data is the stage. */
 void stage_on_done(void *data, const struct error *err);
 void stage_on_collected(
 	void *data, const struct transport_collected *collected, const struct error *err);
@@ -52,33 +52,33 @@ void stage_on_delivered(
 
 /* Runs the loop until the operation that was begun has ended. */
 void stage_wait(struct stage *stage);
-/* Operations, waited for; they have to succeed. */
+/* Run an operation to its end; it must succeed. */
 void stage_prepare(struct stage *stage);
 git_oid stage_collect(struct stage *stage, const git_oid *base);
 void stage_deliver(struct stage *stage, const git_oid *from, const git_oid *to);
-/* Makes names, links and modes that are awkward each in their own way. */
+/* A script that makes unusual names, links and modes. */
 extern const char stage_awkward[];
-/* The script makes the workspace, which goes to a root that has nothing; its tree. */
+/* Makes the workspace by the script, delivers it to an empty root, and returns its tree. */
 git_oid stage_send_first(struct stage *stage, const char *script);
-/* They have to fail so; NULL: whatever the reason, the text. */
+/* Run an operation that must fail in this way; NULL: with any reason, or any text. */
 void stage_collect_fails(
 	struct stage *stage, const git_oid *base, enum error_code code, const char *words);
 void stage_deliver_fails(struct stage *stage, const git_oid *from, const git_oid *to,
 	enum error_code code, const char *words);
 
-/* A shell script in the runtime's root; it must succeed. The text is the caller's. */
+/* Runs a shell script in the runtime's root; it must succeed. The caller owns the returned text. */
 void stage_there(struct stage *stage, const char *script);
 char *stage_ask(struct stage *stage, const char *script);
 
-/* Both trees are the same but for .git. */
+/* Expects that both trees are equal, except for .git. */
 void stage_assert_equal(struct stage *stage);
 void stage_assert_same(const git_oid *a, const git_oid *b);
 /* Puts a program of that name before all others in the sandbox's PATH. */
 void stage_program(struct stage *stage, const char *name, const char *script);
 
 /*
- * The script that runs there next is killed in place of its call `at` of git or mv, which change
- * something. stage_heal ends that; false where there were not as many calls.
+ * Makes the next script there die instead of its call number `at` of git or mv, the calls that
+ * change something. stage_heal ends that; false if there were fewer calls.
  */
 void stage_cut(struct stage *stage, int at);
 bool stage_heal(struct stage *stage, int at);

@@ -15,7 +15,7 @@ git_oid tree_make(struct store *store, const char *const *lines);
 /* The lines of a tree, in the order of names, each with a newline; the caller frees it. */
 char *tree_text(struct store *store, const git_oid *tree);
 
-/* The tree of a real folder, read plainly; names that never sync are left out. */
+/* Makes a tree of a real folder in a simple way; leaves out names that never sync. */
 git_oid tree_of_folder(struct store *store, const char *root);
 
 /* Writes the lines to a real folder. */
@@ -26,10 +26,10 @@ void tree_clear(const char *root);
 /* How many files below a folder have this in their name, and this text unless that is NULL. */
 size_t tree_count(const char *root, const char *name_part, const char *text);
 
-/* Applies one tree over another to a real folder; nothing may be left. */
+/* Applies the change from one tree to another to a real folder; it must leave no path unchanged. */
 void tree_apply(struct store *store, const char *root, const git_oid *from, const git_oid *to);
 
-/* Every file and link of a tree, by path as folders are walked. */
+/* Every file and link of a tree, in the order in which a walk visits the folders. */
 struct leaf {
 	char path[128];
 	struct store_entry entry;

@@ -25,7 +25,7 @@ struct fixture {
 	struct sync_result result;
 	char conflict[64];     // the path of the first
 	const char *why;       // and its
-	size_t question_count; // of what the last sync has ended with to ask about
+	size_t question_count; // deletions in the last sync's question
 	char question_first[64];
 	git_oid asked;
 	char note[1024];
@@ -127,7 +127,7 @@ static inline void roll_back(struct fixture *fixture, const char *checkpoint)
 		fixture, &(struct sync_order){.reason = SYNC_REASON_TURN, .rollback = checkpoint});
 }
 
-/* A shell script, with the two directories as $L and $R, and the parked files below $P. */
+/* Runs a shell script. $L and $R are the two directories, and the parked files are below $P. */
 static inline char *ask(struct fixture *fixture, const char *format)
 {
 	char script[4096];

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Puts a file in its place, unless what is to be put there is what was put there last: then
-# who works here may have changed it since, and that stays. Arguments: TARGET SIZE TOKEN KEY;
-# stdin is the content. KEY names TARGET in our own notes.
+# Puts a file in its place, unless the same content was put there last time: a user or agent may
+# have changed the file since, and that change stays. Arguments: TARGET SIZE TOKEN KEY; stdin has
+# the content. KEY names TARGET in our own notes.
 target=$1 wanted=$2 token=$3 marker=$state/copied/$4
 umask 077
 case $target in

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Before every script that prepares a sandbox for its agent; it begins in the sandbox's home. The
-# answer is words that end in NUL; the last two are "done" and an empty one, or "failed" and why.
+# Comes before every script that prepares a sandbox for its agent. Starts in the sandbox's home. The
+# answer consists of words that end in NUL; the last two are "done" and an empty one, or "failed"
+# and the reason.
 set -u
 unset CDPATH ENV
 state=.local/share/acp-broker
@@ -14,7 +15,7 @@ fail() {
 	exit 1
 }
 
-# Arguments: FILE TEXT. Private, and whole or not there at all.
+# Arguments: FILE TEXT. Writes a private file, completely or not at all.
 note() {
 	(umask 077 && mkdir -p "${1%/*}" && printf '%s\n' "$2" >"$1.$$") && mv -f "$1.$$" "$1"
 }

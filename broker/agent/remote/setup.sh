@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Runs shell lines once in this home. Arguments: KEY LINE...; KEY names these lines. "line" and a
-# number is said before each; what they write goes to stderr.
+# Runs shell lines once in this home. Arguments: KEY LINE...; KEY names these lines. Prints "line"
+# and a number before each; the output of the lines goes to stderr.
 marker=$state/setup/$1 lock=$state/setup/$1.lock
 shift
 

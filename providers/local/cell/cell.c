@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/fd_pass.h"
 #include "base/io.h"
 #include "base/list.h"
 #include "base/text.h"
@@ -18,7 +19,7 @@
 #include "providers/local/cell/wire.h"
 
 struct showing {
-	struct list link; // cell.showings, in the order in which the cell answers
+	struct list link; // cell.showings, in the order of the cell's answers
 	cell_shown *done;
 	void *data;
 };
@@ -28,16 +29,20 @@ struct cell {
 	const struct cell_listener *listener;
 	void *data;
 	struct process *process; // the cell's keeper, or NULL
-	struct spawner *spawner; // the one inside
+	struct spawner *spawner; // the cell's
 	ev_io control;
-	ev_timer deadline;    // of the start
-	uid_t uid;            // the plan's
-	gid_t gid;            // the same
-	int home_fd;          // the folder in the cell
-	int ports[PORTS_MAX]; // its sockets, until cell_take_ports
-	size_t port_count;    // that its plan has
-	bool has_network;     // this machine's
-	int landlock;         // limits_landlock
+	ev_timer deadline;        // for the start
+	uid_t uid;                // from the plan
+	gid_t gid;                // from the plan
+	int home_fd;              // the cell's home
+	int ports[PORTS_MAX];     // its sockets, until cell_take_ports
+	size_t port_count;        // from the plan
+	int keys[PORTS_KEYS_MAX]; // its sockets for keys, until cell_take_keys
+	size_t key_count;         // from the plan
+	int connector;            // its end outside, until cell_take_connector; or -1
+	bool has_connector;       // from the plan
+	bool has_network;         // shares this machine's network
+	int landlock;             // limits_landlock
 	int landlock_errnum;
 	bool is_ready;
 	bool has_ended;       // on_ended was raised
@@ -54,7 +59,7 @@ static void raise_ended(struct cell *cell, const struct error *err)
 	cell->listener->on_ended(cell->data, err);
 }
 
-/* ---- what the cell says ---- */
+/* ---- messages of the cell ---- */
 
 static void take_answer(struct cell *cell, const struct cell_answer *answer)
 {
@@ -90,7 +95,7 @@ static void take_answer(struct cell *cell, const struct cell_answer *answer)
 	told.done(told.data, is_done ? NULL : &err);
 }
 
-/* All in it has ended, or does so now. */
+/* Every process in the cell has ended, or ends now. */
 static void lose(struct cell *cell)
 {
 	struct error err;
@@ -100,19 +105,22 @@ static void lose(struct cell *cell)
 	raise_ended(cell, &err);
 }
 
-static void take_descriptors(struct cell *cell, const struct cmsghdr *head)
+static void take_descriptors(struct cell *cell, int *fds, size_t count)
 {
-	int fds[CELL_ANSWER_FDS_MAX];
-	size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	memcpy(fds, CMSG_DATA(head), count * sizeof(int));
-	bool is_expected = cell->home_fd < 0 && count == 1 + cell->port_count;
+	const size_t keys_at = 1 + cell->port_count;
+	const size_t connector_at = keys_at + cell->key_count;
+	bool is_expected = cell->home_fd < 0 && count == connector_at + cell->has_connector;
 	for (size_t i = 0; i < count; i++) {
 		if (!is_expected) {
 			fd_close(&fds[i]);
 		} else if (i == 0) {
 			cell->home_fd = fds[i];
-		} else {
+		} else if (i <= cell->port_count) {
 			cell->ports[i - 1] = fds[i];
+		} else if (i < connector_at) {
+			cell->keys[i - keys_at] = fds[i];
+		} else {
+			cell->connector = fds[i];
 		}
 	}
 }
@@ -120,27 +128,18 @@ static void take_descriptors(struct cell *cell, const struct cmsghdr *head)
 /* recv(2), with the descriptors of the first answer. */
 static ssize_t receive(struct cell *cell, struct cell_answer *answer)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int) * CELL_ANSWER_FDS_MAX)];
-	} control;
-	struct iovec part = {.iov_base = answer, .iov_len = sizeof(*answer)};
-	struct msghdr message = {.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
-	ssize_t size = recvmsg(cell->control.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *head = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
-		take_descriptors(cell, head);
-	}
+	int fds[CELL_ANSWER_FDS_MAX];
+	size_t count;
+	ssize_t size = fd_take(
+		cell->control.fd, answer, sizeof(*answer), fds, CELL_ANSWER_FDS_MAX, &count);
+	take_descriptors(cell, fds, count);
 	return size;
 }
 
 static void on_control(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct cell *cell = CONTAINER_OF(io, struct cell, control);
-	static struct cell_answer answer; // too large for a stack that many share
+	static struct cell_answer answer; // too large for a stack that is shared
 	ssize_t size = receive(cell, &answer);
 	if (size < 0 && io_is_transient(errno)) {
 		return;
@@ -164,10 +163,6 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* ---- its process ---- */
 
-static void on_started(void *data, pid_t pid)
-{
-}
-
 static void on_failed(void *data, const struct error *err)
 {
 	struct error why = *err;
@@ -175,50 +170,19 @@ static void on_failed(void *data, const struct error *err)
 	raise_ended(data, &why);
 }
 
-static void on_exited(void *data, struct process_status status)
-{
-	/* What it said last is read first: the control's end tells. */
-}
-
-static void on_emptied(void *data)
-{
-}
-
+/* There is no on_exited: the last messages are still read, and then the control socket ends. */
 static const struct process_listener process_listener = {
-	.on_started = on_started,
 	.on_failed = on_failed,
-	.on_exited = on_exited,
-	.on_emptied = on_emptied,
 };
 
 /* ---- making one ---- */
 
-/* One packet with descriptors. */
-static bool send_with(int control, struct span bytes, const int *fds, size_t count)
-{
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int) * CELL_FDS)];
-	} space = {0};
-	struct iovec part = {.iov_base = (char *)bytes.data, .iov_len = bytes.len};
-	struct msghdr message = {.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &space,
-		.msg_controllen = (unsigned)CMSG_SPACE(sizeof(int) * count)};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = (unsigned)CMSG_LEN(sizeof(int) * count);
-	memcpy(CMSG_DATA(head), fds, sizeof(int) * count);
-	return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes.len;
-}
-
 static bool send_plan(int control, int plan_fd, int spawner_fd, struct error *err)
 {
 	const int fds[CELL_FDS] = {[CELL_FD_PLAN] = plan_fd, [CELL_FD_SPAWNER] = spawner_fd};
-	if (!send_with(control, (struct span){"", 1}, fds, CELL_FDS)) {
+	if (!fd_pass(control, (struct span){"", 1}, fds, CELL_FDS)) {
 		int errnum = errno;
-		return error_set_errno(err, errnum, "confining an agent: asking for a cell");
+		return error_set_errno(err, errnum, "confining an agent: requesting a cell");
 	}
 	return true;
 }
@@ -228,7 +192,7 @@ static bool start(
 {
 	static const char *const argv[] = {CELL_PROGRAM, CELL_ARGUMENT, NULL};
 	static const char *const env[] = {NULL};
-	static const struct process_limits none; // of its own processes
+	static const struct process_limits none; // for its own processes
 	int control[2] = {-1, -1};
 	int inner[2] = {-1, -1};
 	ATTR_CLEANUP(fd_cleanup) int plan_fd = cell_plan_pack(plan, err);
@@ -280,6 +244,12 @@ struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const stru
 	for (size_t i = 0; i < PORTS_MAX; i++) {
 		cell->ports[i] = -1;
 	}
+	cell->key_count = plan->key_count;
+	cell->connector = -1;
+	cell->has_connector = plan->forward_count > 0;
+	for (size_t i = 0; i < PORTS_KEYS_MAX; i++) {
+		cell->keys[i] = -1;
+	}
 	list_init(&cell->showings);
 	ev_io_init(&cell->control, on_control, -1, EV_READ);
 	ev_timer_init(&cell->deadline, on_deadline, (double)CELL_START_MAX_MS / 1000., 0.);
@@ -316,6 +286,23 @@ void cell_take_ports(struct cell *cell, int out_fds[PORTS_MAX])
 		out_fds[i] = cell->ports[i];
 		cell->ports[i] = -1;
 	}
+}
+
+void cell_take_keys(struct cell *cell, int out_fds[PORTS_KEYS_MAX])
+{
+	assert(cell->is_ready && cell->key_count > 0);
+	for (size_t i = 0; i < PORTS_KEYS_MAX; i++) {
+		out_fds[i] = cell->keys[i];
+		cell->keys[i] = -1;
+	}
+}
+
+int cell_take_connector(struct cell *cell)
+{
+	assert(cell->is_ready && cell->has_connector);
+	int fd = cell->connector;
+	cell->connector = -1;
+	return fd;
 }
 
 bool cell_keeps_abstract_sockets(const struct cell *cell, struct error *err)
@@ -368,7 +355,7 @@ bool cell_show_pinned(struct cell *cell, const struct cell_entry *list, size_t c
 		return false;
 	}
 	int fd = cell->control.fd;
-	bool is_sent = fd >= 0 && send_with(fd, (struct span){"", 1}, &list_fd, 1);
+	bool is_sent = fd >= 0 && fd_pass(fd, (struct span){"", 1}, &list_fd, 1);
 	return await_shown(cell, is_sent, list[0].path, done, data, err);
 }
 
@@ -388,8 +375,12 @@ void cell_destroy(struct cell *cell)
 	spawner_destroy(cell->spawner);
 	process_destroy(cell->process);
 	fd_close(&cell->home_fd);
+	fd_close(&cell->connector);
 	for (size_t i = 0; i < PORTS_MAX; i++) {
 		fd_close(&cell->ports[i]);
+	}
+	for (size_t i = 0; i < PORTS_KEYS_MAX; i++) {
+		fd_close(&cell->keys[i]);
 	}
 	free(cell);
 }

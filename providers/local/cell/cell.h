@@ -9,80 +9,89 @@
 #include "providers/local/cell/plan.h"
 
 /*
- * A cell: a confined environment for processes of this machine, made without root. It knows what
- * the kernel can confine and how; it knows nothing of workspaces, agents or profiles. Who makes one
- * says what it shows (struct cell_plan) and starts processes in it through cell_spawner, as with
- * any spawner. Loop thread only; nothing is raised before a call returns.
+ * A cell: a confined environment for processes of this machine, made without root. This folder
+ * knows what the kernel can confine and how; it knows nothing of workspaces, agents or profiles.
+ * The caller decides what a cell shows (struct cell_plan) and starts processes in it through
+ * cell_spawner, like through any other spawner. Loop thread only; nothing is raised before a call
+ * returns.
  *
- * In a cell are namespaces of its own for users, mounts, processes, System V IPC and the host's
- * name, and for the network unless the plan has that. Its root is this machine's, read-only; /proc,
- * /dev, /tmp, /var/tmp, /dev/shm, /run, /home and /root are its own, as are passwd and group.
- * Folders that contain a socket of this machine's when the cell is made are empty in it.
+ * A cell has its own namespaces for users, mounts, processes, System V IPC and the host name, and
+ * for the network unless the plan shares it. Its root is this machine's, read-only. /proc, /dev,
+ * /tmp, /var/tmp, /dev/shm, /run, /home and /root are the cell's own, as are passwd and group. A
+ * folder that contains a socket of this machine when the cell is made is empty in the cell.
  */
 struct cell;
 
 struct cell_listener {
 	void (*on_ready)(void *data);
 	/*
-	 * Once: it could not be made, or all in it has ended. CELL_UNAVAILABLE: this machine never
-	 * lets us make one, and the text says what to do. Nobody in a cell can cause that. Destroy
-	 * it here or later; before on_ready nothing was started in it.
+	 * Raised once: the cell could not be made, or it and all its processes have ended.
+	 * CELL_UNAVAILABLE: this machine never allows cells, and the text says what to do; no
+	 * process in a cell can cause this. Destroy the cell here or later. If this comes before
+	 * on_ready, nothing was started in the cell.
 	 */
 	void (*on_ended)(void *data, const struct error *err);
-	/* Something for the user about what is pinned (cell_show_pinned); may be NULL. */
+	/* Receives notices for the user about pinned files (cell_show_pinned); may be NULL. */
 	void (*on_notice)(void *data, const char *text);
 };
 
 enum { CELL_START_MAX_MS = 10000 };
 
-/* The spawner is this machine's. The plan is borrowed until this returns. */
+/* `outer` starts processes on this machine. The plan is borrowed until this returns. */
 struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const struct cell_plan *plan,
 	const struct cell_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
-/* For process_start, from on_ready on. */
+/* Starts processes in the cell (process_start), from on_ready on. */
 struct spawner *cell_spawner(const struct cell *cell);
 
 /*
- * Whether abstract sockets of this machine cannot be reached from it, from on_ready on. Fails with
- * CELL_UNAVAILABLE where the cell has this machine's network and the kernel has no scopes of
- * Landlock's; the text says what to do. A desktop often has such sockets, and they obey every
- * process of its user.
+ * Whether the cell cannot reach abstract sockets of this machine; from on_ready on. Fails with
+ * CELL_UNAVAILABLE if the cell shares this machine's network and the kernel's Landlock has no
+ * scopes; the text says what to do. This matters because many desktops have such sockets, which
+ * obey every process of their user.
  */
 bool cell_keeps_abstract_sockets(const struct cell *cell, struct error *err) ATTR_NODISCARD;
 
 /*
- * The cell's home folder as a descriptor, which it keeps, from on_ready on. Whoever is in the cell
- * may have put anything there.
+ * A descriptor of the cell's home, owned by the cell; from on_ready on. A process in the cell may
+ * have put anything there.
  */
 int cell_home(const struct cell *cell);
 
-/* Who works there, as its plan says. */
+/* The user who works in the cell, from its plan. */
 void cell_user(const struct cell *cell, uid_t *out_uid, gid_t *out_gid);
 
 /*
- * The cell's sockets where its plan has_ports, from on_ready on, as ports_open gives them: the
- * caller's from then on. Once. Only they keep the sockets open: after their end the kernel refuses
- * whoever in the cell connects.
+ * Gives the caller the cell's sockets if its plan has_ports, as ports_open makes them; from
+ * on_ready on, and only once. Only these descriptors keep the sockets open: once they are closed,
+ * the kernel refuses every connection in the cell.
  */
 void cell_take_ports(struct cell *cell, int out_fds[PORTS_MAX]);
 
+/* Gives the caller the cell's sockets for keys, as many as the plan has; the rest is -1. */
+void cell_take_keys(struct cell *cell, int out_fds[PORTS_KEYS_MAX]);
+
+/* Gives the caller the end of the cell's connector (connector.h), if the plan has forwards. */
+int cell_take_connector(struct cell *cell);
+
 /*
- * Shows a folder of this machine at its own path, writable, to all in the cell, from on_ready on.
- * Raises done once, in the order of the calls, unless the cell ends or is destroyed before.
+ * Shows a folder of this machine at the same path in the cell, writable; from on_ready on. Raises
+ * `done` once for each call, in call order, unless the cell ends or is destroyed first.
  */
 typedef void cell_shown(void *data, const struct error *err);
 bool cell_show(struct cell *cell, const char *path, cell_shown *done, void *data,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * The same of a folder with its pins, as pins_show (pins.h) says of `list`: nobody sees it without
- * them. A folder that is shown already stays as it is. What is pinned is this machine's, and the
- * rest of this machine may replace it: then it is pinned again at once, and on_notice names it.
+ * Shows a folder with its pins, as pins_show (pins.h) describes for `list`: no process ever sees
+ * the folder without them. If the folder is shown already, entries without a pin get one. Programs
+ * outside of the cell may replace a pinned file; the new file is pinned at once, and on_notice
+ * names it.
  */
 bool cell_show_pinned(struct cell *cell, const struct cell_entry *list, size_t count,
 	cell_shown *done, void *data, struct error *err) ATTR_NODISCARD;
 
-/* Ends all in it. Its processes are destroyed before. NULL is fine. */
+/* Ends every process in the cell. Destroy the caller's processes before. NULL is fine. */
 void cell_destroy(struct cell *cell);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/library.h"
 
-/* Where the library's header is older than the call. */
+/* If the library's header is older than the call. */
 #ifndef __SNR_io_uring_setup
 #error "libseccomp is too old: 2.5 has io_uring"
 #endif
@@ -45,7 +45,7 @@ static struct library_use use = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
 
-/* Refused whatever their arguments are. */
+/* Refused with any arguments. */
 static const int calls[] = {
 	SCMP_SYS(keyctl),
 	SCMP_SYS(add_key),
@@ -105,7 +105,7 @@ static int add_refusals(scmp_filter_ctx filter)
 	return result;
 }
 
-/* Takes over the filter, to which `result` says whether all was added. */
+/* Takes over the filter; `result` is the result of adding all rules. */
 static bool load(scmp_filter_ctx filter, int result, struct error *err)
 {
 	if (!filter) {

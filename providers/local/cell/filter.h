@@ -9,24 +9,24 @@
 #include "base/error.h"
 
 /*
- * The system calls that nobody in a cell gets, by a seccomp filter: each fails with EPERM. They
- * lead to what no namespace separates (keys, terminals' input, what the kernel runs for others) or
- * have given more than they should too often. Sockets of AF_UNIX and AF_NETLINK are allowed:
- * today's agents end without them. Programs of another architecture get ENOSYS for every call.
+ * A seccomp filter for system calls that no process in a cell may use: each fails with EPERM. They
+ * reach resources that no namespace separates (keys, terminal input, work that the kernel does for
+ * others), or had security holes too often. Sockets of AF_UNIX and AF_NETLINK are allowed, because
+ * today's agents end without them. For programs of another architecture, every call fails with
+ * ENOSYS.
  */
 bool filter_load_library(struct error *err) ATTR_NODISCARD;
 
-/* For the calling process and all that it starts, after no_new_privs; for good. */
+/* Permanently filters the calling process and everything it starts. Needs no_new_privs. */
 bool filter_apply(struct error *err) ATTR_NODISCARD;
 
 /*
- * A system call, where the low bits of some of its arguments are these. Each of these arguments is
- * an int.
+ * Matches a system call if these arguments have these low bits. Each such argument must be an int.
  */
 enum { FILTER_ARGS_MAX = 3, FILTER_WHOLE_INT = -1, FILTER_SOCKET_TYPES = 0xf };
 struct filter_rule {
 	int call;
-	unsigned count; // of the arguments that matter
+	unsigned count; // number of arguments to compare
 	struct {
 		unsigned index;
 		int mask;
@@ -35,8 +35,8 @@ struct filter_rule {
 };
 
 /*
- * As filter_apply, for a process of ours that is in no cell: it may make the calls that a rule
- * names, and no other, or every call but these.
+ * Like filter_apply, for a process of ours outside of a cell. With FILTER_ALLOWS it may make only
+ * the calls of the rules, with FILTER_REFUSES all calls except these.
  */
 enum filter_kind { FILTER_ALLOWS, FILTER_REFUSES };
 bool filter_apply_rules(enum filter_kind kind, const struct filter_rule *rules, size_t count,

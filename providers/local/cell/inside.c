@@ -27,10 +27,12 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/fd_pass.h"
 #include "base/guard.h"
 #include "base/libc.h"
 #include "base/spawner.h"
 #include "base/text.h"
+#include "providers/local/cell/connector.h"
 #include "providers/local/cell/kernel.h"
 #include "providers/local/cell/limits.h"
 #include "providers/local/cell/mounts.h"
@@ -41,7 +43,7 @@
 #include "providers/local/cell/wire.h"
 #include "providers/local/net/ports.h"
 
-/* Where descriptors are from the sealed program on. */
+/* Numbers of the descriptors in the sealed program and in processes that it starts. */
 enum { AT_CONTROL = 0, AT_PLAN = 3, AT_SPAWNER, AT_REST };
 
 enum { SOCKETS_TABLE_MAX = 16 << 20, STOPS_MAX = 50 };
@@ -65,26 +67,13 @@ static void answer(const struct error *err)
 	}
 }
 
-/* The first answer has a descriptor of the cell's home, and its sockets. */
+/* The first answer carries a descriptor of the cell's home, and its sockets. */
 static bool answer_ready(const int *fds, size_t count)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int) * CELL_ANSWER_FDS_MAX)];
-	} control = {0};
 	static struct cell_answer answer;
 	answer.landlock = limits_landlock(&answer.landlock_errnum);
-	struct iovec part = {.iov_base = &answer, .iov_len = sizeof(answer)};
-	struct msghdr message = {.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = (socklen_t)CMSG_SPACE(sizeof(int) * count)};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = (socklen_t)CMSG_LEN(sizeof(int) * count);
-	memcpy(CMSG_DATA(head), fds, sizeof(int) * count);
-	return sendmsg(AT_CONTROL, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(answer);
+	return fd_pass(
+		AT_CONTROL, (struct span){(const char *)&answer, sizeof(answer)}, fds, count);
 }
 
 static void tell(const char *text)
@@ -115,7 +104,10 @@ static void explain(enum probe_step step, int errnum)
 
 /* ---- the program's own copy ---- */
 
-/* The broker's first packet; its descriptors go where the sealed program looks for them. */
+/*
+ * Receives the broker's first packet, and moves its descriptors to the numbers that the sealed
+ * program expects.
+ */
 static bool take_descriptors(void)
 {
 	union {
@@ -144,8 +136,9 @@ static bool take_descriptors(void)
 }
 
 /*
- * This program in a memory file that nobody can change. F_SEAL_WRITE would also end mappings
- * that can write; there is none, and it fails with EBUSY while the kernel holds a page.
+ * Copies this program to a memory file that nobody can change. F_SEAL_WRITE would only add
+ * protection against writable mappings, of which there are none, and it fails with EBUSY while the
+ * kernel holds a page.
  */
 static int seal_program(struct error *err)
 {
@@ -171,12 +164,12 @@ static int seal_program(struct error *err)
 	return fd;
 }
 
-/* Only root can be somebody else than the plan's user, who is never root. */
+/* Only root can become another user, and the plan's user is never root. */
 static bool check_user(const struct cell_plan *plan, struct error *err)
 {
 	if (plan->uid == 0 || plan->gid == 0) {
 		return error_set(err, ERROR_DENIED,
-			"confining an agent: nothing that runs as root is confined");
+			"confining an agent: a process that runs as root cannot be confined");
 	}
 	return geteuid() == 0 || (geteuid() == plan->uid && getegid() == plan->gid) ||
 	       error_set(err, ERROR_DENIED,
@@ -194,7 +187,7 @@ static void run_sealing(void)
 	char *const env[] = {NULL};
 	pid_t guard = getppid();
 	if (!take_descriptors()) {
-		_exit(1); // the broker is gone
+		_exit(1); // the broker has ended
 	}
 	int fd = cell_plan_unpack(&read, AT_PLAN, &err) ? seal_program(&err) : -1;
 	if (fd < 0 || !check_user(&read.plan, &err)) {
@@ -213,7 +206,7 @@ static void run_sealing(void)
 /* The cell's first process. */
 struct first {
 	const struct cell_plan *plan;
-	bool is_root; // outside, and for files; in the cell it has no name
+	bool is_root; // root outside of the cell, also for files; unknown inside
 	struct mounts_taken taken;
 	struct pins *pins;
 	int signal_fd;
@@ -229,7 +222,7 @@ static bool write_text(const char *path, const char *text)
 	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-/* Of the calling process, or of its parent: who has made a user namespace. */
+/* Maps the user for the calling process, or for its parent if that made the user namespace. */
 static bool name_user(const struct cell_plan *plan, pid_t pid)
 {
 	char path[64];
@@ -246,8 +239,8 @@ static bool name_user(const struct cell_plan *plan, pid_t pid)
 }
 
 /*
- * As root: a child that stays outside names another user there. Root itself gets no name, so that
- * nobody in the cell can become it.
+ * If we are root: a child that stays outside maps another user. Root itself is not mapped, so that
+ * no process in the cell can become root.
  */
 static void make_users_as_root(const struct cell_plan *plan)
 {
@@ -263,7 +256,7 @@ static void make_users_as_root(const struct cell_plan *plan)
 	pid_t pid = fork();
 	if (pid == 0) {
 		char byte;
-		fd_close(&go[1]); // the end of who asks is seen
+		fd_close(&go[1]); // lets the end of the parent be seen
 		if (read(go[0], &byte, 1) == 1) {
 			errnum = name_user(plan, getppid()) ? 0 : errno;
 			(void)!write(said[1], &errnum, sizeof(errnum));
@@ -303,7 +296,10 @@ static void make_namespaces(const struct cell_plan *plan, bool is_root)
 	}
 }
 
-/* Keeps the capabilities of the user namespace, which does not know the user that it was. */
+/*
+ * Becomes the plan's user and keeps the capabilities of the user namespace, in which the old user
+ * is unknown.
+ */
 static bool become_user(const struct cell_plan *plan, bool is_root, struct error *err)
 {
 	if (is_root && (setresgid(plan->gid, plan->gid, plan->gid) != 0 ||
@@ -316,8 +312,8 @@ static bool become_user(const struct cell_plan *plan, bool is_root, struct error
 }
 
 /*
- * The same for files alone: nobody who is the user may signal or trace it then. It cannot become
- * root for files again.
+ * Uses only files as the plan's user, so that this user may not signal or trace the process. It
+ * cannot become root for files again.
  */
 static bool use_users_files(const struct first *first, struct error *err)
 {
@@ -326,7 +322,7 @@ static bool use_users_files(const struct first *first, struct error *err)
 		setfsgid(plan->gid);
 		setfsuid(plan->uid);
 	}
-	/* They answer what it was before, also where they fail. */
+	/* Both calls return the old value, even if they fail. */
 	return !first->is_root ||
 	       ((gid_t)setfsgid((gid_t)-1) == plan->gid &&
 		       (uid_t)setfsuid((uid_t)-1) == plan->uid) ||
@@ -334,7 +330,7 @@ static bool use_users_files(const struct first *first, struct error *err)
 		       (unsigned)plan->uid);
 }
 
-/* What a machine may forbid is tried before anything depends on it. */
+/* Tests early what a machine may forbid, before anything depends on it. */
 static void probe_mounts(void)
 {
 	const struct kernel_change change = {.set = MOUNT_ATTR_RDONLY};
@@ -361,12 +357,14 @@ static void run_spawner(const struct first *first, int status_fd)
 		(void)!write(status_fd, &err, sizeof(err));
 		_exit(1);
 	}
-	/* Only what is executed may be looked at by others in the cell. */
+	/*
+	 * Keeps other processes in the cell from looking at this one until it executes a program.
+	 */
 	prctl(PR_SET_DUMPABLE, 0);
 	spawner_run(AT_SPAWNER, NEST_BACKGROUND); // closes all but its socket
 }
 
-/* Returns its number. */
+/* Returns the process id. */
 static pid_t start_spawner(const struct first *first)
 {
 	struct error err;
@@ -394,7 +392,10 @@ static pid_t start_spawner(const struct first *first)
 
 /* ---- the first process ---- */
 
-/* The end of the spawner is the end of the cell. Whoever stops it is as wrong here as outside. */
+/*
+ * Reaps children. The cell ends when its spawner does. Stopping the spawner would break the cell as
+ * it would outside.
+ */
 static void reap(struct first *first)
 {
 	struct signalfd_siginfo info;
@@ -413,7 +414,10 @@ static void reap(struct first *first)
 	}
 }
 
-/* As root in a child, which becomes the plan's user for files. Whether it got to its end. */
+/*
+ * If we are root, a child does this, which uses files as the plan's user. Returns whether the child
+ * succeeded.
+ */
 static bool is_child_done(pid_t pid)
 {
 	int status = 1;
@@ -448,7 +452,7 @@ static void build_apart(const struct first *first)
 		_exit(0);
 	}
 	if (pid > 0 && !is_child_done(pid)) {
-		_exit(1); // it has said why
+		_exit(1); // it has reported the error
 	}
 }
 
@@ -472,14 +476,15 @@ static void show_apart(const struct first *first, const char *path)
 		_exit(0);
 	}
 	if (pid < 0 || (pid > 0 && !is_child_done(pid))) {
-		error_set(&err, ERROR_SYSTEM, "showing %s in the cell: no process for it", path);
+		error_set(&err, ERROR_SYSTEM,
+			"showing %s in the cell: cannot start a process for it", path);
 		answer(&err);
 	}
 }
 
 /*
- * A workspace with pins is the plan's user's, who has to reach it. From now on nothing of root's
- * is shown.
+ * A workspace with pins belongs to the plan's user, who must be able to reach it. From now on no
+ * file of root's is shown.
  */
 static void show_listed(struct first *first, int list_fd)
 {
@@ -494,28 +499,17 @@ static void show_listed(struct first *first, int list_fd)
 
 static void obey(struct first *first)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control;
 	struct cell_order order;
-	struct iovec part = {.iov_base = &order, .iov_len = sizeof(order)};
-	struct msghdr message = {.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
-	ssize_t size = recvmsg(AT_CONTROL, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	size_t count;
+	int fd = -1;
+	ssize_t size = fd_take(AT_CONTROL, &order, sizeof(order), &fd, 1, &count);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return;
 	}
 	if (size <= 0 || memchr(order.path, '\0', (size_t)size) == NULL) {
-		_exit(0); // the broker has ended, or lets go of the cell
+		_exit(0); // the broker has ended or destroyed the cell
 	}
-	ATTR_CLEANUP(fd_cleanup) int list_fd = -1;
-	const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-	if (head && head->cmsg_type == SCM_RIGHTS) {
-		memcpy(&list_fd, CMSG_DATA(head), sizeof(list_fd));
-	}
+	ATTR_CLEANUP(fd_cleanup) int list_fd = fd;
 	if (list_fd >= 0) {
 		show_listed(first, list_fd);
 	} else {
@@ -523,14 +517,19 @@ static void obey(struct first *first)
 	}
 }
 
-/* All of a network namespace that is not this machine's. */
-static void open_network(const struct cell_plan *plan, int out_ports[PORTS_MAX])
+/* The sockets for the broker. */
+struct handed {
+	int ports[PORTS_MAX];
+	int keys[PORTS_KEYS_MAX];
+	int connector[2]; // the first process keeps the second one; -1 without forwards
+};
+
+/* Sets up a network namespace of the cell's own, and the sockets for keys. */
+static void open_network(const struct cell_plan *plan, struct handed *out)
 {
 	struct error err;
-	if (plan->has_network) {
-		return;
-	}
-	if (!limits_open_loopback(&err)) {
+	int *out_ports = out->ports;
+	if (!plan->has_network && !limits_open_loopback(&err)) {
 		end_with(&err);
 	}
 	if (plan->has_ports && !ports_open(plan->services, plan->service_count, out_ports, &err)) {
@@ -540,26 +539,34 @@ static void open_network(const struct cell_plan *plan, int out_ports[PORTS_MAX])
 		error_prefix(&err, "confining an agent");
 		end_with(&err);
 	}
+	out->connector[0] = out->connector[1] = -1;
+	if (!ports_open_keys(plan->key_count, out->keys, &err) ||
+		(plan->forward_count > 0 && !connector_open(out->connector, &err))) {
+		error_prefix(&err, "confining an agent");
+		end_with(&err);
+	}
 }
 
 /*
- * What stays open of it here would be listened on for ever: only who has it outside of the cell
- * keeps it open.
+ * A socket that stayed open here would listen for ever. Now only the broker's side keeps it open.
  */
-static void hand_out(const struct first *first, const struct cell_plan *plan, int ports[PORTS_MAX])
+static void hand_out(
+	const struct first *first, const struct cell_plan *plan, const struct handed *handed)
 {
 	struct error err;
 	int fds[CELL_ANSWER_FDS_MAX];
-	size_t count = plan->has_ports ? PORTS_SERVICES + plan->service_count : 0;
+	size_t ports = plan->has_ports ? PORTS_SERVICES + plan->service_count : 0;
+	size_t has_connector = handed->connector[0] >= 0;
+	size_t count = 1 + ports + plan->key_count + has_connector;
 	fds[0] = kernel_open_in(first->taken.root_fd, plan->home, O_RDONLY | O_DIRECTORY, false);
-	for (size_t i = 0; i < count; i++) {
-		fds[1 + i] = ports[i];
-	}
-	if (fds[0] < 0 || !answer_ready(fds, 1 + count)) {
-		error_set(&err, ERROR_SYSTEM, "confining an agent: opening its home");
+	memcpy(fds + 1, handed->ports, ports * sizeof(*fds));
+	memcpy(fds + 1 + ports, handed->keys, plan->key_count * sizeof(*fds));
+	memcpy(fds + count - has_connector, handed->connector, has_connector * sizeof(*fds));
+	if (fds[0] < 0 || !answer_ready(fds, count)) {
+		error_set(&err, ERROR_SYSTEM, "confining an agent: opening the cell's home");
 		end_with(&err);
 	}
-	for (size_t i = 0; i < 1 + count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		fd_close(&fds[i]);
 	}
 }
@@ -578,8 +585,8 @@ static void run_first(const struct cell_plan *plan, struct span sockets, bool is
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	first.signal_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
-	int ports[PORTS_MAX];
-	open_network(plan, ports);
+	struct handed handed;
+	open_network(plan, &handed);
 	if (!mounts_take(&first.taken, plan, sockets, is_root, &err)) {
 		error_prefix(&err, "confining an agent");
 		end_with(&err);
@@ -588,12 +595,13 @@ static void run_first(const struct cell_plan *plan, struct span sockets, bool is
 	first.pins = pins_create(first.taken.root_fd);
 	first.spawner = start_spawner(&first);
 	libc_close_range(AT_SPAWNER, AT_SPAWNER, 0);
-	hand_out(&first, plan, ports);
+	hand_out(&first, plan, &handed);
 	while (true) {
 		struct pollfd polls[] = {
 			{.fd = first.signal_fd, .events = POLLIN},
 			{.fd = AT_CONTROL, .events = POLLIN},
 			{.fd = pins_fd(first.pins), .events = POLLIN},
+			{.fd = handed.connector[1], .events = POLLIN},
 		};
 		reap(&first);
 		if (poll(polls, ARRAY_LENGTH(polls), -1) <= 0) {
@@ -601,6 +609,10 @@ static void run_first(const struct cell_plan *plan, struct span sockets, bool is
 		}
 		if (polls[2].revents) {
 			pins_renew(first.pins, tell);
+		}
+		if (polls[3].revents && !connector_serve(handed.connector[1], plan->forwards,
+						plan->forward_count)) {
+			fd_close(&handed.connector[1]);
 		}
 		if (polls[1].revents) {
 			obey(&first);
@@ -622,10 +634,9 @@ static bool read_sockets(struct buf *table, struct error *err)
 		}
 		buf_commit(table, count > 0 ? (size_t)count : 0);
 	}
-	return (fd >= 0 && count == 0) ||
-	       error_set(err, ERROR_SYSTEM,
-		       "confining an agent: /proc/net/unix, which names this machine's sockets, "
-		       "cannot be read");
+	return (fd >= 0 && count == 0) || error_set(err, ERROR_SYSTEM,
+						  "confining an agent: cannot read /proc/net/unix, "
+						  "which lists this machine's sockets");
 }
 
 static void run_keeper(void) ATTR_NORETURN;
@@ -674,7 +685,7 @@ void cell_run(char *const *argv)
 	struct stat status;
 	prctl(PR_SET_NAME, GUARD_NAME);
 	if (fstat(AT_CONTROL, &status) != 0 || !S_ISSOCK(status.st_mode)) {
-		_exit(1); // somebody else than the broker has started it
+		_exit(1); // not started by the broker
 	}
 	if (strcmp(argv[1], SEALED_ARGUMENT) == 0) {
 		run_keeper();

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 
-/* <sys/mount.h> has it, and with some libraries it clashes with <linux/mount.h>. */
+/* <sys/mount.h> defines these, but with some C libraries it conflicts with <linux/mount.h>. */
 enum { UMOUNT_DETACH = 2, UMOUNT_NO_LINK = 8 };
 
 static bool set_option(int fs_fd, const char *key, const char *value)
@@ -120,7 +120,7 @@ bool kernel_change(int mount_fd, const struct kernel_change *change, struct erro
 	unsigned flags = AT_EMPTY_PATH | (change->is_deep ? AT_RECURSIVE : 0);
 	if (syscall(SYS_mount_setattr, mount_fd, "", flags, &attr, sizeof(attr)) != 0) {
 		int errnum = errno;
-		error_set_errno(err, errnum, "changing what a mount allows");
+		error_set_errno(err, errnum, "changing the attributes of a mount");
 		errno = errnum;
 		return false;
 	}

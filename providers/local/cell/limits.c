@@ -40,7 +40,7 @@ static bool drop_capabilities(struct error *err)
 	return true;
 }
 
-/* <linux/landlock.h>, which is older than these where we build. */
+/* From <linux/landlock.h>, which may be older than this where we build. */
 struct landlock_scopes {
 	uint64_t files;
 	uint64_t network;

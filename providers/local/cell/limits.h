@@ -8,27 +8,30 @@
 #include "base/error.h"
 
 /*
- * What nobody in a cell may do besides what its namespaces forbid: have a capability, gain one by
- * executing a file (no_new_privs, so that there is no sudo), use the system calls of
- * cell/filter.h, or, where the kernel has Landlock's scopes, connect to an abstract socket that
- * nobody in the cell has made. Landlock does not look at files here: agents that bring a sandbox of
- * their own could not mount any more.
+ * Restricts processes in a cell beyond its namespaces. They have no capabilities and cannot gain
+ * any by executing a file (no_new_privs, so sudo does not work). They cannot use the system calls
+ * of cell/filter.h. If the kernel's Landlock has scopes, they cannot connect to abstract sockets
+ * from outside of the cell. Landlock does not restrict files here, because agents with a sandbox of
+ * their own could then no longer mount.
  */
 
 /*
- * The version of the kernel's Landlock, or what errno says. From LIMITS_SCOPES_SINCE on,
- * Linux 6.12, it has scopes. Without them a network of its own does the same.
+ * The version of the kernel's Landlock, or -1 with errno's value. Scopes exist from version
+ * LIMITS_SCOPES_SINCE (Linux 6.12) on. Without scopes, a separate network namespace protects the
+ * cell in the same way.
  */
 enum { LIMITS_SCOPES_SINCE = 6 };
 int limits_landlock(int *out_errnum);
 
-/* Loads what limits_apply needs, while this machine's files are there. */
+/* Loads what limits_apply needs; must be called while this machine's files are still visible. */
 bool limits_prepare(struct error *err) ATTR_NODISCARD;
 
-/* For the calling process, which has one thread, and all that it starts; for good. */
+/*
+ * Permanently restricts the calling process, which must have one thread, and everything it starts.
+ */
 bool limits_apply(struct error *err) ATTR_NODISCARD;
 
-/* The loopback of a new network namespace is down. */
+/* Brings the loopback up, which is down in a new network namespace. */
 bool limits_open_loopback(struct error *err) ATTR_NODISCARD;
 
 #endif

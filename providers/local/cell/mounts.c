@@ -32,13 +32,13 @@ static const struct kernel_change kept = {
 static const struct kernel_change writable = {
 	.set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, .clear = MOUNT_ATTR_RDONLY, .is_deep = true};
 
-/* Those that can be written have less than this machine's memory together. */
+/* All writable ones together can hold less than this machine's memory. */
 static const struct kernel_room home_room = {"30%", 1 << 19};
 static const struct kernel_room large_room = {"25%", 1 << 18};
 static const struct kernel_room middle_room = {"10%", 1 << 16};
 static const struct kernel_room small_room = {"2%", 1 << 14};
 
-/* Folders that every cell has for itself. */
+/* Folders that are always the cell's own. */
 static const struct {
 	const char *path;
 	const char *mode;
@@ -48,10 +48,10 @@ static const struct {
 	{"/tmp", "1777", true, &large_room},
 	{"/var/tmp", "1777", true, &middle_room},
 	{"/run", "0755", true, &small_room},
-	{"/var/run", "0755", true, &small_room}, // where it is no link to the one above
+	{"/var/run", "0755", true, &small_room}, // unless it is a link to the one above
 	{"/home", "0755", false, &small_room},
 	{"/root", "0755", false, &small_room},
-	/* Daemons that change their root, or their namespace, have sockets there. */
+	/* Daemons that change their root or namespace have sockets here. */
 	{"/var/spool", "0755", false, &small_room},
 	{"/var/snap", "0755", false, &small_room},
 	{"/var/lib/docker", "0755", false, &small_room},
@@ -74,9 +74,9 @@ static bool make_name(int folder, const char *name, bool is_folder)
 }
 
 /*
- * Something to mount on, made where it is missing. That makes nothing on this machine's disks:
- * check_places keeps it out of what the plan lets everybody write, and all else but the cell's own
- * is read-only. -1 with errno.
+ * Opens a mount point, which is made if it is missing. This never makes a file on this machine's
+ * disks: check_places keeps mount points out of the plan's writable folders, and everything else
+ * except the cell's own folders is read-only. -1 with errno.
  */
 static int open_place(int root_fd, const char *path, bool is_folder, bool follows_links)
 {
@@ -134,7 +134,7 @@ static bool put_at(int root_fd, int mount_fd, const char *path, struct error *er
 	return attach_at(root_fd, mount_fd, path, true, err);
 }
 
-/* A folder in memory at a path. */
+/* Mounts a folder in memory at a path. */
 static bool put_tmpfs(int root_fd, const char *path, const char *mode,
 	const struct kernel_room *room, struct error *err)
 {
@@ -148,7 +148,7 @@ static bool is_there(int root_fd, const char *path)
 	return fd >= 0;
 }
 
-/* ---- what every cell has for itself ---- */
+/* ---- the cell's own files ---- */
 
 static bool is_same(int root_fd, const char *path, const struct stat *outside)
 {
@@ -158,14 +158,17 @@ static bool is_same(int root_fd, const char *path, const struct stat *outside)
 	       inside.st_ino == outside->st_ino;
 }
 
-/* Whether this machine's is there, and nothing of the cell's. */
+/* Whether this is a folder of this machine and none of the cell's own. */
 static bool is_machines(int root_fd, const char *path)
 {
 	struct stat outside;
 	return stat(path, &outside) == 0 && is_same(root_fd, path, &outside);
 }
 
-/* A link is followed: on some machines /home is one. What it leads to may be the cell's already. */
+/*
+ * Follows links, because /home is a link on some machines. Its target may already be the cell's
+ * own.
+ */
 static bool put_own_folders(int root_fd, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(own_folders); i++) {
@@ -191,7 +194,7 @@ static bool put_link(int root_fd, const char *path, const char *target, struct e
 	return true;
 }
 
-/* A link that is another name of it may lie where the cell has a folder of its own. */
+/* The home's other path may be a link in one of the cell's own folders. */
 static bool put_home(int root_fd, const struct cell_plan *plan, struct error *err)
 {
 	const char *name = plan->home_name;
@@ -247,13 +250,13 @@ static bool put_dev(int root_fd, int *out_dev, struct error *err)
 	       put_tmpfs(root_fd, "/dev/shm", "1777", &middle_room, err);
 }
 
-/* ---- files of ours ---- */
+/* ---- files that we write ---- */
 
-/* A file with this content at a place; it cannot be changed. */
+/* Mounts a read-only file with this content. */
 static bool attach_file(
 	int dev_fd, int place, const char *path, struct span content, struct error *err)
 {
-	static const char name[] = ".file"; // for a moment
+	static const char name[] = ".file"; // temporary
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = openat(dev_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 	if (fd < 0 || !fd_write_all(fd, content, err)) {
@@ -263,11 +266,11 @@ static bool attach_file(
 	bool is_put =
 		mount_fd >= 0 && kernel_change(mount_fd, &read_only, err) &&
 		(kernel_attach(mount_fd, place, err) || error_prefix(err, "%s in the cell", path));
-	unlinkat(dev_fd, name, 0); // what is mounted keeps it
+	unlinkat(dev_fd, name, 0); // the mount keeps the file
 	return is_put;
 }
 
-/* The same in the place of a path, made where it is missing. */
+/* The same at a path, which is made if it is missing. */
 static bool put_file(
 	int root_fd, int dev_fd, const char *path, struct span content, struct error *err)
 {
@@ -279,7 +282,7 @@ static bool put_file(
 	return attach_file(dev_fd, place, path, content, err);
 }
 
-/* ssh(1) and others refuse to work for a user that has no name. */
+/* ssh(1) and other programs refuse to work for a user without a name. */
 static bool put_users(int root_fd, int dev_fd, const struct cell_plan *plan, struct error *err)
 {
 	struct buf text;
@@ -299,7 +302,10 @@ static bool put_users(int root_fd, int dev_fd, const struct cell_plan *plan, str
 	return is_put;
 }
 
-/* In place of this machine's, wherever a link leads; where it has none, C libraries do as well. */
+/*
+ * Replaces this machine's file, even behind a link. If this machine has no such file, C libraries
+ * use a default that works in the cell as well.
+ */
 static bool replace(
 	int root_fd, int dev_fd, const char *path, const char *content, struct error *err)
 {
@@ -308,8 +314,8 @@ static bool replace(
 }
 
 /*
- * How names are found where the sockets of net/ports.h answer for them: by no other way, since what
- * this machine has beside DNS are sockets and files of its own.
+ * Configures how programs look up names if the sockets of net/ports.h answer: only by DNS, because
+ * this machine's other ways are sockets and files of its own.
  */
 static bool put_names(int root_fd, int dev_fd, struct error *err)
 {
@@ -322,7 +328,10 @@ static bool put_names(int root_fd, int dev_fd, struct error *err)
 	       replace(root_fd, dev_fd, "/etc/hosts", hosts, err);
 }
 
-/* It may lie in /run, which is the cell's own: names would not be found any more. */
+/*
+ * On some machines this file lies in /run, which is the cell's own; without it no name would be
+ * resolved.
+ */
 static bool put_resolver(int root_fd, int dev_fd, struct error *err)
 {
 	char real[PATH_MAX];
@@ -337,9 +346,9 @@ static bool put_resolver(int root_fd, int dev_fd, struct error *err)
 	       put_file(root_fd, dev_fd, real, (struct span){content, (size_t)count}, err);
 }
 
-/* ---- what the plan says ---- */
+/* ---- entries of the plan ---- */
 
-/* A place in a folder that is writable could lead through a link that was made there. */
+/* A path in a writable folder could lead through a link that an agent made there. */
 static bool check_places(const struct cell_plan *plan, struct error *err)
 {
 	for (size_t i = 0; i < plan->entry_count; i++) {
@@ -349,7 +358,8 @@ static bool check_places(const struct cell_plan *plan, struct error *err)
 			const char *path = plan->entries[j].path;
 			if (path_is_at_or_below(path, outer->path)) {
 				return error_set(err, ERROR_CONFIG,
-					"%s is in %s, which is writable: it could lead elsewhere",
+					"%s is in %s, which is writable, so a link in it could "
+					"lead elsewhere",
 					path, outer->path);
 			}
 		}
@@ -372,11 +382,11 @@ static bool put_hidden(int root_fd, int dev_fd, const char *path, struct error *
 	if (put_tmpfs(root_fd, path, "0755", &small_room, err)) {
 		return true;
 	}
-	/* What is not there, and cannot be made there, is hidden. */
+	/* a path that is missing and cannot be made is as good as hidden */
 	return !is_there(root_fd, path);
 }
 
-/* A file that the cell's user may change and replace. */
+/* Makes a file that the cell's user may change and replace. */
 static bool put_own_file(int root_fd, const struct cell_entry *entry, struct error *err)
 {
 	char folder[PATH_MAX];
@@ -406,7 +416,7 @@ static int copy_source(const struct cell_entry *entry, struct error *err)
 	return kernel_copy_mounts(AT_FDCWD, entry->source ? entry->source : entry->path, err);
 }
 
-/* `taken` is mounts_take's, or -1. */
+/* `taken` is the descriptor from mounts_take, or -1. */
 static bool put_binding(int root_fd, int taken, const struct cell_entry *entry, struct error *err)
 {
 	ATTR_CLEANUP(fd_cleanup) int fd = taken >= 0 ? taken : copy_source(entry, err);
@@ -452,7 +462,7 @@ static bool is_above(const char *folder, const char *path)
 	return path_is_at_or_below(path, folder);
 }
 
-/* Whether it holds what no program can do without. */
+/* Whether the folder has files that every program needs. */
 static bool is_system(const char *folder)
 {
 	static const char *const needed[] = {"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32",
@@ -466,8 +476,8 @@ static bool is_system(const char *folder)
 }
 
 /*
- * Whether a cell could not do without what lies there. A git repository that is shown may have a
- * socket in its .git: that folder stays.
+ * Whether a cell needs other files in the folder. For example, the .git of a repository that is
+ * shown may contain a socket; the folder then stays.
  */
 static bool is_needed(const struct cell_plan *plan, const char *folder)
 {
@@ -486,7 +496,7 @@ static bool is_socket(int folder, const char *name)
 	return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode);
 }
 
-/* Whether the plan shows this very one. */
+/* Whether the plan shows exactly this socket. */
 static bool is_bound(const struct cell_plan *plan, const char *folder, const char *name)
 {
 	char path[PATH_MAX];
@@ -499,7 +509,7 @@ static bool is_bound(const struct cell_plan *plan, const char *folder, const cha
 	return is;
 }
 
-/* An empty file in its place. */
+/* Mounts an empty file over it. */
 static bool cover(const struct hiding *hiding, int folder, const char *name)
 {
 	struct stat status;
@@ -520,8 +530,9 @@ static bool empty(const struct hiding *hiding, int folder, const char *path)
 }
 
 /*
- * Where a folder holds sockets, under whichever names: it is emptied, or if others need what lies
- * there, each is covered. In a folder that we cannot list only the one with the name is found.
+ * Hides the sockets in a folder, whatever their names are: empties the folder or, if the cell needs
+ * its other files, covers each socket. In a folder that we cannot list, only the socket with the
+ * known name is found.
  */
 static bool hide_in_folder(
 	const struct hiding *hiding, const char *path, const char *name, bool is_kept)
@@ -572,7 +583,7 @@ static bool hide_sockets(const struct hiding *hiding, const struct mounts_taken 
 	return is_done;
 }
 
-/* Each folder of the paths once, by its name without links. */
+/* Adds the folder of each path once, by its path without links. */
 static void take_folders(struct mounts_taken *taken, struct span paths)
 {
 	char **seen = NULL;
@@ -638,7 +649,7 @@ bool mounts_build(const struct mounts_taken *taken, const struct cell_plan *plan
 	int root = taken->root_fd;
 	if (is_system(plan->home)) {
 		return error_set(err, ERROR_CONFIG,
-			"the home folder %s is the system's: nothing of it could be hidden",
+			"the home folder %s is a system folder: no file in it could be hidden",
 			plan->home);
 	}
 	mode_t before = umask(0);
@@ -653,7 +664,7 @@ bool mounts_build(const struct mounts_taken *taken, const struct cell_plan *plan
 	return is_built;
 }
 
-/* A second mount of it would make renames fail between the two. */
+/* Whether the folder is mounted here already: renames between two mounts of it would fail. */
 static bool is_shown(int place, const struct stat *wanted)
 {
 	struct stat status;
@@ -691,7 +702,7 @@ bool mounts_show(int root_fd, int taken, const char *path, struct error *err)
 	}
 	if (fstat(fd, &status) != 0 || !S_ISDIR(status.st_mode)) {
 		return error_set(
-			err, ERROR_DENIED, "showing %s in the cell: it is no folder", path);
+			err, ERROR_DENIED, "showing %s in the cell: it is not a folder", path);
 	}
 	ATTR_CLEANUP(fd_cleanup) int place = open_place(root_fd, path, true, false);
 	if (place < 0) {
@@ -719,7 +730,10 @@ static bool is_shown_at(const struct cell_plan *plan, const char *path)
 	return is;
 }
 
-/* The first process still makes folders to mount on there; nobody else may. */
+/*
+ * Makes the folders read-only for everybody except the first process, which still makes mount
+ * points in them.
+ */
 static bool close_folders(const struct cell_plan *plan, struct error *err)
 {
 	bool is_closed = close_folder("/dev", err);
@@ -739,7 +753,7 @@ static bool close_folders(const struct cell_plan *plan, struct error *err)
 bool mounts_enter(int root_fd, const struct cell_plan *plan, struct error *err)
 {
 	const struct kernel_change slave = {.propagation = MS_SLAVE, .is_deep = true};
-	/* The current folder is the one thing besides the root that goes along by itself. */
+	/* A new namespace keeps only the root and the current folder as they are. */
 	if (fchdir(root_fd) != 0 || unshare(CLONE_NEWNS) != 0) {
 		int errnum = errno;
 		return error_set_errno(err, errnum, "making a mount namespace");

@@ -17,15 +17,14 @@
 #include "base/fd.h"
 #include "base/path_quote.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "base/real_path.h"
 #include "providers/local/cell/kernel.h"
 #include "providers/local/cell/mounts.h"
 
 enum {
-	CONTENT_MAX = 16 * 1024, // of a file that is compared
-	ROUNDS_MAX = 4,          // of one pins_renew: watches may come after what they watch
-	READS_MAX = 8,           // of one round: an agent can make events faster than we read them
+	CONTENT_MAX = 16 * 1024, // largest file whose content is compared
+	ROUNDS_MAX = 4,          // of one pins_renew: more events may come while it works
+	READS_MAX = 8,           // per round: an agent can make events faster than we read them
 };
 
 static const struct kernel_change read_only = {
@@ -38,20 +37,27 @@ static const uint32_t watched =
 
 struct pin {
 	char *path;     // owned; absolute, on this machine
-	int top_fd;     // of the shown folder's mount in the cell, wherever the agent has moved it
-	size_t top_len; // of the folder's path, which `path` begins with
+	int top_fd;     // the shown folder's mount in the cell, even if the agent moved it
+	size_t top_len; // length of the shown folder's path, with which `path` begins
 	bool is_writable;
-	bool is_missing; // nothing was there when it was looked at last
-	bool is_told;    // that it is gone
-	char *content;   // owned; of a file, as it was when it was pinned; or NULL
+	bool is_missing; // the file was missing at the last look
+	bool is_told;    // that it is missing was reported
+	char *content;   // owned; content of a file when it was pinned; or NULL
 	size_t content_len;
+};
+
+/* A folder that is shown, writable. */
+struct shown {
+	char *path; // owned
+	int top_fd; // its mount in the cell
 };
 
 struct pins {
 	int root_fd;
 	int watch_fd;
-	char **shown;     // owned; the folders
-	struct pin *pins; // owned; what contains another one comes before it
+	struct shown *shown; // owned
+	size_t shown_count;
+	struct pin *pins; // owned; outer folders come before their content
 	size_t count;
 };
 
@@ -70,7 +76,7 @@ int pins_fd(const struct pins *pins)
 
 /* ---- one pin ---- */
 
-/* A regular file's, up to CONTENT_MAX; NULL: it is something else, or more. */
+/* Reads a regular file of at most CONTENT_MAX bytes; NULL for any other file. */
 static char *read_content(const char *path, size_t *out_len)
 {
 	struct stat status;
@@ -102,7 +108,7 @@ static bool keep_content(struct pin *pin)
 	return is_same;
 }
 
-/* A mount of what is at the path on this machine, made for its place; -1 where nothing is. */
+/* Makes a mount of the file at this path on this machine. -1 if there is none. */
 static int copy_pinned(const struct pin *pin, struct error *err)
 {
 	int fd = kernel_copy_mounts(AT_FDCWD, pin->path, err);
@@ -113,12 +119,22 @@ static int copy_pinned(const struct pin *pin, struct error *err)
 	return fd;
 }
 
+/*
+ * Opens the pin's place in the cell; -1 with errno. Resolves the path from the shown folder's mount
+ * and not from the root: if the folders above are in the cell's own memory, as in the home, the
+ * agent can move them, and the mount moves along.
+ */
+static int open_inside(const struct pin *pin)
+{
+	return kernel_open_in(pin->top_fd, pin->path + pin->top_len, O_PATH | O_NOFOLLOW, false);
+}
+
 /* ---- showing ---- */
 
 /*
- * What is mounted on this machine's tree in the outer namespace nobody sees: there a folder gets
- * its pins, and is copied with them. A mount that is not attached takes none before Linux 6.15.
- * The working folder is this machine's root.
+ * Mounts on this machine's tree in the outer namespace, which no process in the cell sees: there a
+ * folder gets its pins, and then it is copied with them. This is necessary because before Linux
+ * 6.15 nothing can be mounted on a detached mount. The working folder is this machine's root.
  */
 static bool stage(struct pin *pin, bool may_lack, struct error *err)
 {
@@ -168,7 +184,7 @@ static void finish(struct pin *pins, size_t count)
 
 /* ---- watching ---- */
 
-/* The folder that holds a pin; a new one of the same name gets a watch of its own. */
+/* Watches the folder that contains a pin. A new folder of the same name gets a new watch. */
 static bool watch_above(const struct pins *pins, const struct pin *pin)
 {
 	char folder[PATH_MAX], name[64];
@@ -183,32 +199,106 @@ static bool watch_above(const struct pins *pins, const struct pin *pin)
 	return inotify_add_watch(pins->watch_fd, name, watched) >= 0;
 }
 
-static bool watch(struct pins *pins, const struct pin *added, size_t count, struct error *err)
+static bool watch_one(struct pins *pins, const struct pin *pin, struct error *err)
 {
 	if (pins->watch_fd < 0) {
 		pins->watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	}
-	bool is_watched = pins->watch_fd >= 0;
-	for (size_t i = 1; i < count && is_watched; i++) {
-		is_watched = watch_above(pins, &added[i]);
-	}
-	if (!is_watched) {
+	if (pins->watch_fd < 0 || !watch_above(pins, pin)) {
 		int errnum = errno;
 		return error_set_errno(err, errnum,
-			"watching what is pinned in %s (inotify; fs.inotify.max_user_watches and "
+			"watching the pinned file %s (inotify; fs.inotify.max_user_watches and "
 			"max_user_instances limit it)",
-			added[0].path);
+			pin->path);
 	}
 	return true;
+}
+
+static bool watch(struct pins *pins, const struct pin *added, size_t count, struct error *err)
+{
+	bool is_watched = true;
+	for (size_t i = 1; i < count && is_watched; i++) {
+		is_watched = watch_one(pins, &added[i], err);
+	}
+	return is_watched;
+}
+
+/* ---- showing again ---- */
+
+static const struct shown *find_shown(const struct pins *pins, const struct cell_plan *list)
+{
+	const struct shown *found = NULL;
+	for (size_t i = 0; i < pins->shown_count; i++) {
+		const struct shown *shown = &pins->shown[i];
+		bool is_it = list->entry_count > 0 && list->entries[0].rule == CELL_WRITE &&
+		             strcmp(shown->path, list->entries[0].path) == 0;
+		found = is_it ? shown : found;
+	}
+	return found && mounts_has(pins->root_fd, found->path) ? found : NULL;
+}
+
+static bool has_pin(const struct pins *pins, const struct cell_entry *entry)
+{
+	for (size_t i = 0; i < pins->count; i++) {
+		if (strcmp(pins->pins[i].path, entry->path) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Watches first: if somebody moves the file away meanwhile, pins_renew pins the file that takes its
+ * place.
+ */
+static bool pin_late(struct pins *pins, const struct shown *shown, const struct cell_entry *entry,
+	struct error *err)
+{
+	struct pin pin = {.path = mem_strdup(entry->path),
+		.top_fd = shown->top_fd,
+		.top_len = strlen(shown->path),
+		.is_writable = entry->rule == CELL_WRITE};
+	bool is_pinned = watch_one(pins, &pin, err);
+	ATTR_CLEANUP(fd_cleanup) int place = is_pinned ? open_inside(&pin) : -1;
+	ATTR_CLEANUP(fd_cleanup) int fd = place >= 0 ? copy_pinned(&pin, err) : -1;
+	pin.is_missing = fd < 0;
+	is_pinned = is_pinned && (fd >= 0 ? kernel_attach(fd, place, err)
+					  : errno == ENOENT || errno == ENOTDIR || errno == ELOOP);
+	if (!is_pinned) {
+		finish(&pin, 1);
+		return error_set(err, ERROR_SYSTEM, "pinning %s in the cell", entry->path);
+	}
+	keep_content(&pin);
+	keep(pins, &pin, 1);
+	return true;
+}
+
+/* Pins files that have appeared since the folder was shown. */
+static bool pin_more(struct pins *pins, const struct shown *shown, const struct cell_plan *list,
+	struct error *err)
+{
+	bool are_pinned = true;
+	for (size_t i = 1; i < list->entry_count && are_pinned; i++) {
+		are_pinned = has_pin(pins, &list->entries[i]) ||
+		             pin_late(pins, shown, &list->entries[i], err);
+	}
+	return are_pinned;
+}
+
+static void remember(struct pins *pins, const char *path, int top_fd)
+{
+	size_t size = (pins->shown_count + 1) * sizeof(*pins->shown);
+	pins->shown = mem_realloc(pins->shown, size);
+	pins->shown[pins->shown_count++] =
+		(struct shown){.path = mem_strdup(path), .top_fd = top_fd};
 }
 
 bool pins_show(struct pins *pins, const struct cell_plan *list, struct error *err)
 {
 	size_t count = list->entry_count;
-	if (count > 0 && list->entries[0].rule == CELL_WRITE &&
-		words_contain((const char *const *)pins->shown, list->entries[0].path) &&
-		mounts_has(pins->root_fd, list->entries[0].path)) {
-		return true;
+	const struct shown *shown = find_shown(pins, list);
+	if (shown) {
+		return pin_more(pins, shown, list, err);
 	}
 	struct pin *added = mem_alloc_zero((count + 1) * sizeof(*added));
 	for (size_t i = 0; i < count; i++) {
@@ -216,8 +306,8 @@ bool pins_show(struct pins *pins, const struct cell_plan *list, struct error *er
 		added[i].is_writable = list->entries[i].rule == CELL_WRITE;
 	}
 	bool is_staged = count > 0 && stage(&added[0], false, err);
-	bool is_whole = is_staged && stage_all(added + 1, count - 1, err) &&
-	                (count == 1 || watch(pins, added, count, err));
+	bool is_whole = is_staged && (count == 1 || watch(pins, added, count, err)) &&
+	                stage_all(added + 1, count - 1, err);
 	int top_fd = is_whole ? show_staged(pins, added[0].path, err) : -1;
 	bool is_shown = top_fd >= 0;
 	if (is_staged) {
@@ -229,12 +319,13 @@ bool pins_show(struct pins *pins, const struct cell_plan *list, struct error *er
 			added[i].top_fd = top_fd;
 			added[i].top_len = strlen(added[0].path);
 		}
-		words_append(&pins->shown, added[0].path);
-		free(added[0].path);
-		keep(pins, added + 1, count - 1);
-		if (count == 1) {
+		if (added[0].is_writable) {
+			remember(pins, added[0].path, top_fd);
+		} else {
 			fd_close(&top_fd);
 		}
+		free(added[0].path);
+		keep(pins, added + 1, count - 1);
 	} else {
 		finish(added, count);
 	}
@@ -244,22 +335,13 @@ bool pins_show(struct pins *pins, const struct cell_plan *list, struct error *er
 
 /* ---- renewing ---- */
 
-/*
- * In the cell; -1 with errno. Below the mount, not by the whole path: where the folders above are
- * the cell's own memory, as in the home, the agent can move them, and the mount goes along.
- */
-static int open_inside(const struct pin *pin)
-{
-	return kernel_open_in(pin->top_fd, pin->path + pin->top_len, O_PATH | O_NOFOLLOW, false);
-}
-
 static void tell_made(const struct pin *pin, void (*tell)(const char *text))
 {
 	char text[ERROR_TEXT_MAX];
 	char *path = path_quote(span_of(pin->path));
 	text_format(text, sizeof(text),
-		"%s was gone and is there again. The agent may have made it: look at it before a "
-		"tool uses it. The agent cannot change it from now on",
+		"%s was gone and exists again. The agent may have made it: look at it before a "
+		"tool uses it. From now on the agent cannot change it",
 		path);
 	tell(text);
 	free(path);
@@ -278,12 +360,12 @@ static void tell_renewed(const struct pin *pin, bool is_same, void (*tell)(const
 	}
 	text_format(text, sizeof(text),
 		"%s was replaced outside of the confinement. For a moment the agent could open it, "
-		"and write it from then on; else it is read-only again. Now %s",
+		"and a file that it opened stays writable for it; otherwise it is read-only again. "
+		"Now %s",
 		path,
-		is_same     ? "its content is what it was before"
-		: is_folder ? "look at what is in it before a tool uses it"
-			    : "its content is not what it was before: look at it before a tool "
-			      "uses it");
+		is_same     ? "its content is the same as before"
+		: is_folder ? "look at its content before a tool uses it"
+			    : "its content has changed: look at it before a tool uses it");
 	tell(text);
 	free(path);
 }
@@ -308,6 +390,7 @@ static void renew_pin(struct pin *pin, void (*tell)(const char *text))
 		return;
 	}
 	if (libc_is_mount_root(place)) {
+		pin->is_missing = false;
 		return;
 	}
 	ATTR_CLEANUP(fd_cleanup) int fd = copy_pinned(pin, &err);
@@ -326,21 +409,27 @@ static void renew_pin(struct pin *pin, void (*tell)(const char *text))
 	}
 }
 
-/* Whether an event may be one of a pin's. */
-static bool concerns(const struct pins *pins, const struct inotify_event *event)
+/*
+ * Whether an event may concern a pin. After a name was removed, a new file with this name may exist
+ * by now. If the pin is still in place, renew_pin notices that.
+ */
+static bool concerns(struct pins *pins, const struct inotify_event *event)
 {
+	bool is_gone = (event->mask & (IN_DELETE | IN_MOVED_FROM)) != 0;
+	bool does_concern = false;
 	if (event->len == 0 || (event->mask & (IN_Q_OVERFLOW | IN_IGNORED | IN_UNMOUNT))) {
 		return true;
 	}
 	for (size_t i = 0; i < pins->count; i++) {
 		if (strcmp(path_last_part(pins->pins[i].path), event->name) == 0) {
-			return true;
+			pins->pins[i].is_missing = pins->pins[i].is_missing || is_gone;
+			does_concern = true;
 		}
 	}
-	return false;
+	return does_concern;
 }
 
-static bool read_events(const struct pins *pins)
+static bool read_events(struct pins *pins)
 {
 	union {
 		struct inotify_event event;
@@ -353,22 +442,25 @@ static bool read_events(const struct pins *pins)
 		for (ssize_t at = 0; at < count;) {
 			const struct inotify_event *event =
 				(const struct inotify_event *)(const void *)(events.bytes + at);
-			does_concern = does_concern || concerns(pins, event);
+			does_concern = concerns(pins, event) || does_concern;
 			at += (ssize_t)(sizeof(*event) + event->len);
 		}
 	}
 	return does_concern;
 }
 
-/* What contains others comes first, so that they find it. */
+/*
+ * Outer folders come first, so that pins inside them are found. Each folder is watched before it is
+ * read, so later changes make an event.
+ */
 void pins_renew(struct pins *pins, void (*tell)(const char *text))
 {
 	for (int round = 0; round < ROUNDS_MAX && read_events(pins); round++) {
 		for (size_t i = 0; i < pins->count; i++) {
-			renew_pin(&pins->pins[i], tell);
+			(void)watch_above(pins, &pins->pins[i]);
 		}
 		for (size_t i = 0; i < pins->count; i++) {
-			(void)watch_above(pins, &pins->pins[i]);
+			renew_pin(&pins->pins[i], tell);
 		}
 	}
 }

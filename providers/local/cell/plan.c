@@ -12,14 +12,19 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
-/* The block: this header, the user, the home, its other name, then for each entry a letter, its
- * path and its source. */
+/*
+ * The block: this header, the user, the home, its other path, then for each entry a letter, its
+ * path and its source.
+ */
 struct block_header {
 	uint32_t uid;
 	uint32_t gid;
 	uint32_t has_network;
 	uint32_t has_ports;
 	uint32_t service_count;
+	uint32_t key_count;
+	uint32_t forward_count;
+	uint16_t forwards[CELL_FORWARDS_MAX];
 	uint16_t services[PORTS_SERVICES_MAX];
 	uint32_t entry_count;
 };
@@ -38,9 +43,13 @@ static bool append_plan(struct buf *block, const struct cell_plan *plan, struct 
 		.has_network = plan->has_network,
 		.has_ports = plan->has_ports,
 		.service_count = (uint32_t)plan->service_count,
+		.key_count = (uint32_t)plan->key_count,
+		.forward_count = (uint32_t)plan->forward_count,
 		.entry_count = (uint32_t)plan->entry_count};
-	assert(plan->service_count <= PORTS_SERVICES_MAX &&
-		!(plan->has_network && plan->has_ports));
+	assert(plan->service_count <= PORTS_SERVICES_MAX && plan->key_count <= PORTS_KEYS_MAX &&
+		plan->forward_count <= CELL_FORWARDS_MAX &&
+		!(plan->has_network && (plan->has_ports || plan->forward_count > 0)));
+	memcpy(header.forwards, plan->forwards, sizeof(header.forwards));
 	memcpy(header.services, plan->services, sizeof(header.services));
 	if (!buf_append(block, (struct span){(const char *)&header, sizeof(header)}, err) ||
 		!append_text(block, plan->user, err) || !append_text(block, plan->home, err) ||
@@ -65,7 +74,7 @@ int cell_plan_pack(const struct cell_plan *plan, struct error *err)
 	struct buf block;
 	int fd = -1;
 	if (plan->entry_count > CELL_ENTRIES_MAX) {
-		error_set(err, ERROR_LIMIT, "a cell takes %d paths at most, not %zu",
+		error_set(err, ERROR_LIMIT, "a cell can have at most %d paths, not %zu",
 			CELL_ENTRIES_MAX, plan->entry_count);
 		return -1;
 	}
@@ -73,7 +82,7 @@ int cell_plan_pack(const struct cell_plan *plan, struct error *err)
 	if (append_plan(&block, plan, err)) {
 		fd = memfd_create("acp-broker-cell", MFD_CLOEXEC);
 		if (fd < 0 || !fd_write_all(fd, buf_span(&block), err)) {
-			error_set(err, ERROR_SYSTEM, "making a memory file for a cell");
+			error_set(err, ERROR_SYSTEM, "making a memory file for the plan of a cell");
 			fd_close(&fd);
 		}
 	}
@@ -115,12 +124,12 @@ bool cell_plan_unpack(struct cell_read_plan *read, int memory_fd, struct error *
 	*read = (struct cell_read_plan){.block = NULL};
 	if (fstat(memory_fd, &status) != 0 || status.st_size < (off_t)sizeof(header) ||
 		status.st_size > BLOCK_MAX) {
-		return error_set(err, ERROR_SYSTEM, "reading what the cell shows");
+		return error_set(err, ERROR_SYSTEM, "reading the plan of a cell");
 	}
 	size_t size = (size_t)status.st_size;
 	read->block = mem_alloc_zero(size + 2);
 	if (pread(memory_fd, read->block, size, 0) != (ssize_t)size) {
-		return error_set(err, ERROR_SYSTEM, "reading what the cell shows");
+		return error_set(err, ERROR_SYSTEM, "reading the plan of a cell");
 	}
 	memcpy(&header, read->block, sizeof(header));
 	const char *at = read->block + sizeof(header);
@@ -130,15 +139,20 @@ bool cell_plan_unpack(struct cell_read_plan *read, int memory_fd, struct error *
 		.has_network = header.has_network != 0,
 		.has_ports = header.has_ports != 0,
 		.service_count = header.service_count,
+		.key_count = header.key_count,
+		.forward_count = header.forward_count,
 		.entry_count = header.entry_count};
 	memcpy(read->plan.services, header.services, sizeof(header.services));
+	memcpy(read->plan.forwards, header.forwards, sizeof(header.forwards));
 	read->plan.user = take_text(&at, end);
 	read->plan.home = take_text(&at, end);
 	const char *home_name = take_text(&at, end);
 	read->plan.home_name = home_name[0] ? home_name : NULL;
 	return (header.entry_count <= CELL_ENTRIES_MAX &&
-		       header.service_count <= PORTS_SERVICES_MAX && take_entries(read, at, end)) ||
-	       error_set(err, ERROR_SYSTEM, "reading what the cell shows: it is not whole");
+		       header.service_count <= PORTS_SERVICES_MAX &&
+		       header.key_count <= PORTS_KEYS_MAX &&
+		       header.forward_count <= CELL_FORWARDS_MAX && take_entries(read, at, end)) ||
+	       error_set(err, ERROR_SYSTEM, "reading the plan of a cell: it is incomplete");
 }
 
 void cell_plan_finish(struct cell_read_plan *read)

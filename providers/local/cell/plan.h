@@ -12,48 +12,54 @@
 #include "providers/local/net/ports.h"
 
 /*
- * What a cell shows of this machine, as the broker writes it and the cell's own program reads it.
- * All paths are absolute and have no links in them; what an entry names does not lie in what one
- * before it makes writable, or the cell is refused. Whatever no line names is visible and cannot be
- * changed, where the user's permissions allow that.
+ * What a cell shows of this machine. The broker writes the plan, and the cell's own program reads
+ * it. All paths are absolute and contain no links. An entry must not lie in what an earlier entry
+ * makes writable; otherwise the cell is refused. Everything that no entry names is visible but
+ * read-only, subject to the user's permissions.
  */
 enum cell_rule {
-	CELL_HIDE,  // an empty folder, in which bindings may appear, or an empty file in its place
-	CELL_READ,  // visible, also inside what is hidden; nothing where it is not there
-	CELL_WRITE, // the same, and may be written; it has to be there
-	CELL_KEEP,  // the same, and nothing in it can be executed by its name
-	CELL_PUT,   // a file of the cell's own in its home; `source` is its content
-	CELL_RULES, // how many there are
+	CELL_HIDE,  // an empty folder or file; bindings may appear in the folder
+	CELL_READ,  // readable, also in a hidden folder; ignored if missing
+	CELL_WRITE, // like CELL_READ, but writable; must exist
+	CELL_KEEP,  // like CELL_WRITE, but files cannot be executed by name
+	CELL_PUT,   // a new file in the cell's home; `source` is its content
+	CELL_RULES, // number of rules
 };
 
 struct cell_entry {
 	enum cell_rule rule;
 	const char *path;   // in the cell
-	const char *source; // on this machine; NULL: the same. CELL_PUT: a text
+	const char *source; // on this machine; NULL: the same path. CELL_PUT: a text
 };
 
+enum { CELL_FORWARDS_MAX = 8 };
+
 struct cell_plan {
-	const char *user; // the name of who works there
-	const char *home; // the folder in which it has a home of its own, which ends with the cell
-	const char *home_name; // another name of it, which may lead through links; NULL: none
-	uid_t uid;             // whom to become, where we are root: never root; otherwise ours
-	gid_t gid;             // the same
-	bool has_network;      // this machine's; otherwise a loopback of its own
-	bool has_ports;        // without has_network: beside it the sockets of net/ports.h
-	uint16_t services[PORTS_SERVICES_MAX]; // of has_ports, as ports_open takes them
+	const char *user;      // name of the user in the cell
+	const char *home;      // path of the home, which is the cell's own and ends with it
+	const char *home_name; // another path of it, possibly through links; NULL: none
+	uid_t uid;             // the user to become if we are root, and never root; else ours
+	gid_t gid;             // its group
+	bool has_network;      // this machine's network; otherwise only an own loopback
+	bool has_ports;        // also the sockets of net/ports.h; only without has_network
+	uint16_t services[PORTS_SERVICES_MAX]; // for has_ports, as ports_open takes them
 	size_t service_count;
-	bool has_limit_group; // the next; neither is packed
-	int limit_group;      // for what is started there with limits; removed with the cell
+	size_t key_count;                     // sockets for keys, at most PORTS_KEYS_MAX
+	uint16_t forwards[CELL_FORWARDS_MAX]; // without has_network: ports that cell/connector.h
+	                                      // reaches
+	size_t forward_count;
+	bool has_limit_group; // limit_group is open; neither field is packed
+	int limit_group;      // for processes with limits; removed with the cell
 	const struct cell_entry *entries;
 	size_t entry_count;
 };
 
 enum { CELL_ENTRIES_MAX = 4096 };
 
-/* The plan in a new memory file; its descriptor, or -1. */
+/* Writes the plan to a new memory file. Returns its descriptor, or -1. */
 int cell_plan_pack(const struct cell_plan *plan, struct error *err) ATTR_NODISCARD;
 
-/* What cell_plan_pack wrote. `block` and `entries` are the caller's to free. */
+/* A plan as cell_plan_pack wrote it. The caller frees `block` and `entries`. */
 struct cell_read_plan {
 	struct cell_plan plan;
 	char *block;

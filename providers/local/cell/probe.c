@@ -14,7 +14,7 @@
 
 static const char *const step_names[] = {
 	[PROBE_NAMESPACES] = "making namespaces",
-	[PROBE_IDENTITY] = "naming the user in a namespace",
+	[PROBE_IDENTITY] = "mapping the user in a namespace",
 	[PROBE_MOUNTS] = "making the cell's files",
 	[PROBE_PROC] = "making the cell's /proc",
 	[PROBE_PORTS] = "making the sockets of network = allow",
@@ -52,13 +52,12 @@ void probe_read(struct probe_facts *facts)
 	facts->is_filtered = read_filter();
 }
 
-/* What to do, or NULL. */
+/* What the user can do, or NULL. */
 static const char *advice_for(enum probe_step step, int errnum, const struct probe_facts *facts)
 {
 	if (step == PROBE_PORTS) {
-		return "this kernel has no nf_tables that redirects: load the modules "
-		       "nft_chain_nat and "
-		       "nft_redir as root, or say network = blocked or network = open";
+		return "this kernel's nf_tables cannot redirect: load the modules nft_chain_nat "
+		       "and nft_redir as root, or set network = blocked or network = open";
 	}
 	if (errnum == ENOSYS && facts->is_filtered != 1) {
 		return "this kernel lacks a system call that confinement needs: use Linux 5.12 or "
@@ -69,7 +68,7 @@ static const char *advice_for(enum probe_step step, int errnum, const struct pro
 		       "kernel.unprivileged_userns_clone=1` as root";
 	}
 	if (facts->namespaces_max == 0 || (step == PROBE_NAMESPACES && errnum == ENOSPC)) {
-		return "user.max_user_namespaces allows no more of them: run `sysctl -w "
+		return "user.max_user_namespaces allows no more namespaces: run `sysctl -w "
 		       "user.max_user_namespaces=15000` as root";
 	}
 	if (facts->apparmor_forbids == 1) {
@@ -88,7 +87,7 @@ static const char *advice_for(enum probe_step step, int errnum, const struct pro
 	return NULL;
 }
 
-/* Whether a machine says so by itself, whatever runs there. */
+/* Whether the machine forbids it, whatever other processes do. */
 static bool is_forbidden(enum probe_step step, int errnum, const struct probe_facts *facts)
 {
 	static const int forbidding[] = {EPERM, EACCES, ENOSYS, EINVAL, ENODEV, EOPNOTSUPP};
@@ -125,6 +124,6 @@ bool probe_explain_landlock(
 	}
 	return error_set_reason(err, ERROR_UNAVAILABLE, "CELL_UNAVAILABLE",
 		"confining an agent: it could connect to abstract sockets of this machine; %s, or "
-		"give it a network of its own: network = blocked",
+		"give it its own network: network = blocked",
 		advice);
 }

@@ -16,7 +16,7 @@ enum { COLUMNS_BEFORE_PATH = 7 };
 
 /* ---- the kernel's table ---- */
 
-/* The name of a line, empty where it has none. */
+/* The socket's path in a line; empty if it has none. */
 static struct span name_of(struct span line)
 {
 	size_t at = 0;
@@ -42,9 +42,9 @@ static struct span take_line(struct span *table)
 	return line;
 }
 
-/* ---- names that are relative to a folder ---- */
+/* ---- relative paths ---- */
 
-/* The working folders of the processes whose user we are, each once. */
+/* The working folders of all processes of our user, without duplicates. */
 static char **find_folders(const char *proc)
 {
 	char **folders = NULL;

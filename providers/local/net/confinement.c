@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <seccomp.h>
+#include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <linux/netfilter_ipv4.h> // after netinet/in.h
 
@@ -17,7 +21,7 @@
 
 enum { OPEN_FILES_MAX = 1024 };
 
-/* Pasted here: a C library may have macros of these names. */
+/* Pastes the names here, because a C library may have macros with the same names. */
 #define WHOLE(name)                                                                                \
 	{                                                                                          \
 		.call = __SNR_##name                                                               \
@@ -42,13 +46,12 @@ enum { OPEN_FILES_MAX = 1024 };
 		}                                                                                  \
 	}
 
-/* What libev, the C library's memory and net/flow.c need. */
-static const struct filter_rule relay_rules[] = {
+/* What libev, the C library's memory and net/pair.c need. */
+static const struct filter_rule base_rules[] = {
 	WHOLE(accept4),
 	WHOLE(brk),
 	WHOLE(clock_gettime),
 	WHOLE(close),
-	WHOLE(connect),
 	WHOLE(epoll_ctl),
 	WHOLE(epoll_pwait),
 	WHOLE(epoll_wait),
@@ -61,7 +64,6 @@ static const struct filter_rule relay_rules[] = {
 	WHOLE(getpeername),
 	WHOLE(getpid),
 	WHOLE(getrandom),
-	OPTION(getsockopt, SOL_IP, SO_ORIGINAL_DST),
 	OPTION(getsockopt, SOL_SOCKET, SO_ERROR),
 	WHOLE(gettimeofday),
 	WHOLE(madvise),
@@ -83,9 +85,29 @@ static const struct filter_rule relay_rules[] = {
 	OPTION(setsockopt, IPPROTO_TCP, TCP_NODELAY),
 	WHOLE(shutdown),
 	WHOLE(sigaltstack),
+	WHOLE(write),
+};
+
+/* What net/flow.c needs as well. */
+static const struct filter_rule relay_rules[] = {
+	WHOLE(connect),
+	OPTION(getsockopt, SOL_IP, SO_ORIGINAL_DST),
 	STREAMS_OF(AF_INET),
 	STREAMS_OF(AF_INET6),
-	WHOLE(write),
+};
+
+/* What libcurl and OpenSSL need in addition. */
+static const struct filter_rule forward_rules[] = {
+	WHOLE(poll),
+	WHOLE(ppoll),
+};
+
+static const struct filter_rule keys_rules[] = {
+	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETFL),
+	WHOLE(getsockname),
+	WHOLE(poll),
+	WHOLE(ppoll),
+	OPTION(setsockopt, IPPROTO_TCP, TCP_KEEPINTVL),
 };
 
 static const struct filter_rule lookup_rules[] = {
@@ -100,7 +122,7 @@ static const struct filter_rule lookup_rules[] = {
 	WHOLE(fchmodat),
 	WHOLE(fchown),
 	WHOLE(fchownat),
-	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETOWN), // with F_SETSIG it is a kill(2)
+	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETOWN), // with F_SETSIG this could send any signal
 	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETOWN_EX),
 	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETSIG),
 	WHOLE(io_uring_enter),
@@ -172,9 +194,34 @@ static bool limit(enum confinement_kind kind, struct error *err)
 	               (kind == CONFINEMENT_LOOKUP || limit_to(RLIMIT_NPROC, 0));
 	if (!is_done) {
 		int errnum = errno;
-		return error_set_errno(err, errnum, "confining the network's process");
+		return error_set_errno(err, errnum, "confining the process of the network");
 	}
 	return true;
+}
+
+static size_t add_rules(
+	struct filter_rule *rules, size_t at, const struct filter_rule *added, size_t count)
+{
+	memcpy(rules + at, added, count * sizeof(*rules));
+	return at + count;
+}
+
+/* A process that holds keys may do what the one that relays may, and more. */
+static bool apply_allowed(enum confinement_kind kind, struct error *err)
+{
+	enum { BASE = ARRAY_LENGTH(base_rules), RELAY = ARRAY_LENGTH(relay_rules) };
+	enum { KEYS = ARRAY_LENGTH(keys_rules), FORWARD = ARRAY_LENGTH(forward_rules) };
+	struct filter_rule rules[BASE + RELAY + KEYS + FORWARD];
+	size_t count = add_rules(rules, 0, base_rules, BASE);
+	if (kind == CONFINEMENT_FORWARD) {
+		count = add_rules(rules, count, forward_rules, FORWARD);
+	} else {
+		count = add_rules(rules, count, relay_rules, RELAY);
+	}
+	if (kind == CONFINEMENT_KEYS) {
+		count = add_rules(rules, count, keys_rules, KEYS);
+	}
+	return filter_apply_rules(FILTER_ALLOWS, rules, count, err);
 }
 
 bool confinement_apply(enum confinement_kind kind, struct error *err)
@@ -182,8 +229,32 @@ bool confinement_apply(enum confinement_kind kind, struct error *err)
 	if (!limit(kind, err)) {
 		return false;
 	}
-	return kind == CONFINEMENT_RELAY ? filter_apply_rules(FILTER_ALLOWS, relay_rules,
-						   ARRAY_LENGTH(relay_rules), err)
-	                                 : filter_apply_rules(FILTER_REFUSES, lookup_rules,
-						   ARRAY_LENGTH(lookup_rules), err);
+	return kind == CONFINEMENT_LOOKUP ? filter_apply_rules(FILTER_REFUSES, lookup_rules,
+						    ARRAY_LENGTH(lookup_rules), err)
+	                                  : apply_allowed(kind, err);
+}
+
+static void die_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) {
+		_exit(1);
+	}
+}
+
+bool confinement_become(uid_t uid, gid_t gid, struct error *err)
+{
+	pid_t guard = getppid();
+	if (uid == 0) {
+		return error_set(
+			err, ERROR_DENIED, "a process that runs as root cannot be confined");
+	}
+	if (geteuid() == 0 && (setgroups(1, &gid) != 0 || setresgid(gid, gid, gid) != 0 ||
+				      setresuid(uid, uid, uid) != 0)) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "becoming user %u", (unsigned)uid);
+	}
+	die_with(guard); // the setting is lost when the user changes
+	return geteuid() == uid || error_set(err, ERROR_DENIED, "the broker is user %u, not %u",
+					   (unsigned)geteuid(), (unsigned)uid);
 }

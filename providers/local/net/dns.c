@@ -11,7 +11,7 @@ enum {
 	CLASS_IN = 1,
 	TAIL_SIZE = 4, // type and class of a question
 	RECORD_SIZE = 16,
-	ENCODED_MAX = 255, // of a name, with its lengths
+	ENCODED_MAX = 255, // a name with its length bytes
 };
 
 /* The second byte of the header's flags, and the first. */
@@ -22,7 +22,9 @@ static unsigned number_at(const unsigned char *at)
 	return (unsigned)at[0] << 8 | at[1];
 }
 
-/* The labels with dots between them. Returns what follows them, or 0. No pointer is followed. */
+/*
+ * Joins the labels with dots. Returns the offset after them, or 0. Follows no compression pointer.
+ */
 static size_t read_labels(struct span message, char text[ENCODED_MAX + 1], size_t *out_len)
 {
 	size_t at = HEADER_SIZE;

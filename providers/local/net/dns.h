@@ -10,9 +10,8 @@
 #include "providers/local/net/host_names.h"
 
 /*
- * The messages of DNS (RFC 1035) that a cell's resolver reads and writes: one question each. An
- * answer has one address of type A, or nothing: of any other type, AAAA, HTTPS, SRV and TXT among
- * them, a name has none.
+ * DNS messages (RFC 1035) of a cell's resolver, with one question each. An answer has one address
+ * of type A, or nothing. There are no records of other types, such as AAAA, HTTPS, SRV and TXT.
  */
 enum dns_code { // RFC 1035, section 4.1.1
 	DNS_DONE = 0,
@@ -21,18 +20,18 @@ enum dns_code { // RFC 1035, section 4.1.1
 	DNS_NO_SUCH_NAME = 3,
 	DNS_UNKNOWN = 4,
 	DNS_REFUSED = 5,
-	DNS_SILENT = -1, // nothing is answered: it is no question
+	DNS_SILENT = -1, // no answer, because the message is not a question
 };
 
 struct dns_question {
-	char name[NAME_SIZE]; // host_name_read
-	bool wants_address;   // type A
-	size_t size;          // of the header and the question; 0: only the header is answered
+	char name[NAME_SIZE]; // as from host_name_read
+	bool wants_address;   // the type is A
+	size_t size;          // size of the header and question; 0: answer with the header alone
 };
 
 enum { DNS_MESSAGE_MAX = 512, DNS_ANSWER_SECONDS = 60 };
 
-/* What is to be answered where the question is not DNS_DONE. */
+/* Reads a message. Returns the code of the answer if it is not DNS_DONE. */
 enum dns_code dns_read(struct span message, struct dns_question *out) ATTR_NODISCARD;
 
 /* Writes the answer to a message that was read. `address` is in host order; 0: none. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -15,7 +14,7 @@
 #include "base/list.h"
 #include "base/text.h"
 #include "providers/local/net/hello.h"
-#include "providers/local/net/pipe.h"
+#include "providers/local/net/pair.h"
 #include "providers/local/net/target.h"
 
 enum flow_state { READING, DECIDING, RESOLVING, CONNECTING, RELAYING };
@@ -27,17 +26,14 @@ struct flow {
 	enum flow_state state;
 	enum network_target target;
 	enum network_way way;
-	ev_io client;      // owns its descriptor
-	ev_io server;      // the same; -1 until connecting
-	ev_timer deadline; // of the state
+	struct pair pair;  // its server from connecting on; `up` keeps the first bytes for hello.h
+	ev_timer deadline; // for the state
 	struct proxy proxy;
 	struct proxy_target wanted;
 	struct address addresses[LOOKUP_ADDRESSES_MAX]; // checked
 	uint32_t address_count;
-	uint32_t address_at; // the one that is being connected to
-	struct pipe up;      // what the program says; it keeps the first bytes for net/hello.h
-	size_t head_size;    // of what it said to the proxy
-	struct pipe down;
+	uint32_t address_at; // the current one
+	size_t head_size;    // size of the request to the proxy
 };
 
 struct flows {
@@ -49,7 +45,7 @@ struct flows {
 	struct list list; // of struct flow
 	size_t count;
 	uint32_t last_id;
-	bool was_full; // and the broker was told
+	bool was_full; // the limit was reported to the broker
 };
 
 static void send_message(const struct flows *flows, const struct wire_message *message)
@@ -59,41 +55,33 @@ static void send_message(const struct flows *flows, const struct wire_message *m
 
 /* ---- the end ---- */
 
-static void end(struct flow *flow)
+/* After pair_close or pair_reset. */
+static void forget(struct flow *flow)
 {
 	struct flows *flows = flow->flows;
 	ev_timer_stop(flows->loop, &flow->deadline);
-	io_close(flows->loop, &flow->client);
-	if (flow->server.fd >= 0) {
-		io_close(flows->loop, &flow->server);
-	}
-	pipe_finish(&flow->up);
-	pipe_finish(&flow->down);
+	proxy_finish(&flow->proxy);
 	list_remove(&flow->link);
 	flows->count--;
 	free(flow);
 }
 
-/* Its close says an error, not the end of what was said. */
-static void make_abrupt(int fd)
+static void end(struct flow *flow)
 {
-	const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	pair_close(&flow->pair);
+	forget(flow);
 }
 
 static void reset(struct flow *flow)
 {
-	make_abrupt(flow->client.fd);
-	if (flow->server.fd >= 0) {
-		make_abrupt(flow->server.fd);
-	}
-	end(flow);
+	pair_reset(&flow->pair);
+	forget(flow);
 }
 
 static void answer_client(const struct flow *flow, struct span text)
 {
-	/* Short, and the first on this socket: there is room for it. */
-	(void)!send(flow->client.fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* It is short and the first message on this socket, so there is room for it. */
+	(void)!send(flow->pair.client.fd, text.data, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void refuse(struct flow *flow, enum proxy_end how)
@@ -106,13 +94,13 @@ static void refuse(struct flow *flow, enum proxy_end how)
 	end(flow);
 }
 
-/* ---- what the broker is told ---- */
+/* ---- messages to the broker ---- */
 
 static uint32_t client_port(const struct flow *flow)
 {
 	struct sockaddr_in name = {.sin_port = 0};
 	socklen_t size = sizeof(name);
-	return getpeername(flow->client.fd, (struct sockaddr *)&name, &size) == 0
+	return getpeername(flow->pair.client.fd, (struct sockaddr *)&name, &size) == 0
 	               ? ntohs(name.sin_port)
 	               : 0;
 }
@@ -140,7 +128,7 @@ static void tell(const struct flow *flow, enum network_result result)
 	send_message(flow->flows, &message);
 }
 
-/* Nobody needs a verdict any more. */
+/* The broker's answer is not needed any more. */
 static void tell_gone(const struct flow *flow)
 {
 	const struct wire_message message = {.kind = WIRE_GONE, .id = flow->id};
@@ -176,26 +164,13 @@ static void enter(struct flow *flow, enum flow_state state, int deadline_ms)
 	}
 }
 
-/* For these events, or none: what nobody reads would wake us all the time. */
-static void watch(struct ev_loop *loop, ev_io *io, int events)
-{
-	if (ev_is_active(io) && (io->events & (EV_READ | EV_WRITE)) == events) {
-		return;
-	}
-	ev_io_stop(loop, io);
-	if (events != 0) {
-		ev_io_set(io, io->fd, events);
-		ev_io_start(loop, io);
-	}
-}
-
 /* ---- relaying ---- */
 
-/* Only in the audit: what the program says here decides nothing. */
+/* Only for the audit log: nothing is decided by it. */
 static void look_for_server_name(struct flow *flow)
 {
 	char name[NAME_SIZE];
-	struct pipe *up = &flow->up;
+	struct pipe *up = &flow->pair.up;
 	if (!up->keeps || !up->data) {
 		return;
 	}
@@ -207,53 +182,29 @@ static void look_for_server_name(struct flow *flow)
 	up->keeps = step == HELLO_MORE && up->len < PIPE_SIZE;
 }
 
-enum { MOVE_UP = 1, MOVE_DOWN = 2 };
-
 static void relay(struct flow *flow, int moves)
 {
-	struct ev_loop *loop = flow->flows->loop;
-	bool is_whole =
-		!(moves & MOVE_UP) || pipe_move(&flow->up, flow->client.fd, flow->server.fd);
-	is_whole = is_whole && (!(moves & MOVE_DOWN) ||
-				       pipe_move(&flow->down, flow->server.fd, flow->client.fd));
-	if (!is_whole) {
+	enum pair_state state = pair_relay(&flow->pair, moves);
+	if (state == PAIR_BROKEN) {
 		reset(flow);
 		return;
 	}
 	look_for_server_name(flow);
-	if (flow->up.is_closed && flow->down.is_closed) {
+	if (state == PAIR_DONE) {
 		end(flow);
-		return;
 	}
-	watch(loop, &flow->client,
-		(pipe_wants_read(&flow->up) ? EV_READ : 0) |
-			(pipe_wants_write(&flow->down) ? EV_WRITE : 0));
-	watch(loop, &flow->server,
-		(pipe_wants_read(&flow->down) ? EV_READ : 0) |
-			(pipe_wants_write(&flow->up) ? EV_WRITE : 0));
-}
-
-/* Nobody else tells when the other machine is gone. */
-static void keep_alive(int fd)
-{
-	const int on = 1;
-	const int idle = FLOW_ALIVE_S;
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
 static void begin_relaying(struct flow *flow)
 {
 	enter(flow, RELAYING, 0);
-	keep_alive(flow->client.fd);
-	keep_alive(flow->server.fd);
+	pair_begin(&flow->pair);
 	if (flow->way != NETWORK_BY_SOCKET) {
 		answer_client(flow, proxy_answer(&flow->proxy, PROXY_CONNECTED));
 	}
 	tell(flow, NETWORK_CONNECTED);
 	look_for_server_name(flow);
-	relay(flow, MOVE_UP);
+	relay(flow, PAIR_UP);
 }
 
 /* ---- connecting ---- */
@@ -264,7 +215,8 @@ static void take_connection(struct flow *flow)
 {
 	int errnum = 0;
 	socklen_t size = sizeof(errnum);
-	if (getsockopt(flow->server.fd, SOL_SOCKET, SO_ERROR, &errnum, &size) == 0 && errnum == 0) {
+	if (getsockopt(flow->pair.server.fd, SOL_SOCKET, SO_ERROR, &errnum, &size) == 0 &&
+		errnum == 0) {
 		begin_relaying(flow);
 		return;
 	}
@@ -272,7 +224,7 @@ static void take_connection(struct flow *flow)
 	connect_next(flow);
 }
 
-/* To exactly the address that was checked. */
+/* Connects to exactly the address that was checked. */
 static bool connect_to(struct flow *flow, const struct address *address)
 {
 	struct sockaddr_storage name;
@@ -285,15 +237,15 @@ static bool connect_to(struct flow *flow, const struct address *address)
 		fd_close(&fd);
 		return false;
 	}
-	ev_io_set(&flow->server, fd, EV_WRITE);
-	ev_io_start(flow->flows->loop, &flow->server);
+	ev_io_set(&flow->pair.server, fd, EV_WRITE);
+	ev_io_start(flow->flows->loop, &flow->pair.server);
 	return true;
 }
 
 static void connect_next(struct flow *flow)
 {
-	if (flow->server.fd >= 0) {
-		io_close(flow->flows->loop, &flow->server);
+	if (flow->pair.server.fd >= 0) {
+		io_close(flow->flows->loop, &flow->pair.server);
 	}
 	for (; flow->address_at < flow->address_count; flow->address_at++) {
 		if (connect_to(flow, &flow->addresses[flow->address_at])) {
@@ -305,7 +257,7 @@ static void connect_next(struct flow *flow)
 	fail(flow, NETWORK_UNREACHABLE);
 }
 
-/* ---- which addresses ---- */
+/* ---- choosing an address ---- */
 
 void flows_found(struct flows *flows, const struct lookup_answer *answer)
 {
@@ -375,8 +327,8 @@ static void ask(struct flow *flow)
 	struct wire_message message;
 	describe(flow, WIRE_ASK, &message);
 	enter(flow, DECIDING, NETWORK_DECISION_MS);
-	flow->up.keeps = true;
-	watch(flow->flows->loop, &flow->client, EV_READ);
+	flow->pair.up.keeps = true;
+	pair_watch(&flow->pair, &flow->pair.client, EV_READ);
 	send_message(flow->flows, &message);
 }
 
@@ -397,26 +349,53 @@ static void take_target(struct flow *flow, const struct proxy_target *target)
 	}
 }
 
-/* ---- what a program says before it is connected ---- */
+/* ---- the request to the proxy ---- */
+
+/* The head goes to the server as proxy.c wrote it. False: more than one request came. */
+static bool replace_head(struct flow *flow)
+{
+	const struct proxy *proxy = &flow->proxy;
+	struct pipe *up = &flow->pair.up;
+	size_t came = pipe_span(up).len;
+	if (came > proxy->body_len) {
+		return false;
+	}
+	pipe_insert(up, (struct span){proxy->head, proxy->head_len});
+	pipe_limit(up, proxy->body_len - came);
+	return true;
+}
+
+static void take_head(struct flow *flow, const struct proxy_target *target)
+{
+	if (flow->way == NETWORK_BY_REQUEST && !replace_head(flow)) {
+		reset(flow);
+		return;
+	}
+	flow->head_size = flow->pair.up.at;
+	take_target(flow, target);
+}
 
 static void read_head(struct flow *flow)
 {
+	static const enum network_way ways[] = {[PROXY_UNKNOWN] = NETWORK_BY_CONNECT,
+		[PROXY_CONNECT] = NETWORK_BY_CONNECT,
+		[PROXY_SOCKS] = NETWORK_BY_SOCKS,
+		[PROXY_REQUEST] = NETWORK_BY_REQUEST};
 	enum proxy_step step;
 	do {
 		struct proxy_target target;
 		struct span answer;
 		size_t used;
-		step = proxy_read(&flow->proxy, pipe_span(&flow->up), &used, &target, &answer);
-		pipe_skip(&flow->up, used);
-		flow->way = flow->proxy.kind == PROXY_SOCKS ? NETWORK_BY_SOCKS : NETWORK_BY_CONNECT;
+		step = proxy_read(&flow->proxy, pipe_span(&flow->pair.up), &used, &target, &answer);
+		pipe_skip(&flow->pair.up, used);
+		flow->way = ways[flow->proxy.kind];
 		answer_client(flow, answer);
 		if (step == PROXY_WRONG) {
 			end(flow);
 			return;
 		}
 		if (step == PROXY_TARGET) {
-			flow->head_size = flow->up.at;
-			take_target(flow, &target);
+			take_head(flow, &target);
 			return;
 		}
 	} while (step == PROXY_ANSWER);
@@ -425,15 +404,17 @@ static void read_head(struct flow *flow)
 static void read_early(struct flow *flow)
 {
 	bool is_head = flow->state == READING;
-	if (!pipe_fill(&flow->up, flow->client.fd) || (is_head && flow->up.has_ended)) {
+	size_t most = is_head ? PROXY_HEAD_MAX : PIPE_SIZE;
+	if (!pipe_fill(&flow->pair.up, flow->pair.client.fd, most) ||
+		(is_head && flow->pair.up.has_ended)) {
 		tell_gone(flow);
 		reset(flow);
 		return;
 	}
 	if (is_head) {
 		read_head(flow);
-	} else if (!pipe_wants_read(&flow->up)) {
-		watch(flow->flows->loop, &flow->client, 0);
+	} else if (!pipe_wants_read(&flow->pair.up)) {
+		pair_watch(&flow->pair, &flow->pair.client, 0);
 	}
 }
 
@@ -441,9 +422,9 @@ static void read_early(struct flow *flow)
 
 static void on_client(struct ev_loop *loop, ev_io *io, int events)
 {
-	struct flow *flow = CONTAINER_OF(io, struct flow, client);
+	struct flow *flow = CONTAINER_OF(io, struct flow, pair.client);
 	if (flow->state == RELAYING) {
-		relay(flow, (events & EV_READ ? MOVE_UP : 0) | (events & EV_WRITE ? MOVE_DOWN : 0));
+		relay(flow, pair_client_moves(events));
 	} else {
 		read_early(flow);
 	}
@@ -451,9 +432,9 @@ static void on_client(struct ev_loop *loop, ev_io *io, int events)
 
 static void on_server(struct ev_loop *loop, ev_io *io, int events)
 {
-	struct flow *flow = CONTAINER_OF(io, struct flow, server);
+	struct flow *flow = CONTAINER_OF(io, struct flow, pair.server);
 	if (flow->state == RELAYING) {
-		relay(flow, (events & EV_READ ? MOVE_DOWN : 0) | (events & EV_WRITE ? MOVE_UP : 0));
+		relay(flow, pair_server_moves(events));
 	} else {
 		take_connection(flow);
 	}
@@ -479,7 +460,7 @@ static void refuse_one_more(struct flows *flows, int client)
 {
 	const struct wire_message message = {
 		.kind = WIRE_LIMIT, .limit = NETWORK_LIMIT_CONNECTIONS};
-	make_abrupt(client);
+	pair_make_abrupt(client);
 	fd_close(&client);
 	if (!flows->was_full) {
 		flows->was_full = true;
@@ -487,7 +468,7 @@ static void refuse_one_more(struct flows *flows, int client)
 	}
 }
 
-/* NULL: there are too many, and the descriptor is closed. */
+/* NULL: there are too many connections; the descriptor is closed. */
 static struct flow *create(struct flows *flows, int client)
 {
 	if (flows->count >= NETWORK_CONNECTIONS_MAX) {
@@ -496,16 +477,17 @@ static struct flow *create(struct flows *flows, int client)
 	}
 	struct flow *flow = mem_alloc_zero(sizeof(*flow));
 	flow->flows = flows;
+	flow->pair.loop = flows->loop;
 	flow->id = ++flows->last_id;
-	ev_io_init(&flow->client, on_client, client, EV_READ);
-	ev_io_init(&flow->server, on_server, -1, EV_WRITE);
+	ev_io_init(&flow->pair.client, on_client, client, EV_READ);
+	ev_io_init(&flow->pair.server, on_server, -1, EV_WRITE);
 	ev_timer_init(&flow->deadline, on_deadline, 0., 0.);
 	list_append(&flows->list, &flow->link);
 	flows->count++;
 	return flow;
 }
 
-/* Where the program in the cell believes to have connected to. */
+/* Reads the address to which the program in the cell connected. */
 static bool read_original(int fd, struct proxy_target *target)
 {
 	struct sockaddr_in name = {.sin_port = 0};
@@ -525,7 +507,8 @@ void flows_add(struct flows *flows, int client)
 	if (read_original(client, &target)) {
 		flows_add_to(flows, client, &target);
 	} else {
-		make_abrupt(client); // somebody has found our port: it was meant for nobody
+		pair_make_abrupt(
+			client); // a program connected to our port directly: there is no target
 		fd_close(&client);
 	}
 }
@@ -538,7 +521,7 @@ void flows_add_to(struct flows *flows, int client, const struct proxy_target *ta
 	}
 	if (target_is_gate(target)) {
 		enter(flow, READING, FLOW_HEAD_MS);
-		watch(flows->loop, &flow->client, EV_READ);
+		pair_watch(&flow->pair, &flow->pair.client, EV_READ);
 	} else {
 		take_target(flow, target);
 	}

@@ -13,7 +13,7 @@ enum {
 	NAME_IS_HOST = 0,
 };
 
-/* A number of `bytes` bytes from the front of *rest. False: it ends before. */
+/* Takes a number of `bytes` bytes from the front of *rest. False: *rest is too short. */
 static bool take_number(struct span *rest, size_t bytes, size_t *out)
 {
 	if (rest->len < bytes) {
@@ -27,7 +27,7 @@ static bool take_number(struct span *rest, size_t bytes, size_t *out)
 	return true;
 }
 
-/* What has its length before it, in `bytes` bytes. */
+/* Takes a part that follows its length of `bytes` bytes. */
 static bool take_part(struct span *rest, size_t bytes, struct span *out)
 {
 	size_t len;
@@ -39,7 +39,7 @@ static bool take_part(struct span *rest, size_t bytes, struct span *out)
 	return true;
 }
 
-/* All that comes before the extensions is skipped. */
+/* Skips everything before the extensions. */
 static bool find_extensions(struct span record, struct span *out)
 {
 	size_t kind;
@@ -53,7 +53,7 @@ static bool find_extensions(struct span record, struct span *out)
 	       take_part(&hello, 1, &skipped) && take_part(&hello, 2, out);
 }
 
-/* The list has one name of a kind, and there is one kind. */
+/* The list has at most one name of a type, and there is only one type. */
 static bool read_server_name(struct span extension, char out[NAME_SIZE])
 {
 	size_t kind;

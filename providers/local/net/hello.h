@@ -7,18 +7,18 @@
 #include "providers/local/net/host_names.h"
 
 /*
- * The server name that a program says in the first record of TLS (RFC 8446, section 4.1.2; RFC
- * 6066, section 3). For the audit alone: nothing is decided by it.
+ * Reads the server name in the first TLS record of a program (RFC 8446, section 4.1.2; RFC 6066,
+ * section 3). It is only written to the audit log; nothing is decided by it.
  */
 enum hello_step {
-	HELLO_MORE, // what is there may become one
-	HELLO_NONE, // it is not TLS, or names nobody, or is in pieces
-	HELLO_NAME, // `out` has it, as host_name_read writes it
+	HELLO_MORE, // incomplete so far
+	HELLO_NONE, // it is not TLS, has no name, or is fragmented
+	HELLO_NAME, // `out` has the name, in the form of host_name_read
 };
 
 enum { HELLO_MAX = 5 + (16 << 10) }; // more is never needed
 
-/* `input` is all that the program has said so far. */
+/* `input` is everything that the program has sent so far. */
 enum hello_step hello_read(struct span input, char out[NAME_SIZE]) ATTR_NODISCARD;
 
 #endif

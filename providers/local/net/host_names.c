@@ -11,13 +11,13 @@
 enum { SLOTS = 2 * NAMES_MAX, LABEL_MAX = 63 };
 
 struct host_names {
-	char *names[NAMES_MAX]; // owned; the first `count`, in the order of their addresses
-	uint16_t slots[SLOTS];  // 1 + the place of a name whose hash leads here; 0: none
+	char *names[NAMES_MAX]; // owned; the first `count`, by address
+	uint16_t slots[SLOTS];  // hash table: 1 + index of a name; 0: empty
 	uint32_t count;
-	uint64_t seed; // nobody can choose names that all lead to one slot
+	uint64_t seed; // keeps programs from choosing names with equal hashes
 };
 
-/* ---- what is a name ---- */
+/* ---- valid names ---- */
 
 static bool label_is_valid(const char *label, size_t len)
 {
@@ -26,7 +26,7 @@ static bool label_is_valid(const char *label, size_t len)
 	       strspn(label, allowed) >= len;
 }
 
-/* inet_aton(3) reads such as addresses: "1", "0x7f000001". */
+/* inet_aton(3) also reads "1" and "0x7f000001" as addresses. */
 static bool label_is_number(const char *label)
 {
 	bool is_hexadecimal = label[0] == '0' && label[1] == 'x';

@@ -2,34 +2,66 @@
 #include "providers/local/net/lookup.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/rtnetlink.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/libc.h"
 #include "providers/local/net/confinement.h"
 
-enum { STACK_BYTES = 1 << 20 };
+enum {
+	STACK_BYTES = 1 << 20,
+	SEND_BYTES = 512 << 10, // size of a socket's buffer, as far as the machine allows it
+	AT_OWN = 3,
+	ROUTE_S = 5,
+};
 
 /*
- * A datagram socket sends nothing when it is connected, and gets the source that a packet would
- * have: to an address of this machine, that address itself.
+ * Whether the kernel would deliver to this machine itself (rtnetlink(7)). The source address is no
+ * proof: for a second address of an interface, the kernel chooses the first one. If the kernel
+ * gives no answer, the address counts as this machine's.
  */
 static bool is_own(const struct address *address)
 {
-	struct sockaddr_storage name;
-	struct sockaddr_storage source = {.ss_family = AF_UNSPEC};
-	struct address from;
-	socklen_t size = address_name(address, 1, &name);
-	socklen_t source_size = sizeof(source);
+	struct {
+		struct nlmsghdr header;
+		struct rtmsg route;
+		struct rtattr attribute;
+		uint8_t bytes[16];
+	} request = {.header = {.nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST}};
+	union {
+		struct nlmsghdr header;
+		char bytes[4096];
+	} answer;
+	const struct timeval deadline = {.tv_sec = ROUTE_S};
+	const size_t len = address->family == AF_INET ? 4 : 16;
+	request.header.nlmsg_len = (uint32_t)(sizeof(request) - sizeof(request.bytes) + len);
+	request.route.rtm_family = (uint8_t)address->family;
+	request.route.rtm_dst_len = (uint8_t)(8 * len);
+	request.attribute.rta_type = RTA_DST;
+	request.attribute.rta_len = (uint16_t)RTA_LENGTH(len);
+	memcpy(request.bytes, address->bytes, len);
 	ATTR_CLEANUP(fd_cleanup)
-	int fd = socket(address->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	return fd >= 0 && connect(fd, (const struct sockaddr *)&name, size) == 0 &&
-	       getsockname(fd, (struct sockaddr *)&source, &source_size) == 0 &&
-	       address_from_name(&from, (const struct sockaddr *)&source) &&
-	       memcmp(from.bytes, address->bytes, sizeof(from.bytes)) == 0;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline)) != 0 ||
+		send(fd, &request, request.header.nlmsg_len, 0) < 0) {
+		return true;
+	}
+	ssize_t size = recv(fd, &answer, sizeof(answer), 0);
+	if (size < (ssize_t)NLMSG_LENGTH(sizeof(struct rtmsg))) {
+		return true;
+	}
+	const struct rtmsg *route = NLMSG_DATA(&answer.header);
+	return answer.header.nlmsg_type == RTM_NEWROUTE && route->rtm_type == RTN_LOCAL;
 }
 
 static void find(const char *name, struct lookup_answer *answer)
@@ -50,7 +82,7 @@ static void find(const char *name, struct lookup_answer *answer)
 	freeaddrinfo(list);
 }
 
-/* Each thread takes the next request: a packet has one reader. */
+/* Each thread takes the next request; only one of them receives a packet. */
 static void *serve(void *data)
 {
 	int fd = *(const int *)data;
@@ -100,9 +132,50 @@ void lookup_run(int fd)
 	}
 	for (int i = 1; i < LOOKUP_THREADS; i++) {
 		if (pthread_create(&thread, &attributes, serve, &fd) != 0) {
-			break; // fewer do, too
+			break; // fewer threads suffice
 		}
 	}
 	serve(&fd);
 	_exit(0);
+}
+
+/* Returns the process id in the parent. */
+static pid_t fork_with(int socket, void *secret, size_t size)
+{
+	pid_t parent = getpid();
+	pid_t pid = fork();
+	if (pid != 0) {
+		return pid;
+	}
+	if (secret) {
+		explicit_bzero(secret, size);
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) {
+		_exit(1);
+	}
+	int own = dup2(socket, AT_OWN);
+	libc_close_range(AT_OWN + 1, INT_MAX, 0);
+	dup2(STDERR_FILENO, STDIN_FILENO); // the parent's stdin is its control socket
+	lookup_run(own);
+}
+
+int lookup_start(void *secret, size_t size, struct error *err)
+{
+	const int bytes = SEND_BYTES;
+	int sockets[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+		int errnum = errno;
+		error_set_errno(err, errnum, "making a socket");
+		return -1;
+	}
+	setsockopt(sockets[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	pid_t pid = fork_with(sockets[1], secret, size);
+	int errnum = errno;
+	fd_close(&sockets[1]);
+	if (pid < 0) {
+		fd_close(&sockets[0]);
+		error_set_errno(err, errnum, "forking the process that looks up names");
+	}
+	return sockets[0];
 }

@@ -6,14 +6,15 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "base/error.h"
 #include "base/span.h"
 #include "providers/address.h"
 #include "providers/local/net/host_names.h"
 
 /*
- * Finds the addresses of names as this machine does (getaddrinfo(3)), in a process of its own: that
- * reads answers of strangers and files of this machine, and the relaying process may open no file.
- * It says, too, which addresses are this machine's own. A packet is a request or an answer.
+ * Resolves names as this machine does (getaddrinfo(3)), in a separate process. This process reads
+ * strangers' answers and this machine's files, and the relaying process may not open files. It also
+ * determines which addresses belong to this machine. Each packet is one request or answer.
  */
 enum { LOOKUP_ADDRESSES_MAX = 16, LOOKUP_THREADS = 16 };
 
@@ -29,16 +30,22 @@ struct lookup_found {
 
 struct lookup_answer {
 	uint32_t id;
-	uint32_t count; // 0: it has none
+	uint32_t count; // 0: no address
 	struct lookup_found found[LOOKUP_ADDRESSES_MAX];
 };
 
-/* False of what that process would not have written. */
+/* False if our program never writes such a packet. */
 bool lookup_read(struct span packet, struct lookup_answer *out) ATTR_NODISCARD;
 
 /*
- * In a child of the relaying process that has one thread, and no descriptor but `fd` and the
- * standard ones. Confines it; ends with the other end of `fd`, and at once where it cannot be
+ * Forks the process, which ends with its parent; the parent must have one thread. Returns the
+ * socket to it, or -1. The process first overwrites its copy of `secret`, which may be NULL.
+ */
+int lookup_start(void *secret, size_t size, struct error *err) ATTR_NODISCARD;
+
+/*
+ * The main function of that process, which has no descriptors except `fd` and the standard ones. It
+ * confines itself, and ends when the other end of `fd` is closed, or at once if it cannot be
  * confined.
  */
 void lookup_run(int fd) ATTR_NORETURN;

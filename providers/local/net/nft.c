@@ -18,17 +18,17 @@
 
 enum { REQUEST_MAX = 2048, CHAIN_PRIORITY = -100 /* where NAT of destinations is */ };
 
-/* As in linux/netfilter.h, which does not mix with musl's netinet/in.h. */
+/* From linux/netfilter.h, which conflicts with musl's netinet/in.h. */
 enum { FAMILY_IPV4 = 2, HOOK_LOCAL_OUT = 3 };
 
 #define TABLE_NAME "acp-broker"
 #define CHAIN_NAME "out"
 
-/* Messages of netlink(7), one after the other; `at` bytes are used. */
+/* A sequence of netlink(7) messages; `at` bytes are used. */
 struct request {
 	_Alignas(NLMSG_ALIGNTO) unsigned char bytes[REQUEST_MAX];
 	size_t at;
-	size_t message; // where the last message begins
+	size_t message; // offset of the last message
 	uint32_t count;
 };
 
@@ -72,7 +72,7 @@ static void put_text(struct request *request, unsigned type, const char *text)
 	put(request, type, text, strlen(text) + 1);
 }
 
-/* nf_tables has its numbers in network order. */
+/* nf_tables expects numbers in network byte order. */
 static void put_number(struct request *request, unsigned type, uint32_t number)
 {
 	uint32_t value = htonl(number);
@@ -93,9 +93,12 @@ static void end_nest(struct request *request, size_t place)
 	attribute->nla_len = (uint16_t)(request->at - place);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
-/* The first error of the answers, as errno says it; 0: none until the answer to `last`. */
+/*
+ * Returns the first error in the answers, as an errno; 0 if there is none up to the answer to
+ * `last`.
+ */
 static int read_answers(int fd, uint32_t last)
 {
 	_Alignas(NLMSG_ALIGNTO) unsigned char bytes[8192];
@@ -124,7 +127,7 @@ static int read_answers(int fd, uint32_t last)
 	}
 }
 
-/* The kernel answers while it takes the request; the deadline is for what it never answers. */
+/* The kernel answers at once; the deadline is for a request that it never answers. */
 static bool ask(const struct request *request, int protocol, uint32_t last, const char *what,
 	struct error *err)
 {
@@ -219,7 +222,7 @@ static void put_compare(struct request *request, uint32_t operation, unsigned ch
 	end_expression(request, expression);
 }
 
-/* The first byte of the destination's address is not 127. */
+/* Matches if the first byte of the destination address is not 127. */
 static void put_is_no_loopback(struct request *request)
 {
 	enum { DESTINATION_AT = 16 }; // in the header of IPv4

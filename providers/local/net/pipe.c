@@ -4,12 +4,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"
 #include "base/io.h"
 
-enum { TURN_MAX = 4 }; // buffers that are moved before others get their turn
+enum { TURN_MAX = 4 }; // buffers to move before others get their turn
 
 void pipe_finish(struct pipe *pipe)
 {
@@ -50,16 +51,37 @@ bool pipe_wants_read(const struct pipe *pipe)
 	return !pipe->has_ended && (pipe->len < PIPE_SIZE || !pipe_wants_write(pipe));
 }
 
-/* Returns whether there may be more; *is_broken where there never will be. */
-static bool fill(struct pipe *pipe, int from, bool *is_broken)
+void pipe_insert(struct pipe *pipe, struct span bytes)
+{
+	struct span left = pipe_span(pipe);
+	assert(pipe->data && bytes.len + left.len <= PIPE_SIZE);
+	memmove(pipe->data + bytes.len, left.data, left.len);
+	memcpy(pipe->data, bytes.data, bytes.len);
+	pipe->at = 0;
+	pipe->len = bytes.len + left.len;
+}
+
+void pipe_limit(struct pipe *pipe, uint64_t count)
+{
+	pipe->is_limited = true;
+	pipe->may_come = count;
+}
+
+/* Returns whether more may follow; sets *is_broken if the connection is broken. */
+static bool fill(struct pipe *pipe, int from, size_t most, bool *is_broken)
 {
 	make_room(pipe);
-	size_t room = PIPE_SIZE - pipe->len;
+	size_t room = most - pipe->len;
 	ssize_t got = recv(from, pipe->data + pipe->len, room, MSG_DONTWAIT);
 	if (got < 0) {
 		*is_broken = !io_is_transient(errno);
 		return false;
 	}
+	if (pipe->is_limited && (size_t)got > pipe->may_come) {
+		*is_broken = true;
+		return false;
+	}
+	pipe->may_come -= pipe->is_limited ? (size_t)got : 0;
 	pipe->len += (size_t)got;
 	pipe->has_ended = got == 0;
 	return (size_t)got == room;
@@ -77,11 +99,11 @@ static bool drain(struct pipe *pipe, int to, bool *is_broken)
 	return (size_t)sent == left;
 }
 
-bool pipe_fill(struct pipe *pipe, int from)
+bool pipe_fill(struct pipe *pipe, int from, size_t most)
 {
 	bool is_broken = false;
-	if (pipe_wants_read(pipe)) {
-		(void)fill(pipe, from, &is_broken);
+	if (pipe_wants_read(pipe) && pipe->len < most) {
+		(void)fill(pipe, from, most, &is_broken);
 	}
 	return !is_broken;
 }
@@ -91,7 +113,7 @@ bool pipe_move(struct pipe *pipe, int from, int to)
 	bool is_broken = false;
 	bool has_more = true;
 	for (int i = 0; i < TURN_MAX && has_more && !is_broken; i++) {
-		has_more = pipe_wants_read(pipe) && fill(pipe, from, &is_broken);
+		has_more = pipe_wants_read(pipe) && fill(pipe, from, PIPE_SIZE, &is_broken);
 		if (!is_broken && pipe_wants_write(pipe)) {
 			has_more = drain(pipe, to, &is_broken) && has_more;
 		}

@@ -4,37 +4,49 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attr.h"
 #include "base/span.h"
 
 /*
- * One direction of a relayed connection: what one socket has said and the other has not taken. The
- * memory is there from the first byte on. Once it is full, nothing is read until all of it is
- * written, so that a slow reader slows down its writer. Zero-initialise.
+ * One direction of a relayed connection: bytes read from one socket and not yet written to the
+ * other. The memory is allocated with the first byte. When it is full, it is emptied completely
+ * before more is read, so that a slow reader slows down the writer. Zero-initialise.
  */
 enum { PIPE_SIZE = 64 << 10 };
 
 struct pipe {
-	char *data;     // owned; NULL: nothing was read so far
-	size_t at;      // written
-	size_t len;     // read
-	bool keeps;     // the first PIPE_SIZE bytes stay in `data`; false once others follow
-	bool has_ended; // the writer has said all
-	bool is_closed; // and the other side was told
+	char *data;        // owned; NULL: no bytes were read yet
+	size_t at;         // bytes written
+	size_t len;        // bytes read
+	bool keeps;        // keep the first PIPE_SIZE bytes in `data`; false once more follow
+	bool is_limited;   // see pipe_limit
+	uint64_t may_come; // limited: bytes that may still be read
+	bool has_ended;    // the reading side is at its end
+	bool is_closed;    // the other side knows about the end
 };
 
 void pipe_finish(struct pipe *pipe);
 
-struct span pipe_span(const struct pipe *pipe);  // what is left to write, borrowed
-void pipe_skip(struct pipe *pipe, size_t count); // of it, from the front
+struct span pipe_span(const struct pipe *pipe);  // bytes left to write, borrowed
+void pipe_skip(struct pipe *pipe, size_t count); // removes bytes from its front
 
-/* Reads what is there, once. False: the connection is broken. */
-bool pipe_fill(struct pipe *pipe, int from) ATTR_NODISCARD;
+/* Puts bytes before those left to write. Together they must fit, which is asserted. */
+void pipe_insert(struct pipe *pipe, struct span bytes);
+
+/* From now on, reading more than `count` bytes breaks the connection. */
+void pipe_limit(struct pipe *pipe, uint64_t count);
 
 /*
- * Moves what can be moved without waiting, from a socket to another one; the end of what was said,
- * too. Others get their turn after some of it. False: the connection is broken.
+ * Reads once what is available, at most until the pipe has `most` bytes (1 to PIPE_SIZE). False:
+ * the connection is broken.
+ */
+bool pipe_fill(struct pipe *pipe, int from, size_t most) ATTR_NODISCARD;
+
+/*
+ * Moves from one socket to another what can be moved without waiting, and also the end of the
+ * stream. Stops after some data, so that others get their turn. False: the connection is broken.
  */
 bool pipe_move(struct pipe *pipe, int from, int to) ATTR_NODISCARD;
 

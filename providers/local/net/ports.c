@@ -22,7 +22,7 @@ static int open_socket(int type, uint32_t address, uint16_t port)
 	return fd;
 }
 
-/* An answer has to come from the address that was asked. */
+/* The socket reports the destination address, because an answer must come from there. */
 static int open_names(void)
 {
 	int on = 1;
@@ -55,7 +55,7 @@ static bool open_all(const uint16_t *services, size_t count, int fds[PORTS_MAX],
 				err, errnum, "listening on port %u in the cell", services[i]);
 		}
 	}
-	/* After the services: it takes any port that is free. */
+	/* Comes after the services, because it takes any free port. */
 	fds[PORTS_STREAMS] = open_streams(0);
 	if (fds[PORTS_NAMES] < 0 || fds[PORTS_STREAMS] < 0 ||
 		getsockname(fds[PORTS_STREAMS], (struct sockaddr *)&name, &size) != 0) {
@@ -79,6 +79,21 @@ bool ports_open(const uint16_t *services, size_t count, int out_fds[PORTS_MAX], 
 		fd_close(&out_fds[i]);
 	}
 	return false;
+}
+
+bool ports_open_keys(size_t count, int out_fds[PORTS_KEYS_MAX], struct error *err)
+{
+	bool is_open = true;
+	assert(count <= PORTS_KEYS_MAX);
+	for (size_t i = 0; i < PORTS_KEYS_MAX; i++) {
+		out_fds[i] = is_open && i < count ? open_streams(0) : -1;
+		is_open = is_open && (i >= count || out_fds[i] >= 0);
+	}
+	int errnum = errno;
+	for (size_t i = 0; !is_open && i < PORTS_KEYS_MAX; i++) {
+		fd_close(&out_fds[i]);
+	}
+	return is_open || error_set_errno(err, errnum, "listening for programs that use a key");
 }
 
 bool ports_are_unknown(int errnum)

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/local/net/proxy.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/text.h"
+#include "providers/local/request.h"
 
 /* RFC 1928. */
 enum {
@@ -16,6 +21,11 @@ enum {
 	SOCKS_IPV6 = 4,
 	SOCKS_HEAD = 4, // before the address
 };
+
+enum { HTTP_PORT = 80 };
+
+static const char connect_word[] = "CONNECT ";
+enum { CONNECT_LEN = sizeof(connect_word) - 1 };
 
 #define SOCKS_ANSWER(code) SPAN_LITERAL("\5" code "\0\1\0\0\0\0\0\0")
 #define HTTP_ANSWER(line, text)                                                                    \
@@ -30,7 +40,7 @@ static bool take_port(struct proxy_target *target, unsigned port)
 	return port > 0 && port <= UINT16_MAX;
 }
 
-/* A name, or an address as people write it. */
+/* Reads a name, or an address in text form. */
 static bool take_host(struct proxy_target *target, struct span host)
 {
 	char text[NAME_SIZE];
@@ -44,24 +54,31 @@ static bool take_host(struct proxy_target *target, struct span host)
 
 /* ---- CONNECT ---- */
 
-/* "host:port", "[2001:db8::1]:port" */
-static bool take_authority(struct proxy_target *target, struct span text)
+/* The decimal number of a port after its colon. */
+static bool read_port(struct span text, unsigned *out)
 {
-	const char *colon = memrchr(text.data, ':', text.len);
-	if (!colon) {
-		return false;
-	}
-	struct span host = {text.data, (size_t)(colon - text.data)};
-	const char *end = text.data + text.len;
 	unsigned port = 0;
-	if (end - colon < 2 || end - colon > 6) {
-		return false;
-	}
-	for (const char *at = colon + 1; at < end; at++) {
-		if (*at < '0' || *at > '9') {
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] < '0' || text.data[i] > '9') {
 			return false;
 		}
-		port = port * 10 + (unsigned)(*at - '0');
+		port = port * 10 + (unsigned)(text.data[i] - '0');
+	}
+	*out = port;
+	return text.len > 0 && text.len <= 5;
+}
+
+/* "host:port", "[2001:db8::1]:port"; without a port if `port` is not 0. */
+static bool take_authority(struct proxy_target *target, struct span text, unsigned port)
+{
+	const char *colon = memrchr(text.data, ':', text.len);
+	struct span host = text;
+	bool has_port = colon && text.data[text.len - 1] != ']';
+	if (has_port) {
+		host.len = (size_t)(colon - text.data);
+		if (!read_port((struct span){colon + 1, text.len - host.len - 1}, &port)) {
+			return false;
+		}
 	}
 	if (host.len > 2 && host.data[0] == '[' && host.data[host.len - 1] == ']') {
 		host = (struct span){host.data + 1, host.len - 2};
@@ -74,29 +91,94 @@ static bool take_authority(struct proxy_target *target, struct span text)
 static enum proxy_step read_connect(
 	struct span input, size_t *out_used, struct proxy_target *target, struct span *out_answer)
 {
-	static const char method[] = "CONNECT ";
-	const size_t method_len = sizeof(method) - 1;
-	size_t known = input.len < method_len ? input.len : method_len;
-	if (memcmp(input.data, method, known) != 0) {
-		*out_answer = HTTP_ANSWER("501 Not Implemented",
-			"acp-broker: this proxy takes CONNECT alone; without a proxy a program "
-			"reaches the same");
-		return PROXY_WRONG;
-	}
-	const char *end = memmem(input.data, input.len, "\r\n\r\n", 4);
-	if (!end && input.len < PROXY_HEAD_MAX) {
+	size_t size = request_head_size(input, 0);
+	if (size == 0 && input.len < PROXY_HEAD_MAX) {
 		return PROXY_MORE;
 	}
-	const char *at = input.data + method_len;
-	const char *space = end ? memchr(at, ' ', (size_t)(end - at)) : NULL;
+	const char *end = input.data + size - 4; // the empty line
+	const char *at = input.data + CONNECT_LEN;
+	const char *space = size > 0 ? memchr(at, ' ', (size_t)(end - at)) : NULL;
 	bool is_request = space && end - space > 7 && memcmp(space, " HTTP/1.", 8) == 0;
-	if (!is_request || !take_authority(target, (struct span){at, (size_t)(space - at)})) {
+	if (!is_request || !take_authority(target, (struct span){at, (size_t)(space - at)}, 0)) {
 		*out_answer = HTTP_ANSWER("400 Bad Request",
 			"acp-broker: expected CONNECT with the name of a host and a port");
 		return PROXY_WRONG;
 	}
-	*out_used = (size_t)(end + 4 - input.data);
+	*out_used = size;
 	return PROXY_TARGET;
+}
+
+/* ---- a request ---- */
+
+/* What is sent to the server instead of a head of this size. */
+static void write_head(struct proxy *proxy, const struct request *request, size_t size)
+{
+	struct buf head;
+	struct error err;
+	buf_init(&head, size + 256);
+	bool fits = buf_append_format(&head, &err,
+		"%.*s %.*s HTTP/1.1\r\nHost: %.*s\r\nConnection: close\r\n",
+		(int)request->method.len, request->method.data, (int)request->target.len,
+		request->target.data, (int)request->authority.len, request->authority.data);
+	if (request->has_body) {
+		fits = fits && buf_append_format(&head, &err, "Content-Length: %" PRIu64 "\r\n",
+				       request->length);
+	}
+	for (size_t i = 0; i < request->field_count; i++) {
+		const struct request_field *field = &request->fields[i];
+		if (!request_field_is_of_hop(request, field->name)) {
+			fits = fits && buf_append_format(&head, &err, "%.*s: %.*s\r\n",
+					       (int)field->name.len, field->name.data,
+					       (int)field->value.len, field->value.data);
+		}
+	}
+	fits = fits && buf_append(&head, SPAN_LITERAL("\r\n"), &err);
+	assert(fits);
+	proxy->head = mem_strndup(buf_span(&head));
+	proxy->head_len = buf_span(&head).len;
+	proxy->body_len = request->length;
+	buf_finish(&head);
+}
+
+static enum proxy_step read_plain(struct proxy *proxy, struct span input, size_t *out_used,
+	struct proxy_target *target, struct span *out_answer)
+{
+	struct request request;
+	size_t size = request_head_size(input, 0);
+	bool could_be_method = input.data[0] >= 'A' && input.data[0] <= 'Z';
+	if (size == 0 && could_be_method && input.len < PROXY_HEAD_MAX) {
+		return PROXY_MORE;
+	}
+	if (size == 0 || request_read_url(&request, (struct span){input.data, size}) != 0 ||
+		!take_authority(target, request.authority, HTTP_PORT)) {
+		*out_answer = HTTP_ANSWER("400 Bad Request",
+			"acp-broker: expected CONNECT, or one request of HTTP/1.1 for an http:// "
+			"URL");
+		return PROXY_WRONG;
+	}
+	if (request.is_chunked) {
+		*out_answer = HTTP_ANSWER("411 Length Required",
+			"acp-broker: this proxy takes only bodies with Content-Length");
+		return PROXY_WRONG;
+	}
+	write_head(proxy, &request, size);
+	*out_used = size;
+	return PROXY_TARGET;
+}
+
+/* ---- what it is ---- */
+
+/* PROXY_UNKNOWN: more bytes will tell. */
+static enum proxy_kind find_kind(struct span input)
+{
+	size_t known = input.len < CONNECT_LEN ? input.len : CONNECT_LEN;
+	if (input.data[0] == SOCKS_VERSION) {
+		return PROXY_SOCKS;
+	}
+	if (memcmp(input.data, connect_word, known) != 0) {
+		return PROXY_REQUEST;
+	}
+	return known < CONNECT_LEN ? PROXY_UNKNOWN : PROXY_CONNECT;
 }
 
 /* ---- SOCKS ---- */
@@ -118,7 +200,7 @@ static enum proxy_step read_greeting(
 	return PROXY_ANSWER;
 }
 
-/* 0: there is no such kind of address. */
+/* 0: unknown type of address. */
 static size_t socks_address_size(struct span input)
 {
 	switch (input.data[3]) {
@@ -178,6 +260,12 @@ static enum proxy_step read_request(
 	return PROXY_TARGET;
 }
 
+void proxy_finish(struct proxy *proxy)
+{
+	free(proxy->head);
+	*proxy = (struct proxy){.kind = PROXY_UNKNOWN};
+}
+
 enum proxy_step proxy_read(struct proxy *proxy, struct span input, size_t *out_used,
 	struct proxy_target *out_target, struct span *out_answer)
 {
@@ -188,10 +276,17 @@ enum proxy_step proxy_read(struct proxy *proxy, struct span input, size_t *out_u
 		return PROXY_MORE;
 	}
 	if (proxy->kind == PROXY_UNKNOWN) {
-		proxy->kind = input.data[0] == SOCKS_VERSION ? PROXY_SOCKS : PROXY_CONNECT;
+		proxy->kind = find_kind(input);
 	}
-	if (proxy->kind == PROXY_CONNECT) {
+	switch (proxy->kind) {
+	case PROXY_UNKNOWN:
+		return PROXY_MORE;
+	case PROXY_CONNECT:
 		return read_connect(input, out_used, out_target, out_answer);
+	case PROXY_REQUEST:
+		return read_plain(proxy, input, out_used, out_target, out_answer);
+	case PROXY_SOCKS:
+		break;
 	}
 	return proxy->has_greeted ? read_request(input, out_used, out_target, out_answer)
 	                          : read_greeting(proxy, input, out_used, out_answer);
@@ -218,5 +313,8 @@ struct span proxy_answer(const struct proxy *proxy, enum proxy_end end)
 					       "acp-broker: this host cannot be reached"),
 			SOCKS_ANSWER("\5")},
 	};
+	if (proxy->kind == PROXY_REQUEST && end == PROXY_CONNECTED) {
+		return SPAN_LITERAL(""); // the server answers
+	}
 	return proxy->kind == PROXY_SOCKS ? answers[end].socks : answers[end].connect;
 }

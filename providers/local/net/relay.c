@@ -4,11 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <ev.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <limits.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -19,7 +15,6 @@
 #include "base/fd.h"
 #include "base/guard.h"
 #include "base/io.h"
-#include "base/libc.h"
 #include "base/text.h"
 #include "providers/local/net/confinement.h"
 #include "providers/local/net/dns.h"
@@ -28,13 +23,13 @@
 #include "providers/local/net/ports.h"
 #include "providers/local/net/wire.h"
 
-/* Where its descriptors are. */
-enum { AT_CONTROL = 0, AT_REST = 3 };
+/* The number of its descriptor. */
+enum { AT_CONTROL = 0 };
 
 enum {
-	TURN_MAX = 32, // packets or connections that are taken before others get their turn
+	TURN_MAX = 32, // packets or connections to handle before others get their turn
 	OUT_MAX = FLOW_MESSAGES_MAX * (NETWORK_CONNECTIONS_MAX + TURN_MAX) + 8,
-	SEND_BYTES = 512 << 10, // of a socket's buffer, as far as the machine allows
+	SEND_BYTES = 512 << 10, // size of a socket's buffer, as far as the machine allows it
 	PAUSE_MS = 100,
 };
 
@@ -45,13 +40,13 @@ struct relay {
 	struct host_names *names;
 	struct flows *flows;
 	ev_io control;
-	ev_io out; // control, while messages wait
+	ev_io out; // the control socket, while messages wait
 	ev_io lookup;
 	ev_io questions;
-	ev_io ports[PORTS_MAX]; // PORTS_STREAMS and what follows it
-	ev_timer pause;         // no connection is accepted
-	bool was_full_of_names; // and the broker was told
-	/* What the broker has not taken, from `first` on, as in a ring. */
+	ev_io ports[PORTS_MAX]; // PORTS_STREAMS and later ones
+	ev_timer pause;         // while it runs, no connection is accepted
+	bool was_full_of_names; // the limit was reported to the broker
+	/* Messages that the broker has not read yet; a ring that begins at `first`. */
 	struct wire_message messages[OUT_MAX];
 	size_t first;
 	size_t count;
@@ -71,7 +66,7 @@ static void watch_ports(struct relay *relay)
 	}
 }
 
-/* Until the broker has taken all, nobody new is let in: so much is never waiting. */
+/* While messages wait, no connection is accepted, so that the ring cannot overflow. */
 static void flush(struct relay *relay)
 {
 	while (relay->count > 0) {
@@ -121,7 +116,7 @@ static void on_control(struct ev_loop *loop, ev_io *io, int events)
 			return;
 		}
 		if (size != (ssize_t)sizeof(verdict)) {
-			_exit(0); // the broker has ended, or lets go of us
+			_exit(0); // the broker has ended or destroyed the network
 		}
 		flows_decide(relay->flows, verdict.id, verdict.is_allowed != 0);
 	}
@@ -176,7 +171,7 @@ static bool is_localhost(const char *name)
 	return span_is(span, "localhost") || span_ends_with(span, SPAN_LITERAL(".localhost"));
 }
 
-/* 0: nothing is answered. */
+/* Returns 0 if there is no answer. */
 static size_t answer_question(
 	struct relay *relay, struct span message, unsigned char out[DNS_MESSAGE_MAX])
 {
@@ -195,7 +190,7 @@ static size_t answer_question(
 	return code == DNS_SILENT ? 0 : dns_write(message, &question, code, address, out);
 }
 
-/* The answer comes from the address that was asked. */
+/* The answer must come from the address that was asked. */
 static void answer_from(const struct msghdr *asked, int fd, struct span answer)
 {
 	union {
@@ -232,7 +227,7 @@ static void on_questions(struct ev_loop *loop, ev_io *io, int events)
 			struct cmsghdr header;
 			char space[CMSG_SPACE(sizeof(struct in_pktinfo))];
 		} space;
-		char bytes[DNS_MESSAGE_MAX + 1]; // a longer one is seen as such
+		char bytes[DNS_MESSAGE_MAX + 1]; // one more byte shows that a message is too long
 		unsigned char out[DNS_MESSAGE_MAX];
 		struct sockaddr_in name;
 		struct iovec part = {.iov_base = bytes, .iov_len = sizeof(bytes)};
@@ -260,7 +255,7 @@ static void on_pause(struct ev_loop *loop, ev_timer *timer, int events)
 	watch_ports(CONTAINER_OF(timer, struct relay, pause));
 }
 
-/* One at a time where the broker is behind. */
+/* Accepts one connection at a time while the broker is slow. */
 static void on_port(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct relay *relay = io->data;
@@ -296,68 +291,9 @@ static void end_with(const struct error *err)
 {
 	struct wire_message message = {
 		.kind = WIRE_FAILED, .is_unavailable = error_has_reason(err, "CELL_UNAVAILABLE")};
-	text_format(message.text, sizeof(message.text), "%s", err->text);
-	for (char *at = message.text; *at; at++) {
-		*at = *at < ' ' || *at > '~' ? '?' : *at;
-	}
+	helper_put_text(message.text, sizeof(message.text), err);
 	say(&message);
 	_exit(1);
-}
-
-static void die_with(pid_t parent)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent) {
-		_exit(1);
-	}
-}
-
-/* Only root is somebody else than the user who works in the cell. */
-static bool become_user(const struct wire_start *start, struct error *err)
-{
-	pid_t guard = getppid();
-	gid_t gid = start->gid;
-	uid_t uid = start->uid;
-	if (uid == 0) {
-		return error_set(err, ERROR_DENIED, "nothing that runs as root is confined");
-	}
-	if (geteuid() == 0 && (setgroups(1, &gid) != 0 || setresgid(gid, gid, gid) != 0 ||
-				      setresuid(uid, uid, uid) != 0)) {
-		int errnum = errno;
-		return error_set_errno(err, errnum, "becoming user %u", (unsigned)uid);
-	}
-	die_with(guard); // it is lost with another user
-	return geteuid() == uid || error_set(err, ERROR_DENIED, "the broker is user %u, not %u",
-					   (unsigned)geteuid(), (unsigned)uid);
-}
-
-/* Returns the socket to it. */
-static int start_lookup(struct error *err)
-{
-	const int size = SEND_BYTES;
-	int sockets[2];
-	pid_t parent = getpid();
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
-		int errnum = errno;
-		error_set_errno(err, errnum, "making a socket");
-		return -1;
-	}
-	setsockopt(sockets[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	pid_t pid = fork();
-	int errnum = errno;
-	if (pid == 0) {
-		die_with(parent);
-		int own = dup2(sockets[1], AT_REST);
-		libc_close_range(AT_REST + 1, INT_MAX, 0);
-		dup2(STDERR_FILENO, AT_CONTROL);
-		lookup_run(own);
-	}
-	fd_close(&sockets[1]);
-	if (pid < 0) {
-		fd_close(&sockets[0]);
-		error_set_errno(err, errnum, "forking the process that looks up names");
-	}
-	return sockets[0];
 }
 
 static void watch_all(struct relay *relay, int lookup)
@@ -379,11 +315,12 @@ static void watch_all(struct relay *relay, int lookup)
 static bool set_up(struct relay *relay, struct error *err)
 {
 	const int size = SEND_BYTES;
-	if (!become_user(&relay->start, err) || !confinement_prepare(err)) {
+	if (!confinement_become(relay->start.uid, relay->start.gid, err) ||
+		!confinement_prepare(err)) {
 		return false;
 	}
 	setsockopt(AT_CONTROL, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	int lookup = start_lookup(err);
+	int lookup = lookup_start(NULL, 0, err);
 	if (lookup < 0) {
 		return false;
 	}
@@ -414,7 +351,7 @@ void relay_run(void)
 	prctl(PR_SET_NAME, GUARD_NAME);
 	if (fstat(AT_CONTROL, &status) != 0 || !S_ISSOCK(status.st_mode) ||
 		!wire_take_start(AT_CONTROL, &relay->start, relay->fds)) {
-		_exit(1); // somebody else than the broker has started it, or the broker is gone
+		_exit(1); // not started by the broker, or the broker has ended
 	}
 	if (!set_up(relay, &err)) {
 		error_prefix(&err, "starting the network of a cell");

@@ -7,18 +7,17 @@
 #include "base/attr.h"
 
 /*
- * The program of a cell's network (net/network.h). It is the broker's own program, executed anew:
- * nothing of the broker's memory is in it.
+ * The program of a cell's network (net/network.h). It is the broker's own program, executed again,
+ * so that none of the broker's memory is in it.
  *
- *     broker ── spawner ── guard ── relaying process ── lookup process
+ *    broker ── spawner ── guard ── relaying process ── lookup process
  *
  * It takes the cell's sockets from the broker's first packet, becomes the user who works in the
- * cell, forks the lookup process, and confines itself before it reads anything of the cell's.
+ * cell, forks the lookup process, and confines itself before it reads anything from the cell.
  */
-#define RELAY_PROGRAM "/proc/self/exe"
 #define RELAY_ARGUMENT "--acp-broker-relay"
 
-/* First thing in main: whether this program was executed to be that process. */
+/* Call this first in main. It says whether this program was executed as that process. */
 bool relay_is_asked(int argc, char *const *argv);
 void relay_run(void) ATTR_NORETURN;
 

@@ -15,7 +15,7 @@ bool target_is_gate(const struct proxy_target *target)
 	       memcmp(target->address.bytes, gate.bytes, sizeof(gate.bytes)) == 0;
 }
 
-/* An address of our DNS stands for the name that it was given for. False: for none. */
+/* Finds the name that has this address of our DNS. False: there is none. */
 static bool find_name(const struct host_names *names, struct proxy_target *target)
 {
 	static const struct address_network ours = {
@@ -74,8 +74,8 @@ bool target_is_reached(const struct wire_start *start, const struct lookup_found
 {
 	const struct address *address = &found->address;
 	enum address_reach reach = address_reach(address);
-	bool is_named = false; // by a network
-	bool is_alone = false; // in that network
+	bool is_named = false; // a network contains the address
+	bool is_alone = false; // a network has only this address
 	for (uint32_t i = 0; i < start->network_count; i++) {
 		const struct address_network *network = &start->networks[i];
 		bool is_in = address_is_in(address, network);

@@ -10,27 +10,28 @@
 #include "providers/local/net/proxy.h"
 #include "providers/local/net/wire.h"
 
-/* Where connections of a cell's programs go, and where none goes. Nothing here uses a socket. */
+/* Decides where connections of a cell's programs go, and which go nowhere. Uses no socket. */
 
-/* Whether a program at this address has found our proxy. */
+/* Whether this is the address of our proxy. */
 bool target_is_gate(const struct proxy_target *target);
 
 enum target_end {
 	TARGET_SETTLED,
-	TARGET_UNKNOWN, // an address of our DNS that stands for no name
-	TARGET_REFUSED, // this machine, at a port of no service
+	TARGET_UNKNOWN, // an address of our DNS that belongs to no name
+	TARGET_REFUSED, // this machine, but not the port of a service
 };
 
 /*
- * Takes what a program has named for what it means: an address of our DNS for the name that it was
- * given for, this machine for its service. Of TARGET_SETTLED *out_kind says what it is.
+ * Translates the target that a program gave: an address of our DNS into the name that has it, an
+ * address of this machine into its service. If it returns TARGET_SETTLED, *out_kind is the kind of
+ * target.
  */
 enum target_end target_settle(const struct wire_start *start, const struct host_names *names,
 	struct proxy_target *target, enum network_target *out_kind) ATTR_NODISCARD;
 
 /*
- * Whether an address may be connected to, whatever its name is: whoever owns a name can give it any
- * address, also one that only this machine reaches.
+ * Whether connecting to an address is allowed, whatever its name is. The name proves nothing,
+ * because its owner can give it any address, even one that only this machine can reach.
  */
 bool target_is_reached(const struct wire_start *start, const struct lookup_found *found);
 

@@ -2,19 +2,9 @@
 #include "providers/local/net/wire.h"
 
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
-static bool text_is_printable(const char *text, size_t size)
-{
-	const char *end = memchr(text, '\0', size);
-	for (const char *at = text; end && at < end; at++) {
-		if (*at < ' ' || *at > '~') {
-			return false;
-		}
-	}
-	return end != NULL;
-}
+#include "base/fd_pass.h"
+#include "providers/local/helper.h"
 
 static bool name_is_whole(const char *text)
 {
@@ -33,7 +23,7 @@ static bool address_is_whole(const char *text)
 	return strcmp(printed, text) == 0;
 }
 
-/* A service is always called so. */
+/* A service is always named "localhost". */
 static bool target_fits(const struct wire_message *message)
 {
 	switch (message->target) {
@@ -51,7 +41,7 @@ static bool target_fits(const struct wire_message *message)
 static bool is_of_connection(const struct wire_message *message)
 {
 	return message->id != 0 && message->port > 0 && message->port <= UINT16_MAX &&
-	       message->client_port <= UINT16_MAX && message->way <= NETWORK_BY_SOCKS &&
+	       message->client_port <= UINT16_MAX && message->way <= NETWORK_BY_REQUEST &&
 	       target_fits(message);
 }
 
@@ -61,8 +51,8 @@ bool wire_read(struct span packet, struct wire_message *out)
 		return false;
 	}
 	memcpy(out, packet.data, sizeof(*out));
-	if (!text_is_printable(out->text, sizeof(out->text)) ||
-		!text_is_printable(out->name, sizeof(out->name))) {
+	if (!helper_text_is_whole(out->text, sizeof(out->text)) ||
+		!helper_text_is_whole(out->name, sizeof(out->name))) {
 		return false;
 	}
 	switch (out->kind) {
@@ -119,50 +109,21 @@ struct network_connection wire_connection(const struct wire_message *message)
 
 /* ---- the first packet ---- */
 
-union fd_space {
-	struct cmsghdr header;
-	char space[CMSG_SPACE(sizeof(int) * PORTS_MAX)];
-};
-
 bool wire_send_start(int control, const struct wire_start *start, const int fds[PORTS_MAX])
 {
-	union fd_space space = {0};
-	size_t size = sizeof(int) * (PORTS_SERVICES + start->service_count);
-	struct iovec part = {.iov_base = (void *)start, .iov_len = sizeof(*start)};
-	struct msghdr message = {.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &space,
-		.msg_controllen = (unsigned)CMSG_SPACE(size)};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = (unsigned)CMSG_LEN(size);
-	memcpy(CMSG_DATA(head), fds, size);
-	return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(*start);
+	return fd_pass(control, (struct span){(const char *)start, sizeof(*start)}, fds,
+		PORTS_SERVICES + start->service_count);
 }
 
 bool wire_take_start(int control, struct wire_start *out, int out_fds[PORTS_MAX])
 {
 	static struct wire_start packet;
-	union fd_space space;
-	struct iovec part = {.iov_base = &packet, .iov_len = sizeof(packet)};
-	struct msghdr message = {.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &space,
-		.msg_controllen = sizeof(space)};
-	ssize_t size = recvmsg(control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *head = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
-		!wire_read_start((struct span){(const char *)&packet, (size_t)size}, out)) {
-		return false;
-	}
-	size_t fds_size = sizeof(int) * (PORTS_SERVICES + out->service_count);
+	size_t count = 0;
 	for (size_t i = 0; i < PORTS_MAX; i++) {
 		out_fds[i] = -1;
 	}
-	if (head->cmsg_len != CMSG_LEN(fds_size)) {
-		return false;
-	}
-	memcpy(out_fds, CMSG_DATA(head), fds_size);
-	return true;
+	ssize_t size = fd_take(control, &packet, sizeof(packet), out_fds, PORTS_MAX, &count);
+	return size > 0 &&
+	       wire_read_start((struct span){(const char *)&packet, (size_t)size}, out) &&
+	       count == PORTS_SERVICES + out->service_count;
 }

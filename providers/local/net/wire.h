@@ -7,18 +7,19 @@
 
 #include "base/attr.h"
 #include "base/span.h"
+#include "providers/local/helper.h"
 #include "providers/local/net/network.h"
 
 /*
- * What the broker and the relaying process of a cell's network say to each other over a
- * SOCK_SEQPACKET pair, a packet a message. They are one program, so that structs are the format;
- * but that process reads what a cell and the Internet send, so that the broker takes nothing of it
- * on trust (wire_read).
+ * Messages between the broker and the relaying process of a cell's network, over a SOCK_SEQPACKET
+ * pair; each packet is one message. Both are the same program, so structs define the format. But
+ * that process reads data from the cell and the Internet, so the broker checks everything that it
+ * sends (wire_read).
  */
 
-/* The broker's first packet, with the sockets of net/ports.h that are open, in their order. */
+/* The broker's first packet. It carries the open sockets of net/ports.h, in their order. */
 struct wire_start {
-	uint32_t uid; // whom to become, where it is root
+	uint32_t uid; // user to become if it is root
 	uint32_t gid;
 	uint32_t service_count;
 	uint16_t services[PORTS_SERVICES_MAX];
@@ -26,7 +27,7 @@ struct wire_start {
 	struct address_network networks[NETWORK_NETWORKS_MAX];
 };
 
-/* The broker's others: the answer to WIRE_ASK. */
+/* All other packets of the broker: the answer to WIRE_ASK. */
 struct wire_verdict {
 	uint32_t id;
 	uint32_t is_allowed;
@@ -34,45 +35,43 @@ struct wire_verdict {
 
 enum wire_kind {
 	WIRE_READY,
-	WIRE_FAILED,      // `text` says why; the last
+	WIRE_FAILED,      // the last message; `text` gives the reason
 	WIRE_ASK,         // a connection waits for a verdict
-	WIRE_GONE,        // it does not any more
-	WIRE_TELL,        // how a connection that was allowed has begun
-	WIRE_SERVER_NAME, // `name` is what its program has said
+	WIRE_GONE,        // the connection no longer waits
+	WIRE_TELL,        // the result of connecting, if it was allowed
+	WIRE_SERVER_NAME, // `name` is what the program sent
 	WIRE_LIMIT,
 };
 
-enum { WIRE_TEXT_SIZE = 512 };
-
 struct wire_message {
 	uint32_t kind;   // enum wire_kind
-	uint32_t id;     // of the connection; of WIRE_ASK to WIRE_SERVER_NAME not 0
+	uint32_t id;     // the connection; not 0 from WIRE_ASK to WIRE_SERVER_NAME
 	uint32_t target; // enum network_target
 	uint32_t way;    // enum network_way
 	uint32_t result; // enum network_result
 	uint32_t limit;  // enum network_limit
 	uint32_t port;
-	uint32_t client_port;    // from which the program in the cell has connected
-	uint32_t is_unavailable; // WIRE_FAILED, by the reason CELL_UNAVAILABLE
-	char name[NAME_SIZE];    // of WIRE_ASK, WIRE_TELL and WIRE_SERVER_NAME
-	char text[WIRE_TEXT_SIZE];
+	uint32_t client_port;    // the program's own port, in the cell
+	uint32_t is_unavailable; // WIRE_FAILED with the reason CELL_UNAVAILABLE
+	char name[NAME_SIZE];    // for WIRE_ASK, WIRE_TELL and WIRE_SERVER_NAME
+	char text[HELPER_TEXT_SIZE];
 };
 
 /*
- * The first packet, with PORTS_SERVICES + start.service_count descriptors. Neither waits. What is
- * received is checked; its descriptors are CLOEXEC, and those that are missing are -1.
+ * The first packet, with PORTS_SERVICES + start.service_count descriptors. Neither function waits.
+ * Received data is checked; received descriptors are CLOEXEC, and missing ones are -1.
  */
 bool wire_send_start(
 	int control, const struct wire_start *start, const int fds[PORTS_MAX]) ATTR_NODISCARD;
 bool wire_take_start(int control, struct wire_start *out, int out_fds[PORTS_MAX]) ATTR_NODISCARD;
 
-/* False of what that process would not have written. */
+/* False if that process would never write such a packet. */
 bool wire_read(struct span packet, struct wire_message *out) ATTR_NODISCARD;
 
-/* The same of the first packet, which only the broker writes. */
+/* The same for the first packet, which only the broker writes. */
 bool wire_read_start(struct span packet, struct wire_start *out) ATTR_NODISCARD;
 
-/* What a message says of a connection; borrows its name. */
+/* The connection that a message describes; borrows its name. */
 struct network_connection wire_connection(const struct wire_message *message);
 
 #endif

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The first channel: makes the run's folder, takes orders from stdin and passes on what the
-# other shells tell through a FIFO. When stdin ends, everything of the run ends.
+# The first channel: makes the run's folder, takes orders from stdin, and passes on the reports that
+# the other shells write to a FIFO. When stdin ends, every process of the run is ended.
 #
-# Given: acp_token, acp_grace (seconds), acp_sh, acp_n (a newline), the texts acp_library and
-# acp_login, and the function acp_earlier (earlier.sh).
+# Given: acp_token, acp_grace (seconds), acp_sh, acp_n (a newline), the text acp_library, and the
+# functions acp_earlier (earlier.sh) and acp_tell_variables (variables.sh).
 umask 077
 acp_run=
 exec 2>/dev/null
@@ -12,15 +12,15 @@ for acp_tool in cat env grep ln mkdir mkfifo mv readlink rm rmdir sleep sort una
 	command -v "$acp_tool" >/dev/null || acp_missing="${acp_missing-} $acp_tool"
 done
 if [ -n "${acp_missing-}" ]; then
-	echo "fatal the programs${acp_missing} are missing there"
+	echo "fatal the host lacks the programs${acp_missing}"
 	exit 1
 fi
 [ -r /proc/self/stat ] || {
-	echo "fatal there is no /proc there"
+	echo "fatal the host has no /proc"
 	exit 1
 }
-# Some servers give a channel no session of its own (acp_serve says what is wrong with that): then
-# this script, which has come as one line, begins once more in one.
+# Some servers give a channel no session of its own (acp_serve explains the problem). Then this
+# script, which was sent as one line, starts again in a new session.
 read -r acp_stat </proc/$$/stat
 set -- ${acp_stat##*) }
 if [ "$3" != $$ ] && [ -z "${acp_led-}" ]; then
@@ -32,8 +32,8 @@ if [ "$3" != $$ ] && [ -z "${acp_led-}" ]; then
 	exec setsid "$acp_sh" -c "acp_led=yes; $acp_line"
 fi
 
-# What a shell that runs in the background ignores, its children would ignore too: this env
-# undoes it, where it is new enough. bash and busybox leave names of theirs in the environment.
+# Children of a background shell inherit the signals that it ignores; a recent env can undo this.
+# bash and busybox leave some of their own variables in the environment.
 acp_env="$(command -v env) -u _ -u SHLVL"
 ! $acp_env --default-signal true || acp_env="$acp_env --default-signal"
 acp_quote() {
@@ -50,14 +50,14 @@ acp_quote() {
 	acp_quoted="'$acp_quoted$acp_rest'"
 }
 
-# The folder's name says who made it, where, and since when that place is there (a restart, a
-# container): it is known from the first moment on whose run it is, and whether that one lives.
+# The folder's name says who made it, on which machine, and since when that exists (a restart, a
+# container). So it shows from the first moment whose run it is, and whether that run can be alive.
 read -r acp_boot </proc/sys/kernel/random/boot_id
 acp_space=$(readlink /proc/self/ns/pid)
 acp_space=${acp_space##*[}
 acp_name=acp-broker.$acp_token.$$.${acp_boot%%-*}.${acp_space%]}
 
-# The run's folder below $1, with all that has to be in it; or what cannot be done, in acp_why.
+# Makes the run's folder below $1, with everything that it needs; or sets acp_why to what failed.
 acp_make_run() {
 	acp_run=$1/$acp_name
 	acp_why='no folder can be made'
@@ -69,7 +69,6 @@ acp_make_run() {
 		printf '%s\n' "acp_run=$acp_quoted acp_token=$acp_token acp_grace=$acp_grace" \
 			"acp_sh='$acp_sh' acp_env='$acp_env --'" "acp_n='$acp_n'" "$acp_library" \
 			>"$acp_run/library" &&
-			printf '%s\n' "$acp_login" >"$acp_run/login" &&
 			echo 0 >"$acp_run/beat" && return 0
 	fi
 	rm -rf "$acp_run"
@@ -100,15 +99,7 @@ acp_earlier || {
 	exit 1
 }
 
-# What is longer than a line here may be comes from the login shell alone; a character has 4 bytes.
-for acp_name in HOME USER LOGNAME SHELL PATH LANG LC_ALL LC_CTYPE LC_MESSAGES LC_COLLATE LC_TIME \
-	LC_NUMERIC LC_MONETARY TMPDIR TERM; do
-	eval "acp_value=\${$acp_name-} acp_is_set=\${$acp_name+yes}"
-	case $acp_is_set$acp_value in
-	'' | *"$acp_n"*) ;;
-	*) [ "${#acp_value}" -gt 2000 ] || printf 'set %s=%s\n' "$acp_name" "$acp_value" ;;
-	esac
-done
+acp_tell_variables
 printf 'ready %s\n' "$acp_run"
 
 exec 8<>"$acp_run/alive" 9<>"$acp_run/events"

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
-# Ends what an earlier connection of the same broker has left running: its control may not have
-# noticed yet that nobody listens any more. After members.sh, before anything is started.
+# Ends the processes that an earlier connection of the same broker left running: its control may not
+# have noticed yet that the connection is lost. Comes after members.sh, before anything is started.
 
-# Ends the run whose folder was $1, on the machine $2, or says why it cannot be. $3 is "lost" where
-# it may still be at work; then another machine under the same name is no proof that it has ended.
+# Ends the run whose folder was $1 (a runner has only the name) on the machine $2, or says why that
+# is impossible. $3 is "lost" if the run may still be working; then another machine under the same
+# name is no proof that it has ended.
 acp_end_earlier() {
 	acp_name=${1##*/acp-broker.} # TOKEN.PID.BOOT.NAMESPACE
 	acp_there=${acp_name#*.*.} acp_here=${acp_run##*/acp-broker.}
 	acp_here=${acp_here#*.*.}
 	if [ "$acp_there" = "$acp_here" ]; then
 		acp_said=$(acp_kill_earlier "$1" "${acp_name%%.*}")
+	elif [ "${acp_there%.*}" = "${acp_here%.*}" ] && [ "${1%/*}" = '' ]; then
+		acp_said=
+		[ "$3" != lost ] || acp_said='left it runs there, and is not to be seen from here'
 	elif [ "${acp_there%.*}" = "${acp_here%.*}" ]; then
 		acp_said=$(acp_order_end "$1")
 	elif [ "$3" = lost ] && [ "$2" != "$(uname -n)" ]; then
@@ -23,8 +27,8 @@ acp_end_earlier() {
 	esac
 }
 
-# In a subshell. "ended COUNT" where processes were there that are not shells of ours; "left WHO"
-# where somebody is still there.
+# In a subshell. Prints "ended COUNT" if there were processes other than our shells, or "left WHO"
+# if some are still there.
 acp_kill_earlier() {
 	acp_run=$1 acp_token=$2 acp_except=$$ acp_rounds=16
 	set -- $(grep -Fls -e "ACP_BROKER_RUN=$acp_token." /proc/[0-9]*/environ)
@@ -45,10 +49,9 @@ acp_kill_earlier() {
 	[ ! -O "$acp_run" ] || rm -rf "$acp_run"
 }
 
-# In a subshell. The run is of this machine, but what runs there is not to be seen from here: a
-# container was started anew, or each connection has its own. Its watch takes a line in
-# this FIFO for the end of the control, and removes the folder when it is done. Where nobody reads
-# it, nobody is left.
+# In a subshell. The run is on this machine, but its processes cannot be seen from here: a container
+# was restarted, or each connection has its own. Its watch reads a line in this FIFO as the end of
+# the control, and removes the folder when it is done. If nobody reads the FIFO, no process is left.
 acp_order_end() {
 	[ -O "$1" ] && [ -p "$1/alive" ] || return 0
 	(echo over >"$1/alive") &
@@ -61,7 +64,7 @@ acp_order_end() {
 		kill -KILL "$acp_writer"
 		rm -rf "$1"
 	elif [ -d "$1" ]; then
-		echo "left it does not end when it is told to, and is not to be seen from here"
+		echo "left it does not end on request, and its processes cannot be seen from here"
 	else
 		echo "ended 1"
 	fi

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# Before every script for a file. Arguments: LINKS PATH DETAIL ROOT...
+# Comes before every script for a file. Arguments: LINKS PATH DETAIL ROOT...
 #
-# PATH is absolute; LINKS says whether links on the way are "followed" or "refused"; each ROOT
-# is the physical name of a folder. The answer is words on stdout that end in NUL, the last of
-# them "end". Needs a POSIX sh and coreutils.
+# PATH is absolute; LINKS says whether links on the path are "followed" or "refused"; each ROOT is
+# the physical path of a folder. The answer consists of words on stdout that end in NUL; the last
+# one is "end". Needs a POSIX sh and coreutils.
 #
-# A path is walked name by name, and every link is read and walked by the same rules. The
-# working directory is the folder we are in; whether it is still below the root is
-# asked of the kernel once we are there, and from then on only ./NAME is touched.
+# The script walks a path name by name, and reads and walks every link by the same rules. Its
+# working directory is the folder that it has reached. It asks the kernel whether this is still
+# below the root, and then only uses ./NAME.
 set -u
 unset CDPATH ENV IFS
 export LC_ALL=C
@@ -27,7 +27,7 @@ missing() {
 	answer missing "${1:-No such file or directory}"
 }
 
-# Takes slashes, and dots that mean nothing, off what is left to walk.
+# Removes slashes, and dots without a meaning, from the rest of the path.
 strip() {
 	while :; do
 		case $rest in
@@ -39,14 +39,14 @@ strip() {
 	done
 }
 
-# Takes the next name off it.
+# Takes the next name from the rest.
 take() {
 	name=${rest%%/*}
 	rest=${rest#"$name"}
 	strip
 }
 
-# The kernel's word on where we are, against ours.
+# Compares the kernel's path of the working directory with ours.
 is_here() {
 	[ "$(readlink -n /proc/self/cwd 2>/dev/null && printf .)" = "$root$at." ]
 }
@@ -57,7 +57,7 @@ enter_root() {
 	cd -P "$root" 2>/dev/null
 }
 
-# Outside of the roots names are only compared, until they name one.
+# Outside of the roots, names are only compared until they lead to a root.
 look_for_root() {
 	for candidate do
 		if [ "$candidate" = "$at" ]; then
@@ -116,7 +116,7 @@ step_into() {
 	fi
 }
 
-# What a path that has to be there means by a name that is not; others have their own.
+# The default for a missing file in a path that must exist; some scripts replace it.
 absent() {
 	missing
 }
@@ -139,7 +139,7 @@ begin() {
 	enter_root "$best"
 }
 
-# What PATH names is ./$name in the working directory, if it is there; "." is a root itself.
+# The file at PATH is ./$name in the working directory, if it exists; "." is a root itself.
 walk_once() {
 	begin "$@" || return 1
 	is_over=
@@ -172,7 +172,7 @@ walk() {
 	done
 }
 
-# Looks at it, not through it: its mode, size, owner and permissions.
+# Reads its mode, size, owner and permissions without following a link.
 look() {
 	facts=$(stat -c '%f %s %u:%g %a' "./$name" 2>/dev/null) || return 1
 	set -- $facts

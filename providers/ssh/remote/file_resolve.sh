@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Says where a path leads. Last names that do not exist are kept.
+# Prints where a path leads. Names at its end may be missing; they are kept.
 absent() {
 	last=$name
 	while [ -n "$rest" ]; do

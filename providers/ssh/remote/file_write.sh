@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Replaces or makes a file. DETAIL is "SIZE TOKEN": stdin is its content, SIZE bytes, and
-# TOKEN makes a name that nobody else has. Less than that is no content.
+# Replaces or makes a file. DETAIL is "SIZE TOKEN": stdin has its content of SIZE bytes, and TOKEN
+# makes a unique name. Shorter content is refused.
 wanted=${detail%% *} temporary=./.acp-broker-${detail#* }.tmp
 
 absent() {
@@ -24,7 +24,7 @@ if look; then
 fi
 trap 'rm -f "$temporary"; exit 1' HUP INT TERM PIPE
 if ! dd of="$temporary" conv=excl,fsync bs=64k status=none; then
-	# A dd without these.
+	# This dd lacks these flags.
 	[ ! -e "$temporary" ] && [ -w . ] && (set -C && cat >"$temporary") && sync "$temporary" ||
 		fail 'it could not be written'
 fi
@@ -33,7 +33,8 @@ look || fail 'its temporary file is gone'
 name=$final
 [ "$size" = "$wanted" ] || fail "its content was cut off: $size of $wanted bytes came"
 if [ -n "$exists" ]; then
-	# Access lists and attributes, where this cp knows them; owner and bits in any case.
+	# Access lists and attributes, if this cp supports them; owner and permission bits in any
+	# case.
 	cp -P --attributes-only --preserve=mode,xattr "./$name" "$temporary" 2>/dev/null || :
 	[ "$owner" = "$old_owner" ] || chown "$old_owner" "$temporary" 2>/dev/null ||
 		chown ":${old_owner#*:}" "$temporary" 2>/dev/null || :

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Freezes a process with all that it has started, and lets it go on. After members.sh. The two are
-# never under way at once: who asks waits for the answer of the one before.
+# Freezes a process with everything that it has started, and continues it. Comes after members.sh.
+# The two never run at once, because the broker waits for the answer to the earlier order.
 
-# The cgroup of the process $1 (v2), below the one in which we are, so that all limits of that one
-# still hold: acp_group its folder, acp_inside its name for a process, acp_outside that of ours.
-# Fails where there is none, or we may not write there. It stays until the process has ended.
+# Makes the cgroup (v2) for the process $1, below our own cgroup, so that all limits of ours still
+# apply: acp_group is its folder, acp_inside its name for a process, acp_outside the name of ours.
+# Fails if there is no cgroup, or we may not write there. It stays until the process has ended.
 acp_make_group() {
 	acp_group= acp_outside=$(grep -s '^0::/' /proc/self/cgroup)
 	acp_outside=${acp_outside#0::}
@@ -20,8 +20,8 @@ acp_make_group() {
 	return 1
 }
 
-# Takes the members in acp_found into the cgroup; acp_taken where one was not in it. Fails for one
-# that is elsewhere: others have set its limits.
+# Moves the members in acp_found into the cgroup; sets acp_taken if one was outside of it. Fails for
+# a member in another cgroup, because others have set its limits.
 acp_take_in() {
 	acp_taken=
 	for acp_member in $acp_found; do
@@ -39,8 +39,8 @@ acp_take_in() {
 	done
 }
 
-# Until two looks find nobody outside of the cgroup, and the kernel says that all inside stand
-# still.
+# Repeats until two looks find no member outside of the cgroup, and the kernel reports that all
+# members inside are frozen.
 acp_freeze_group() {
 	acp_make_group "$1" && echo 1 >"$acp_group/cgroup.freeze" || return 1
 	acp_round=0 acp_quiet=
@@ -60,9 +60,9 @@ acp_freeze_group() {
 	return 1
 }
 
-# Of the members in acp_found: who runs in acp_runners, with the parents of these in acp_parents,
-# who stands still in acp_still. Who sleeps in the kernel ('D') finds the signal that it was sent
-# before it returns from there.
+# Divides the members in acp_found: running ones go into acp_runners and their parents into
+# acp_parents, stopped ones into acp_still. A process that sleeps in the kernel ('D') gets its
+# signal before it returns from there.
 acp_look() {
 	acp_runners= acp_parents= acp_still=
 	for acp_member in $acp_found; do
@@ -85,8 +85,8 @@ acp_look() {
 	done
 }
 
-# Stops those who run; at first no one whose parent does, as a shell takes note of a job that is
-# stopped.
+# Stops the running members; at first none whose parent runs, because a shell notices when its job
+# is stopped.
 acp_stop() {
 	acp_now=
 	for acp_member in $acp_parents; do
@@ -101,9 +101,9 @@ acp_stop() {
 	acp_stopped="$acp_stopped $acp_now"
 }
 
-# The process $1, whose shell is $2: by a cgroup where one can be had, else by signals, until two
-# looks find the same members, and none that runs. Who was stopped before is noted, and
-# stays so afterwards.
+# Freezes the process $1, whose shell is $2: by a cgroup if possible; otherwise by signals, until
+# two looks find the same members and none that runs. Processes that were stopped before are
+# recorded, and stay stopped afterwards.
 acp_freeze_tree() {
 	acp_except="$$ $2"
 	if [ -e "$acp_run/frozen.$1" ]; then
@@ -139,7 +139,7 @@ acp_freeze_tree() {
 	acp_tell "$1 unfrozen"
 }
 
-# Children first, who mostly have the greater numbers.
+# Children come first; they mostly have the greater numbers.
 acp_go_on() {
 	acp_except="$$ $2"
 	acp_members "$acp_token.$1." "$2"

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: MIT
-# What the user's login shell makes of the environment, and what is there. "shell SHELL" runs
-# this script again as "dump" through that shell, as a terminal would have started it; stdin is
-# empty, so that nothing can ask. The answer is words that end in NUL.
+# Reports the environment of the user's login shell, and the programs that it finds. "shell SHELL"
+# runs this script again as "dump" through that shell, in the way that a terminal would start it;
+# stdin is empty, so that nothing can ask. The answer consists of words that end in NUL.
 case $1 in
 shell)
+	dump="/bin/sh -c 'eval \"\$ACP_BROKER_LOGIN\"' acp-broker-login dump"
 	cd 2>/dev/null
 	case ${2##*/} in
 	csh | tcsh)
-		# -l is refused beside other options
-		printf '%s\n' "/bin/sh '$0' dump" | "$2" -l
+		# some shells refuse -l beside other options
+		printf '%s\n' "$dump" | "$2" -l
 		;;
 	*)
-		exec "$2" -l -i -c "/bin/sh '$0' dump"
+		exec "$2" -l -i -c "$dump"
 		;;
 	esac
 	;;
 dump)
+	unset ACP_BROKER_LOGIN
 	printf 'acp-broker-%s\0' environment
 	cat /proc/self/environ
 	printf 'acp-broker-%s\0' facts

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# Who belongs to a run, and how it ends. Read by the control and by the shell of every process.
+# Finds the members of a run, and ends them. Used by the control and by the shell of every process.
 #
-# acp_run is the run's folder, acp_token its name in the environment of all that was started:
-# ACP_BROKER_RUN=TOKEN in that of our own shells, TOKEN.ID. in that of a process and of what it
-# starts. A member is who has the mark, or is in the session of one who has it. Nobody is who
-# has cleared its environment and left the session.
+# acp_run is the run's folder, acp_token its name in the environment of everything that was started:
+# ACP_BROKER_RUN=TOKEN for our own shells, TOKEN.ID. for a process and what it starts. A member is a
+# process that has the mark, or is in the session of one that has it. A process that cleared its
+# environment and left the session is no member.
 
-# One line, short enough to be written to the FIFO whole.
+# Prints one line, short enough to be written to the FIFO at once.
 acp_tell() {
 	printf '%s\n' "$*" >&9
 }
 
-# Whether a process is there and no zombie.
+# Whether a process exists and is no zombie.
 acp_lives() {
 	{ read -r acp_stat <"/proc/$1/stat"; } 2>/dev/null || return 1
 	case ${acp_stat##*) } in
@@ -26,8 +26,8 @@ acp_leads() {
 	[ "$4" = "$1" ]
 }
 
-# The members that are marked with $1, or are in one of the sessions that follow, in acp_found;
-# not those in acp_except.
+# Sets acp_found to the members with the mark $1, or in one of the following sessions, except those
+# in acp_except.
 acp_members() {
 	acp_marked=$(grep -Fls -e "ACP_BROKER_RUN=$1" /proc/[0-9]*/environ)
 	shift
@@ -44,15 +44,15 @@ acp_members() {
 	acp_select $acp_marked $(grep -ls "$@" /proc/[0-9]*/stat)
 }
 
-# Those among which all members are that are marked with $1, a regular expression, or are in the
-# session $2, in acp_found. Where there is none, there is no member.
+# Sets acp_found to a superset of the members with the mark $1, a regular expression, or in the
+# session $2. If it is empty, there is no member.
 acp_suspects() {
 	acp_found=
 	acp_select $(grep -ls -e "ACP_BROKER_RUN=$1" -e ") [^ZX] [0-9]* [0-9]* $2 " \
 		/proc/[0-9]*/environ /proc/[0-9]*/stat)
 }
 
-# The members of a process group, in acp_found.
+# Sets acp_found to the members of a process group.
 acp_group() {
 	acp_found=
 	acp_select $(grep -ls -e ") [^ZX] [0-9]* $1 " /proc/[0-9]*/stat)
@@ -70,7 +70,7 @@ acp_select() {
 }
 
 # Whether the tools find a process by its mark, which is not the first variable, and by its session,
-# as all of the above does; acp_why says what they do not find.
+# as everything above requires; otherwise acp_why says what they do not find.
 acp_try_tools() {
 	env -i ACP_FIRST=1 PATH="$PATH" ACP_BROKER_RUN="$acp_token.0." sleep 60 \
 		</dev/null >/dev/null &
@@ -94,10 +94,10 @@ acp_try_tools() {
 	[ -z "$acp_why" ]
 } 2>/dev/null
 
-# Kills all that the given command finds: stopped first, so that nothing forks away; killed
-# when nobody new is found. One look alone proves nothing: who is being executed shows no
-# environment, and who has just been forked is not in the list yet. Fails where somebody is left
-# after all rounds.
+# Kills everything that the given command finds. Processes are first stopped, so that they cannot
+# fork, and killed when no new ones are found. A single look proves nothing: a process that is just
+# being executed shows no environment, and one that was just forked is not in the list yet. Fails if
+# some are left after all rounds.
 acp_kill() {
 	acp_round=0 acp_stopped= acp_quiet=0
 	while [ "$acp_round" -lt "${acp_rounds:-60}" ]; do
@@ -122,14 +122,14 @@ acp_kill() {
 	return 1
 }
 
-# Removes the cgroup that the file $1 names (freeze.sh). Who could not be killed goes on in it.
+# Removes the cgroup in the file $1 (freeze.sh). Continues processes in it that could not be killed.
 acp_drop_group() {
 	{ read -r acp_group <"$1"; } 2>/dev/null || return 0
 	rmdir "$acp_group" || echo 0 >"$acp_group/cgroup.freeze"
 	rm -f "$1"
 } 2>/dev/null
 
-# Kills the process $1, whose shell is $2, and everything it started.
+# Kills the process $1, whose shell is $2, and everything that it started.
 acp_kill_tree() {
 	acp_except="$$ $2"
 	acp_kill acp_members "$acp_token.$1." "$2" || return
@@ -139,16 +139,16 @@ acp_kill_tree() {
 	acp_tell "$1 emptied"
 }
 
-# SIGKILL for the group of the process, but not for its shell.
+# Sends SIGKILL to the group of the process, but not to its shell.
 acp_kill_group() {
 	acp_except="$$ $1"
 	acp_kill acp_group "$1"
 	kill -CONT "$1" 2>/dev/null
 }
 
-# One at a time ends a run: two would stop each other, and everything would stand still for good.
-# Who comes second waits to be killed, and one takes over where the first is no more. Each of these
-# links comes to be with what it says: who ends the run, and who does so after a dead one.
+# Only one process at a time ends a run: two would stop each other for good. A second one waits to
+# be killed, and takes over if the first one dies. Each of these links is made together with its
+# content: who ends the run, and who does so after a dead one.
 acp_take_end() {
 	read -r acp_self acp_rest </proc/self/stat # in a subshell $$ is another
 	acp_turn=ending acp_tries=0
@@ -166,8 +166,9 @@ acp_take_end() {
 	done 2>/dev/null
 }
 
-# The heir of who ends the run: goes on with it where that one is killed, when all others stand
-# still. It waits for the end of a FIFO whose other end that one has, and starts nothing till then.
+# The heir of the process that ends the run: takes over if that one is killed while all others are
+# stopped. It waits for the end of a FIFO whose other end that process holds, and starts no process
+# before that.
 acp_name_heir() {
 	acp_heir= acp_fifo=$acp_run/ender.$acp_self
 	mkfifo "$acp_fifo" || return 0
@@ -181,7 +182,7 @@ acp_name_heir() {
 	acp_heir=$!
 } 2>/dev/null
 
-# The end of the run: of everything that belongs to it but the caller.
+# Ends the run: every process that belongs to it, except the caller.
 acp_end() {
 	acp_take_end
 	acp_name_heir

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-# The shell of a process, which is the leader of the channel's session: starts it, tells how it
-# ended, and when nothing of it is left. After members.sh.
+# The shell of a process, which leads the channel's session. It starts the process, and reports how
+# it ended and when none of its descendants is left. Comes after members.sh.
 #
-# stdin begins with one line, shell text that sets acp_id, acp_root, acp_dir, acp_path, acp_in,
-# acp_merge, acp_apart, defines acp_launch, and calls acp_start with the words. It is read byte by
-# byte: what follows is for the process.
+# stdin begins with one line of shell text. It sets acp_id, acp_root, acp_dir, acp_path, acp_in,
+# acp_merge and acp_apart, defines acp_launch, and calls acp_start with the words. The line is read
+# byte by byte, because everything after it is for the process.
 #
-# A channel's shell leads a session and its group. Where the server has not seen to that - no
-# dropbear without a terminal, no daemon in a container does - what is sent to the group would reach
-# nobody, and what the process sends to its own would reach us and the server.
+# A channel's shell must lead a session and its group. Some servers do not ensure this: dropbear
+# without a terminal, and daemons in containers. Then signals to the group would reach nobody, and
+# signals from the process to its own group would reach us and the server.
 acp_serve() {
 	[ -z "${BASH_VERSION-}" ] || set +o posix
 	[ -n "${acp_led-}" ] || acp_leads $$ ||
@@ -18,10 +18,11 @@ acp_serve() {
 	eval "$acp_request"
 }
 
-# All that can be sent to a group, but what stops and continues.
+# All signals that can be sent to a group, except those that stop and continue.
 acp_signals='1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 24 25 26 27 29 30 31'
 
-# The shell outlives what is sent to the group; the process begins with all signals as they were.
+# The shell survives signals to the group; the process starts with the original handling of all
+# signals.
 acp_start() {
 	acp_job=$acp_run/job.$acp_id
 	exec 3<&0 4>&1 5>&2 </dev/null >/dev/null 2>/dev/null
@@ -49,8 +50,8 @@ acp_start() {
 	exit 0
 }
 
-# A process whose stderr has a channel of its own has a shell there, too, and a FIFO between the
-# two. Each of them opens it and so waits for the other.
+# If the stderr of a process has its own channel, there is a shell for that channel, too, and a FIFO
+# between the two shells. Each opens the FIFO and so waits for the other.
 acp_pair() {
 	acp_pipe=$acp_run/err.$acp_id
 	[ ! -e "$acp_pipe.off" ] || exit 0
@@ -66,7 +67,7 @@ acp_carry_stderr() {
 	exec cat <&3 3<&- 9>&-
 }
 
-# The other one of process $1 will not come: who waits is let go, and starts nothing.
+# The other shell of process $1 will not come: the waiting one is released, and starts nothing.
 acp_release() {
 	acp_pipe=$acp_run/err.$1
 	: >"$acp_pipe.off"
@@ -92,8 +93,8 @@ acp_child() {
 	acp_launch "$@"
 }
 
-# Behind its root the folder is the one that was looked at, or none: the kernel is asked where we
-# are.
+# Below its root, the folder must be the one that was resolved, so the kernel is asked for the path
+# of the working directory.
 acp_enter() {
 	acp_rest=${acp_dir#"$acp_root"}
 	{ cd -P "$acp_root"; } 2>/dev/null || acp_fail directory "$(acp_why)"
@@ -107,7 +108,7 @@ acp_why() {
 	if [ ! -e "$acp_dir" ]; then
 		echo 'no such directory'
 	elif [ ! -d "$acp_dir" ]; then
-		echo 'it is no directory'
+		echo 'not a directory'
 	else
 		echo 'permission denied'
 	fi
@@ -118,7 +119,7 @@ acp_fail() {
 	exit 0
 }
 
-# The same search as execvp(3) makes, to tell what is wrong.
+# Searches like execvp(3), to report what is wrong.
 acp_find() {
 	case $1 in
 	*/*) acp_rest=${1%/*}: acp_name=${1##*/} ;;
@@ -139,7 +140,8 @@ acp_find() {
 	acp_fail "$acp_kind"
 }
 
-# Whether a file can be executed; the first that is there and cannot is kept for the message.
+# Whether a file can be executed; the first file that exists and cannot be executed is kept for the
+# message.
 acp_try() {
 	acp_found_kind= acp_line=
 	if [ ! -e "$1" ]; then
@@ -175,8 +177,8 @@ acp_tell_path() {
 	[ "${#2}" -gt 3000 ] || acp_tell "$acp_id $1 $2"
 }
 
-# $? does not tell exit(143) from SIGTERM; the list of jobs does. In bash it has to be asked before
-# wait returns.
+# $? does not distinguish exit(143) from SIGTERM, but the list of jobs does. bash must be asked
+# before wait returns.
 acp_wait() {
 	while :; do
 		wait "$acp_pid"
@@ -198,7 +200,7 @@ acp_wait() {
 	esac
 }
 
-# What the last line of the list says, in acp_line.
+# Sets acp_line to the last line of the list.
 acp_read_state() {
 	acp_line=
 	while read -r acp_entry; do
@@ -207,8 +209,8 @@ acp_read_state() {
 	acp_line=${acp_line#"${acp_line%%[! ]*}"}
 }
 
-# Returns when no member is left. Mostly there is none, which two looks at all of /proc tell: in
-# the one a process may just be executed, and show nothing.
+# Returns when no member is left. Usually there is none, which takes two looks at all of /proc:
+# during one of them, a process may just be executed and show no environment.
 acp_watch() {
 	acp_except=$$
 	acp_pause=0

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Makes the folder of a workspace, private as everything above it that has to be made. Arguments:
-# BASE FOLDER NAME WHICH PLACE; WHICH is "any", or "there" for one that was made before. Answers
-# "root", its physical path, "end"; or "failed", why, "end"; or "gone", what is not there, "end".
+# Makes the folder of a workspace; the folder, and every missing folder above it, is made private.
+# Arguments: BASE FOLDER NAME WHICH PLACE. WHICH is "any", or "there" if the folder was made before.
+# Answers with "root", its physical path, "end"; or "failed", the reason, "end"; or "gone", the
+# missing path, "end".
 #
-# PLACE is empty, or where the folder of a part of a repository shall lie in FOLDER instead of at
-# NAME (base/user_repository.h). A file .place says where it is. One that was made before stays.
+# PLACE is empty, or the place in FOLDER, instead of NAME, for a part of a repository
+# (base/user_repository.h). A file .place records it. A folder that was made before stays in its
+# place.
 set -u
 unset CDPATH ENV IFS
 export LC_ALL=C
@@ -18,7 +20,7 @@ mkdir -p "$base" && cd -P "$base" || answer failed "$base cannot be made or ente
 there=$(env pwd -P && printf .)
 there=${there%??}
 [ "$which" = any ] || [ -d "./$folder" ] || answer gone "$there/$folder"
-# Whether nothing was made in it yet; a file is there under another name while it is written.
+# Whether nothing was made in it yet. While the file .place is written, it has another name.
 is_new() {
 	for path in "./$folder"/* "./$folder"/.[!.]*; do
 		[ ! -e "$path" ] && [ ! -L "$path" ] || case $path in

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-# Ends the run where the control cannot: a shell of its own for each of two watches, beside
-# the control. And a third one, once, for runs before that had nobody left. After members.sh.
+# Ends the run if the control cannot. Two watches run beside the control, each in its own shell. A
+# third one runs once, for earlier runs of which no shell is left. Comes after members.sh.
 
-# The control holds the other end of this FIFO, and nobody else.
+# Only the control holds the other end of this FIFO.
 acp_watch_control() {
 	read -r acp_line <"$acp_run/alive"
 	acp_end
 }
 
-# The control counts the heartbeats in a file. No new one for acp_grace seconds: the link is cut.
+# The control counts the heartbeats in a file. If no new one comes for acp_grace seconds, the link
+# is lost.
 acp_watch_beats() {
 	acp_step=$((acp_grace / 3))
 	[ "$acp_step" -le 20 ] || acp_step=20
@@ -28,8 +29,8 @@ acp_watch_beats() {
 	acp_end
 }
 
-# Whether the run in the folder $1 is ours, was controlled from here, and is no more; acp_token is
-# its token then. acp_here is as in control.sh.
+# Whether the run in the folder $1 is ours, was controlled from here, and has ended; acp_token is
+# then its token. acp_here is as in control.sh.
 acp_is_dead() {
 	[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || return 1
 	acp_rest=${1##*/acp-broker.}
@@ -48,8 +49,8 @@ acp_is_dead() {
 	! grep -Fqs -e "ACP_BROKER_RUN=$acp_token" "/proc/$acp_pid/environ"
 }
 
-# Ends the runs beside this one whose control and watches were killed together, or before there
-# were any. Where it is not known which machine this is, or what is to be seen of it, nothing is.
+# Ends the runs beside this one whose control and watches were killed together, or before watches
+# existed. Does nothing if it is unknown which machine this is, or how much of it can be seen.
 acp_sweep() {
 	acp_here=${acp_run##*/acp-broker.} # TOKEN.PID.BOOT.NAMESPACE
 	acp_here=${acp_here#*.*.}
@@ -57,7 +58,8 @@ acp_sweep() {
 	'' | .* | *.) return ;;
 	esac
 	for acp_folder in "${acp_run%/*}"/acp-broker.*; do
-		# Our own is for the other watches: here it would stop itself as well.
+		# The other watches take care of our own run: ending it here would stop this watch,
+		# too.
 		[ "$acp_folder" != "$acp_run" ] || continue
 		(
 			! acp_is_dead "$acp_folder" || {

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
-# Tells what the root is. Arguments: BASE LIMIT PATHSPECS INCLUDES COUNT MAX INNER BASES.
+# Reports the content of the root. Arguments: BASE LIMIT PATHSPECS INCLUDES COUNT MAX INNER BASES.
 #
-# BASE is the tree that the root was; its members stay members whatever the ignore rules
-# say. Files over LIMIT bytes are measured only. PATHSPECS is what is looked for, INCLUDES
-# what is also looked for where it is ignored: a line each. stdin: the big files of BASE,
-# begun with "./", and the agent's commits that are known, each ended by NUL. At the end
-# commits.sh tells of COUNT commits at most, also of the repositories below the root: INNER
-# has a line for the path of each; BASES is for it, too. Where the big files are more than MAX bytes
-# together, that is said, and none is read. Every program that is started costs time: where
-# nothing has changed few are.
+# BASE is the root's tree at the last sync; its members stay members whatever the ignore rules say.
+# Files larger than LIMIT bytes are only measured. PATHSPECS lists what to search for, INCLUDES what
+# to include even if it is ignored: one per line. stdin: the big files of BASE, which start with
+# "./", and the agent's known commits, each ended by NUL. At the end, commits.sh reports at most
+# COUNT commits, including those of repositories below the root: INNER has one path per line; BASES
+# is for commits.sh, too. If the big files have more than MAX bytes together, this is reported, and
+# none is read. Starting a program takes time, so if nothing has changed, only a few are started.
 base=$1 limit=$2 pathspecs=$3 includes=$4 count=$5 max=$6 inner=$7 bases=$8
 use_side
 remove_remains
@@ -41,34 +40,34 @@ list_others() (
 	[ -z "$includes" ] || git ls-files -o -z -- $includes
 )
 
-# git does not look into a repository below the root until the index has a file of it.
+# git looks into a repository below the root only if the index has a file of it.
 seed_nested() {
 	xargs -0 sh -c 'for path do case $path in */)
 			printf "100644 %s\t%s.acp-broker-seed.tmp\0" "$0" "$path" ;;
 		esac; done' e69de29bb2d1d6434b8b29ae775ad8c2e48c5391 \
 		<"$work/others" >"$work/seeds"
-	[ -s "$work/seeds" ] && insist add_seeds
+	[ -s "$work/seeds" ] && insist add_entries "$work/seeds"
 }
 
-add_seeds() {
-	git update-index -z --index-info <"$work/seeds"
+add_entries() {
+	git update-index -z --index-info <"$1"
 }
 
-# Names for find(1) are begun with "./", so that none of them is an option.
+# Names for find(1) start with "./", so that none is read as an option.
 dot_names() {
 	if [ -s "$1" ]; then
 		xargs -0 printf './%s\0' <"$1"
 	fi
 }
 
-# Writes those of the names in $work/$1 that the tests of find(1) take to $work/$2.
+# Writes the names in $work/$1 that pass the tests of find(1) to $work/$2.
 select_names() {
 	xargs -0 sh -c "find \"\$@\" -maxdepth 0 $3 -print0 2>/dev/null || :" find \
 		<"$work/$1" >"$work/$2"
 }
 
-# Sorts what git-diff-files(1) told, of each path a letter and the path. It is asked again where
-# that is more than one command line holds, or not told of the index as it is now.
+# Sorts the output of git-diff-files(1), which has a letter and the path for each file. git runs
+# again if the paths do not fit into one command line, or if its output is about an older index.
 sort_dirty() {
 	if [ "$depth" -eq 0 ] && [ "$(wc -c <"$work/dirty")" -lt 4096 ]; then
 		xargs -0 sh -c 'while [ $# -gt 0 ]; do
@@ -86,12 +85,12 @@ sort_dirty() {
 	wait "$listing"
 }
 
-# Writes what differs from the index to a file of $work. Arguments: the form, the file, a filter.
+# Writes the differences from the index to a file of $work. Arguments: the form, the file, a filter.
 list_differing() {
 	git diff-files -z "$1" --no-renames ${3+"$3"} >"$work/$2"
 }
 
-# Brings what has gone and what is new to the index, but for files: those are put into
+# Removes missing files from the index, and adds new links. New and changed files go into
 # $work/small and $work/big.
 look_closer() {
 	need_tree "$base"
@@ -128,15 +127,15 @@ if [ -s "$work/dirty" ] || [ -s "$work/others" ]; then
 	look_closer
 fi
 
-# A big file of BASE that is not in the index is found there as well.
+# Finds big files of BASE, too, which are not in the index.
 name_once() {
 	sort -z -u "$work/base" >"$work/once"
 	mv "$work/once" "$work/base"
 }
 
-# Sizes are asked for before anything is read: a sparse file has one that nobody would wait for.
-# The sum of several may be more than a shell can count: it ends at the largest number that can be
-# told (sync/git/lines.c).
+# Measures files before any is read: a sparse file may have a size that takes forever to read. The
+# sum of several sizes may exceed the shell's numbers, so it stops at the largest number that can be
+# reported (sync/git/lines.c).
 tell_excess() {
 	all=0 end=999999999999999999
 	xargs -0 stat -c %s <"$work/base" >"$work/sizes" 2>/dev/null || :
@@ -153,7 +152,7 @@ tell_excess() {
 	exit 0
 }
 
-# What cannot be read stays what it was in BASE, also where that was small.
+# A file that cannot be read stays as it was in BASE, even if it was small there.
 tell_big() {
 	export limit
 	write_functions
@@ -179,8 +178,9 @@ if [ -s "$work/base" ]; then
 	tell_big
 fi
 
-# One that cannot be read, or has a name that git refuses, is left as it was. One that gets shorter
-# while git reads it kills git, which leaves its lock: the index is of this run alone.
+# A file that cannot be read, or whose name git refuses, stays as it was. A file that shrinks while
+# git reads it kills git, which leaves its lock; that is harmless because the index belongs only to
+# this run.
 add_what_can_be() {
 	xargs -0 -n 200 sh -c '
 		rm -f "$GIT_INDEX_FILE.lock"
@@ -193,8 +193,8 @@ add_what_can_be() {
 		rm -f "$GIT_INDEX_FILE.lock"' add <"$work/small"
 }
 
-# A link named .gitmodules, too; but that is no failure of git's. What looks like one of its
-# spellings is one where the index has not got it as a link.
+# git also refuses a link named .gitmodules, but without failing. A link whose name resembles
+# .gitmodules counts as refused if the index does not have it as a link.
 tell_refused() {
 	spelt="-iname '*.*g*i*t*m*o*d*u*l*e*s*' -o -name '*~[1-9]*'"
 	select_names small links "-type l \\( $spelt \\)"
@@ -214,19 +214,53 @@ if [ -s "$work/small" ]; then
 	[ ! -s "$work/said" ] || tell_refused
 fi
 
-if [ "$is_as_base" ]; then
-	tree=$base
-else
-	tree=$(insist git write-tree)
-	keep_index known "$tree"
-fi
-say tree "$tree"
-if [ "$tree" != "$base" ]; then
+# The objects of the tree that BASE does not have.
+list_ids() {
 	{
 		printf '%s\n' "$tree"
 		git diff-tree -r -t --no-renames "$base" "$tree" | cut -d ' ' -f 4 |
 			sed '/^0*$/d'
 	} | sort -u >"$work/ids"
+}
+
+find_grown() {
+	git cat-file --batch-check='%(objecttype) %(objectsize) %(objectname)' <"$work/ids" |
+		sed -n "s/^blob \([0-9]\{${#limit},\} \)/\1/p" >"$work/sizes"
+	grown=
+	while read -r size id; do
+		[ "$size" -le "$limit" ] || grown="$grown $id"
+	done <"$work/sizes"
+}
+
+# A file that has grown over LIMIT since it was measured stays as in BASE. The next run finds it
+# among the big files.
+leave_grown() {
+	git diff-tree -r -z --no-renames "$base" "$tree" >"$work/dirty"
+	xargs -0 -n 2 sh -c 'set -f
+		path=$2
+		set -- $1
+		case "$0 " in *" $4 "*)
+			printf "%s\0" left "$path"
+			printf "%s %s\t%s\0" "${1#:}" "$3" "$path" >&3 ;;
+		esac' "$grown" <"$work/dirty" 3>"$work/entries"
+	insist add_entries "$work/entries"
+	tree=$(insist git write-tree)
+	list_ids
+}
+
+if [ "$is_as_base" ]; then
+	tree=$base
+else
+	tree=$(insist git write-tree)
+	if [ "$tree" != "$base" ]; then
+		list_ids
+		find_grown
+		[ -z "$grown" ] || leave_grown
+	fi
+	keep_index known "$tree"
+fi
+say tree "$tree"
+if [ "$tree" != "$base" ]; then
 	say objects "$(wc -l <"$work/ids" | tr -d ' ')"
 	git cat-file --batch --buffer <"$work/ids"
 fi

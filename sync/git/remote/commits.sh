@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# After collect.sh: tells the commits that the agent made. $work/known has those that are known, a
-# line each. More than $count are not told, which is said; nor are the objects of $tree. Where the
-# root is a part of the repository, what the commits build upon is in the user's own repository, and
-# comes along only if $bases says so.
+# Comes after collect.sh: reports the commits that the agent made. $work/known has the known ones,
+# one per line. If there are more than $count, the rest is left out, which is reported. Objects of
+# $tree are not sent. If the root is a part of a repository, the parents of the commits are in the
+# user's own repository; they are only sent if $bases says so.
 list_tips() {
 	git for-each-ref --format='%(objectname) %(refname)' refs/heads
 	read -r head <"$GIT_DIR/HEAD" || :
@@ -82,8 +82,8 @@ say_untold() {
 	say untold "$(sed -n '/^fatal: /,$p' "$work/words" | tr -s '\n\t' ' ' | cut -c 1-200)"
 }
 
-# What fails here is the agent's affair: it is told, and no reason to leave the files, or what the
-# other repositories have.
+# A failure here is the agent's problem: it is reported, but does not keep the files or the other
+# repositories from being synced.
 try_repository() {
 	: >"$work/made"
 	set +e

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Before every script that runs in the sandbox. Arguments: SIDE ROOT INSET ...
+# Comes before every script that runs in the sandbox. Arguments: SIDE ROOT INSET ...
 #
-# SIDE is a repository of ours beside the runtime root; ROOT/.git is the agent's. Where ROOT is a
-# part of the agent's repository, INSET is the way from that one's top to ROOT, and .git is there
-# ($outer). What is told goes to stdout as words that end in NUL (sync/git/lines.h), the last of
-# them is "end STATUS"; stderr is for people and for progress.
+# SIDE is our own repository beside the runtime root; ROOT/.git is the agent's. If ROOT is a part of
+# the agent's repository, INSET is the path from that repository's top to ROOT, and .git is there
+# ($outer). Results go to stdout as words that end in NUL (sync/git/lines.h); the last one is "end
+# STATUS". stderr has messages for people and progress.
 set -eu
 trap 'status=$?; ! is_last || close_folders; [ "$status" = 0 ] || leave
 	printf "end\0%s\0" "$status"' EXIT
@@ -17,8 +17,8 @@ side=$1 root=$2 inset=$3
 shift 3
 outer=${root%"${inset:+/$inset}"}
 own_home=${HOME:-} own_config=${XDG_CONFIG_HOME:-$own_home/.config}
-# No configuration of the user's there, no hook, no replacement, no prompt, and nothing is fetched
-# for a partial clone.
+# Uses no configuration of the sandbox's user, no hooks, no replacements, no prompts, and fetches
+# nothing for a partial clone.
 export LC_ALL=C HOME="$side" XDG_CONFIG_HOME="$side" GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 \
 	GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_ALLOW_PROTOCOL=none \
 	GIT_TERMINAL_PROMPT=0 GIT_DEFAULT_HASH=sha1 GIT_DEFAULT_REF_FORMAT=files \
@@ -33,19 +33,19 @@ fail() {
 	exit 0
 }
 
-# One that cannot be read any more - the power failed after it was kept - would end every run.
+# A file that became unreadable, for example by a power failure, would make every run fail.
 forget_indexes() {
 	[ -z "${side:-}" ] || rm -f "$side"/known-* "$side"/fresh-*
 }
 
-# A script that has lost its broker may be dying still when the next one is at work: that one has
-# removed the folder `begun`, and nothing of it is touched.
+# A script that has lost its broker may still be running when the next one starts. The next one has
+# removed the folder `begun`, so the old one must not use anything in it.
 is_last() {
 	[ -z "${begun:-}" ] || [ -d "$begun" ]
 }
 
-# A script has failed. Where that was for want of room it is said, with where; and what was begun is
-# removed, since it would keep the disk full, and every later sync from working.
+# Handles a failed script. If the disk was full, reports this and the folder. Removes incomplete
+# files, because they would keep the disk full and make every later sync fail.
 leave() {
 	is_last || return 0
 	full=
@@ -74,7 +74,7 @@ has_room() {
 	{ rm -f "$probe" && head -c 262144 /dev/zero >&5; } 5>"$probe" 2>/dev/null
 }
 
-# What git leaves of objects and packs that it could not write to the end: of a repository in which
+# Removes the objects and packs that git could not write completely. Only for a repository in which
 # nobody else writes.
 remove_begun() {
 	remove_all "$1"/objects/pack/tmp_* "$1"/objects/tmp_*
@@ -82,7 +82,7 @@ remove_begun() {
 	remove_all "$1"/work.* "$1"/index.* "$1"/fast_import_crash_* "$1"/.acp-broker-sync-room.*
 }
 
-# Makes SIDE where it is missing or not whole.
+# Makes SIDE if it is missing or incomplete.
 make_side() {
 	[ -f "$side/made" ] && [ -d "$side/objects" ] && [ -f "$side/HEAD" ] && return
 	rm -rf "$side"
@@ -101,9 +101,9 @@ make_side() {
 	: >"$side/made"
 }
 
-# Makes the folders writable that paths, each ended by NUL on stdin, lie in, until the script ends.
-# The paths for which that cannot be done are written to stdout, also ended by NUL. A folder that is
-# reached through a link is left as it is.
+# Makes the folders of paths writable until the script ends. The paths come on stdin, each ended by
+# NUL. Prints the paths for which this is impossible, in the same form. A folder behind a link is
+# not changed.
 open_folders() {
 	xargs -0 sh -c 'side=$0 top=$1
 		shift
@@ -132,7 +132,7 @@ open_folders() {
 		done' "$side" "$(pwd -P)"
 }
 
-# The list outlives a script that is killed; the next one closes them.
+# The list survives a script that is killed; the next script restores the permissions.
 close_folders() {
 	[ -n "${side:-}" ] && [ -s "$side/opened" ] && [ -d "$root" ] || return 0
 	xargs -0 sh -c 'top=$0
@@ -142,8 +142,8 @@ close_folders() {
 	rm -f "$side/opened"
 }
 
-# From here on git works on the root with SIDE, and with an index of this run alone, so that one
-# that was killed, or is still dying, is in nobody's way.
+# From here on, git works on the root with SIDE and with an index that belongs only to this run, so
+# that an earlier run that was killed, or has not quite ended, does no harm.
 use_side() {
 	make_side
 	cd "$root"
@@ -160,8 +160,8 @@ use_side() {
 	export GIT_INDEX_FILE="$side/index.$$" work side root
 }
 
-# What a pattern has found; no program is started where that is nothing. Who is still dying may put
-# another file there meanwhile: that one goes the next time.
+# Removes the files that match a pattern; starts no program if there are none. An earlier script
+# that has not quite ended may add another file meanwhile; the next run removes that one.
 remove_all() {
 	for path do
 		if [ -e "$path" ] || [ -L "$path" ]; then
@@ -171,8 +171,8 @@ remove_all() {
 	done
 }
 
-# What a killed sync has left in the root: only one at a time works there. Other temporary names are
-# of writes that may be going on; those that nobody has written to for a day are not.
+# Removes what a killed sync left in the root; only one sync works there at a time. Other temporary
+# names may belong to writes in progress, unless nobody has written to the file for a day.
 remove_remains() {
 	remove_all "$root"/.acp-broker-sync-*.tmp
 	for path in "$root"/.acp-broker-*.tmp; do
@@ -184,9 +184,9 @@ remove_remains() {
 	done
 }
 
-# Where a file is as young as the index, git reads it once more, also when it writes the index. A
-# file that gets shorter meanwhile kills git (SIGBUS), and git leaves its lock. Then the command is
-# run again, five times in all. It must not read stdin.
+# git reads a file again if it is as young as the index, also when it writes the index. If the file
+# shrinks meanwhile, this kills git (SIGBUS), which leaves its lock. Then the command runs again, up
+# to five times in all. It must not read stdin.
 insist() {
 	for attempt in 1 2 3 4 5; do
 		ended=0
@@ -197,7 +197,7 @@ insist() {
 	return "$ended"
 }
 
-# Removes the paths in a file, each ended by NUL, from the index.
+# Removes the paths in a file from the index; each path ends in NUL.
 forget_paths() {
 	git update-index -z --force-remove --stdin <"$1"
 }
@@ -206,10 +206,10 @@ need_tree() {
 	git cat-file -e "$1^{tree}" 2>/dev/null || fail missing
 }
 
-# What the shells that xargs(1) starts need; each reads it as its $0.
+# Definitions for the shells that xargs(1) starts; each reads them as its $0.
 write_functions() {
 	cat >"$work/functions" <<'END'
-# Whether a path, which begins with "./", leads through a link.
+# Whether a path, which starts with "./", leads through a link.
 leads_through_link() {
 	way=$1
 	while way=${way%/*} && [ "$way" != . ]; do
@@ -222,7 +222,8 @@ is_plain_file() {
 	[ -f "$1" ] && [ ! -L "$1" ] && ! leads_through_link "$1"
 }
 
-# Whether no file is at a path for sure: it cannot be said below a folder that is closed to us.
+# Whether there is certainly no file at a path. Below a folder that we may not read, this is
+# unknown.
 is_no_file() {
 	! leads_through_link "$1" || return 0
 	is=$(stat -c %F "$1" 2>&1) || case $is in
@@ -232,9 +233,9 @@ is_no_file() {
 	[ ! -f "$1" ] || [ -L "$1" ]
 }
 
-# Tells the id of a file's content. Of a large one that takes its time, in which a newline on stderr
-# says now and then that it goes on: that it has used the processor meanwhile, so that one that
-# hangs is silent. Arguments: its path and its size.
+# Prints the id of a file's content. For a large file this takes time, during which newlines on
+# stderr show progress. They only come while it uses the processor, so that a process that hangs is
+# silent. Arguments: the path and the size.
 hash_content() {
 	if [ "$2" -le 67108864 ]; then
 		git hash-object --no-filters "$1"
@@ -254,8 +255,8 @@ hash_content() {
 	[ -z "$failed" ]
 }
 
-# The id of a big file's content in $id, its size in $size, its mode in $mode. What is known of a
-# file that has not changed is kept under a name made of its path, times and size.
+# Sets $id, $size and $mode for a big file. For an unchanged file they are cached under a name made
+# of its path, times and size.
 measure() {
 	facts=$(stat -c '%s %a %Y %Z %d:%i:%y:%z' "$1")
 	size=${facts%% *} rest=${facts#* }
@@ -266,7 +267,7 @@ measure() {
 	rest=${rest#* } modified=${rest%% *}
 	rest=${rest#* } changed=${rest%% *}
 	key=$(printf '%s %s' "$facts" "$1" | git hash-object --stdin)
-	# One that the power failed after has anything in it.
+	# After a power failure, a cached file may contain anything.
 	known=$side/big/$key
 	if [ -s "$known" ] && read -r id <"$known" && [ "${#id}" -eq "${#key}" ]; then
 		return
@@ -279,12 +280,12 @@ measure() {
 	fi
 }
 
-# Something in the way that is ignored, so no member, is kept under another name.
+# Moves an ignored file, which is not a member, out of the way by giving it another name.
 move_aside() {
 	git check-ignore -q "$1" && rename_aside "$1"
 }
 
-# A name that is too long for that is cut, but stays one of its own.
+# A name that is too long is shortened, but stays unique.
 rename_aside() {
 	aside=.$(date +%Y%m%dT%H%M%S)-$$.acp-conflict
 	mv "$1" "$1$aside" 2>/dev/null && return
@@ -304,9 +305,9 @@ END
 	. "$work/functions"
 }
 
-# The index as the tree says, with what is known of the files. Its own time has to stay: git
-# tells by it which files may have changed since without a trace. An index is kept under the
-# name of its tree, "known" where it can be used as it is.
+# Makes the index of a tree, with the known data of the files. The index file must keep its time,
+# because git uses it to detect files that may have changed unnoticed. The index is kept under the
+# name of its tree, "known" if it can be used unchanged.
 load_index() {
 	take_index "$side/known-$1" || make_index "$1"
 }
@@ -326,8 +327,8 @@ take_index() {
 	ln "$1" "$GIT_INDEX_FILE" 2>/dev/null || cp -p "$1" "$GIT_INDEX_FILE"
 }
 
-# A "fresh" one is written once more before it is used: git reads all files again that are not
-# older than their index.
+# A "fresh" index is written once more before it is used: git then reads every file again that is
+# not older than the index.
 keep_index() {
 	rm -f "$side"/known-* "$side"/fresh-*
 	mv -f "$GIT_INDEX_FILE" "$side/$1-$2"

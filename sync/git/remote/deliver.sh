@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
-# Makes the root, which is as FROM says, what TO says. Arguments: FROM TO SWAPS FEW.
+# Changes the root from the tree FROM to the tree TO. Arguments: FROM TO SWAPS FEW.
 #
-# stdin: a stream for git-fast-import(1) that begins with FROM and, where TO is another tree, sets
-# refs/acp-broker/to and asks for its tree. SWAPS is "swaps" where refs/acp-broker/swaps has a file
-# of that name, too: the paths that are a big file in either and differ, five fields each, all
-# ended by NUL: the path; what it was, "none", "small" or the id less its last digit; what it
-# shall be, "none", "big" or "blob"; the id of that (of a big one less its last digit); its mode.
+# stdin: a stream for git-fast-import(1) that starts with FROM; if TO is another tree, it sets
+# refs/acp-broker/to and requests its tree. SWAPS is "swaps" if refs/acp-broker/swaps also has a
+# file of that name. It lists the paths that are a big file in either tree and differ, with five
+# fields for each path, all ended by NUL: the path; its old state, "none", "small" or the id without
+# its last digit; its new state, "none", "big" or "blob"; the new id (for a big file without its
+# last digit); its mode.
 #
-# FEW has a line for each path that differs where those are few, none of them goes and none is a big
-# file: the mode and the id of what it was, and after a tab the path. Each git command that
-# looks at the whole index costs more than all else together; for few one is enough.
+# FEW has one line for each path that differs, if there are only a few, none is deleted and none is
+# a big file: the old mode and id, a tab, and the path. Each git command that reads the whole index
+# takes longer than everything else together; for a few paths one such command is enough.
 from=$1 to=$2 swaps=$3 few=$4 empty=4b825dc642cb6eb9a060e54bf8d69288fbee4904
 use_side
 
-# Whether the folder is writable that a path is in, or comes to be in.
+# Whether the folder of an existing or new path is writable.
 is_in_open_folder() {
 	folder=./$1
 	while folder=${folder%/*} && [ ! -d "$folder" ]; do
@@ -22,19 +23,19 @@ is_in_open_folder() {
 	[ -w "$folder" ]
 }
 
-# Tells the paths that stand in the way, each ended by NUL in a file, and ends.
+# Reports the paths that are in the way, which are in a file and end in NUL, and exits.
 fail_at() {
 	[ ! -s "$2" ] || xargs -0 printf 'stuck\0%s\0' <"$2"
 	fail "$1"
 }
 
-# Opens the folders of the paths in a file; ends where there are some that cannot be opened.
+# Makes the folders of the paths in a file writable; exits if that is impossible for some.
 open_or_fail() {
 	open_folders <"$1" >"$work/closed"
 	[ ! -s "$work/closed" ] || fail_at closed "$work/closed"
 }
 
-# Which of the paths in a file are not as a tree says, as far as it has them.
+# Finds the paths in a file that differ from a tree, as far as the tree has them.
 find_unlike() {
 	(
 		export GIT_INDEX_FILE="$work/unlike"
@@ -51,8 +52,8 @@ count_paths() {
 	tr -dc '\000' <"$1" | wc -c
 }
 
-# git has refused to go from one tree to the other, and changed nothing; or it has left what it
-# could not write, and done all else.
+# git has refused to go from one tree to the other and changed nothing, or it has done everything
+# except the files that it could not write.
 fail_merge() {
 	git diff-tree -r -z --no-renames --name-only --diff-filter=d "$old" "$new" >"$work/asked"
 	find_unlike "$new" "$work/asked" >"$work/undone"
@@ -63,7 +64,7 @@ fail_merge() {
 	fail_at changed "$work/undone"
 }
 
-# What is not as an index without times says is found by its content.
+# Compares files by content, because the index has no times here.
 prepare_few() {
 	printf '%s' "$few" >"$work/few"
 	tab=$(printf '\t')
@@ -83,7 +84,7 @@ prepare_few() {
 	GIT_INDEX_FILE=$work/index git update-index --index-info <"$work/old"
 }
 
-# Whether nothing is at a path, and no link or file on the way to it.
+# Whether there is nothing at a path, and no link or file on the way to it.
 is_free() {
 	folder=./$1
 	[ ! -e "$folder" ] && [ ! -L "$folder" ] || return 1
@@ -99,9 +100,10 @@ are_new_free() {
 	done <"$work/new"
 }
 
-# git looks at a file and takes it away a moment later. What somebody writes to it in between is in
-# a second link, where it can have one, and goes back where what was delivered still is. A link
-# changes the time that git knows a file by, and the longer way would take that for a change.
+# git compares a file and replaces it a moment later. If somebody writes to it in between, a second
+# link, where the file system allows one, keeps that content; it is put back if the file still is as
+# delivered. Making a link changes a time by which git knows the file, so the other way would regard
+# the file as changed.
 hold_replaced() {
 	[ -s "$work/replaced" ] || return 0
 	mkdir "$work/held"
@@ -144,7 +146,7 @@ if [ "$from" != "$to" ]; then
 	[ "$told" = "$to" ] || fail stream
 fi
 
-# What is in the way of something new is looked at more closely below.
+# Files in the way of new ones are examined below.
 if [ "$is_prepared" ] && are_new_free; then
 	[ ! -f "$work/is_closed" ] || open_or_fail "$work/paths"
 	hold_replaced
@@ -186,8 +188,8 @@ if [ "$from" != "$empty" ] || [ -s "$work/swaps" ]; then
 	[ ! -s "$work/differs" ] || open_or_fail "$work/differs"
 fi
 
-# Neither tree has the swapped paths while git goes from one to the other: each of those
-# is replaced in one step afterwards, so that there is never nothing where something was.
+# The swapped paths are in neither tree while git goes from one to the other. Each is replaced in
+# one step afterwards, so that there is always a file at the path.
 each_swap 'case $was in
 	none) ! exists "$path" || is_folder "$path" || move_aside "$path" ;;
 	small) git diff-files --quiet -- ":(literal)$1" ;;
@@ -210,7 +212,7 @@ if [ -s "$work/swaps" ]; then
 	)
 fi
 
-# git would replace what is ignored there: what cannot be moved ends the delivery.
+# git would replace ignored files here: if one cannot be moved away, the delivery ends.
 export new
 git diff-tree -r -z --no-renames --name-only --diff-filter=A "$old" "$new" >"$work/added"
 if [ -s "$work/added" ]; then
@@ -236,12 +238,12 @@ each_swap '[ "$becomes" = none ] && [ "$was" != none ] || exit 0
 	while [ "$folder" != . ] && rmdir "$folder" 2>/dev/null; do
 		folder=${folder%/*}
 	done'
-# By several processes it is quicker, but then git takes all away that it replaces before it writes.
+# Several processes would be faster, but then git first removes everything that it replaces.
 known=known workers=1
 [ "$from" != "$empty" ] || known=fresh workers=4
 remove_nested_for "$to"
 git -c checkout.workers="$workers" read-tree -m -u -v "$old" "$new" || fail_merge
-# git says nothing of a file that it could not delete.
+# git does not report a file that it could not delete.
 git diff-tree -r -z --no-renames --name-only --diff-filter=D "$old" "$new" >"$work/gone"
 if [ -s "$work/gone" ]; then
 	write_functions

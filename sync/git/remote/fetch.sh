@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Writes a big file out: which blocks of 64 KiB come, a line "FIRST COUNT" of each row and an empty
-# line, and then these. All others are zeros. Arguments: its path, after "./", and the size that it
-# was said to have: it may grow. No words are told.
+# Prints a big file: first the blocks of 64 KiB that follow, as lines "FIRST COUNT" for each run,
+# then an empty line, then the blocks. All other blocks are zeros. Arguments: its path after "./",
+# and the size that was reported; it may have grown. Prints no words.
 trap - EXIT
 use_side
 write_functions
@@ -16,8 +16,8 @@ if [ $((held + 1048576)) -ge "$size" ]; then
 	exec cat "$1"
 fi
 
-# Nothing but cmp(1) tells what is zero; so it is asked of 256 parts at most. What it cannot
-# compare is taken for data. Each newline on stderr says that it goes on.
+# Only cmp(1) can find zeros, so it checks at most 256 parts. Parts that it cannot compare count as
+# data. Each newline on stderr shows progress.
 step=$((total / 256 + 1)) at=0 first=0 rows=
 [ "$step" -ge 16 ] || step=16
 end_row() {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Functions for repositories below the root that have a history of their own here.
+# Functions for repositories below the root whose history is in the sandbox.
 
-# Goes to a folder below the root, and through no link; where $2 is "make" it is made. The path may
-# be one that the agent has written.
+# Goes to a folder below the root without following a link; makes it if $2 is "make". The agent may
+# have chosen the path.
 enter() {
 	cd "$root" || return 1
 	top=$(pwd -P) rest=$1/
@@ -22,8 +22,9 @@ has_git() {
 	[ -e "$1/.git" ] || [ -L "$1/.git" ]
 }
 
-# Sets $found to the repository at a path below the root, or fails: a folder .git, or the one below
-# ROOT that a file .git names where git has moved it (git-submodule(1), absorbgitdirs).
+# Sets $found to the repository at a path below the root, or fails. It is a folder .git, or a folder
+# below ROOT that a file .git names after git has moved the repository (git-submodule(1),
+# absorbgitdirs).
 find_repository() {
 	found=$(
 		enter "$1" '' && [ ! -L .git ] || exit 0

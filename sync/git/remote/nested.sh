@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# After inner.sh: functions for repositories below the root, submodules among them, whose files are
-# here and whose history is not. git would look for it above, in ROOT/.git, and commit their files
-# there. So each has a file .git with which git fails, and what to do stands in its message.
+# Comes after inner.sh: functions for repositories below the root, including submodules, whose files
+# are in the sandbox and whose history is not. Without further measures git would use the repository
+# above, ROOT/.git, and commit their files there. So each gets a file .git (a stub) with which git
+# fails; the error message tells what to do.
 stub='gitdir: acp-broker has no history of this repository in the sandbox. Its files travel;'
 stub="$stub commit them in your own workspace"
 
@@ -12,7 +13,7 @@ has_stub() {
 	[ "$line" = "$stub" ]
 }
 
-# Fails where the agent has a repository of its own there.
+# Fails if the agent has its own repository there.
 set_stub() (
 	enter "$1" make || exit 1
 	has_stub || (set -C && printf '%s\n' "$stub" >.git) 2>/dev/null
@@ -22,8 +23,8 @@ remove_stub() (
 	! enter "$1" '' || ! has_stub || rm -f .git
 )
 
-# A repository of ours whose folder is to be another thing. What of it the agent may have made goes
-# to SIDE/away, for as long as the sandbox is there.
+# Removes a stub whose folder will be something else. Files there that the agent may have made are
+# moved to SIDE/away, for as long as the sandbox exists.
 put_away() (
 	is_own "$1" || exit 0
 	cd "$root/$1"
@@ -48,8 +49,8 @@ has_file_at() {
 	done
 }
 
-# What of ours is in the way of the tree $1: a stub where it has no such folder, and a repository
-# where it has a file.
+# Removes what is in the way of the tree $1: stubs in places where it has no such folder, and
+# repositories where it has a file.
 remove_nested_for() {
 	cat "$outer/.git/acp-broker/nested" "$side/inner" 2>/dev/null >"$work/were" || :
 	while IFS= read -r path; do
@@ -62,7 +63,8 @@ is_there() {
 	[ -e "./$1" ] || [ -L "./$1" ]
 }
 
-# An empty folder for each submodule that git would miss; "H" and "S" as git-ls-files(1) -t says.
+# Makes an empty folder for each submodule that git would report as missing; "H" and "S" are from
+# git-ls-files(1) -t.
 list_gitlinks() {
 	tab=$(printf '\t')
 	git ls-files -t -s -z | tr '\012\000' '?\012' |
@@ -83,8 +85,9 @@ $1
 	esac
 }
 
-# git does not look into a submodule that it is told to skip. A sparse checkout has its own idea of
-# what is skipped: there a submodule stays as it is. One with a history here is as git has it.
+# git does not look into a submodule that it was told to skip. In a sparse checkout, git decides
+# itself what is skipped, so there a submodule is not changed. A submodule with a history in the
+# sandbox is not changed either.
 sort_nested() {
 	while IFS= read -r path; do
 		if is_own "$path"; then
@@ -101,7 +104,7 @@ sort_nested() {
 	done <"$work/nested" >"$work/stubs" 3>"$work/skipped" 4>"$work/ignored" 5>"$work/looked"
 }
 
-# The first name that HEAD's .gitmodules has for the submodule at a path; "" for none.
+# The first name for the submodule at a path in HEAD's .gitmodules; "" if there is none.
 name_submodule() {
 	way=${inset:+$inset/}$1
 	git config --blob HEAD:.gitmodules --get-regexp '^submodule\..*\.path$' 2>/dev/null |
@@ -112,7 +115,7 @@ name_submodule() {
 		done | head -n 1
 }
 
-# git takes a submodule for one that is not initialised without that.
+# Without this, git regards a submodule as not initialised.
 set_active() {
 	tr '\000' '\012' <"$work/looked" | while IFS= read -r path; do
 		name=$(name_submodule "$path")
@@ -133,7 +136,7 @@ remove_empty() {
 	done
 }
 
-# What the user has made a folder or a submodule without a history again.
+# Handles repositories that the user has turned into folders, or into submodules without a history.
 forget_nested() {
 	sort "$work/stubs" >"$work/stay"
 	sort -u "$record" | comm -23 - "$work/stay" | sed '/./!d' >"$work/gone"
@@ -150,7 +153,7 @@ forget_nested() {
 	done <"$work/gone"
 }
 
-# git add -A takes none of their files.
+# Keeps git add -A from adding their files.
 exclude_nested() {
 	mkdir -p "$GIT_DIR/info"
 	[ -f "$GIT_DIR/info/exclude" ] || : >"$GIT_DIR/info/exclude"

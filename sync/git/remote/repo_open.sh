@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tells what repository the root is: "none", "ours" with the commits (and tags) we once sent, or
-# "other" which is the agent's alone. Then the same of those below it. Arguments: INNER, a line for
-# the path of each; or none.
+# Reports the kind of repository at the root: "none"; "ours" with the commits (and tags) that we
+# once sent; or "other" if it is entirely the agent's. Then does the same for those below the root.
+# Arguments: INNER, one path per line; may be empty.
 tell_repository() {
 	if [ ! -f "$1/acp-broker/sent" ]; then
 		say repository other
@@ -21,7 +21,7 @@ tell_repository() {
 	[ -z "$print" ] || say print "$print"
 }
 
-# Where the stub of sync/git/remote/nested.sh is, there is none either.
+# A stub (sync/git/remote/nested.sh) counts as no repository.
 tell_inner() (
 	if find_repository "$1"; then
 		tell_repository "$found"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# After repo_update.sh: the other branches and the tags in $work/refs, the remotes in $work/remotes;
-# and the end of the update.
+# Comes after repo_update.sh: handles the other branches and the tags in $work/refs, and the remotes
+# in $work/remotes, and ends the update.
 was_put() {
 	case $put in
 	*"$1"*) [ "$1" ] ;;
@@ -8,9 +8,9 @@ was_put() {
 	esac
 }
 
-# What becomes of one branch or tag: $wanted is where the user has it, $there where it is, $put
-# where we have put it; each may be empty. What the agent has made of it stays, and so does a branch
-# that is checked out here. HEAD may have left a branch anywhere where the user had it.
+# Decides about one branch or tag: $wanted is its id for the user, $there its current id, $put the
+# id that we set; each may be empty. The agent's changes stay, and so does a branch that is checked
+# out here. HEAD may have left a branch at any commit that the user had.
 decide_ref() {
 	[ "$wanted" != "$there" ] && [ "$ref" != "refs/heads/$branch" ] || return 0
 	case $checked in
@@ -42,7 +42,7 @@ decide_refs() {
 	decide_ref
 }
 
-# One that cannot be changed, for another is in its way, is in the way of no other.
+# A ref that cannot be changed, because another one is in its way, does not stop the others.
 change_refs() {
 	[ -s "$1" ] || return 0
 	git update-ref --stdin <"$1" && return
@@ -52,8 +52,7 @@ change_refs() {
 	done <"$1"
 }
 
-# The user's other branches and the tags. What has come from the user is written down, also where
-# this is cut off.
+# The user's other branches and the tags. Each change is recorded, so that this may be interrupted.
 set_named() {
 	record=$GIT_DIR/acp-broker/put is_put=yes
 	sed -n '/ refs\/remotes\//!p' "$work/refs" >"$work/named"
@@ -84,7 +83,7 @@ lines_of() {
 	done <"$2"
 }
 
-# The agent may have made a remote of that name, or have given it another URL: then it is its own.
+# If the agent has made a remote of this name, or changed its URL, the remote is the agent's own.
 set_remote() {
 	here=$(lines_of "$1" "$work/configured")
 	there=$(lines_of "$1" "$work/remotes")
@@ -105,7 +104,7 @@ set_remote() {
 	[ -n "$here" ] || git config --local "remote.$1.fetch" "+refs/heads/*:refs/remotes/$1/*"
 }
 
-# git may be at work here, and have locked its configuration.
+# Another git may be running here, and have locked its configuration.
 set_remotes() {
 	: >"$work/came"
 	[ ! -f "$GIT_DIR/acp-broker/remotes" ] || cat "$GIT_DIR/acp-broker/remotes" >"$work/came"
@@ -123,7 +122,7 @@ set_remotes
 [ "$is_locked" ] || set_nested
 tell_filtered
 keep print "$print"
-# What SIDE/inner names is looked at by a delivery (sync/git/remote/nested.sh).
+# A delivery reads SIDE/inner (sync/git/remote/nested.sh).
 put_below() {
 	{
 		printf '%s\n' "$below"

@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: MIT
-# Makes ROOT/.git, or the one above it, what the user's is in the eyes of who works there: the
-# history, HEAD, the other refs, a name, its filters, its remotes. Arguments: KIND BRANCH ID NAME
-# EMAIL REFS SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED PROMISOR BELOW.
+# Makes ROOT/.git, or the repository above ROOT, look like the user's to the people and agents who
+# work there: the history, HEAD, the other refs, a name, its filters, its remotes. Arguments: KIND
+# BRANCH ID NAME EMAIL REFS SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED PROMISOR BELOW.
 #
-# KIND is "branch" or "detached", ID may be empty for an unborn branch; SPARSE is empty, or whether
-# a sparse checkout is of cones, and a size. stdin: REFS bytes, lines of "ID NAME"; SHALLOW bytes,
-# lines of ids; as many bytes of patterns as SPARSE says; rules and two files of attributes, whose
-# sizes FILTERS has (sync/git/filters.h), or it is empty; REMOTES bytes (sync/git/remotes.h); NESTED
-# bytes, lines of paths (sync/nested.h); and where PACK is "pack" a pack of what is missing. (They
-# would not fit into an argument.) PRINT is kept once all is done, to be told the next time: nothing
-# has to be done then. PROMISOR is the remote of a partial clone, or empty. BELOW is the folder of
-# a repository below ROOT, or empty: all this is done there, and ROOT stands for it from there on.
-# HEAD moves only where it still is as it was left by us. A new repository appears whole. In another
-# this may be cut off anywhere: the next run goes on.
+# KIND is "branch" or "detached". ID may be empty for an unborn branch. SPARSE is empty, or says
+# whether a sparse checkout uses cones, with a size. stdin, because it would not fit into arguments:
+# REFS bytes with lines "ID NAME"; SHALLOW bytes with lines of ids; the patterns, with the size in
+# SPARSE; rules and two attribute files with the sizes in FILTERS (sync/git/filters.h), which may be
+# empty; REMOTES bytes (sync/git/remotes.h); NESTED bytes with lines of paths (sync/nested.h); and,
+# if PACK is "pack", a pack of the missing objects. PRINT is recorded at the end and reported next
+# time; if it is still the same, there is nothing to do. PROMISOR is the remote of a partial clone,
+# or empty. BELOW is the folder of a repository below ROOT, or empty; with it, everything is done in
+# that folder, which is called ROOT from then on. HEAD is moved only if it is still as we left it. A
+# new repository appears complete. An update of an existing one may be interrupted at any point; the
+# next run continues it.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9 sparse=${10}
 filters=${11} remotes=${12} nested=${13} promisor=${14} below=${15} whole=$root
 cd "$root"
 make_side
 work=$side/work.$$
 mkdir -p "$work"
-# The next $1 bytes of stdin and not one more, to $2. head(1) may read ahead.
+# Copies exactly the next $1 bytes of stdin to $2. head(1) may read more.
 take_bytes() {
 	: >"$2"
 	[ "${1:-0}" = 0 ] || dd bs="$1" count=1 iflag=fullblock of="$2" 2>/dev/null || :
@@ -30,7 +31,7 @@ take_bytes "$shallow" "$work/shallow"
 patterns=0
 [ -z "$sparse" ] || patterns=${sparse#* }
 take_bytes "$patterns" "$work/sparse"
-# What the user has left out, and not only what is no part of the workspace.
+# The files that the user has left out, but not those that are merely outside of the workspace.
 lacks=$sparse
 [ -z "$inset" ] || [ "$(cat "$work/sparse")" != "/$inset/" ] || lacks=
 rest=${filters#* }
@@ -48,7 +49,8 @@ elif [ "$inset" ]; then
 	! is_there .git || fail other
 	made=$outer/.acp-broker-sync-git.tmp
 fi
-# Patterns of gitignore(5) that are for ROOT, for the folder that ROOT is in by the way INSET.
+# Translates gitignore(5) patterns for ROOT into patterns for the folder from which INSET leads to
+# ROOT.
 raise_patterns() {
 	sed -e '/^#/d' -e '/^$/d' -e "s|^\\(!\\{0,1\\}\\)/|\\1/$inset/|" -e t \
 		-e "s|^\\(!\\{0,1\\}\\)\\(.*/.\\)|\\1/$inset/\\2|" -e t \
@@ -72,14 +74,14 @@ else
 	[ -z "$name" ] || git config user.name "$name"
 	[ -z "$email" ] || git config user.email "$email"
 fi
-# Paths are those of ROOT where a program is told or tells them.
+# From here on, programs read and print paths relative to ROOT.
 export GIT_WORK_TREE="$outer"
 rm -f "$GIT_DIR/acp-broker/print"
 git() {
 	command git -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"
 }
-# What is in the history need not be sent for the files once more. SIDE has it for its own, for
-# what becomes of ROOT/.git is the agent's affair.
+# Objects in the history need not be sent again for the files. SIDE gets its own copies, because the
+# agent may change ROOT/.git.
 share_packs() {
 	for pack in "$made"/objects/pack/pack-*.pack; do
 		index=${pack%.pack}.idx
@@ -87,15 +89,15 @@ share_packs() {
 	done
 }
 
-# A file that is there is whole, wherever this is cut off.
+# Each file is complete, wherever this is interrupted.
 keep() {
 	printf '%s\n' "$2" >"$GIT_DIR/acp-broker/$1.new" &&
 		mv -f "$GIT_DIR/acp-broker/$1.new" "$GIT_DIR/acp-broker/$1"
 }
 
-# A filter of the user's git whose program is not to be had here stands for itself: on the way to a
-# commit a path stays what the index has, and on the way to a file what the file was at the last
-# sync. What is in neither fails: git would else take the content as it is.
+# A filter of the user's git may need a program that is missing here. A stand-in replaces it: for a
+# commit, it keeps the content in the index, and for a file, the content of the last sync. For
+# anything else it fails, because otherwise git would use the content unfiltered.
 write_filter() {
 	printf '%s\n' "$side" "${below:+$below/}" "${inset:+$inset/}" >"$GIT_DIR/acp-broker/side"
 	cat >"$GIT_DIR/acp-broker/filter.new" <<'END'
@@ -103,7 +105,7 @@ how=$1 path=$2
 export LC_ALL=C
 { IFS= read -r side && IFS= read -r place && IFS= read -r inset; } <"${0%/*}/side"
 
-# The id of what the last sync has seen there.
+# The id at the last sync.
 find_synced() {
 	case $path in
 	"$inset"*) ;;
@@ -117,7 +119,7 @@ find_synced() {
 	return 1
 }
 
-# gitattributes(5), "Long Running Filter Process": of the packets of gitprotocol-common(5).
+# gitattributes(5), "Long Running Filter Process", with the packets of gitprotocol-common(5).
 take_size() {
 	size=$(dd bs=1 count=4 2>/dev/null)
 	[ "${#size}" = 4 ] || exit 0
@@ -168,7 +170,7 @@ answer() {
 	fi
 }
 
-# By one program for the way to a commit, by another for the way to a file.
+# One program for the way to a commit, another for the way to a file.
 if [ "$how" = serve ]; then
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
@@ -197,7 +199,7 @@ if [ "$how" = smudge ]; then
 	fi
 	exec cat
 fi
-# Nothing is downloaded: where the content is not here, the pointer stands for it.
+# Downloads nothing: if the content is not here, the pointer file takes its place.
 if [ "$how" = lfs ]; then
 	pointer=$(cat)
 	id=${pointer##*oid sha256:} id=$(printf '%.64s' "$id")
@@ -213,7 +215,7 @@ if [ "$how" = lfs ]; then
 	exit
 fi
 content=$(git hash-object --no-filters --stdin)
-# git-add(1) -N puts an empty file there.
+# git-add(1) -N adds an empty file there.
 staged=$(git rev-parse -q --verify ":0:$path") && {
 	[ "$staged" != e69de29bb2d1d6434b8b29ae775ad8c2e48c5391 ] ||
 		[ "$staged" = "$(git rev-parse -q --verify "HEAD:$path")" ]
@@ -232,8 +234,8 @@ END
 	mv -f "$GIT_DIR/acp-broker/filter.new" "$GIT_DIR/acp-broker/filter"
 }
 
-# A process wins over the two programs, and where git's configuration here has one it cannot be
-# taken away: then there has to be one of ours.
+# A process takes precedence over the two programs, and a process in the configuration of git here
+# cannot be removed; so a stand-in process must replace it.
 set_filter() {
 	# shellcheck disable=SC2016
 	ours='sh "$(git rev-parse --git-common-dir)/acp-broker/filter"'
@@ -245,7 +247,7 @@ set_filter() {
 	git config -f "$fresh" "filter.$1.required" true
 }
 
-# A file of attributes that comes, or came once and does no more.
+# Handles a file of attributes that is new, or was sent before and is not needed any more.
 set_attributes() {
 	if [ -s "$1" ]; then
 		cp "$1" "$GIT_DIR/acp-broker/$2"
@@ -255,7 +257,7 @@ set_attributes() {
 	fi
 }
 
-# Before any file of the history can be committed here.
+# This must come before any file of the history can be committed here.
 set_filters() {
 	fresh=$GIT_DIR/acp-broker/config.new stood=
 	: >"$fresh"
@@ -295,7 +297,7 @@ set_filters() {
 	esac
 }
 
-# Tells some of the paths whose filter ours stands for, and how many there are.
+# Reports some of the paths whose filter has a stand-in, and their number.
 tell_filtered() {
 	[ "$stood" ] || return 0
 	git ls-files -z |
@@ -314,9 +316,9 @@ tell_filtered() {
 	done
 }
 
-# What a commit that is there has for parents is there, too, or it is in the list: the agent may
-# have fetched more, or less, than there is here. So only commits that come now are added, and
-# git fails with one that did not come.
+# The parents of an existing commit exist as well, or the commit is in the list. The agent may have
+# fetched more or less history than the user has. So only commits that are sent now are added to the
+# list, and git fails for one that was not sent.
 list_missing() {
 	git cat-file --batch-check <"$work/shallow" | sed -n 's/ missing$//p' >"$work/missing"
 	[ ! -f "$GIT_DIR/acp-broker/missing" ] ||
@@ -324,8 +326,8 @@ list_missing() {
 	[ ! -s "$work/missing" ] || keep missing "$(cat "$work/missing")"
 }
 
-# As git locks its list: it writes the whole of it anew, with what it has fetched. A lock of one of
-# our runs that was cut off has a word of ours in it.
+# Uses git's own lock for the list, because git rewrites the whole list after a fetch. A lock left
+# by an interrupted run of ours contains a mark.
 lock_shallow() {
 	owner=
 	[ ! -f "$GIT_DIR/shallow.lock" ] || IFS= read -r owner <"$GIT_DIR/shallow.lock" || :
@@ -343,7 +345,7 @@ add_shallow() {
 	rm -f "$GIT_DIR/acp-broker/missing"
 }
 
-# The next run goes on: git here is at work.
+# The next run continues, because another git is running here.
 leave_locked() {
 	[ "$GIT_DIR" != "$made" ] || exit 1
 	say kept locked
@@ -352,8 +354,8 @@ leave_locked() {
 }
 set_filters
 [ "$shallow" = 0 ] || list_missing
-# The pack is written in a place of its own, and comes to the others when it is whole: of one that
-# could not be written to the end, or was cut off, nothing stays among the agent's objects.
+# The pack is written in a separate folder, and moved to the others when it is complete. So an
+# incomplete one never stays among the agent's objects.
 take_pack() {
 	filling=$GIT_DIR/acp-broker/incoming
 	rm -rf "$filling"
@@ -368,7 +370,7 @@ take_pack() {
 	rm -rf "$filling"
 	filling=
 }
-# What a partial clone has not got is not here either: git asks the remote for it.
+# What a partial clone lacks is missing here, too: git requests it from the remote.
 set_promisor() {
 	[ "$promisor" ] || return 0
 	[ "$(git config --local --get extensions.partialClone)" != "$promisor" ] || return 0
@@ -385,8 +387,9 @@ if [ -f "$GIT_DIR/acp-broker/missing" ]; then
 	lock_shallow || leave_locked # no ref may lead to what has no parents and is not in the list
 	add_shallow
 fi
-# Before a branch has one of these commits: else it would be taken for the agent's. What is needed
-# now comes first: repo_open.sh tells so many and no more.
+# This comes before a branch has one of these commits, which would otherwise be regarded as the
+# agent's. The commits that are needed now come first, because repo_open.sh reports only a limited
+# number.
 {
 	[ -z "$id" ] || printf '%s\n' "$id"
 	cut -d ' ' -f 1 "$work/refs"
@@ -397,7 +400,7 @@ comm -13 "$work/sent" "$work/before" >"$work/older"
 sent=$(cat "$work/sent" "$work/older" | head -n 20000)
 keep sent "$sent"
 
-# Whether a commit is the user's: nothing is lost with a ref that leads there.
+# Whether a commit is the user's: then removing a ref to it loses nothing.
 is_sent() {
 	case $sent in
 	*"$1"*) ;;
@@ -409,11 +412,11 @@ list_refs() {
 	git for-each-ref --format='%(objectname) %(refname)' "$@"
 }
 
-# A new repository gets all of them in one file (gitrepository-layout(5)): thousands of files take
-# seconds.
+# A new repository gets all refs in one file (gitrepository-layout(5)), because thousands of files
+# take seconds.
 [ "$GIT_DIR" != "$made" ] || cp "$work/refs" "$made/packed-refs"
 
-# Those that were sent and are no more go first: "topic" is in the way of "topic/new".
+# Refs that were sent and have been removed go first: "topic" would be in the way of "topic/new".
 list_gone() {
 	names=" $(cut -d ' ' -f 2 "$work/tracking" | tr '\n' ' ')"
 	while read -r at ref; do
@@ -424,7 +427,7 @@ list_gone() {
 	done <"$work/differ"
 }
 
-# One that cannot be set, for one of the agent's is in its way, is in the way of no other.
+# A ref that cannot be set, because one of the agent's is in its way, does not stop the others.
 set_tracking() {
 	sed -n '/ refs\/remotes\//p' "$work/refs" >"$work/tracking"
 	sort "$work/tracking" >"$work/wanted"
@@ -450,7 +453,7 @@ describe_head() {
 }
 
 nothing=4b825dc642cb6eb9a060e54bf8d69288fbee4904
-# From one commit to another, of which either may be none. What is there already stays.
+# Moves the files from one commit to another; either may be missing. Existing files stay.
 move_index() {
 	if [ -z "$2" ]; then
 		rm -f "$GIT_DIR/index"
@@ -459,16 +462,16 @@ move_index() {
 	fi
 }
 
-# What the workspace leaves out on purpose is not deleted here either. The work tree is an empty
-# one meanwhile, so that nothing of ROOT is written; and no path goes from being left out to being
-# there while git looks, which would write it.
+# Files that the workspace leaves out on purpose are not deleted here either. Meanwhile the work
+# tree is an empty folder, so that nothing in ROOT is written. No path may turn from left out to
+# present while git looks, because git would then write it.
 set_sparse() {
 	[ "$sparse" ] || [ -f "$GIT_DIR/acp-broker/sparse" ] || return 0
 	[ ! -e "$GIT_DIR/index.lock" ] || {
 		is_locked=yes
 		return 0
 	}
-	# git would take those that are there for not left out, and leave the index as it is.
+	# Otherwise git would regard existing ones as present, and not update the index.
 	git -c core.sparseCheckout=false ls-files -t | sed -n 's/^S //p' |
 		git -c core.sparseCheckout=false update-index --no-skip-worktree --stdin
 	if [ -z "$sparse" ]; then
@@ -487,8 +490,8 @@ set_sparse() {
 	}
 }
 
-# Whether the branch can be set to the commit: without losing one of the agent's, which may be its
-# own, or of a branch whose name is in the way. The latter are written down.
+# Whether the branch can be set to the commit without losing one of the agent's commits, on this
+# branch or on one whose name is in the way. Lists the latter.
 is_free() {
 	: >"$work/in-the-way"
 	[ "$kind" = branch ] || return 0
@@ -509,8 +512,8 @@ is_free() {
 	done <"$work/heads"
 }
 
-# The index goes first: what the agent commits between the two takes nothing of the user's back.
-# git may be at work there and have locked one of them.
+# The index comes first: a commit by the agent in between then reverts nothing of the user's.
+# Another git may be running there, and have locked one of them.
 move_head() {
 	keep moving "$now
 $wanted" || return 1
@@ -527,8 +530,8 @@ $wanted" || return 1
 	rm -f "$GIT_DIR/acp-broker/moving"
 }
 
-# What was begun by a run that did not come to its end: the index may have come to where HEAD was to
-# go, and HEAD may be there, too, or have lost its branch.
+# Finishes what an interrupted run has begun: the index may already match HEAD's new commit, and
+# HEAD may be there, too, or have lost its branch.
 take_up_move() {
 	from= to=
 	{ IFS= read -r from && IFS= read -r to; } <"$GIT_DIR/acp-broker/moving" || :

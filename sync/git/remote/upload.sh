@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Takes the content of a big file from stdin. Arguments: its id less the last digit, its size, and
-# "all" or, where it has holes, the blocks of 64 KiB that come: the first and their number of each
-# row.
+# Reads the content of a big file from stdin. Arguments: its id without the last digit, its size,
+# and "all" or, if it has holes, the runs of 64 KiB blocks that follow, each as the first block and
+# a count.
 use_side
 size=$2 blocks=$3
 made=$root/.acp-broker-sync-$1.tmp

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Arguments: SIDE CLEANS TELLS and a command, rsync's other half. CLEANS not empty: what the last
-# delivery has left in SIDE is needed no more, and goes first; into a folder of that name unless it
-# is "yes". TELLS not empty: afterwards stderr says where nothing was replaced.
+# Runs a command, the remote rsync. Arguments: SIDE CLEANS TELLS and the command. If CLEANS is not
+# empty, what the last delivery left in SIDE is not needed any more and is removed first; it is
+# moved to a folder of the name CLEANS instead, unless that is "yes". If TELLS is not empty, stderr
+# says afterwards where nothing was replaced.
 set -eu
 side=$1 cleans=$2 tells=$3
 shift 3

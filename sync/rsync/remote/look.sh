@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Arguments: ROOT SIDE KNOWN. Tells, in words that end in NUL, a hash of the names, both times,
-# sizes, modes and inodes of all that may travel of ROOT; the id of this boot; the newest time of
-# change, in seconds, and as a time of day with its fraction; the time by SIDE's file system;
-# the seconds since the boot. Where KNOWN is the hash of the look before, "differs" follows, and
-# what differs from it: the files, and each folder, "0" before it, with the folders in it, "1"
-# before them; or "many". The last word is "end".
+# Arguments: ROOT SIDE KNOWN. Prints words that end in NUL: a hash of the names, both times, sizes,
+# modes and inodes of everything in ROOT that may be synced; the id of this boot; the newest time of
+# change, in seconds, and as a time of day with its fraction; the time on SIDE's file system; the
+# seconds since the boot. If KNOWN is the hash of the last look, "differs" follows with the
+# differences: the changed files, and each changed folder, after "0", with the folders in it, after
+# "1"; or "many". The last word is "end".
 set -eu
 export LC_ALL=C TZ=UTC0
 umask 077
@@ -21,7 +21,7 @@ tell() {
 	printf '%s\0' "$1" "$boot" "$2" "$3" "$now" "${uptime%%.*}"
 }
 
-# ---- where GNU's find and coreutils are: two lists, which are kept for the next look ----
+# ---- with GNU find and coreutils: two lists, which are kept for the next look ----
 
 can_list() {
 	word=$(find "$side/now" -newerct @0 -printf 'a a\0b b\0a a\0c\0' | sort -z | sort -zm - |
@@ -29,8 +29,8 @@ can_list() {
 	[ "$word" = b ] && [ "$mark" != - ]
 } 2>/dev/null
 
-# What is young may change again with the same time: it is marked, and differs from what the next
-# look says of it.
+# A young file may change again without a new time. It is marked, so that it differs in the next
+# look.
 list() {
 	find . -ignore_readdir_race \( -name .git -o -name '.acp-broker-*.tmp' \) -prune -o \
 		-type d \( -newerct "@$((now - 3))" -fprintf "$side/folders" "$mark:" -o -true \) \
@@ -39,15 +39,15 @@ list() {
 		-printf '%C@ %T@ %s %y%m %D:%i %p\0' >"$side/files"
 } 2>/dev/null
 
-# The paths of what is in one of two lists, which begin in column $2. What comes last, $3 with that
-# path, says that nothing was cut off, and that there are not too many.
+# Compares two lists, whose paths begin in column $2. Expects $3 as the last path, which proves that
+# the output is complete and not too long.
 find_differing() {
 	printf '%s\0' "$3" | sort -zm "$side/$1-$known" "$side/$1.new" - | uniq -zu |
 		cut -zd' ' -f"$2-" | sort -zu | head -zn 4000 >"$side/$1" || return
 	[ "$(tail -zn 1 "$side/$1" | tr -d '\0')" = '~' ]
 }
 
-# Fails where one of the folders is there no more.
+# Fails if one of the folders no longer exists.
 find_inside() {
 	head -zn -1 "$side/folders" | xargs -0r sh -c '
 		find "$@" -maxdepth 1 -type d -printf "%d%p\0"' folders >"$side/inside"
@@ -87,16 +87,16 @@ look_by_lists() {
 	done
 }
 
-# ---- anywhere else: a hash alone ----
+# ---- without them: only a hash ----
 
-# Where something cannot be looked at, a change that is still to come hides nothing.
+# If a file cannot be read, prints a time in the far future, so that no change is missed.
 facts() {
 	find . \( -name .git -o -name '.acp-broker-*.tmp' \) -prune -o \
 		-exec stat -c '%Z %z %y %s %f %d:%i %n' {} + 2>/dev/null ||
 		echo 9999999999 - -
 }
 
-# The newest is the first, but for what is left of names with newlines.
+# The newest time comes first, except for remains of names with newlines.
 look_by_hash() {
 	facts | sort -r | {
 		lines= seconds=9999999999 time=-

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Arguments: ROOT HOME NAME. Tells, in words that end in NUL, what `rsync --version` says ("" where
-# there is no rsync) and a folder of ours from which files can be renamed into ROOT.
+# Arguments: ROOT HOME NAME. Prints words that end in NUL: the output of `rsync --version` ("" if
+# there is no rsync), and a folder of ours from which files can be renamed into ROOT.
 set -eu
 root=$1 home=$2 name=$3
 version=
@@ -12,7 +12,7 @@ can_rename() {
 	rm -f "$probe" && : >"$1/probe" && ln "$1/probe" "$probe" && rm -f "$probe" "$1/probe"
 }
 
-# What a cut delivery has replaced, or could not put back, may be there and nowhere else.
+# Files that an interrupted delivery replaced, or could not put back, may exist only here.
 holds() {
 	for kept in "$1/backup" "$1/again" "$1"/kept-*; do
 		[ -z "$(ls -A "$kept" 2>/dev/null)" ] || return 0
@@ -21,7 +21,8 @@ holds() {
 }
 
 inside=$root/.acp-broker-$name.tmp
-# Beside the root, where what removes that finds it, too; elsewhere where that may not be written.
+# Beside the root, where it is removed together with the root; elsewhere if that folder is not
+# writable.
 set -- "${root%/*}/.acp-broker/rsync/$name" "${home%/}/.acp-broker/rsync/$name" "$inside"
 for side; do
 	if holds "$side"; then

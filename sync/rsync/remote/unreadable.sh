@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Argument: ROOT. Tells the files and folders below it that cannot be read, but not what is in such
-# folders: "./" and the path, each ended by NUL.
+# Argument: ROOT. Prints the files and folders below it that cannot be read, without the content of
+# such folders: "./" and the path, each ended by NUL.
 set -eu
 cd "$1"
 find . -name .git -prune -o \( -type d -o -type f \) -exec sh -c '

@@ -47,7 +47,7 @@ class Account(Room):
         self.daytona.settings(tellsScopes=False)
         told = self.command('check', '--', 'sh')
         self.assertEqual(told.returncode, 0, told.stderr)
-        self.assertRegex(told.stdout, 'permissions.*not told')
+        self.assertRegex(told.stdout, 'permissions.*does not say')
 
     def test_a_command_prints_the_key(self):
         """It is run once by a broker, and once more when its key is not taken any more."""
@@ -125,7 +125,7 @@ class Account(Room):
         self.key = self.daytona.other_key
         told = self.command('sandboxes', 'delete', '--discard', first['name'])
         self.assertEqual(told.returncode, 0, told.stderr)
-        self.assertIn('may be there still', told.stderr)
+        self.assertIn('may still exist', told.stderr)
         self.assertEqual(self.notes(), [])
         self.assertEqual(self.listed(), [])
         self.key = self.daytona.key
@@ -161,7 +161,7 @@ class Account(Room):
         name, = self.notes()
         self.key = self.daytona.other_key
         second = self.greeted(persistence='transient')
-        second.wait_log(f'sandbox {name} | broker is gone | not deleted', PATIENCE)
+        second.wait_log(f'sandbox {name} | ended broker | not deleted', PATIENCE)
         self.end(second)
         self.assertEqual(self.notes(), [name])
         self.key = self.daytona.key

@@ -60,7 +60,7 @@ class Changed(Room):
         with self.assertRaises(RpcError) as caught:
             client.initialize(seconds=PATIENCE)
         self.assertEqual(caught.exception.data['code'], 'DAYTONA_UNAUTHORIZED')
-        self.assertNames(str(caught.exception), 'public-ingress | not what')
+        self.assertNames(str(caught.exception), 'public-ingress | differs')
         client.close_stdin()
         client.wait(PATIENCE)
 

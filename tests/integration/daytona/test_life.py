@@ -118,7 +118,7 @@ class Life(Room):
                 self.assertIsNotNone(self.daytona.sandbox(name))
                 self.assertIn(name, self.notes())
             else:
-                second.wait_log('nothing was done | is deleted', PATIENCE)
+                second.wait_log('deleting sandbox | whose broker is gone', PATIENCE)
                 self.assertNotIn(name, self.notes())
             self.end(second)
             self.assertEqual([box['name'] for box in self.boxes()], [name] * has_session)

@@ -20,7 +20,6 @@ from trouble import Trouble  # noqa: E402
 import processes  # noqa: E402
 
 AT_ONCE = 6
-TRIES = 6
 EVER = 1000  # times: as long as nobody ends it
 HERE = {'mine': 'mine\n', 'a': 'a\n'}
 PENDING = {**HERE, 'pending': 'pending\n'}
@@ -83,18 +82,19 @@ class Lost(Trouble):
 
     def prompt_again(self, client, session):
         """
-        A prompt that is sent again as often as its error says that this can help: the first may
-        see the agent's end alone, the next that the sandbox was lost.
+        A prompt that is sent again while its error says that this can help: the first may see the
+        agent's end alone, and the others fail until the broker has found out what was lost.
         """
-        for _ in range(TRIES):
+        def is_answered():
             try:
                 self.prompt(client, session, 'terminal echo again > again')
-                return
             except RpcError as error:
                 self.assertIs(error.data['retryable'], True, error)
                 self.assertIn(error.data['code'],
                               ('AGENT_EXITED', 'LINK_LOST', 'SANDBOX_UNAVAILABLE'), error)
-        self.fail(f'{TRIES} times in vain: {client.stderr}')
+                return False
+            return True
+        self.assertTrue(processes.wait_until(is_answered, PATIENCE, step=0.1), client.stderr)
 
     def test_it_is_stopped(self):
         client, session = self.begin()
@@ -106,7 +106,7 @@ class Lost(Trouble):
     def test_it_is_deleted(self):
         client, session = self.begin()
         first = self.box()['id']
-        self.lose(client, 'not exist | was deleted')
+        self.lose(client, 'sandbox | was deleted')
         self.prompt_again(client, session)
         self.assertNotEqual(self.box()['id'], first)
         self.end(client)

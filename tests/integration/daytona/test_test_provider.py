@@ -33,14 +33,28 @@ class TestProvider(room.Room):
         self.assertEqual(self.notes(), [])
         self.assertEqual(list(self.dir.glob('acp-broker-trial-*')), [])
 
-    def test_doctor_has_a_session_and_nothing_stays(self):
-        argv = [case.BROKER, *self.config(persistence='reuse'), 'doctor', '--json', '--',
-                *self.agent_argv()]
+    def doctor(self, *agent, status=0, made=1, **keys):
+        """The steps by name. Of the sandboxes that were made, nothing stays."""
+        argv = [case.BROKER, *self.config(**keys), 'doctor', '--json', '--', *agent]
         done = subprocess.run(argv, cwd=self.work, env=self.environment(), text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False,
                               timeout=3 * processes.PATIENCE)
-        self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
+        self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
         self.assertEqual((self.boxes(), self.notes(), self.records()), ([], [], []))
+        self.assertEqual(len(self.daytona.sandboxes(gone=True)), made)
+        self.assertEqual(list(self.dir.glob('acp-broker-*')), [])
+        return {step['step']: step for step in json.loads(done.stdout)['findings']}
+
+    def test_doctor_has_a_session_in_the_sandbox_of_its_checks(self):
+        self.doctor(*self.agent_argv(), persistence='reuse')
+        self.assertEqual(len(self.daytona.calls('stop')), 1)  # as a session does
+
+    def test_doctor_has_a_session_in_a_transient_sandbox(self):
+        self.doctor(*self.agent_argv(), persistence='transient', made=2)
+
+    def test_a_session_that_fails_leaves_no_sandbox_of_the_checks(self):
+        steps = self.doctor('no-such-agent', status=1, persistence='reuse')
+        self.assertEqual(steps['agent']['code'], 'AGENT_NOT_FOUND')
 
     def test_a_start_that_fails_is_said(self):
         self.daytona.fail_create('no more room on the runner')

@@ -8,12 +8,14 @@ command, and finds its session again in the next cell, though nothing else of it
 import json
 import pathlib
 import sys
+import urllib.parse
 
 sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[2] / 'integration')]
 
 from agent_case import AgentCase, SECONDS  # noqa: E402
 from case import main  # noqa: E402
 from confinement import CONFINE, become_user  # noqa: E402
+from keys_server import Front, make_certificates  # noqa: E402
 from model import Step  # noqa: E402
 from todays_agents import CLAUDE, CODEX, GEMINI, OPENCODE, QWEN  # noqa: E402
 
@@ -106,6 +108,52 @@ class Claude(Confined, AgentCase):
         {'type': 'command', 'command': HOOK}]}]}})}
 
 
+class Keyed(Confined):
+    """Its login is a key that it does not have: only the model gets that."""
+
+    url, named = '', ''  # what follows the host, and the key's variable
+
+    def environment(self):
+        return {**super().environment(), 'CURL_CA_BUNDLE': f'{CERTIFICATES}/ca.pem'}
+
+    def options(self, **keys):
+        front = Front(CERTIFICATES, urllib.parse.urlsplit(self.model.url).port)
+        self.addCleanup(front.close)
+        line = f'{self.named} for https://localhost:{front.port}{self.url}'
+        return super().options(key=line, network='blocked', **keys)
+
+    def variables(self):
+        return {**super().variables(), self.named: TOKEN}
+
+    def between(self):
+        sent = self.model.keys | self.model.tokens
+        self.assertTrue(sent <= {TOKEN, f'Bearer {TOKEN}', None}, sent)
+        self.assertTrue(sent & {TOKEN, f'Bearer {TOKEN}'})
+
+
+class ClaudeKeyed(Keyed, AgentCase):
+    agent, state = CLAUDE, 'claude'
+    without = ('ANTHROPIC_BASE_URL',)
+    named = 'ANTHROPIC_API_KEY'
+
+
+class QwenKeyed(Keyed, AgentCase):
+    agent, state = QWEN, 'qwen'
+    without = ('OPENAI_BASE_URL',)
+    url, named = '/v1', 'OPENAI_API_KEY'
+
+
+class GeminiKeyed(Keyed, AgentCase):
+    agent, state = GEMINI, 'gemini'
+    without = ('GOOGLE_GEMINI_BASE_URL',)
+    named = 'GEMINI_API_KEY'
+
+    def between(self):
+        """See Gemini."""
+        Gemini.between(self)
+        self.assertEqual(self.model.google_keys, {TOKEN})
+
+
 class Codex(Confined, AgentCase):
     agent, state, mode = CODEX, 'codex', 'agent-full-access'
     without = ('CODEX_API_KEY',)
@@ -145,5 +193,6 @@ class OpenCode(Confined, AgentCase):
 
 
 if __name__ == '__main__':
-    become_user()
+    CERTIFICATES = make_certificates()
+    become_user(CERTIFICATES)
     main()

@@ -11,19 +11,18 @@
 #include "base/span.h"
 
 /*
- * A scripted ACP agent: what it does in a turn is written in the prompt, one
- * command a line (see --help). It needs no network, its output is the same
- * every time, and it misbehaves on demand. It answers requests while turns
- * run; nothing in it blocks but what a command says.
+ * A scripted ACP agent: the prompt says what it does in a turn, one command per line (see --help).
+ * It needs no network, its output is the same every time, and it misbehaves on demand. It answers
+ * requests while turns run, and blocks only if a command says so.
  */
 enum {
-	AGENT_OUT_PAUSE = 256 * 1024, // queued bytes from which turns wait for the reader
+	AGENT_OUT_PAUSE = 256 * 1024, // from this many queued bytes on, turns wait for the reader
 	AGENT_LEFTOVER_SECONDS = 600, // nothing this program leaves behind lives longer
 };
 
 struct agent_options {
-	const char *journal;     // every line received and sent is written there; may be NULL
-	const char *pids;        // every process id it has is written there; may be NULL
+	const char *journal;     // gets every line received and sent; may be NULL
+	const char *pids;        // gets every process id that the agent has; may be NULL
 	const char *load_replay; // updates before session/load is answered
 	const char *load_size;   // bytes of each of them
 	const char *list_page;   // sessions on one of session/list
@@ -31,7 +30,7 @@ struct agent_options {
 	const char *exit_at_once; // status
 	const char *slow_exit;    // seconds between the end of input and leaving
 	const char *meta;         // JSON for the _meta of the initialize result
-	const char *sessions;     // file of the sessions it remembers; NULL: it takes any
+	const char *sessions;     // file of the sessions it remembers; NULL: accepts any session
 	const char *modes;        // JSON members of session/new's result instead of its modes
 	bool never_answer;
 	bool garbage_first;
@@ -48,6 +47,7 @@ struct agent_options {
 	bool refuse_modes; // session/set_mode and set_config_option are errors
 	bool silent_modes; // they are not answered
 	bool null_results; // null where a result has no required member
+	bool own_names;    // of sessions: no other agent has them
 	bool login;        // not an agent but a user's login
 	bool help;
 };
@@ -94,7 +94,10 @@ void agent_send_line(struct agent *agent, struct span line);
 /* Queues bytes as they are. */
 void agent_send_raw(struct agent *agent, struct span bytes);
 
-/* Writes what is queued, waiting for the reader, before something violent is done. */
+/*
+ * Writes all queued messages, and waits for the reader. Call it before a command that ends or stops
+ * the agent.
+ */
 void agent_flush(struct agent *agent);
 
 void agent_note_pid(struct agent *agent, int pid);
@@ -111,7 +114,7 @@ struct session *agent_find_session(struct agent *agent, const char *id);
 /* The two arguments of "%.*s": a span's, or a buffer's from which nothing was consumed. */
 #define PRINTF_BYTES(bytes) (int)(bytes).len, (bytes).len > 0 ? (bytes).data : ""
 
-/* Appends to a buffer that is large enough by its maker's word. */
+/* Appends to a buffer; the caller guarantees that it is large enough. */
 void text_add(struct buf *text, const char *format, ...) ATTR_PRINTF(2, 3);
 void text_fill(struct buf *text, size_t count); // count letters
 

@@ -51,6 +51,7 @@ static const struct {
 	FLAG("--no-resume", no_resume, "do not offer session/resume"),
 	FLAG("--only-stdio", only_stdio, "take MCP servers of no type but stdio"),
 	FLAG("--null-results", null_results, "answer null where nothing is required"),
+	FLAG("--own-names", own_names, "sessions' names have the process id, as real ones differ"),
 	FLAG("--login", login, "be a person's login instead of an agent"),
 	FLAG("--help", help, "print this"),
 #undef FLAG

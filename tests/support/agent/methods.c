@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/support/agent/agent.h"
 #include "tests/support/agent/raw.h"
@@ -105,7 +106,10 @@ static void answer_new(const struct request *request)
 	char *id = NULL;
 	do { // one that was loaded may have the next number
 		free(id);
-		if (asprintf(&id, "sess-%d", ++agent->session_count) < 0) {
+		int process = agent->options.own_names ? (int)getpid() : 0;
+		int count = ++agent->session_count;
+		if ((process ? asprintf(&id, "sess-%d-%d", process, count)
+			     : asprintf(&id, "sess-%d", count)) < 0) {
 			abort();
 		}
 	} while (agent_find_session(agent, id) != NULL);

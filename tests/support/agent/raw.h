@@ -9,10 +9,9 @@
 #include "base/span.h"
 
 /*
- * The scripted agent's own look at JSON: spans of raw bytes, nothing is parsed
- * that is not asked for. It shares no code with the broker's checker, so that
- * the two are witnesses of each other. Malformed text ends a search; it never
- * reads past the span.
+ * The scripted agent's own JSON reader: it works on spans of raw bytes and parses only the parts
+ * that the caller asks for. It shares no code with the broker's checker, so that each can reveal
+ * errors of the other. Malformed text ends a search; it never reads past the span.
  */
 
 /* The value at the beginning of the text, after white space; empty when there is none. */
@@ -24,7 +23,7 @@ struct span raw_member(struct span object, const char *name);
 /* raw_member, step by step: raw_path(message, "params.update.kind"). */
 struct span raw_path(struct span object, const char *dotted);
 
-/* The next element of an array, *rest being the array at first; false at its end. */
+/* The next element of an array; *rest is the array at first. False at its end. */
 bool raw_next_element(struct span *rest, struct span *out_element);
 
 /* A string decoded to UTF-8, owned by the caller; NULL for anything else. */

@@ -4,7 +4,7 @@
 
 #include "tests/support/agent/agent.h"
 
-/* One prompt under way: a script, and the place in it. */
+/* One prompt in progress: its script, and the position in it. */
 struct turn {
 	struct list link; // agent.turns
 	struct agent *agent;
@@ -23,7 +23,7 @@ struct turn {
 	bool answered;
 };
 
-/* What the client answered; one of the two is empty. */
+/* The client's answer: a result or an error; the other one is empty. */
 struct reply {
 	struct span result;
 	struct span error;
@@ -36,7 +36,7 @@ enum progress {
 	COMMAND_ENDED, // the turn was answered
 };
 
-/* Run with reply NULL at first, then with each reply. argument is never NULL. */
+/* Runs a command: at first with reply NULL, then once for each reply. argument is never NULL. */
 typedef enum progress command_run(
 	struct turn *turn, const char *argument, const struct reply *reply);
 
@@ -52,13 +52,13 @@ extern const struct command trouble_commands[]; // trouble.c; each table ends wi
 
 void turn_start(struct agent *agent, struct session *session, struct span request_id, char *script);
 
-/* Runs every turn that can go on; returns whether one is not yet waiting. */
+/* Runs every turn that can go on. Returns whether one of them can go on again without waiting. */
 bool turns_run(struct agent *agent);
 
 /* Milliseconds until a sleeping turn goes on, -1 when none sleeps. */
 int turns_timeout(const struct agent *agent);
 
-/* True when the answer belonged to a turn. */
+/* Passes an answer to its turn; false if it belongs to none. */
 bool turns_take_reply(struct agent *agent, struct span id, const struct reply *reply);
 
 /* session/cancel and session/close; $/cancel_request. */
@@ -76,7 +76,9 @@ void turn_call(struct turn *turn, const char *method, const char *format, ...) A
 void turn_update(struct turn *turn, const char *format, ...) ATTR_PRINTF(2, 3);
 void turn_say(struct turn *turn, const char *format, ...) ATTR_PRINTF(2, 3);
 
-/* "METHOD -> the raw result", so that the client sees what the agent was answered. */
+/*
+ * Says "METHOD -> RESULT" with the raw result, so that the client sees which answer the agent got.
+ */
 void turn_say_reply(struct turn *turn, const char *method, const struct reply *reply);
 
 /* Every command with its help, for --help. */

@@ -45,8 +45,8 @@ void fake_execs_lose(struct fake_sandbox *sandbox, const struct error *err);
 void fake_execs_abandon(struct fake_sandbox *sandbox);
 
 /*
- * Copies an output to a pipe whose every read gives a few bytes, at most
- * `chunk`. Takes `from` over; returns the end to read from, or -1.
+ * Copies an output to a pipe from which each read returns at most `chunk` bytes. Takes over `from`.
+ * Returns the end to read from, or -1.
  */
 int fake_pump_start(struct fake_sandbox *sandbox, int from, size_t chunk, struct error *err);
 void fake_pumps_stop(struct fake_sandbox *sandbox);

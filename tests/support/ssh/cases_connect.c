@@ -117,7 +117,7 @@ static void test_a_host_that_refuses(struct client_world *world)
 	client_world_start(world, NULL);
 	world->target.port = 1;
 	expect_failure(world, "HOST_UNREACHABLE", "refused");
-	expect_failure(world, "HOST_UNREACHABLE", "is it up");
+	expect_failure(world, "HOST_UNREACHABLE", "sshd");
 }
 
 static void make_encrypted_key(struct client_world *world)

@@ -5,8 +5,8 @@
 #include "tests/support/ssh/client_fixture.h"
 
 /*
- * What every client of providers/ssh/client.h has to do, on a real sshd: cases that are run for
- * each. A test program adds those that are its own client's.
+ * Cases for every client of providers/ssh/client.h, on a real sshd. Each client's test program runs
+ * them and adds the cases that concern only its own client.
  */
 struct client_case {
 	const char *name; // a sentence
@@ -23,8 +23,9 @@ extern const struct client_table client_connect_cases;
 extern const struct client_table client_trouble_cases;
 
 /*
- * Runs the tables (NULL-terminated), the program's argument choosing cases by a part of their
- * names; the exit status. First thing in main: it forks a spawner.
+ * Runs the cases of the tables (NULL-terminated), and returns the exit status. The program's
+ * argument chooses cases by a part of their names. Call it first in main, because it forks a
+ * spawner.
  */
 int client_cases_run(int argc, char **argv, const char *name, client_connect_fn *connect,
 	const struct client_table *const *tables);

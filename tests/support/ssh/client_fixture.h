@@ -12,8 +12,8 @@
 #include "providers/ssh/client.h"
 
 /*
- * A client of providers/ssh/client.h on a real sshd, and what it has raised. The world is
- * one for all cases of a test program; each case makes its target and its connection.
+ * A client of providers/ssh/client.h on a real sshd, and the events that it raised. All cases of a
+ * test program share one world; each case makes its own target and connection.
  */
 enum { CLIENT_DEADLINE_MS = 60000, TOLD_MAX = 16, KEPT_MAX = 64 * 1024 };
 
@@ -30,10 +30,10 @@ struct client_world {
 	struct ssh_target target;
 };
 
-/* Turns the loop until *flag, failing the case after CLIENT_DEADLINE_MS. */
+/* Runs the loop until *flag is set; fails the case after CLIENT_DEADLINE_MS. */
 void client_run_until(const struct client_world *world, const bool *flag);
 
-/* Turns it until the server has no connection any more. */
+/* Runs the loop until the server has no connections. */
 void client_expect_no_connection(const struct client_world *world);
 void client_run_for(const struct client_world *world, int ms);
 
@@ -41,13 +41,13 @@ void client_run_for(const struct client_world *world, int ms);
 void client_world_start(struct client_world *world, const struct sshd_spec *spec);
 void client_world_stop(struct client_world *world);
 
-/* What a target has to have for this sshd; heap texts, as ssh_target_finish wants. */
+/* Fills in a target for this sshd; its texts are on the heap, for ssh_target_finish. */
 void client_target_init(struct ssh_target *target, const struct sshd *sshd);
 void client_set(char **text, const char *value);               // replaces an owned text
 void client_set_list(char ***list, const char *value);         // by a list of one
 void client_write_file(const char *path, const char *content); // 0600
 
-/* One client and what was raised: r(eady), l(ost). */
+/* One client and the events that it raised: r(eady), l(ost). */
 struct connection {
 	struct client_world *world;
 	struct ssh_client *client;
@@ -62,12 +62,18 @@ struct connection {
 void connection_open(struct connection *connection, struct client_world *world);
 void connection_expect_ready(struct connection *connection, struct client_world *world);
 
-/* Opens, and expects that it fails with one of these reasons ("A|B") and words in the text. */
+/*
+ * Opens a connection, and expects that it fails with one of these reasons ("A|B") and these words
+ * in the text.
+ */
 void connection_expect_failure(struct connection *connection, struct client_world *world,
 	const char *reasons, const char *words);
 void connection_close(struct connection *connection);
 
-/* One channel and what was raised: o(pen), r(efused), 1, 2 (end of stream), c(losed), l(ost). */
+/*
+ * One channel and the events that it raised: o(pen), r(efused), 1, 2 (end of stream), c(losed),
+ * l(ost).
+ */
 struct flow {
 	struct connection *connection;
 	struct ssh_channel *channel;
@@ -90,14 +96,14 @@ struct flow {
 void flow_open(struct flow *flow, struct connection *connection, const char *command);
 void flow_close(struct flow *flow);
 
-/* Opens, sends the text and the half-close, and waits for the end. */
+/* Opens a channel, sends the text and the half-close, and waits for the end. */
 void flow_run(
 	struct flow *flow, struct connection *connection, const char *command, const char *input);
-/* Waits until it is closed, with this status; one of 0 may be unknown. */
+/* Waits until the channel is closed, and expects this status; a status of 0 may be unknown. */
 void flow_expect_end(struct flow *flow, int code);
 const char *flow_text(struct flow *flow, enum ssh_stream stream);
 
-/* Sends that many bytes of a pattern as fast as they are taken, then the half-close. */
+/* Sends `count` bytes of a pattern as fast as the channel takes them, then the half-close. */
 void flow_send_pattern(struct flow *flow, size_t count);
 unsigned long long pattern_hash(size_t count);
 

@@ -64,6 +64,16 @@ static void on_ready(void *data)
 	((struct stage *)data)->is_ready = true;
 }
 
+static void on_link_lost(void *data, const struct error *why)
+{
+	((struct stage *)data)->losses++;
+}
+
+static void on_link_back(void *data)
+{
+	((struct stage *)data)->returns++;
+}
+
 static void on_host_failed(void *data, const struct error *err)
 {
 	struct stage *stage = data;
@@ -71,8 +81,11 @@ static void on_host_failed(void *data, const struct error *err)
 	stage->err = *err;
 }
 
-static const struct ssh_host_listener host_listener = {
-	.on_progress = on_progress, .on_ready = on_ready, .on_failed = on_host_failed};
+static const struct ssh_host_listener host_listener = {.on_progress = on_progress,
+	.on_ready = on_ready,
+	.on_link_lost = on_link_lost,
+	.on_link_back = on_link_back,
+	.on_failed = on_host_failed};
 
 void stage_init(struct stage *stage)
 {

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "providers/ssh/host.h"
 
-/* A host over some client, and what it runs, with all that was told of it. */
+/* A host over some client, the processes that it runs, and all events that were raised. */
 enum { STAGE_DEADLINE_MS = 60000, HEARD_MAX = 80 << 20 };
 
 struct stage {
@@ -26,10 +26,12 @@ struct stage {
 	bool has_failed;
 	struct error err;
 	char progress[4096]; // all lines
-	bool has_loop;       // of somebody else
+	size_t losses;       // of the link
+	size_t returns;
+	bool has_loop; // of somebody else
 };
 
-/* Fills in the request with what tests want; nothing is opened yet. */
+/* Fills in the request with the settings for tests; opens nothing yet. */
 void stage_init(struct stage *stage);
 void stage_open(struct stage *stage); // and waits until it is ready
 void stage_start(struct stage *stage);

@@ -35,7 +35,8 @@ static void watch(struct pipe_channel *self)
 	struct ev_loop *loop = self->client->loop;
 	for (int i = 0; i < 3; i++) {
 		bool is_wanted = self->fds[i] >= 0 && !pipe_is_frozen &&
-		                 (i == 0 ? self->unsent.len > 0 : !self->is_held_back[i - 1]);
+		                 (i == 0 ? self->unsent.len > 0 || self->was_short
+					 : !self->is_held_back[i - 1]);
 		is_wanted ? ev_io_start(loop, &self->io[i]) : ev_io_stop(loop, &self->io[i]);
 	}
 }

@@ -9,7 +9,7 @@
 #include "base/soon.h"
 #include "tests/support/ssh/pipe_client.h"
 
-/* What the two files of the stand-in client share. */
+/* Shared by the two files of the stand-in client. */
 struct pipe_client {
 	struct ssh_client client;
 	struct list link; // clients

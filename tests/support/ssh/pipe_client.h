@@ -7,9 +7,9 @@
 #include "providers/ssh/client.h"
 
 /*
- * An SSH client without SSH: a channel is a process of this machine, started as sshd does it, by
- * the login shell, in a session of its own or, as some servers do, in that of the server, over
- * pipes. Closing a channel kills nothing.
+ * An SSH client without SSH. A channel is a process of this machine, connected by pipes. The login
+ * shell starts it, as with sshd, in a session of its own or, as some servers do, in the server's
+ * session. Closing a channel kills no process.
  */
 struct pipe_client_options {
 	const char *shell;       // the login shell
@@ -25,7 +25,7 @@ struct pipe_client_options {
 	size_t connection_count; // made so far
 	size_t max_connections;  // a further one is not made; 0: no limit
 	size_t stderr_bytes;     // that came of all channels
-	size_t channel_count;    // the most that were open at once on a connection
+	size_t channel_count;    // the highest number that was open at once on a connection
 	size_t drops;            // so many of the next are lost right after the login
 	size_t login_failures;   // so many of the next are not logged in
 	const char *login_reason;
@@ -39,7 +39,7 @@ struct ssh_client *pipe_client_connect(const struct provider_context *context,
 	const struct ssh_target *target, const struct ssh_client_listener *listener, void *data,
 	struct error *err);
 
-/* All connections: lost, or nothing passes any more, or passes again. */
+/* For all connections: loses them; lets no bytes pass any more; lets bytes pass again. */
 void pipe_clients_cut(void);
 void pipe_clients_cut_last(void); // the youngest alone
 void pipe_clients_freeze(bool is_frozen);

@@ -10,7 +10,7 @@
 
 #include "tests/support/ssh/real_stage.h"
 
-/* The shell there that runs our scripts; every test is made with each. */
+/* The shells that run our scripts there; every test runs with each of them. */
 static const char *const shells[] = {"/bin/dash", "/bin/bash", "/usr/bin/busybox"};
 static struct stage stage;
 static char folder[] = "/tmp/ssh-exec-XXXXXX";
@@ -40,8 +40,8 @@ static int tear_down(void **state)
 			test, set_up, tear_down, (void *)shells[2])
 
 /*
- * All of them; with stderr apart, which is the same in every shell but for a few lines, each with
- * one of the shells in turn.
+ * Runs all tests with all shells. With stderr apart, whose scripts differ in only a few lines from
+ * shell to shell, runs each test with one of the shells, in turn.
  */
 static inline int shells_run(const struct CMUnitTest *tests, size_t count)
 {
@@ -62,7 +62,7 @@ static inline int shells_run(const struct CMUnitTest *tests, size_t count)
 		"tests", chosen, length, real_stage_set_up, real_stage_tear_down);
 }
 
-/* First thing in main: the argument is the client, "pipe" where there is none. */
+/* Call it first in main. The argument names the client; without an argument it is "pipe". */
 static inline bool shells_init(int argc, char **argv)
 {
 	if (!real_stage_begin(argc > 1 ? argv[1] : "pipe") || !mkdtemp(folder)) {
@@ -72,7 +72,7 @@ static inline bool shells_init(int argc, char **argv)
 	return true;
 }
 
-/* Last thing in main; returns the exit status. */
+/* Call it last in main; returns the exit status. */
 static inline int shells_finish(int failed)
 {
 	rmdir(folder);

@@ -14,9 +14,9 @@
 #include <sys/types.h>
 
 /*
- * A real OpenSSH sshd on 127.0.0.1, an ordinary process with keys and configuration of its own
- * in a folder of its own; start_sshd.sh has what is in it. What cannot be done fails the test,
- * with what sshd has logged.
+ * A real OpenSSH sshd on 127.0.0.1: an ordinary process with its own keys and configuration in its
+ * own folder, which start_sshd.sh fills. If a function fails, it fails the test and prints the log
+ * of sshd.
  */
 enum { SSHD_FOLDER_MAX = 64, SSHD_PATH_MAX = 128 };
 
@@ -26,7 +26,8 @@ enum { SSHD_FOLDER_MAX = 64, SSHD_PATH_MAX = 128 };
 struct sshd_spec {
 	/* Lines of sshd_config(5) that go before the fixture's own; may be NULL. */
 	const char *config;
-	/* The user's login shell: "/usr/bin/fish", "/usr/bin/busybox"; NULL: as the system has it.
+	/*
+	 * The user's login shell: "/usr/bin/fish", "/usr/bin/busybox"; NULL: as the system has it.
 	 */
 	const char *shell;
 };
@@ -43,13 +44,13 @@ struct sshd {
 	char log[SSHD_PATH_MAX];
 };
 
-/* Starts it and waits until it listens. NULL is all defaults. */
+/* Starts it and waits until it listens. A NULL spec means all defaults. */
 void sshd_start(struct sshd *sshd, const struct sshd_spec *spec);
 
-/* Kills it, its connections and what they run, and removes the folder. Zeroed is fine. */
+/* Kills it, its connections and their processes, and removes the folder. Zeroed is fine. */
 void sshd_stop(struct sshd *sshd);
 
-/* SIGSTOP and SIGCONT to it, its connections and what they run. */
+/* Sends SIGSTOP or SIGCONT to it, its connections and their processes. */
 void sshd_freeze(struct sshd *sshd);
 void sshd_thaw(struct sshd *sshd);
 

@@ -54,8 +54,9 @@ static struct answer *answer_of(struct span id)
 	return answer;
 }
 
-static void on_result(void *data, struct span id, struct span result)
+static void on_result(void *data, struct span id, struct buf *text)
 {
+	struct span result = buf_span(text);
 	struct error err;
 	struct json_doc *doc = json_doc_parse(result, &err);
 	if (!doc) {

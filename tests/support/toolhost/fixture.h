@@ -3,9 +3,8 @@
 #define TESTS_TOOLHOST_FIXTURE_H
 
 /*
- * A ToolHost on a real sandbox, asked as an agent asks it: on one of its own
- * (unit tests), or on one that is there already (the conformance table). Include
- * it first.
+ * A ToolHost on a real sandbox, which tests ask as an agent does. Unit tests give it a sandbox of
+ * its own; the conformance table gives it an existing one. Include this file first.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,12 +81,12 @@ extern struct toolhost_fixture fixture;
 
 int fixture_set_up(void **state); // on the local provider
 int fixture_tear_down(void **state);
-int fixture_set_up_fake(void **state); // on one that is late and whose roots are elsewhere
+int fixture_set_up_fake(void **state); // on a slow one with roots elsewhere
 int fixture_tear_down_fake(void **state);
 
 /*
- * On a sandbox that is there, with the session s1 in all its roots; it outlives
- * the end. Nothing of this machine is known then: no folder, root or files.
+ * Begins on an existing sandbox, which outlives the fixture, with the session s1 in all its roots.
+ * The members about this machine (folder, root, files) are not set then.
  */
 void fixture_begin(struct ev_loop *loop, struct sandbox *sandbox);
 void fixture_end(void);
@@ -96,28 +95,31 @@ void fixture_end(void);
 #define ON_FAKE(test)                                                                              \
 	cmocka_unit_test_setup_teardown(test, fixture_set_up_fake, fixture_tear_down_fake)
 
-/* Makes the ToolHost anew, as the fixture says by now. */
+/* Creates the ToolHost again, with the fixture's present settings. */
 void fixture_open(void);
 
 /* A further root of the sandbox; returns its name in there. */
 const char *fixture_add_root(const char *path);
 
-/* Runs the tests in a world of a loop, a spawner and a pool: what main returns. */
+/* Runs the tests with a loop, a spawner and a pool; returns the status for main. */
 int fixture_run(const struct CMUnitTest *tests, size_t count);
 
 /* ---- the loop ---- */
 
-/* Turns the loop until it holds, or for the time. */
+/* Runs the loop until `holds` returns true, or until the time has passed. */
 bool fixture_turn(bool (*holds)(const void *data), const void *data, int ms);
 void fixture_run_for(int ms);
 
 /* ---- asking ---- */
 
-/* Hands a message over as the relay would; it is valid until the return. */
+/* Hands over a message as the relay would; the message is valid until `use` returns. */
 void fixture_with_message(
 	const char *text, void (*use)(const struct message *message, void *data), void *data);
 
-/* Asks; the params are what is inside the braces, but for the session. Returns the call's id. */
+/*
+ * Sends a request; `params` is the text inside the braces, without the session. Returns the call's
+ * id.
+ */
 int ask_text(const char *method, const char *params);
 int ask(const char *method, const char *format, ...) ATTR_PRINTF(2, 3);
 
@@ -126,7 +128,7 @@ const struct answer *wait_for(int id);
 const char *result_of(int id);
 void expect_result(int id, const char *result);
 
-/* Fails with this code and a message that has these words. */
+/* Expects that the call fails with this code and a message that has these words. */
 const struct answer *expect_failure(int id, const char *code, const char *facts);
 
 /* A member of a result, decoded; valid until the next call. */
@@ -137,10 +139,10 @@ const char *member_of(int id, const char *path);
 /* Runs a shell line; returns the terminal's id, valid until the fourth call after it. */
 const char *terminal_open(const char *command);
 
-/* Asks terminal/METHOD of one; returns the call's id. */
+/* Sends terminal/METHOD for a terminal; returns the call's id. */
 int terminal_ask(const char *method, const char *id);
 
-/* Asks for the output until it has these words; the last one, as member_of. */
+/* Asks for the output until it has these words; returns the last output, valid as for member_of. */
 const char *terminal_wait_output(const char *id, const char *words);
 
 /* ---- the sandbox's files, from outside ---- */

@@ -59,7 +59,8 @@ def commands_of(build):
     """The flags for each file; for one that is compiled several times, the first ones."""
     found = {}
     for entry in json.loads((build / 'compile_commands.json').read_text()):
-        found.setdefault(entry['file'], flags_of(entry['command']))
+        if entry['file'].endswith('.c'):
+            found.setdefault(entry['file'], flags_of(entry['command']))
     return found
 
 

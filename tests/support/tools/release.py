@@ -8,7 +8,8 @@ same packages.
     release.py [DIR]    DIR: where they go; outside of the sources, ../acp-broker-release by default
 
 arm64 is built by Debian's cross compiler. The libraries of that architecture are unpacked into a
-temporary folder, which is all that is done with them: nothing is installed, and nobody runs it.
+temporary folder, which is all that is done with them: nothing is installed, and nothing is run here
+(tests/soak/arm64.py does).
 """
 
 import hashlib
@@ -64,6 +65,13 @@ def sources(folder):
     return source, run('git', 'log', '-1', '--format=%ct', cwd=ROOT).strip()
 
 
+def apt_options(state):
+    """apt for arm64, with a state of its own."""
+    return ['-oAPT::Architecture=arm64', '-oAPT::Architectures=arm64', f'-oDir::State={state}',
+            f'-oDir::State::lists={state}/lists', f'-oDir::State::status={state}/status',
+            f'-oDir::Cache={state}/cache', '-oDebug::NoLocking=1', '-oAPT::Sandbox::User=']
+
+
 def foreign_libraries(folder):
     """Debian's packages of arm64 and what they need, unpacked; apt's own state stays as it is."""
     state = folder / 'apt'
@@ -72,10 +80,7 @@ def foreign_libraries(folder):
         (state / name).mkdir(parents=True)
     root.mkdir()
     (state / 'status').touch()
-    options = ['-oAPT::Architecture=arm64', '-oAPT::Architectures=arm64',
-               f'-oDir::State={state}', f'-oDir::State::lists={state}/lists',
-               f'-oDir::State::status={state}/status', f'-oDir::Cache={state}/cache',
-               '-oDebug::NoLocking=1', '-oAPT::Sandbox::User=']
+    options = apt_options(state)
     run('apt-get', *options, 'update', '-q')
     run('apt-get', *options, 'install', '-y', '-q', '--download-only', '--no-install-recommends',
         *LIBRARIES)

@@ -159,7 +159,8 @@ def whole_valgrind():
 
 # The time limits of tests/**/meson.build suit a quiet machine. They only end what hangs.
 STAGES = {
-    'quick': Stage('quick tests under ASan and UBSan', ASAN, quick, '--timeout-multiplier', '4'),
+    'quick': Stage('quick tests under ASan and UBSan', ASAN, quick, '--timeout-multiplier', '4',
+                   at_once=2 * (os.cpu_count() or 1)),
     'plain': Stage('longer tests', PLAIN, plain_rest, '--timeout-multiplier', '3',
                    at_once=2 * (os.cpu_count() or 1)),
     'asan': Stage('longer tests under ASan and UBSan', ASAN, asan_rest,

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/container/commands.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/environment.h"
+#include "base/real_path.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "providers/exec/runner_file.h"
+#include "providers/network.h"
+
+enum {
+	IMAGE_MAX = 512,
+	NAME_MAX_BYTES = 200,
+	VARIANT_MAX = 2048,
+	QUOTED_MAX = 96,
+	NUMBER_SIZE = 24,
+	INSPECT_MAX = 512,
+	VOLUME_MAX = 3 * FILE_PATH_MAX,
+};
+
+static const long long NANO = 1000000000;
+
+static const char *const engines[] = {"podman", "docker", NULL};
+
+enum { KEY_ENGINE, KEY_IMAGE, KEY_CONTAINER, KEY_MEMORY, KEY_CPU, KEY_PROCESSES };
+
+const struct setting_key container_keys[CONTAINER_KEYS] = {
+	[KEY_ENGINE] = {.name = "engine",
+		.type = SETTING_CHOICE,
+		.choices = engines,
+		.help = "the program that runs containers; by default the one on PATH"},
+	[KEY_IMAGE] = {.name = "image",
+		.type = SETTING_TEXT,
+		.help = "the image of the containers that are made"},
+	[KEY_CONTAINER] = {.name = "container",
+		.type = SETTING_TEXT,
+		.help = "the name of a container that is there, instead of image"},
+	[KEY_MEMORY] = {.name = "memory",
+		.type = SETTING_BYTES,
+		.min = 6 << 20,
+		.max = 1LL << 50,
+		.help = "memory of everything in a container together"},
+	[KEY_CPU] = {.name = "cpu",
+		.type = SETTING_COUNT,
+		.min = 1,
+		.max = 4096,
+		.help = "processor time of everything in a container, in processors"},
+	[KEY_PROCESSES] = {.name = "processes",
+		.type = SETTING_COUNT,
+		.min = 16,
+		.max = 4194304,
+		.help = "number of processes and threads in a container"},
+	EXEC_COMMON_KEYS,
+};
+
+static const char *value_of(const struct settings *settings, int key)
+{
+	return settings_get(settings, container_keys[key].name);
+}
+
+/* 0: no limit. */
+static long long limit_of(const struct settings *settings, int key)
+{
+	return value_of(settings, key) ? settings_number(settings, &container_keys[key]) : 0;
+}
+
+/* ---- names ---- */
+
+static bool is_made_of(const char *text, const char *more, size_t max)
+{
+	static const char alphanumeric[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	size_t len = strlen(text);
+	for (size_t i = 0; i < len; i++) {
+		bool is_plain = memchr(alphanumeric, text[i], sizeof(alphanumeric) - 1) != NULL;
+		if (!is_plain && (i == 0 || !strchr(more, text[i]))) {
+			return false;
+		}
+	}
+	return len > 0 && len <= max;
+}
+
+/*
+ * A word of the engine's command line that is no option: "docker.io/library/debian:12",
+ * "localhost/mine@sha256:…".
+ */
+static bool check_image(const char *image, struct error *err)
+{
+	char quoted[QUOTED_MAX];
+	return is_made_of(image, "._-/:@", IMAGE_MAX) ||
+	       error_set(err, ERROR_CONFIG,
+		       "image: expected the name of an image (letters, digits and . _ - / : @, the "
+		       "first a letter or a digit), got %s",
+		       setting_quote(quoted, sizeof(quoted), image));
+}
+
+static bool check_container(const char *name, struct error *err)
+{
+	char quoted[QUOTED_MAX];
+	return is_made_of(name, "._-", NAME_MAX_BYTES) ||
+	       error_set(err, ERROR_CONFIG,
+		       "container: expected the name or id of a container (letters, digits and . _ "
+		       "-, the first a letter or a digit), got %s",
+		       setting_quote(quoted, sizeof(quoted), name));
+}
+
+/* ---- what an engine can do ---- */
+
+static enum network_mode network_of(const struct settings *settings)
+{
+	const char *value = settings_get(settings, "network");
+	int mode = NETWORK_OPEN;
+	while (value && network_modes[mode] && strcmp(network_modes[mode], value) != 0) {
+		mode++;
+	}
+	return network_modes[mode] ? (enum network_mode)mode : NETWORK_OPEN;
+}
+
+static bool check_network(const struct settings *settings, struct error *err)
+{
+	enum network_mode mode = network_of(settings);
+	return mode == NETWORK_OPEN || mode == NETWORK_BLOCKED ||
+	       error_set_reason(err, ERROR_CONFIG, "NETWORK_NOT_ENFORCED",
+		       "network = %s: an engine opens or blocks the network of a container as a "
+		       "whole; use open or blocked, or backend = local with confine = yes",
+		       network_modes[mode]);
+}
+
+/* Whoever has made a container has said what it may use. */
+static bool check_attached(const struct settings *settings, struct error *err)
+{
+	static const int made[] = {KEY_MEMORY, KEY_CPU, KEY_PROCESSES};
+	for (size_t i = 0; i < ARRAY_LENGTH(made); i++) {
+		if (value_of(settings, made[i])) {
+			return error_set(err, ERROR_CONFIG,
+				"%s: the limits of a container that is there are those with which "
+				"it was made; use image, or give them to the engine when you make "
+				"it",
+				container_keys[made[i]].name);
+		}
+	}
+	return network_of(settings) == NETWORK_OPEN ||
+	       error_set_reason(err, ERROR_CONFIG, "NETWORK_NOT_ENFORCED",
+		       "network = %s: the network of a container that is there is that with which "
+		       "it was made; use image, or give it to the engine when you make it",
+		       network_modes[network_of(settings)]);
+}
+
+static bool check_settings(const struct settings *settings, struct error *err)
+{
+	const char *image = value_of(settings, KEY_IMAGE);
+	const char *container = value_of(settings, KEY_CONTAINER);
+	if (!image == !container) {
+		return error_set(err, ERROR_CONFIG,
+			image ? "image makes containers and container names one that is there: "
+				"expected only one of them"
+			      : "backend = container needs image, for example image = debian:12, "
+				"or container = NAME for one that is there");
+	}
+	return check_network(settings, err) &&
+	       (image ? check_image(image, err)
+		      : check_container(container, err) && check_attached(settings, err));
+}
+
+/* ---- the engine ---- */
+
+/* Its path; to be freed. Without an environment, only its name. */
+static char *find_engine(
+	const struct settings *settings, const struct provider_context *context, struct error *err)
+{
+	const char *wanted = value_of(settings, KEY_ENGINE);
+	if (!context->environment) {
+		return mem_strdup(wanted ? wanted : engines[0]);
+	}
+	const char *path = environment_get(context->environment, "PATH");
+	for (size_t i = 0; engines[i]; i++) {
+		bool is_meant = !wanted || strcmp(wanted, engines[i]) == 0;
+		char *found = is_meant && path ? path_find_program(engines[i], path) : NULL;
+		if (found && found[0] == '/') {
+			return found;
+		}
+		free(found);
+	}
+	error_set_reason(err, ERROR_CONFIG, "ENGINE_NOT_FOUND", "no folder of PATH (%s) has %s",
+		path ? path : "which is not set", wanted ? wanted : "podman or docker");
+	return NULL;
+}
+
+/* ---- commands ---- */
+
+/* Begins with the engine; the words after it end with NULL. */
+static void set_words(struct exec_profile *profile, enum exec_verb verb, const char *engine, ...)
+	__attribute__((sentinel));
+static void set_words(struct exec_profile *profile, enum exec_verb verb, const char *engine, ...)
+{
+	va_list words;
+	const char *word;
+	words_append(&profile->words[verb], engine);
+	va_start(words, engine);
+	while ((word = va_arg(words, const char *))) {
+		words_append(&profile->words[verb], word);
+	}
+	va_end(words);
+}
+
+static void add_option(char ***words, const char *name, const char *value)
+{
+	words_append(words, name);
+	words_append(words, value);
+}
+
+static void add_limits(char ***words, const struct settings *settings)
+{
+	static const struct {
+		int key;
+		const char *option;
+	} limits[] = {
+		{KEY_MEMORY, "--memory"}, {KEY_CPU, "--cpus"}, {KEY_PROCESSES, "--pids-limit"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(limits); i++) {
+		char number[NUMBER_SIZE];
+		long long limit = limit_of(settings, limits[i].key);
+		if (limit > 0) {
+			text_whole(number, sizeof(number), "%lld", limit);
+			add_option(words, limits[i].option, number);
+		}
+	}
+}
+
+/* A percent sign in a folder's name is none of a template. */
+static bool add_runner(char ***words, const struct exec_profile *profile, struct error *err)
+{
+	struct buf volume;
+	const char *file = profile->runner_file ? profile->runner_file : "";
+	if (strchr(file, ':')) {
+		return error_set(err, ERROR_CONFIG,
+			"the state folder has a colon in its path, so that no engine can show a "
+			"file of it to a container: %s; set XDG_STATE_HOME",
+			file);
+	}
+	buf_init(&volume, VOLUME_MAX);
+	for (; *file; file++) {
+		(void)!buf_append(&volume, (struct span){file, 1}, NULL);
+		(void)!buf_append(&volume, (struct span){"%", *file == '%'}, NULL);
+	}
+	/* z: where SELinux would otherwise keep the file from containers. */
+	(void)!buf_append(&volume, SPAN_LITERAL(":" CONTAINER_RUNNER ":ro,z"), NULL);
+	char *text = mem_strndup(buf_span(&volume));
+	add_option(words, "--volume", text);
+	free(text);
+	buf_finish(&volume);
+	return true;
+}
+
+static bool add_start(struct exec_profile *profile, const struct settings *settings,
+	const char *engine, struct error *err)
+{
+	char ***words = &profile->words[EXEC_START];
+	set_words(profile, EXEC_START, engine, "run", "--detach", "--name", "%i", "--label",
+		"acp-broker.sandbox=%i", "--label", "acp-broker.profile=%p", NULL);
+	add_limits(words, settings);
+	if (network_of(settings) == NETWORK_BLOCKED) {
+		add_option(words, "--network", "none");
+	}
+	if (!add_runner(words, profile, err)) {
+		return false;
+	}
+	add_option(words, "--stop-signal", "SIGTERM");
+	add_option(words, "--entrypoint", CONTAINER_RUNNER);
+	add_option(words, value_of(settings, KEY_IMAGE), "hold");
+	return true;
+}
+
+/*
+ * An engine that cannot set a limit only warns, and makes the container without it. So we ask it
+ * what it has made.
+ */
+static void add_inspect(
+	struct exec_profile *profile, const struct settings *settings, const char *engine)
+{
+	const struct {
+		const char *key;
+		const char *field;
+		long long wanted;
+	} rows[] = {{"memory", "{{.HostConfig.Memory}}", limit_of(settings, KEY_MEMORY)},
+		{"cpu", "{{.HostConfig.NanoCpus}}", limit_of(settings, KEY_CPU) * NANO},
+		{"processes", "{{.HostConfig.PidsLimit}}", limit_of(settings, KEY_PROCESSES)}};
+	struct buf format, made;
+	buf_init(&format, INSPECT_MAX);
+	buf_init(&made, INSPECT_MAX);
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		if (rows[i].wanted > 0) {
+			(void)!buf_append_format(
+				&format, NULL, " %s=%s", rows[i].key, rows[i].field);
+			(void)!buf_append_format(
+				&made, NULL, " %s=%lld", rows[i].key, rows[i].wanted);
+		}
+	}
+	if (network_of(settings) == NETWORK_BLOCKED) {
+		(void)!buf_append(
+			&format, SPAN_LITERAL(" network={{.HostConfig.NetworkMode}}"), NULL);
+		(void)!buf_append(&made, SPAN_LITERAL(" network=none"), NULL);
+	}
+	if (made.len > 0) {
+		char *text = mem_strndup(buf_span(&format));
+		profile->made = mem_strndup(buf_span(&made));
+		set_words(
+			profile, EXEC_INSPECT, engine, "inspect", "--format", text + 1, "%i", NULL);
+		memmove(profile->made, profile->made + 1, strlen(profile->made));
+		free(text);
+	}
+	buf_finish(&format);
+	buf_finish(&made);
+}
+
+/* Another image, limit or network needs another container. */
+static char *variant_of(const struct settings *settings, const char *engine)
+{
+	char text[VARIANT_MAX];
+	text_format(text, sizeof(text), "%s %s %lld %lld %lld %d", path_last_part(engine),
+		value_of(settings, KEY_IMAGE), limit_of(settings, KEY_MEMORY),
+		limit_of(settings, KEY_CPU), limit_of(settings, KEY_PROCESSES),
+		(int)network_of(settings));
+	return mem_strdup(text);
+}
+
+static bool add_commands(struct exec_profile *profile, const struct settings *settings,
+	const struct provider_context *context, const char *engine, struct error *err)
+{
+	const char *container = value_of(settings, KEY_CONTAINER);
+	if (container) {
+		set_words(profile, EXEC_EXEC, engine, "exec", "-i", container, NULL);
+		return true;
+	}
+	profile->runner_there = CONTAINER_RUNNER;
+	profile->runner_file = exec_runner_file_path(context, profile->platform->name);
+	profile->variant = variant_of(settings, engine);
+	set_words(profile, EXEC_EXEC, engine, "exec", "-i", "%i", NULL);
+	set_words(profile, EXEC_RESTART, engine, "start", "%i", NULL);
+	set_words(profile, EXEC_STOP, engine, "stop", "%i", NULL);
+	set_words(profile, EXEC_DESTROY, engine, "rm", "--force", "--volumes", "%i", NULL);
+	set_words(profile, EXEC_LIST, engine, "ps", "--all", "--no-trunc", "--filter",
+		"label=acp-broker.sandbox", "--format", "{{.ID}}", NULL);
+	set_words(profile, EXEC_STATE, engine, "ps", "--all", "--no-trunc", "--filter", "id=%i",
+		"--format", "{{.State}}", NULL);
+	add_inspect(profile, settings, engine);
+	return add_start(profile, settings, engine, err);
+}
+
+static bool read_commands(struct exec_profile *profile, const struct settings *settings,
+	const struct provider_context *context, struct error *err)
+{
+	if (!check_settings(settings, err)) {
+		return false;
+	}
+	char *engine = find_engine(settings, context, err);
+	bool is_ok = engine && add_commands(profile, settings, context, engine, err);
+	free(engine);
+	return is_ok;
+}
+
+/* ---- what an engine prints ---- */
+
+/*
+ * docker prints "running" and "exited", podman "Up 2 minutes ago" and "Exited (0) 2 minutes ago".
+ * Nothing: it has no such container.
+ */
+static bool read_state(struct span out, enum exec_state *out_state)
+{
+	static const struct {
+		const char *word;
+		enum exec_state state;
+	} states[] = {{"up", EXEC_STATE_RUNNING}, {"running", EXEC_STATE_RUNNING},
+		{"exited", EXEC_STATE_STOPPED}, {"stopped", EXEC_STATE_STOPPED},
+		{"created", EXEC_STATE_STOPPED}, {"configured", EXEC_STATE_STOPPED},
+		{"initialized", EXEC_STATE_STOPPED}};
+	while (out.len > 0 && (out.data[0] == '\n' || out.data[0] == ' ')) {
+		out.data++;
+		out.len--;
+	}
+	if (out.len == 0) {
+		*out_state = EXEC_STATE_GONE;
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(states); i++) {
+		size_t len = strlen(states[i].word);
+		if (out.len >= len && strncasecmp(out.data, states[i].word, len) == 0 &&
+			(out.len == len || strchr(" \n", out.data[len]))) {
+			*out_state = states[i].state;
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct exec_platform container_platform = {
+	.name = "container",
+	.read = read_commands,
+	.read_state = read_state,
+};

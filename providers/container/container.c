@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/container/container.h"
+
+#include "base/buf.h"
+#include "providers/container/commands.h"
+#include "providers/exec/platform.h"
+
+static bool check(const struct settings *settings, char ***warnings, struct error *err)
+{
+	return exec_platform_check(&container_platform, settings, err);
+}
+
+/* No port of a container of ours is published. Of others nothing is known. */
+static struct network_abilities network_of(const struct settings *settings)
+{
+	bool is_ours = settings_get(settings, "image") != NULL;
+	return (struct network_abilities){.blocks = is_ours, .closes_ingress = is_ours};
+}
+
+static const struct error_reason reasons[] = {
+	EXEC_REASONS,
+	{"ENGINE_NOT_FOUND", false,
+		"install podman or docker, or name the one that is there with engine"},
+};
+
+static const struct provider_impl impl = {
+	.name = "container",
+	.keys = container_keys,
+	.key_count = CONTAINER_KEYS,
+	.reasons = reasons,
+	.reason_count = ARRAY_LENGTH(reasons),
+	.network_of = network_of,
+	.check = check,
+	EXEC_PROVIDER_CALLS,
+};
+
+struct provider *container_provider_create(const struct provider_context *context)
+{
+	return exec_platform_provider_create(context, &impl, &container_platform);
+}

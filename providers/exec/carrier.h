@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_EXEC_CARRIER_H
+#define PROVIDERS_EXEC_CARRIER_H
+
+#include "providers/exec/profile.h"
+#include "providers/remote/carrier.h"
+
+/*
+ * Reaches an instance by the platform's command exec: its words, then "/bin/sh -c LINE". The
+ * command is a child of a guard of ours, which ends with the broker; its pipes are the stream.
+ */
+enum { EXEC_SAID_MAX = 600 };
+
+struct exec_carrier {
+	struct carrier carrier;
+	const struct provider_context *context; // borrowed
+	const struct exec_profile *profile;     // borrowed
+	const char *instance;                   // borrowed; NULL: it has no name
+	bool has_ended;               // the command ended by itself, or could not be started
+	char said[EXEC_SAID_MAX + 1]; // the last of its stderr, one printable line
+};
+
+void exec_carrier_init(struct exec_carrier *carrier, const struct provider_context *context,
+	const struct exec_profile *profile, const char *instance);
+
+#endif

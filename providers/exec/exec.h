@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_EXEC_EXEC_H
+#define PROVIDERS_EXEC_EXEC_H
+
+#include "providers/provider.h"
+
+/*
+ * The provider for any platform with a command line: the profile names the commands that start, end
+ * and list its instances, and the one that runs a program in one (profile.h). It knows no platform.
+ * A runner does all in an instance (providers/remote/remote.h). The context is borrowed.
+ */
+struct provider *exec_provider_create(const struct provider_context *context);
+
+#endif

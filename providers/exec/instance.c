@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/exec/instance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/path_quote.h"
+#include "base/real_path.h"
+#include "base/soon.h"
+#include "base/text.h"
+#include "providers/exec/command.h"
+
+enum { PROGRESS_MAX = 256, INSPECTED_MAX = 200 };
+
+struct exec_instance {
+	const struct provider_context *context;
+	const struct exec_profile *profile;
+	void (*on_progress)(void *data, const char *text);
+	void *data;
+	struct exec_claim *claim;
+	struct exec_command *command; // runs; or NULL
+	struct soon soon;             // raises the outcome
+	char *born;                   // owned; the wanted one; or NULL
+	bool has_reference;
+	bool is_making;   // start makes it: its name is not known, or was not before
+	bool has_started; // start was run
+	bool is_removing;
+	bool is_withdrawn, is_used;
+	bool end_waits; // for an order of the claim's
+	bool has_failed;
+	struct error err;
+	exec_instance_done *done;
+};
+
+/* ---- outcomes ---- */
+
+static void on_soon(struct soon *soon)
+{
+	struct exec_instance *self = CONTAINER_OF(soon, struct exec_instance, soon);
+	exec_instance_done *done = self->done;
+	struct error err = self->err;
+	self->done = NULL;
+	done(self->data, self->has_failed ? &err : NULL);
+}
+
+static void end(struct exec_instance *self, const struct error *err)
+{
+	self->has_failed = err != NULL;
+	if (err && err != &self->err) {
+		self->err = *err;
+	}
+	soon_start(&self->soon);
+}
+
+static void on_end(void *data, const struct error *err)
+{
+	end(data, err);
+}
+
+static const char *name_for_platform(const struct exec_instance *self)
+{
+	const char *name = exec_claim_note(self->claim)->instance;
+	return name ? name : exec_claim_name(self->claim);
+}
+
+static bool run(struct exec_instance *self, enum exec_verb verb, exec_command_done *done)
+{
+	struct error err;
+	const struct exec_values values = {.instance = name_for_platform(self)};
+	self->command =
+		exec_command_start(self->context, self->profile, verb, &values, done, self, &err);
+	if (!self->command) {
+		end(self, &err);
+	}
+	return self->command != NULL;
+}
+
+/* An order of the claim has ended. False: somebody withdraws, and goes on now. */
+static void go_on_with_withdrawal(struct exec_instance *self);
+static bool claim_is_over(struct exec_instance *self)
+{
+	if (self->end_waits) {
+		self->end_waits = false;
+		go_on_with_withdrawal(self);
+		return false;
+	}
+	return true;
+}
+
+static void progress(const struct exec_instance *self, const char *text)
+{
+	if (self->on_progress && !self->is_withdrawn) {
+		self->on_progress(self->data, text);
+	}
+}
+
+/* ---- start ---- */
+
+static void on_shared(void *data, const struct error *err)
+{
+	struct exec_instance *self = data;
+	if (claim_is_over(self)) {
+		end(self, err);
+	}
+}
+
+static void on_failure_forgotten(void *data, const struct error *err)
+{
+	struct exec_instance *self = data;
+	self->has_started = false; // there is nothing to take back
+	if (claim_is_over(self)) {
+		end(self, &self->err);
+	}
+}
+
+static void on_failure_destroyed(
+	void *data, int status, struct span out, const char *words, const struct error *err)
+{
+	struct exec_instance *self = data;
+	self->command = NULL;
+	exec_claim_forget(self->claim, on_failure_forgotten);
+}
+
+/*
+ * What has no name yet has the one that was proposed, if start was told that; the error is that of
+ * start.
+ */
+static void clean_up(struct exec_instance *self, const struct error *err)
+{
+	struct error ignored;
+	const struct exec_profile *profile = self->profile;
+	const struct exec_values values = {.instance = exec_claim_name(self->claim)};
+	self->err = *err;
+	if (!self->is_making) {
+		end(self, &self->err);
+		return;
+	}
+	if (profile->words[EXEC_DESTROY] && exec_profile_uses_name(profile, EXEC_START)) {
+		self->command = exec_command_start(self->context, profile, EXEC_DESTROY, &values,
+			on_failure_destroyed, self, &ignored);
+	}
+	if (!self->command) {
+		exec_claim_forget(self->claim, on_failure_forgotten);
+	}
+}
+
+static struct span first_line(struct span text)
+{
+	const char *newline = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
+	return (struct span){text.data, newline ? (size_t)(newline - text.data) : text.len};
+}
+
+static bool is_as_wanted(const struct exec_profile *profile, struct span out, struct error *err)
+{
+	char said[INSPECTED_MAX + 1] = "";
+	struct span line = first_line(out);
+	if (span_is(line, profile->made)) {
+		return true;
+	}
+	io_keep_words(said, INSPECTED_MAX, line);
+	return error_set_reason(err, ERROR_CONFIG, "EXEC_MADE_OTHERWISE",
+		"%s has started an instance with other settings than the profile's: expected %s, "
+		"got %s",
+		profile->words[EXEC_START][0], profile->made, said);
+}
+
+/* What start has made may lack what it was asked for. */
+static void on_inspected(
+	void *data, int status, struct span out, const char *words, const struct error *failure)
+{
+	struct exec_instance *self = data;
+	const struct exec_profile *profile = self->profile;
+	struct error err;
+	self->command = NULL;
+	if (failure) {
+		clean_up(self, failure);
+	} else if (status != 0) {
+		(void)exec_command_refuse(profile, EXEC_INSPECT, status, words, &err);
+		clean_up(self, &err);
+	} else if (!is_as_wanted(profile, out, &err)) {
+		clean_up(self, &err);
+	} else {
+		exec_claim_share(self->claim, on_shared);
+	}
+}
+
+static void on_noted(void *data, const struct error *err)
+{
+	struct exec_instance *self = data;
+	if (!claim_is_over(self)) {
+		return;
+	}
+	if (err) {
+		end(self, err);
+	} else if (self->is_making && self->profile->words[EXEC_INSPECT]) {
+		(void)run(self, EXEC_INSPECT, on_inspected);
+	} else {
+		exec_claim_share(self->claim, on_shared);
+	}
+}
+
+static bool take_name(struct span out, char **out_name, struct error *err)
+{
+	enum { SHOWN_MAX = 80 };
+	struct span line = first_line(out);
+	if (exec_instance_is_valid(line)) {
+		*out_name = mem_strndup(line);
+		return true;
+	}
+	struct span shown = {line.data, line.len < SHOWN_MAX ? line.len : SHOWN_MAX};
+	char *quoted = path_quote(shown);
+	error_set_reason(err, ERROR_PROTOCOL, "EXEC_NAME_INVALID",
+		"start printed no instance's name as its first line, but %zu bytes: %s%s", line.len,
+		quoted, shown.len < line.len ? "…" : "");
+	free(quoted);
+	return false;
+}
+
+static void on_start_ended(
+	void *data, int status, struct span out, const char *words, const struct error *failure)
+{
+	struct exec_instance *self = data;
+	struct error err;
+	char *name = NULL;
+	self->command = NULL;
+	if (failure) {
+		clean_up(self, failure);
+	} else if (status != 0) {
+		(void)exec_command_refuse(self->profile, EXEC_START, status, words, &err);
+		clean_up(self, &err);
+	} else if (!take_name(out, &name, &err)) {
+		clean_up(self, &err);
+	} else {
+		exec_claim_write(self->claim, name, on_noted);
+	}
+	free(name);
+}
+
+static void start(struct exec_instance *self)
+{
+	char text[PROGRESS_MAX];
+	text_format(text, sizeof(text), "%s with %s",
+		self->is_making ? "Making an instance" : "Starting the instance",
+		path_last_part(self->profile->words[EXEC_START][0]));
+	progress(self, text);
+	self->has_started = true;
+	bool is_again = !self->is_making && self->profile->words[EXEC_RESTART];
+	(void)run(self, is_again ? EXEC_RESTART : EXEC_START, on_start_ended);
+}
+
+/* The note comes first: a broker that is killed now leaves what a later one can find. */
+static void on_proposed(void *data, const struct error *err)
+{
+	struct exec_instance *self = data;
+	if (!claim_is_over(self)) {
+		return;
+	}
+	if (err) {
+		end(self, err);
+	} else {
+		start(self);
+	}
+}
+
+static void make(struct exec_instance *self)
+{
+	self->is_making = true;
+	exec_claim_write(self->claim, NULL, on_proposed);
+}
+
+static void on_left_destroyed(
+	void *data, int status, struct span out, const char *words, const struct error *failure)
+{
+	struct exec_instance *self = data;
+	self->command = NULL;
+	make(self); // start says what is wrong, if anything is
+}
+
+/* A broker that was killed during start may have left an instance of the proposed name. */
+static void make_anew(struct exec_instance *self)
+{
+	const struct exec_profile *profile = self->profile;
+	bool was_begun = exec_claim_note(self->claim)->born[0] != '\0';
+	if (was_begun && profile->words[EXEC_DESTROY] &&
+		exec_profile_uses_name(profile, EXEC_START)) {
+		(void)run(self, EXEC_DESTROY, on_left_destroyed);
+	} else {
+		make(self);
+	}
+}
+
+/* ---- bring ---- */
+
+static bool set_gone(const struct exec_instance *self, struct error *err)
+{
+	return error_set_reason(err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+		"sandbox %s no longer exists: state says that %s is gone",
+		exec_claim_name(self->claim), name_for_platform(self));
+}
+
+static void on_gone_forgotten(void *data, const struct error *ignored)
+{
+	struct exec_instance *self = data;
+	struct error err;
+	if (claim_is_over(self)) {
+		(void)set_gone(self, &err);
+		end(self, &err);
+	}
+}
+
+static void on_gone_alone(void *data, const struct error *err)
+{
+	struct exec_instance *self = data;
+	if (!claim_is_over(self)) {
+		return;
+	}
+	if (err) {
+		on_gone_forgotten(self, NULL); // another broker will find it gone as well
+	} else {
+		exec_claim_forget(self->claim, on_gone_forgotten);
+	}
+}
+
+static void on_state(
+	void *data, int status, struct span out, const char *words, const struct error *failure)
+{
+	struct exec_instance *self = data;
+	struct error err;
+	self->command = NULL;
+	if (failure) {
+		end(self, failure);
+	} else if (status == EXEC_STATE_RUNNING) {
+		exec_claim_share(self->claim, on_shared);
+	} else if (status == EXEC_STATE_STOPPED) {
+		start(self);
+	} else if (status == EXEC_STATE_GONE && self->has_reference) {
+		exec_claim_take_alone(self->claim, on_gone_alone);
+	} else if (status == EXEC_STATE_GONE) {
+		make(self);
+	} else {
+		(void)exec_command_refuse(self->profile, EXEC_STATE, status, words, &err);
+		end(self, &err);
+	}
+}
+
+static void on_taken(void *data, const struct error *err)
+{
+	struct exec_instance *self = data;
+	struct error lost;
+	if (!claim_is_over(self)) {
+		return;
+	}
+	if (err) {
+		end(self, err);
+		return;
+	}
+	const struct exec_note *note = exec_claim_note(self->claim);
+	if (self->born && strcmp(self->born, note->born) != 0) {
+		error_set_reason(&lost, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+			"sandbox %s no longer exists: there is another one of its name",
+			exec_claim_name(self->claim));
+		end(self, &lost);
+	} else if (!note->instance && self->has_reference) {
+		error_set_reason(&lost, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+			"sandbox %s was never made", exec_claim_name(self->claim));
+		end(self, &lost);
+	} else if (!note->instance) {
+		make_anew(self);
+	} else if (self->profile->words[EXEC_STATE]) {
+		(void)run(self, EXEC_STATE, on_state);
+	} else {
+		exec_claim_share(self->claim, on_shared);
+	}
+}
+
+void exec_instance_bring(struct exec_instance *instance, exec_instance_done *done)
+{
+	instance->done = done;
+	exec_claim_take(instance->claim, on_taken);
+}
+
+void exec_instance_open(struct exec_instance *instance, exec_instance_done *done)
+{
+	instance->done = done;
+	exec_claim_take(instance->claim, on_end);
+}
+
+/* ---- the end ---- */
+
+static void on_state_after_end(
+	void *data, int status, struct span out, const char *words, const struct error *failure)
+{
+	struct exec_instance *self = data;
+	self->command = NULL;
+	bool is_stopped = status == EXEC_STATE_STOPPED || status == EXEC_STATE_GONE;
+	if (!failure && self->is_removing && status == EXEC_STATE_GONE) {
+		exec_claim_forget(self->claim, on_end);
+	} else {
+		end(self, !failure && is_stopped && !self->is_removing ? NULL : &self->err);
+	}
+}
+
+/*
+ * A platform can stop an instance and fail all the same: podman 4.3 does so after it has lost the
+ * record of an earlier exec. And it may fail to remove what somebody else has removed before. What
+ * counts is what has become of the instance.
+ */
+static void on_end_failed(struct exec_instance *self, int status, const char *words)
+{
+	(void)exec_command_refuse(self->profile, self->is_removing ? EXEC_DESTROY : EXEC_STOP,
+		status, words, &self->err);
+	if (self->profile->words[EXEC_STATE]) {
+		(void)run(self, EXEC_STATE, on_state_after_end);
+	} else {
+		end(self, &self->err);
+	}
+}
+
+static void on_command_ended(
+	void *data, int status, struct span out, const char *words, const struct error *failure)
+{
+	struct exec_instance *self = data;
+	self->command = NULL;
+	if (failure) {
+		end(self, failure);
+	} else if (status != 0 && !(self->is_removing && status == EXEC_STATE_GONE)) {
+		on_end_failed(self, status, words);
+	} else if (self->is_removing) {
+		exec_claim_forget(self->claim, on_end);
+	} else {
+		end(self, NULL);
+	}
+}
+
+static void on_alone(void *data, const struct error *err)
+{
+	struct exec_instance *self = data;
+	struct error denied;
+	const char *name = exec_claim_name(self->claim);
+	if (err && err->code == ERROR_UNAVAILABLE && (!self->is_removing || self->is_withdrawn)) {
+		log_info("sandbox %s keeps running: another broker uses it", name);
+		end(self, NULL);
+	} else if (err && err->code == ERROR_UNAVAILABLE) {
+		error_set_reason(&denied, ERROR_DENIED, "SANDBOX_IN_USE",
+			"sandbox %s is not destroyed: another broker uses it", name);
+		end(self, &denied);
+	} else if (err) {
+		end(self, err);
+	} else if (self->is_removing && !exec_claim_note(self->claim)->instance &&
+		   !exec_profile_uses_name(self->profile, EXEC_START)) {
+		log_warning("sandbox %s: its broker ended before start had named an instance, "
+			    "which may exist",
+			name);
+		exec_claim_forget(self->claim, on_end);
+	} else {
+		(void)run(self, self->is_removing ? EXEC_DESTROY : EXEC_STOP, on_command_ended);
+	}
+}
+
+void exec_instance_rest(struct exec_instance *instance, exec_instance_done *done)
+{
+	instance->done = done;
+	instance->is_removing = false;
+	if (instance->profile->words[EXEC_STOP]) {
+		exec_claim_take_alone(instance->claim, on_alone);
+	} else {
+		end(instance, NULL);
+	}
+}
+
+void exec_instance_remove(struct exec_instance *instance, exec_instance_done *done)
+{
+	struct error err;
+	instance->done = done;
+	instance->is_removing = true;
+	if (instance->profile->words[EXEC_DESTROY]) {
+		exec_claim_take_alone(instance->claim, on_alone);
+		return;
+	}
+	error_set(&err, ERROR_CONFIG,
+		"profile \"%s\" has no key destroy: sandbox %s stays; remove it there, or forget "
+		"it here with --discard",
+		instance->profile->name, exec_claim_name(instance->claim));
+	end(instance, &err);
+}
+
+static void on_forget_alone(void *data, const struct error *err)
+{
+	struct exec_instance *self = data;
+	if (err) {
+		end(self, err);
+	} else {
+		exec_claim_forget(self->claim, on_end);
+	}
+}
+
+void exec_instance_forget(struct exec_instance *instance, exec_instance_done *done)
+{
+	instance->done = done;
+	exec_claim_take_alone(instance->claim, on_forget_alone);
+}
+
+/* ---- withdrawal ---- */
+
+static void go_on_with_withdrawal(struct exec_instance *self)
+{
+	bool can_destroy = self->profile->words[EXEC_DESTROY] != NULL;
+	soon_stop(&self->soon);
+	if (!self->has_started) {
+		end(self, NULL);
+	} else if (self->is_making && !self->is_used && can_destroy) {
+		exec_instance_remove(self, self->done);
+	} else {
+		exec_instance_rest(self, self->done);
+	}
+}
+
+void exec_instance_withdraw(struct exec_instance *instance, bool is_used, exec_instance_done *done)
+{
+	exec_command_cancel(instance->command);
+	instance->command = NULL;
+	soon_stop(&instance->soon);
+	instance->done = done;
+	instance->is_withdrawn = true;
+	instance->is_used = is_used;
+	instance->end_waits = exec_claim_is_busy(instance->claim);
+	if (!instance->end_waits) {
+		go_on_with_withdrawal(instance);
+	}
+}
+
+/* ---- what has happened to it ---- */
+
+static void on_lost_state(
+	void *data, int status, struct span out, const char *words, const struct error *failure)
+{
+	struct exec_instance *self = data;
+	struct error was = self->err;
+	const char *name = name_for_platform(self);
+	self->command = NULL;
+	if (!failure && status == EXEC_STATE_GONE) {
+		error_set_reason(&self->err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+			"%s; state says that %s is gone", was.text, name);
+	} else if (!failure && status == EXEC_STATE_STOPPED) {
+		error_set_reason(&self->err, was.code, was.reason,
+			"%s; state says that %s has stopped", was.text, name);
+	}
+	end(self, &self->err);
+}
+
+void exec_instance_explain(
+	struct exec_instance *instance, const struct error *lost, exec_instance_done *done)
+{
+	const struct exec_values values = {.instance = name_for_platform(instance)};
+	struct error ignored;
+	instance->done = done;
+	instance->err = *lost;
+	if (instance->profile->words[EXEC_STATE]) {
+		instance->command = exec_command_start(instance->context, instance->profile,
+			EXEC_STATE, &values, on_lost_state, instance, &ignored);
+	}
+	if (!instance->command) {
+		end(instance, &instance->err);
+	}
+}
+
+/* ---- life ---- */
+
+struct exec_instance *exec_instance_create(const struct exec_instance_config *config)
+{
+	struct exec_instance *self = mem_alloc_zero(sizeof(*self));
+	const struct exec_profile *profile = config->profile;
+	self->context = config->context;
+	self->profile = profile;
+	self->on_progress = config->on_progress;
+	self->data = config->data;
+	self->has_reference = config->reference != NULL;
+	self->born = mem_strdup_or_null(config->born);
+	soon_init(&self->soon, config->context->loop, on_soon);
+	self->claim = exec_claim_create(&(struct exec_claim_config){
+		.context = config->context,
+		.profile = profile,
+		.directory = config->directory,
+		.reference = config->reference,
+		.is_new = config->is_new,
+		/* What is not synced may be there alone: it outlives a killed broker. */
+		.is_transient = profile->is_transient && profile->is_synced,
+		.timeout_ms = profile->start_ms,
+		.data = self,
+	});
+	return self;
+}
+
+void exec_instance_destroy(struct exec_instance *instance)
+{
+	if (instance) {
+		exec_command_cancel(instance->command);
+		exec_claim_destroy(instance->claim);
+		soon_stop(&instance->soon);
+		free(instance->born);
+		free(instance);
+	}
+}
+
+const char *exec_instance_reference(const struct exec_instance *instance)
+{
+	return exec_claim_name(instance->claim);
+}
+
+const char *exec_instance_born(const struct exec_instance *instance)
+{
+	return exec_claim_note(instance->claim)->born;
+}
+
+const char *exec_instance_name(const struct exec_instance *instance)
+{
+	return exec_claim_note(instance->claim)->instance;
+}
+
+bool exec_instance_was_started(const struct exec_instance *instance)
+{
+	return instance->has_started;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_EXEC_INVENTORY_H
+#define PROVIDERS_EXEC_INVENTORY_H
+
+#include "providers/exec/sandbox.h"
+
+/*
+ * Implements provider_inventory: the instances that this machine has notes of, with what `state`
+ * and `list` say about them.
+ */
+bool exec_inventory(const struct exec_shared *shared, const struct sandbox_request *request,
+	enum inventory_act act, const char *name, const struct inventory_listener *listener,
+	void *data, struct error *err) ATTR_NODISCARD;
+
+#endif

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/exec/sandbox.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/environment.h"
+#include "base/path_quote.h"
+#include "base/random.h"
+#include "base/settings.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "providers/exec/carrier.h"
+#include "providers/exec/copy_in.h"
+#include "providers/exec/instance.h"
+#include "providers/exec/runner_file.h"
+#include "providers/remote/remote.h"
+#include "providers/script_line.h"
+#include "providers/ssh/roots.h"
+#include "providers/suspension.h"
+
+enum { TOKEN_SIZE = 33, VARIABLES_MAX = 512, BEFORE_MAX = 256 * 1024 };
+
+static const char before_text[] =
+#include "providers/exec/before.sh.inc"
+	;
+
+struct exec_sandbox {
+	struct sandbox sandbox;
+	struct exec_shared *shared;
+	const struct provider_context *context;
+	struct exec_profile profile;
+	const struct sandbox_listener *listener;
+	void *data;
+	char *token;    // owned; names its folders; NULL: the profile does
+	bool is_wanted; // the folders of that token exist, or the instance
+
+	struct exec_instance *instance;   // NULL: the profile makes none
+	struct exec_runner_file *writing; // for the instance to show; or NULL
+	struct exec_copy_in *copying;     // or NULL
+	struct exec_carrier carrier;
+	struct remote *remote; // NULL before, and once it is over
+	char run[TOKEN_SIZE];  // names what runs there for this sandbox
+	uint64_t told_runs;
+	char *run_name, *node, *left; // owned; as start.sh tells them
+	unsigned ended;
+	char **environment; // owned
+	struct ssh_roots roots;
+	struct suspension suspension;
+	bool is_up; // the roots are there
+	bool is_over;
+	struct error lost;
+	sandbox_done *done; // of the end
+	void *done_data;
+};
+
+static struct exec_sandbox *from_sandbox(struct sandbox *sandbox)
+{
+	return CONTAINER_OF(sandbox, struct exec_sandbox, sandbox);
+}
+
+static const char *name_of(const struct exec_sandbox *self)
+{
+	const char *name = self->instance ? exec_instance_name(self->instance) : NULL;
+	return name ? name : self->profile.name;
+}
+
+static void progress(void *data, const char *text)
+{
+	struct exec_sandbox *self = data;
+	if (self->listener->on_progress && !self->is_over) {
+		self->listener->on_progress(self->data, text);
+	}
+}
+
+/* The caller returns: it may be gone. */
+static void fail(struct exec_sandbox *self, const struct error *err)
+{
+	struct error copy = *err;
+	if (!self->is_over) {
+		self->is_over = true;
+		self->listener->on_failed(self->data, &copy);
+	}
+}
+
+/* ---- the runner ---- */
+
+/* The next connection ends what this one may have left. */
+static void leave_run(struct exec_sandbox *self, bool was_lost)
+{
+	if (self->run_name) {
+		ssh_runs_add(&self->shared->runs, &(struct ssh_run_end){.place = name_of(self),
+							  .folder = self->run_name,
+							  .node = self->node ? self->node : "",
+							  .grace_ms = self->profile.grace_ms,
+							  .was_lost = was_lost});
+		free(self->run_name);
+		self->run_name = NULL;
+	}
+}
+
+static bool take_word(const char *line, const char *word, const char **out_rest)
+{
+	size_t len = strlen(word);
+	*out_rest = line + len + 1;
+	return strncmp(line, word, len) == 0 && line[len] == ' ';
+}
+
+/* What the program's own shell needs, and nothing of the run's. */
+static void take_variable(struct exec_sandbox *self, const char *entry)
+{
+	static const char *const own[] = {"PWD", "OLDPWD", "SHLVL", "_"};
+	size_t len = strcspn(entry, "=");
+	char *name = mem_strndup((struct span){entry, len});
+	const char *const *there = (const char *const *)self->environment;
+	bool is_own = false;
+	for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
+		is_own = is_own || strcmp(name, own[i]) == 0;
+	}
+	if (entry[len] == '=' && environment_name_is_valid(entry, len) && !is_own &&
+		words_count(self->environment) < VARIABLES_MAX && !environment_get(there, name)) {
+		words_append(&self->environment, entry);
+	}
+	free(name);
+}
+
+static void on_fact(void *data, const char *line)
+{
+	struct exec_sandbox *self = data;
+	const char *rest;
+	if (take_word(line, "env", &rest) || take_word(line, "set", &rest)) {
+		take_variable(self, rest);
+	} else if (take_word(line, "node", &rest)) {
+		mem_set_text(&self->node, rest);
+	} else if (take_word(line, "run", &rest)) {
+		mem_set_text(&self->run_name, rest);
+	} else if (take_word(line, "ended", &rest)) {
+		self->ended += (unsigned)strtoul(rest, NULL, 10);
+	} else if (take_word(line, "left", &rest)) {
+		mem_set_text(&self->left, rest);
+	}
+}
+
+static void tell_ended(struct exec_sandbox *self)
+{
+	char text[ERROR_TEXT_MAX];
+	if (self->ended > 0) {
+		text_format(text, sizeof(text),
+			"The connection to %s was lost, and %u process%s from it still ran "
+			"there: the broker ended them before it started anything else",
+			name_of(self), self->ended, self->ended == 1 ? "" : "es");
+		sandbox_remark(&self->sandbox, text);
+		progress(self, text);
+	}
+}
+
+static const char *variable(const struct exec_sandbox *self, const char *name, const char *fallback)
+{
+	const char *value = environment_get((const char *const *)self->environment, name);
+	return value && value[0] == '/' ? value : fallback;
+}
+
+static void on_remote_ready(void *data)
+{
+	struct exec_sandbox *self = data;
+	struct sandbox *sandbox = &self->sandbox;
+	static const char path[] =
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	ssh_runs_forget(&self->shared->runs, name_of(self), self->told_runs);
+	take_variable(self, path);
+	remote_set_sandbox(self->remote, sandbox);
+	sandbox->home = variable(self, "HOME", "/");
+	sandbox->environment = (const char *const *)self->environment;
+	sandbox->capabilities = (struct sandbox_capabilities){
+		.isolated = true,
+		.confined = true,
+		.many_roots = true,
+		.maps_paths = true,
+		.can_suspend = true,
+	};
+	sandbox->reference = self->instance ? exec_instance_reference(self->instance) : self->token;
+	sandbox->instance = self->instance ? exec_instance_born(self->instance) : NULL;
+	ssh_roots_init(&self->roots, &(struct ssh_roots_config){.sandbox = sandbox,
+					     .pool = self->context->pool,
+					     .setting = self->profile.runtime_root,
+					     .home = sandbox->home,
+					     .profile = self->profile.name,
+					     .state_folder = self->context->state_folder,
+					     .token = self->token,
+					     .is_there = self->is_wanted,
+					     .remote = self->remote});
+	self->is_up = true;
+	sandbox->was_ready = true;
+	tell_ended(self);
+	self->listener->on_ready(self->data);
+}
+
+static void describe_unfit(const struct exec_sandbox *self, const char *why, struct error *err)
+{
+	if (self->left) {
+		char *who = path_quote(span_of(self->left));
+		error_set_reason(err, ERROR_UNAVAILABLE, "AGENT_STILL_RUNNING",
+			"processes of a lost connection still run in %s and could not be ended, "
+			"so no other agent starts there: %s; end them there, or wait %lld s "
+			"(link-grace) until they end",
+			name_of(self), who, self->profile.grace_ms / 1000);
+		free(who);
+		return;
+	}
+	char *shown = path_quote(span_of(why));
+	if (self->carrier.has_ended) {
+		error_set_reason(err, ERROR_UNAVAILABLE, "EXEC_COMMAND_FAILED",
+			"no runner could be started in %s: %s", name_of(self), shown);
+	} else {
+		error_set_reason(err, ERROR_UNAVAILABLE, "EXEC_NO_RUNNER",
+			"the runner cannot work in %s: %s", name_of(self), shown);
+	}
+	free(shown);
+}
+
+static void on_unfit(void *data, const char *why)
+{
+	struct exec_sandbox *self = data;
+	struct error err;
+	struct remote *remote = self->remote;
+	describe_unfit(self, why, &err);
+	self->remote = NULL;
+	remote_close(remote);
+	fail(self, &err);
+}
+
+static void on_explained(void *data, const struct error *err)
+{
+	fail(data, err);
+}
+
+static void on_lost(void *data, const struct error *err)
+{
+	struct exec_sandbox *self = data;
+	leave_run(self, true);
+	self->lost = *err;
+	error_prefix(&self->lost, "%s", name_of(self));
+	if (self->done || self->is_over) {
+		return; // its end goes on without it
+	}
+	if (self->instance) {
+		exec_instance_explain(self->instance, &self->lost, on_explained);
+	} else {
+		fail(self, &self->lost);
+	}
+}
+
+static const struct remote_listener remote_listener = {
+	.on_fact = on_fact,
+	.on_progress = progress,
+	.on_ready = on_remote_ready,
+	.on_unfit = on_unfit,
+	.on_lost = on_lost,
+};
+
+/* The file that start has shown to the instance is ours, whoever owns it there. */
+static bool write_before(
+	struct exec_sandbox *self, const char *copy, struct buf *before, struct error *err)
+{
+	const struct ssh_runs *runs = &self->shared->runs;
+	bool is_shown = self->profile.runner_there != NULL;
+	self->told_runs = runs->added;
+	return buf_append_format(before, err,
+		       "acp_earlier() { :; }; acp_is_shown=%s acp_copy=", is_shown ? "yes" : "") &&
+	       script_quote_append(
+		       before, span_of(is_shown ? self->profile.runner_there : copy), err) &&
+	       buf_append(before, SPAN_LITERAL("; "), err) &&
+	       ssh_runs_append_function(runs, name_of(self), "acp_earlier", before, err) &&
+	       buf_append(before, SPAN_LITERAL(" eval "), err) &&
+	       script_quote_append(before, span_of(before_text), err) &&
+	       buf_append(before, (struct span){";", 2}, err); // and its NUL
+}
+
+static void connect_by(struct exec_sandbox *self, const char *copy)
+{
+	struct error err;
+	struct buf before;
+	const char *instance = self->instance ? exec_instance_name(self->instance) : NULL;
+	buf_init(&before, BEFORE_MAX);
+	exec_carrier_init(&self->carrier, self->context, &self->profile, instance);
+	random_fill_hex(self->run, TOKEN_SIZE - 1);
+	progress(self, "Connecting to the runner");
+	if (!self->is_over && write_before(self, copy, &before, &err)) {
+		self->remote = remote_open(&(struct remote_request){.loop = self->context->loop,
+						   .carrier = &self->carrier.carrier,
+						   .name = name_of(self),
+						   .sh = "/bin/sh",
+						   .token = self->run,
+						   .before = buf_span(&before).data,
+						   .grace_ms = self->profile.grace_ms,
+						   .timeout_ms = self->profile.answer_ms},
+			&remote_listener, self, &err);
+	}
+	buf_finish(&before);
+	if (!self->remote && !self->is_over) {
+		bool has_none = err.code == ERROR_UNAVAILABLE; // for any machine
+		error_set_reason(&err, err.code,
+			has_none ? "EXEC_NO_RUNNER" : "EXEC_COMMAND_FAILED", "%s: %s",
+			name_of(self), err.text);
+		fail(self, &err);
+	}
+}
+
+static void on_copied(void *data, const char *target, const struct error *err)
+{
+	struct exec_sandbox *self = data;
+	self->copying = NULL;
+	if (err) {
+		fail(self, err);
+	} else {
+		connect_by(self, target);
+	}
+}
+
+static void connect(struct exec_sandbox *self)
+{
+	struct error err;
+	const char *instance = self->instance ? exec_instance_name(self->instance) : NULL;
+	if (!self->profile.words[EXEC_COPY_IN]) {
+		connect_by(self, "");
+		return;
+	}
+	progress(self, "Copying the runner");
+	self->copying =
+		exec_copy_in_start(self->context, &self->profile, instance, on_copied, self, &err);
+	if (!self->copying) {
+		fail(self, &err);
+	}
+}
+
+static void on_brought(void *data, const struct error *err)
+{
+	struct exec_sandbox *self = data;
+	if (err) {
+		fail(self, err);
+		return;
+	}
+	if (exec_instance_was_started(self->instance)) {
+		ssh_runs_forget(&self->shared->runs, name_of(self), self->shared->runs.added);
+	}
+	connect(self);
+}
+
+static void on_written(void *data, const struct error *err)
+{
+	struct exec_sandbox *self = data;
+	self->writing = NULL;
+	if (err) {
+		fail(self, err);
+	} else {
+		exec_instance_bring(self->instance, on_brought);
+	}
+}
+
+/* ---- what is done there ---- */
+
+static void add_root(
+	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
+{
+	ssh_roots_add(&from_sandbox(sandbox)->roots, local_root, done, data);
+}
+
+static struct exec *start_exec(struct sandbox *sandbox, const struct exec_spec *spec,
+	const struct exec_listener *listener, void *data, struct error *err)
+{
+	struct exec_sandbox *self = from_sandbox(sandbox);
+	if (spec->foreground) {
+		error_set(err, ERROR_UNAVAILABLE, "%s: a process of %s has no terminal here",
+			spec->argv[0], name_of(self));
+		return NULL;
+	}
+	struct exec *exec = remote_exec(self->remote, spec, listener, data, err);
+	if (exec && spec->suspends) {
+		remote_exec_join(exec, &self->suspension);
+	}
+	return exec;
+}
+
+static struct file_op *read_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	size_t max_bytes, file_read_done *done, void *data)
+{
+	return remote_read(from_sandbox(sandbox)->remote, path, links, max_bytes, done, data);
+}
+
+static struct file_op *write_file(struct sandbox *sandbox, const char *path, enum file_links links,
+	struct span content, sandbox_done *done, void *data)
+{
+	return remote_write(from_sandbox(sandbox)->remote, path, links, content, done, data);
+}
+
+static struct file_op *stat_file(
+	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data)
+{
+	return remote_stat(from_sandbox(sandbox)->remote, path, done, data);
+}
+
+static struct file_op *resolve_path(
+	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
+{
+	return remote_resolve(from_sandbox(sandbox)->remote, path, done, data);
+}
+
+static void suspend(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	suspension_suspend(&from_sandbox(sandbox)->suspension, done, data);
+}
+
+static void resume(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	suspension_resume(&from_sandbox(sandbox)->suspension, done, data);
+}
+
+static const char *by_signals(const struct sandbox *sandbox)
+{
+	return suspension_by_signals(
+		&CONTAINER_OF(sandbox, struct exec_sandbox, sandbox)->suspension);
+}
+
+/* ---- the end ---- */
+
+static void on_ended(void *data, const struct error *err)
+{
+	struct exec_sandbox *self = data;
+	self->done(self->done_data, err);
+}
+
+static void begin_end(struct exec_sandbox *self, sandbox_done *done, void *data)
+{
+	self->is_over = true;
+	self->done = done;
+	self->done_data = data;
+}
+
+static void rest(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	struct exec_sandbox *self = from_sandbox(sandbox);
+	begin_end(self, done, data);
+	exec_instance_rest(self->instance, on_ended);
+}
+
+static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	struct exec_sandbox *self = from_sandbox(sandbox);
+	begin_end(self, done, data);
+	if (self->instance) {
+		exec_instance_remove(self->instance, on_ended);
+		return;
+	}
+	if (self->token && strcmp(self->shared->token, self->token) == 0) {
+		self->shared->token[0] = '\0'; // the removal goes on when the link is lost
+	}
+	ssh_roots_remove(&self->roots, done, data);
+}
+
+static void withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	struct exec_sandbox *self = from_sandbox(sandbox);
+	bool is_used = sandbox->root_count > 0 || !list_is_empty(&sandbox->adding);
+	begin_end(self, done, data);
+	exec_runner_file_cancel(self->writing);
+	self->writing = NULL;
+	exec_copy_in_cancel(self->copying);
+	self->copying = NULL;
+	exec_instance_withdraw(self->instance, is_used, on_ended);
+}
+
+static void close_sandbox(struct sandbox *sandbox)
+{
+	struct exec_sandbox *self = from_sandbox(sandbox);
+	suspension_finish(&self->suspension);
+	if (self->is_up) {
+		ssh_roots_finish(&self->roots);
+	}
+	if (self->instance || self->is_up) {
+		leave_run(self, false);
+	}
+	exec_runner_file_cancel(self->writing);
+	exec_copy_in_cancel(self->copying);
+	remote_close(self->remote);
+	exec_instance_destroy(self->instance);
+	exec_profile_finish(&self->profile);
+	words_free(self->environment);
+	free(self->run_name);
+	free(self->node);
+	free(self->left);
+	free(self->token);
+	free(self);
+}
+
+#define COMMON_CALLS                                                                               \
+	.add_root = add_root, .exec = start_exec, .read_file = read_file,                          \
+	.write_file = write_file, .stat_file = stat_file, .resolve_path = resolve_path,            \
+	.file_op_cancel = remote_file_cancel, .close = close_sandbox, .destroy = destroy,          \
+	.suspend = suspend, .resume = resume, .by_signals = by_signals
+
+/* Nobody has made where it is, so nobody ends it. */
+static const struct sandbox_impl place_impl = {COMMON_CALLS};
+
+static const struct sandbox_impl instance_impl = {COMMON_CALLS, .withdraw = withdraw};
+
+/* One that costs something while it waits. */
+static const struct sandbox_impl resting_impl = {COMMON_CALLS, .withdraw = withdraw, .rest = rest};
+
+/* ---- its beginning ---- */
+
+/* As those of a host (providers/ssh/sandbox.h). */
+static void choose_folders(struct exec_sandbox *self, const char *reference)
+{
+	char *token = self->shared->token;
+	if (!reference && self->profile.is_transient && !*token) {
+		random_fill_hex(token, TOKEN_SIZE - 1);
+	}
+	const char *chosen = self->profile.is_transient ? token : NULL;
+	self->token = mem_strdup_or_null(reference ? reference : chosen);
+}
+
+static bool begin(
+	struct exec_sandbox *self, const struct sandbox_request *request, struct error *err)
+{
+	if (!exec_profile_read(&self->profile, self->shared->platform, request->profile,
+		    request->settings, self->context, err)) {
+		return false;
+	}
+	self->is_wanted = request->reference != NULL;
+	if (!exec_profile_has_instances(&self->profile)) {
+		choose_folders(self, request->reference);
+		return true;
+	}
+	self->sandbox.impl = self->profile.words[EXEC_STOP] ? &resting_impl : &instance_impl;
+	self->instance = exec_instance_create(&(struct exec_instance_config){
+		.context = self->context,
+		.profile = &self->profile,
+		.directory = request->directory,
+		.reference = request->reference,
+		.born = request->instance,
+		.is_new = self->profile.is_transient,
+		.on_progress = progress,
+		.data = self,
+	});
+	if (self->profile.runner_there) {
+		self->writing = exec_runner_file_write(
+			self->context, self->profile.runner_file, on_written, self, err);
+	}
+	return !self->profile.runner_there || self->writing;
+}
+
+/* Nothing is raised before prepare returns. */
+static void on_begin(void *data, const struct error *err)
+{
+	connect(data);
+}
+
+struct sandbox *exec_sandbox_open(struct exec_shared *shared, const struct sandbox_request *request,
+	const struct sandbox_listener *listener, void *data, struct error *err)
+{
+	struct exec_sandbox *self = mem_alloc_zero(sizeof(*self));
+	sandbox_init(&self->sandbox, &place_impl, shared->context->loop);
+	suspension_init(&self->suspension, &self->sandbox);
+	self->environment = mem_alloc_zero(sizeof(*self->environment));
+	self->shared = shared;
+	self->context = shared->context;
+	self->listener = listener;
+	self->data = data;
+	if (!begin(self, request, err)) {
+		error_prefix(err, "profile \"%s\"", request->profile);
+		sandbox_close(&self->sandbox);
+		return NULL;
+	}
+	if (self->instance && !self->writing) {
+		exec_instance_bring(self->instance, on_brought);
+	} else if (!self->instance) {
+		sandbox_raise_later(&self->sandbox, on_begin, self, NULL);
+	}
+	return &self->sandbox;
+}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+# The first words of a stream to a host: finds the runner there, or takes it from stdin, and
+# becomes it. Each line on stdout is an answer:
+#
+#     set NAME=VALUE     a variable of a command there
+#     node NAME          what the machine calls itself
+#     run NAME           what this run is called: token, process, boot, namespace (control.sh)
+#     send SIZE          the broker sends so many bytes, the program
+#     runner FOLDER      from here on, stdin and stdout are the link
+#     scripts REASON     there is no place, or no use, for the runner; nothing follows
+#
+# Given: acp_token (random), acp_build (the hash of the program), acp_size (its bytes), acp_machine
+# (uname -m), acp_mode ("apart": it may outlive the stream; or ""), acp_n (a newline), and the
+# function acp_before, which may print lines as well, and fails where nothing may be started.
+# Nothing of a login shell's is used, and nothing is left if the stream ends early.
+umask 077
+exec 2>/dev/null
+
+acp_scripts() {
+	printf 'scripts %s\n' "$1"
+	exit 0
+}
+for acp_tool in chmod dd id ls mkdir mv readlink rm uname; do
+	command -v "$acp_tool" >/dev/null || acp_scripts "the program $acp_tool is missing there"
+done
+acp_there="$(uname -s) $(uname -m)"
+[ "$acp_there" = "Linux $acp_machine" ] ||
+	acp_scripts "the host is $acp_there, and the runner is made for Linux $acp_machine"
+
+# In a shared folder everybody can make a folder, or a link, of our name. So we go into it first,
+# and then ask the kernel where we are and whose that is: nobody else can move it away, or write
+# into it.
+acp_enter() {
+	case $1 in
+	*"$acp_n"*) return 1 ;;
+	/?*) ;;
+	*) return 1 ;;
+	esac
+	cd -P "$1" || return 1
+	acp_folder=$(pwd -P)
+	acp_folder=${acp_folder%/}/$2
+	mkdir "./$2"
+	cd -P "./$2" && [ "$(pwd -P)" = "$acp_folder" ] || return 1
+	set -- $(ls -ldn .)
+	case $1 in
+	drwx------*) [ "$3" = "$acp_uid" ] ;;
+	*) return 1 ;;
+	esac
+}
+acp_uid=$(id -u)
+
+# Whether the program greets with its build. A damaged one does not, nor does one where nothing may
+# be executed. An empty file would be a script that succeeds.
+acp_try() {
+	acp_said=$("./$1" </dev/null)
+	case $acp_said in
+	*"build=$acp_build"*) ;;
+	*) return 1 ;;
+	esac
+}
+
+# Whether a file that is made here can be executed.
+acp_can_execute() {
+	acp_probe=./.acp-runner.$acp_token.probe
+	printf '#!/bin/sh\necho yes\n' >"$acp_probe" && chmod 700 "$acp_probe" || acp_why='no room'
+	[ -n "$acp_why" ] || [ "$("$acp_probe")" = yes ] || acp_why='nothing can be executed there'
+	rm -f "$acp_probe"
+	[ -z "$acp_why" ]
+}
+
+# dd that reads exactly what it shall, whatever the pieces are in which it comes; else, byte by
+# byte. It writes once it has all, so that a full disk leaves nothing of the program in stdin.
+acp_choose_dd() {
+	acp_dd="bs=$acp_size count=1 iflag=fullblock"
+	acp_left=$({ printf ab && printf cdX; } |
+		{ dd bs=4 count=1 iflag=fullblock >/dev/null && dd bs=8; })
+	[ "$acp_left" = X ] || acp_dd="ibs=1 obs=$acp_size count=$acp_size"
+}
+
+# Takes the program from stdin and moves it into its place.
+acp_take() {
+	acp_choose_dd
+	acp_part=./.acp-runner.$acp_token.part
+	printf 'send %s\n' "$acp_size"
+	dd $acp_dd >"$acp_part"
+	set -- $(ls -ln "$acp_part")
+	acp_why='no room'
+	if [ "$5" = "$acp_size" ] && chmod 700 "$acp_part"; then
+		acp_why=
+		mv -f "$acp_part" "./$acp_name"
+		acp_try "$acp_name" || acp_why='it does not work there'
+	fi
+	rm -f "$acp_part"
+	[ -z "$acp_why" ]
+}
+
+acp_become() {
+	acp_tell_variables
+	printf 'node %s\nrun %s\n' "$(uname -n)" "$acp_run"
+	printf 'runner %s\n' "$acp_folder"
+	[ -z "$acp_mode" ] || exec "./$acp_name" "$acp_mode" "$acp_token"
+	exec "./$acp_name"
+}
+
+read -r acp_boot </proc/sys/kernel/random/boot_id
+acp_space=$(readlink /proc/self/ns/pid)
+acp_space=${acp_space##*[}
+acp_run=/acp-broker.$acp_token.$$.${acp_boot%%-*}.${acp_space%]}
+acp_before || exit 1
+
+acp_name=acp-runner.$acp_build
+acp_tried=
+acp_cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+[ -n "${XDG_CACHE_HOME-}" ] || [ -z "$acp_cache" ] || mkdir "$acp_cache"
+for acp_base in "$acp_cache" "${XDG_RUNTIME_DIR-}" /dev/shm "${TMPDIR-}" /tmp "${HOME-}"; do
+	acp_why=
+	if acp_enter "$acp_base" "acp-broker-$acp_uid"; then
+		! acp_try "$acp_name" || acp_become
+		! { acp_can_execute && acp_take; } || acp_become
+	else
+		acp_why='no folder of ours'
+	fi
+	[ -z "$acp_base" ] || acp_tried="$acp_tried${acp_tried:+, }$acp_base ($acp_why)"
+done
+acp_scripts "no folder there takes the runner: $acp_tried"

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_RUNNER_RUNNER_H
+#define PROVIDERS_RUNNER_RUNNER_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/confine.h"
+#include "base/guard.h"
+#include "base/list.h"
+#include "providers/mux/mux.h"
+#include "providers/runner/worker.h"
+
+/*
+ * The program that runs in a sandbox, with the rights of its user (providers/runner/image.h). It
+ * knows the link, processes and files. It knows no carrier, no agent and no ACP. Only the broker
+ * uses it. This header is for the files of this folder.
+ *
+ *    keeper ── runner ── spawner ── guard ── process
+ *
+ * The keeper (main.c) is the process that the carrier started. It holds no descriptor of the
+ * channel. It continues a runner that was stopped, and ends the processes of a runner that was
+ * killed.
+ *
+ * A runner that outlives its channel is not a child of the process that the carrier starts:
+ *
+ *     waiter      keeper ── runner ── …
+ *
+ * The carrier starts the waiter, which holds no descriptor of the channel either, and ends when the
+ * runner gives the channel up. For a new channel the carrier starts a new waiter, which passes its
+ * descriptors to the runner (attach.c). The runner accepts them only if the other end knows the key
+ * (channel.c).
+ */
+enum {
+	RUNNER_RUNS_MAX = 256,
+	RUNNER_REQUESTS_MAX = 4096,
+	RUNNER_CONTENTS_MAX = 4,  // requests whose content is in memory at once
+	RUNNER_HELLO_MS = 60000,  // until the broker's HELLO
+	RUNNER_GRACE_MS = 600000, // without a byte, unless the broker's HELLO gives another time
+	RUNNER_ATTACHES_MAX = 4,  // that have not proved anything yet
+	RUNNER_ATTACH_MS = 30000, // in which they have to
+};
+
+/* An event that the loop waits for. The list is built again for each turn. */
+struct watch {
+	void (*on_ready)(void *data, short events); // NULL: only wakes the loop
+	void *data;
+};
+
+/* The state of a runner that outlives its channel (channel.c). */
+struct channel_state {
+	const char *name; // of the run; NULL: it ends with its channel
+	int folder;       // the socket is there
+	int listener;     // -1: none
+	char key[RUNNER_KEY_SIZE];
+	bool has_key;
+	uint64_t last_attach;
+	struct list attaches; // of struct attach
+	size_t attach_count;
+	uint64_t orphan_us; // how long the runner lives on after an unannounced end
+	uint64_t until_us;  // without a channel it ends then
+};
+
+struct runner {
+	struct mux *mux;
+	int in; // of the channel; -1: there is none
+	int out;
+	int waiter;       // the socket to the process that the carrier started; -1: none
+	const char *home; // for HELLO; may be NULL
+	struct channel_state channel;
+	int signal_fd;
+	int spawner_socket;
+	pid_t spawner;
+	uint64_t grace_us;
+	const char *why; // reason for ending; NULL: go on
+	bool was_asked;  // the broker requested the end
+
+	struct list runs; // of struct run
+	size_t run_count;
+	struct list requests; // of struct request, in order of arrival
+	size_t request_count;
+	size_t content_count; // requests with content in memory
+	struct confine *roots;
+	struct worker *worker;
+
+	struct pollfd *polls; // owned, as are the watches; for this turn
+	struct watch *watches;
+	size_t watch_count;
+	size_t watch_capacity;
+};
+
+uint64_t runner_now_us(void);
+
+/* Watches a descriptor during the next turn. */
+void runner_watch(struct runner *runner, int fd, short events,
+	void (*on_ready)(void *data, short events), void *data);
+
+/* Sends a message; ends the runner if the broker does not read its messages. */
+void runner_tell(struct runner *runner, const struct runner_message *message);
+void runner_tell_failure(struct runner *runner, uint64_t id, const struct error *err);
+
+/* Runs the loop; returns when the runner must end. */
+void runner_loop(struct runner *runner);
+
+/* HELLO, once in each channel. */
+void runner_say_hello(struct runner *runner);
+
+bool runner_read_number(struct span digits, uint64_t *out);
+
+/* Replaces descriptors 0 to 2 by /dev/null. */
+void runner_drop_standard(void);
+
+/* ---- channel.c: life beyond the channel ---- */
+
+/* `name` is NULL if the runner ends with its channel. */
+bool channel_open(struct runner *runner, const char *name, struct error *err) ATTR_NODISCARD;
+void channel_finish(struct runner *runner);
+/* Reads the key and orphan-ms from the broker's HELLO, if it has them. */
+void channel_take_hello(struct runner *runner, struct span text);
+/*
+ * Call it when the channel has ended or cannot be written to: ends the runner, or lets it go on
+ * without a channel.
+ */
+void channel_lose(struct runner *runner);
+void channel_watch(struct runner *runner);
+uint64_t channel_due_us(const struct runner *runner);
+void channel_step(struct runner *runner); // what is over after its time
+
+/* The program of a waiter (attach.c). Returns its exit status. */
+int attach_run(const char *name);
+void attach_wait(int socket); // until the other end of the socket is closed
+
+/* ---- run.c: processes ---- */
+
+void run_start(struct runner *runner, const struct runner_message *message);
+void run_order(struct runner *runner, const struct runner_message *message);
+void runs_watch(struct runner *runner); // also frees finished ones
+void runs_end(struct runner *runner);
+bool runs_are_over(const struct runner *runner);
+/* Reads the spawner's reports of killed guards. False: the spawner has ended. */
+bool runs_read_losses(struct runner *runner);
+
+/* ---- request.c: files ---- */
+
+void request_start(struct runner *runner, const struct runner_message *message);
+void request_cancel(struct runner *runner, uint64_t id);
+void requests_step(struct runner *runner); // gives free places to waiting requests
+void requests_end(struct runner *runner);  // drops requests that no thread has begun
+
+/*
+ * Locks the program's own file while the descriptor is open, also in children, and removes unused
+ * programs beside it.
+ */
+int program_hold(void);
+
+/* Writes the process's build id to `text` in hexadecimal; "" if it has none. */
+enum { BUILD_ID_SIZE = 41 };
+void build_id_read(char text[BUILD_ID_SIZE]);
+
+/*
+ * Ends every process below the caller. The caller must be a subreaper with one thread. It must have
+ * closed its sockets to the spawner and the guards, so that these first end the processes
+ * themselves. Returns how many are left.
+ */
+size_t family_end(void);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "providers/ssh/host_impl.h"
+
+/*
+ * The connection of a run that outlives it. When it is lost, nobody there is told: the broker
+ * connects again, with growing pauses, until `link-grace` is over. A change of this machine's
+ * network, and a suspend, end the pause; and a connection that seems to be there has to prove it.
+ */
+
+enum {
+	PAUSE_MIN_MS = 500,
+	PAUSE_MAX_MS = 30000,
+	DOUBLINGS_MAX = 6,
+	/* A connection that says nothing for so long after such a change counts as lost. */
+	PROBE_MS = 3000,
+	/* So many attempts in one loss are begun again because of a change; later ones get the time
+	 * that they need. */
+	RESTARTS_MAX = 8,
+};
+
+static bool is_in_time(const struct ssh_host *host)
+{
+	return clock_now_ms() < host->reattach.lost_ms + host->request.grace_ms;
+}
+
+/* Those that are as they were when the user is asked again, or that nobody should ask twice. */
+static bool is_final(const struct error *err)
+{
+	static const char *const reasons[] = {
+		"HOST_KEY_MISMATCH", "HOST_KEY_UNKNOWN", "AUTH_FAILED", "SSH_UNSUPPORTED"};
+	for (size_t i = 0; err->reason && i < ARRAY_LENGTH(reasons); i++) {
+		if (strcmp(err->reason, reasons[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static long long pause_ms(const struct ssh_host *host)
+{
+	const struct ssh_reattach *reattach = &host->reattach;
+	unsigned doublings =
+		reattach->attempts < DOUBLINGS_MAX ? reattach->attempts : DOUBLINGS_MAX;
+	long long least_ms = host->request.pause_ms;
+	long long pause = (long long)PAUSE_MIN_MS << doublings;
+	pause = pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
+	return reattach->attempts == 0 ? 0 : pause > least_ms ? pause : least_ms;
+}
+
+static void try_later(struct ssh_host *host, const struct error *err)
+{
+	struct ssh_reattach *reattach = &host->reattach;
+	if (is_final(err) || (reattach->lost_ms > 0 && !is_in_time(host))) {
+		ssh_host_fail(host, err);
+		return;
+	}
+	if (reattach->lost_ms == 0) {
+		reattach->lost_ms = clock_now_ms();
+		if (host->listener->on_link_lost) {
+			host->listener->on_link_lost(host->data, err);
+		}
+	}
+	ev_timer_stop(host->loop, &reattach->again);
+	ev_timer_set(&reattach->again, (double)pause_ms(host) / 1000., 0.);
+	ev_timer_start(host->loop, &reattach->again);
+	reattach->attempts++;
+}
+
+static void try_now(struct ssh_host *host)
+{
+	struct ssh_link *link = LIST_FIRST(&host->links, struct ssh_link, link);
+	struct error err;
+	host->reattach.tried_us = remote_now_us();
+	if (link->is_ready) {
+		remote_attach(host->remote, &host->carrier.carrier);
+	} else if (!ssh_link_connect(link, host->request.target, &err)) {
+		try_later(host, &err);
+	}
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct ssh_host *host = CONTAINER_OF(timer, struct ssh_host, reattach.again);
+	ssh_host_enter(host);
+	try_now(host);
+	ssh_host_leave(host);
+}
+
+static void lose(struct ssh_host *host, const struct error *err)
+{
+	struct ssh_link *link = LIST_FIRST(&host->links, struct ssh_link, link);
+	remote_detach(host->remote);
+	ssh_client_close(link->client);
+	link->client = NULL;
+	link->is_ready = link->is_full = link->is_resting = false;
+	try_later(host, err);
+}
+
+/* ---- changes of this machine's network ---- */
+
+/* Whether nothing has come since the probe began: from the runner, or from a host to connect to. */
+static bool is_silent(struct ssh_host *host)
+{
+	struct ssh_reattach *reattach = &host->reattach;
+	if (reattach->lost_ms == 0) {
+		return remote_heard_us(host->remote) < reattach->probed_us;
+	}
+	return !ev_is_active(&reattach->again) && reattach->tried_us < reattach->probed_us &&
+	       reattach->restarts++ < RESTARTS_MAX;
+}
+
+static void probe(struct ssh_host *host)
+{
+	struct ssh_reattach *reattach = &host->reattach;
+	reattach->has_changed = false;
+	reattach->probed_us = remote_now_us();
+	remote_ping(host->remote);
+	ev_timer_set(&reattach->probe, PROBE_MS / 1000., 0.);
+	ev_timer_start(host->loop, &reattach->probe);
+}
+
+static void on_probed(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct ssh_host *host = CONTAINER_OF(timer, struct ssh_host, reattach.probe);
+	struct error err;
+	ssh_host_enter(host);
+	if (!host->is_over && is_silent(host)) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
+			"%s: nothing has come for %d ms since the network here changed",
+			ssh_host_name(host), PROBE_MS);
+		lose(host, &err);
+	} else if (!host->is_over && host->reattach.has_changed) {
+		probe(host);
+	}
+	ssh_host_leave(host);
+}
+
+/* It is no matter what has changed: the way to the host may be another one. */
+static void on_network(struct network_watch *watch, bool has_slept)
+{
+	struct ssh_host *host = CONTAINER_OF(watch, struct ssh_host, reattach.network);
+	struct ssh_reattach *reattach = &host->reattach;
+	ssh_host_enter(host);
+	reattach->attempts = 0;
+	if (ev_is_active(&reattach->again)) {
+		ev_timer_stop(host->loop, &reattach->again);
+		try_now(host);
+	} else if (ev_is_active(&reattach->probe)) {
+		reattach->has_changed = true; // what has answered may be out of reach now
+	} else {
+		probe(host);
+	}
+	ssh_host_leave(host);
+}
+
+void ssh_host_drop_link(struct ssh_host *host)
+{
+	struct error err;
+	error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
+		"%s: the broker itself has closed the connection", ssh_host_name(host));
+	ssh_host_enter(host);
+	if (!host->is_over && host->reattach.lost_ms == 0) {
+		lose(host, &err);
+	}
+	ssh_host_leave(host);
+}
+
+/* ---- life ---- */
+
+void ssh_reattach_init(struct ssh_host *host)
+{
+	ev_init(&host->reattach.again, on_again);
+	ev_init(&host->reattach.probe, on_probed);
+}
+
+void ssh_reattach_begin(struct ssh_host *host)
+{
+	if (remote_outlives(host->remote)) {
+		network_watch_start(&host->reattach.network, host->loop, on_network);
+	}
+}
+
+void ssh_reattach_stop(struct ssh_host *host)
+{
+	ev_timer_stop(host->loop, &host->reattach.again);
+	ev_timer_stop(host->loop, &host->reattach.probe);
+	network_watch_stop(&host->reattach.network);
+}
+
+bool ssh_reattach_take_loss(struct ssh_link *link, const struct error *err)
+{
+	struct ssh_host *host = link->host;
+	struct error failure = *err; // it may be the client's own
+	if (host->is_over || !remote_outlives(host->remote)) {
+		return false;
+	}
+	lose(host, &failure);
+	return true;
+}
+
+bool ssh_reattach_take_link(struct ssh_link *link)
+{
+	struct ssh_host *host = link->host;
+	if (!remote_outlives(host->remote)) {
+		return false;
+	}
+	ssh_carrier_init(&host->carrier, link->client);
+	remote_attach(host->remote, &host->carrier.carrier);
+	return true;
+}
+
+void ssh_reattach_on_detached(struct ssh_host *host, const struct error *err)
+{
+	if (!host->is_over) {
+		try_later(host, err);
+	}
+}
+
+void ssh_reattach_on_attached(struct ssh_host *host)
+{
+	struct ssh_reattach *reattach = &host->reattach;
+	reattach->lost_ms = 0;
+	reattach->attempts = reattach->restarts = 0;
+	if (host->listener->on_link_back && !host->is_over) {
+		host->listener->on_link_back(host->data);
+	}
+}

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""
+Turns on a host whose connection is cut while they run: broker and host are in network namespaces
+of their own, with one link between them. A turn must show the same as without a cut.
+"""
+
+import os
+import re
+import signal
+import threading
+
+import net
+import processes
+
+from processes import PATIENCE
+from ssh_case import SshCase
+from ssh_scene import Gates
+from sshd import Sshd
+
+# A connection that has fallen silent counts as lost after so long, unless the change of the
+# network is noticed before.
+SILENCE = {'alive-interval': '5s', 'alive-count': '2', 'connect-timeout': '10s'}
+OUTLIVES = {'runner': 'auto', 'outlives': 'auto', 'orphan-grace': '10m', 'link-grace': '10m'}
+
+# Random, or counted, and of no meaning.
+MINTED = re.compile(r'"(?:id|toolCallId|terminalId)": ?[^,}]*|term-\d+')
+
+
+class LinkCase(Gates, SshCase):
+    """The broker is in the first namespace, the host in the second."""
+
+    ssh_client = 'libssh2'
+
+    def setUp(self):
+        self.chain = net.Chain(2)
+        self.addCleanup(self.chain.__exit__)
+        self.chain.__enter__()
+        self.addresses = 1  # that the broker's machine has had
+        super().setUp()
+        self.make_gates()
+
+    def make_sshd(self):
+        return Sshd(f'ListenAddress {self.chain.address(1)}\n{self.sshd_config}', None,
+                    self.chain.inside(1))
+
+    def ssh_keys(self):
+        path = self.dir / 'ssh_config'
+        path.write_text(self.sshd.alias('box', f'HostKeyAlias [127.0.0.1]:{self.sshd.port}')
+                        .replace('HostName 127.0.0.1', f'HostName {self.chain.address(1)}'))
+        return {**super().ssh_keys(), 'ssh-config': str(path), **OUTLIVES, **SILENCE}
+
+    def config(self, *args, **keys):
+        return super().config(*args, **{**OUTLIVES, **SILENCE, **keys})
+
+    def broker_argv(self, *options, agent):
+        return [*self.chain.inside(0), *super().broker_argv(*options, agent=agent)]
+
+    # ---- what is shown ----
+
+    def own_calls(self, word):
+        """Of the broker's own tool calls, by the word in the title."""
+        updates = [message.params['update'] for message in self.client.received
+                   if message.method == 'session/update']
+        return [update for update in updates
+                if str(update.get('toolCallId', '')).startswith('acp-broker-')
+                and word in str(update.get('title', ''))]
+
+    def losses(self):
+        return self.client.stderr.count('unreachable, reconnecting')
+
+    def returns(self):
+        return self.client.stderr.count('reconnected after')
+
+    def transcript(self, after):
+        """
+        What the editor has got since a place in `received`, in its order: what the agent said, its
+        tool calls, its requests, and the answers. Updates of a tool call are its states.
+        """
+        shown, calls = [], {}
+        for message in self.client.received[after:]:
+            update = (message.params or {}).get('update', {}) if message.method else {}
+            call = str(update.get('toolCallId', ''))
+            if call.startswith('acp-broker-') or update.get('sessionUpdate') == 'usage_update':
+                continue
+            if update.get('sessionUpdate') == 'tool_call_update':
+                if 'status' in update:  # others are of a terminal's output, as it comes
+                    shown[calls[call]] += f' then {update["status"]}'
+                continue
+            calls.setdefault(call, len(shown))
+            shown.append(MINTED.sub('*', message.line.decode()))
+        return shown
+
+    # ---- cuts ----
+
+    def wait_lost(self, count):
+        lost = processes.wait_until(lambda: self.losses() >= count, PATIENCE)
+        self.assertTrue(lost, f'loss {count} was not noticed: {self.client.stderr}')
+
+    def wait_back(self, count):
+        back = processes.wait_until(lambda: self.returns() >= count, PATIENCE)
+        self.assertTrue(back, f'the connection is not back, {count}: {self.client.stderr}')
+
+    def cut_child(self, number):
+        """sshd's processes for the connection are killed."""
+        self.sshd.kill_connections()
+
+    def cut_link(self, number):
+        """The link is down until the loss is noticed."""
+        self.chain.set_link(0, 'down')
+        self.wait_lost(number)
+        self.chain.set_link(0, 'up')
+
+    def cut_address(self, number):
+        """The broker's machine has another address; nothing comes to the old one."""
+        self.addresses += 1
+        last, now = (f'10.77.0.{100 + count}/24' if count > 1 else
+                     f'{self.chain.address(0, "right")}/24'
+                     for count in (self.addresses - 1, self.addresses))
+        self.chain.ip(0, 'address', 'del', last, 'dev', 'right')
+        self.chain.ip(0, 'address', 'add', now, 'dev', 'right')
+
+    def cut_stopped(self, number):
+        """The broker is stopped, loses the connection meanwhile, and goes on."""
+        os.kill(self.client.pid, signal.SIGSTOP)
+        self.sshd.kill_connections()
+        os.kill(self.client.pid, signal.SIGCONT)
+
+    CUTS = {'child': cut_child, 'link': cut_link, 'address': cut_address, 'stopped': cut_stopped}
+
+    def cut(self, kind):
+        """Cuts the connection, and waits until the broker has made another one."""
+        number = self.returns() + 1
+        self.CUTS[kind](self, number)
+        self.wait_back(number)
+
+
+class LinkTurn(LinkCase):
+    """One long turn, with everything in it that a connection carries."""
+
+    updates, update_size = 3000, 1000
+    file_bytes = 6 << 20
+    lines_of_terminal = 400000
+
+    def begin(self, **keys):
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.client, self.session = self.opened(**keys)
+        self.client.host.replies['session/request_permission'] = self.permit
+        self.root = self.runtime(self.client, self.session)
+        self.begun = self.sshd.home / 'begun'  # the terminal's command; not a file of the workspace
+        (self.root / 'big').write_text('0123456789abcde\n' * (self.file_bytes // 16))
+        self.turns = 0
+
+    def permit(self, params):
+        self.may_answer.wait(PATIENCE)
+        return {'outcome': {'outcome': 'selected', 'optionId': params['options'][0]['optionId']}}
+
+    def lines(self):
+        return ['pid', f'stream {self.updates} {self.update_size}',
+                f'terminal echo > {self.begun}; seq {self.lines_of_terminal}',
+                f'read {self.root}/big', 'permission May it?',
+                f'write {self.root}/theirs turn', 'pid', 'say over']
+
+    def start_turn(self):
+        """Returns the place in `received` at which it begins, and its request."""
+        self.turns += 1
+        (self.work / 'mine').write_text(f'{self.turns}\n' * 1000)
+        (self.work / 'theirs').unlink(missing_ok=True)
+        self.begun.unlink(missing_ok=True)
+        return len(self.client.received), self.client.start_prompt(self.session, *self.lines())
+
+    def end_turn(self, place, waiting):
+        """Returns its transcript."""
+        self.assertEqual(self.client.answer(waiting)['stopReason'], 'end_turn')
+        self.assertEqual((self.work / 'theirs').read_text(), 'turn')
+        self.assertEqual((self.root / 'mine').read_text(), f'{self.turns}\n' * 1000)
+        return self.transcript(place)
+
+    def check_same(self, transcript, reference):
+        for number, (line, expected) in enumerate(zip(transcript, reference)):
+            self.assertEqual(line[:2000], expected[:2000], f'line {number}')
+            self.assertTrue(line == expected, f'line {number} differs behind its beginning')
+        self.assertEqual(len(transcript), len(reference))
+
+    def end(self):
+        self.client.close_stdin()
+        self.assertEqual(self.client.wait(PATIENCE), 0, self.client.stderr)
+        self.assert_nothing_runs()

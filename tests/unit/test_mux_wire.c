@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/mux/wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void test_message_keeps_every_field(void **state)
+{
+	static const char *const argv[] = {"program", "", "two\nlines", NULL};
+	static const char *const env[] = {"A=\xff\n", NULL};
+	struct buf bytes;
+	struct error err;
+	struct runner_message out = {.kind = RUNNER_EXEC,
+		.id = UINT64_MAX,
+		.exec = {.argv = {.list = argv},
+			.env = {.list = env},
+			.cwd = SPAN_LITERAL("/folder"),
+			.cwd_root = 3,
+			.in = {1, 2},
+			.out = {3, 4},
+			.err = {5, 1ULL << 40},
+			.is_bulk = 1,
+			.is_grouped = 1}};
+	struct runner_message in;
+	buf_init(&bytes, 4096);
+	assert_true(runner_message_write(&bytes, &out, &err));
+	assert_true(runner_message_read(buf_span(&bytes), &in, &err));
+	const char **words = runner_words_list(in.exec.argv.packed);
+	assert_string_equal(words[0], "program");
+	assert_string_equal(words[1], "");
+	assert_string_equal(words[2], "two\nlines");
+	assert_null(words[3]);
+	free(words);
+	assert_int_equal(in.exec.env.packed.len, sizeof("A=\xff\n"));
+	assert_true(span_is(in.exec.cwd, "/folder"));
+	assert_true(in.id == UINT64_MAX && in.exec.cwd_root == 3 && in.exec.err.stream == 5 &&
+		    in.exec.err.window == 1ULL << 40 && in.exec.is_bulk && in.exec.is_grouped);
+	/* A newer one may have more fields; one that is cut is none. */
+	size_t size = bytes.len;
+	assert_true(buf_append(&bytes, SPAN_LITERAL("more"), &err));
+	assert_true(runner_message_read(buf_span(&bytes), &in, &err));
+	for (size_t len = 0; len < size; len++) {
+		assert_false(
+			runner_message_read((struct span){buf_span(&bytes).data, len}, &in, &err));
+		assert_int_equal(err.code, ERROR_PROTOCOL);
+	}
+	buf_finish(&bytes);
+}
+
+static void test_failure_keeps_code_reason_and_text(void **state)
+{
+	struct error err;
+	struct error back;
+	struct runner_message message;
+	error_set_reason(&err, ERROR_DENIED, "SECURITY_VIOLATION", "%s", "no way");
+	runner_set_failure(&message, 3, &err);
+	runner_get_failure(&message.failure, &back);
+	assert_int_equal(back.code, ERROR_DENIED);
+	assert_true(error_has_reason(&back, "SECURITY_VIOLATION"));
+	assert_string_equal(back.text, "no way");
+	message.failure.text = SPAN_LITERAL("a\x1b[2J\xff\xe2\x80\xae\nb\xc3\xa4");
+	runner_get_failure(&message.failure, &back);
+	assert_string_equal(back.text, "a?[2J???b\xc3\xa4");
+	message.failure.reason = SPAN_LITERAL("MADE_UP");
+	message.failure.code = 9999;
+	runner_get_failure(&message.failure, &back);
+	assert_int_equal(back.code, ERROR_SYSTEM);
+	assert_null(back.reason);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_message_keeps_every_field),
+		cmocka_unit_test(test_failure_keeps_code_reason_and_text),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
