@@ -14,7 +14,7 @@
 
 enum { LINE_MAX_BYTES = 1024, READ_SIZE = 64 * 1024 };
 
-/* A command that has closed its stdout ends in a moment, and says how. */
+/* How long we wait for the status of a command that has closed its stdout. */
 static const double last_words_s = 1.;
 
 struct exec_stream {
@@ -24,7 +24,7 @@ struct exec_stream {
 	const struct carrier_listener *listener;
 	void *data;
 	ev_io in, out, err; // fd is -1 once closed
-	ev_timer end;       // for the status, after the output's end
+	ev_timer end;       // waits for the status after the end of the output
 	bool has_begun, has_exited;
 	struct process_status status;
 };
@@ -69,7 +69,7 @@ static void read_complaint(struct exec_stream *self)
 	}
 }
 
-/* Whoever listens puts its own words before. */
+/* The listener adds the context to the error. */
 static void end(struct exec_stream *self)
 {
 	struct error err;
@@ -104,7 +104,7 @@ static void on_failed(void *data, const struct error *failure)
 	tell_closed(data, &err);
 }
 
-/* What it has printed is still to be read. */
+/* Reads the rest of its output before it reports the end. */
 static void on_exited(void *data, struct process_status status)
 {
 	struct exec_stream *self = data;
@@ -161,7 +161,10 @@ static void on_room(struct ev_loop *loop, ev_io *io, int events)
 	self->listener->on_writable(self->data);
 }
 
-/* What nobody reads any more counts as taken: the end of the command follows. */
+/*
+ * If the command no longer reads its stdin, we drop the bytes and report them as written: its end
+ * follows soon.
+ */
 static size_t write_stream(struct carrier_stream *stream, struct span bytes)
 {
 	struct exec_stream *self = CONTAINER_OF(stream, struct exec_stream, stream);

@@ -6,8 +6,9 @@
 #include "providers/remote/carrier.h"
 
 /*
- * Reaches an instance by the platform's command exec: its words, then "/bin/sh -c LINE". The
- * command is a child of a guard of ours, which ends with the broker; its pipes are the stream.
+ * Reaches an instance through the platform's command exec: its words, then "/bin/sh -c LINE". The
+ * command is the child of a guard process, which ends when the broker ends. The command's stdin and
+ * stdout are the stream.
  */
 enum { EXEC_SAID_MAX = 600 };
 
@@ -17,7 +18,7 @@ struct exec_carrier {
 	const struct exec_profile *profile;     // borrowed
 	const char *instance;                   // borrowed; NULL: it has no name
 	bool has_ended;               // the command ended by itself, or could not be started
-	char said[EXEC_SAID_MAX + 1]; // the last of its stderr, one printable line
+	char said[EXEC_SAID_MAX + 1]; // the end of its stderr as one printable line
 };
 
 void exec_carrier_init(struct exec_carrier *carrier, const struct provider_context *context,

@@ -23,7 +23,7 @@ static const double retry_seconds = 0.1;
 
 enum claim_order { CLAIM_TAKE, CLAIM_SHARE, CLAIM_ALONE, CLAIM_WRITE, CLAIM_FORGET };
 
-/* What the pool does; outlives the claim where that is destroyed meanwhile. */
+/* The work for the pool. It outlives a claim that is destroyed meanwhile. */
 struct claim_work {
 	struct pool_job job;
 	struct exec_claim *claim;
@@ -149,7 +149,7 @@ static bool find_name(struct claim_work *work, char **out_real)
 	return true;
 }
 
-/* A note that cannot be read stays: nobody knows what it is about. */
+/* A note that cannot be read stays: nobody knows which instance it describes. */
 static bool read_note(struct claim_work *work, char **real)
 {
 	struct error err;
@@ -267,7 +267,7 @@ static void submit(struct exec_claim *claim)
 	if (!pool_submit(claim->context->pool, &work->job, &err)) {
 		work->is_ok = false;
 		work->err = err;
-		work->err.code = ERROR_SYSTEM; // and is not tried again
+		work->err.code = ERROR_SYSTEM; // on_done does not try this again
 		on_done(&work->job);
 	}
 }

@@ -28,7 +28,7 @@ void exec_command_cancel(struct exec_command *command)
 	}
 }
 
-/* Without the blanks at either end. */
+/* Removes the blanks at both ends. */
 static const char *trim(char *words)
 {
 	size_t len = strlen(words);
@@ -58,7 +58,7 @@ static void describe(
 	}
 }
 
-/* Prefers the platform's own words for what `state` says. */
+/* If `state` exits with 0, the platform may read the state from the output. */
 static bool read_state(const struct exec_command *self, const struct capture_result *result,
 	int *status, struct error *err)
 {

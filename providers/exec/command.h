@@ -6,8 +6,8 @@
 #include "providers/exec/profile.h"
 
 /*
- * Runs one of the platform's commands, but exec: without a shell, with no input, in the user's
- * home. A daemon that it leaves goes on (base/detached.h). What it prints is untrusted. Loop
+ * Runs any of the platform's commands except exec: without a shell, with no input, in the user's
+ * home. A daemon that it starts survives it (base/detached.h). Its output is untrusted. Loop
  * thread.
  */
 struct exec_command;
@@ -15,10 +15,11 @@ struct exec_command;
 enum { EXEC_OUTPUT_MAX = 256 * 1024 };
 
 /*
- * Raised once, not before exec_command_start returns. `err` where it could not be started, was
- * killed, took too long (TIMEOUT_EXCEEDED) or printed too much (EXEC_COMMAND_FAILED). `out` is
- * borrowed. With another status than 0, `words` is the last of its stderr as one printable line.
- * The status of `state` is an enum exec_state or a failure, also where the platform prints it.
+ * Called once, after exec_command_start has returned. `err` is set if the command could not be
+ * started, was killed, took too long (TIMEOUT_EXCEEDED) or printed too much (EXEC_COMMAND_FAILED).
+ * `out` and `words` are borrowed. `words` is the end of its stderr as one printable line. The
+ * status of `state` is an enum exec_state or a failure, even if the platform prints the state
+ * instead of exiting with it.
  */
 typedef void exec_command_done(
 	void *data, int status, struct span out, const char *words, const struct error *err);
@@ -27,10 +28,10 @@ struct exec_command *exec_command_start(const struct provider_context *context,
 	const struct exec_profile *profile, enum exec_verb verb, const struct exec_values *values,
 	exec_command_done *done, void *data, struct error *err) ATTR_NODISCARD;
 
-/* Kills it; raises nothing more. NULL is fine. */
+/* Kills it; `done` is not called any more. NULL is fine. */
 void exec_command_cancel(struct exec_command *command);
 
-/* EXEC_COMMAND_FAILED, for a status that means nothing good. Returns false. */
+/* Sets EXEC_COMMAND_FAILED for a status that the caller takes as a failure. Returns false. */
 bool exec_command_refuse(const struct exec_profile *profile, enum exec_verb verb, int status,
 	const char *words, struct error *err);
 

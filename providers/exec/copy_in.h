@@ -5,8 +5,8 @@
 #include "providers/exec/profile.h"
 
 /*
- * Brings the runner to an instance by the platform's command copy-in: writes it to a file of this
- * machine (runner_file.h), and has it copied to a path there. Loop thread.
+ * Brings the runner to an instance with the platform's command copy-in: writes the runner to a file
+ * on this machine (runner_file.h), and runs copy-in, which copies it to a path there. Loop thread.
  */
 struct exec_copy_in;
 
@@ -19,7 +19,7 @@ struct exec_copy_in *exec_copy_in_start(const struct provider_context *context,
 	const struct exec_profile *profile, const char *instance, exec_copy_in_done *done,
 	void *data, struct error *err) ATTR_NODISCARD;
 
-/* Raises nothing more. NULL is fine. */
+/* `done` is not called any more. NULL is fine. */
 void exec_copy_in_cancel(struct exec_copy_in *copying);
 
 #endif

@@ -5,9 +5,10 @@
 #include "providers/provider.h"
 
 /*
- * The provider for any platform with a command line: the profile names the commands that start, end
- * and list its instances, and the one that runs a program in one (profile.h). It knows no platform.
- * A runner does all in an instance (providers/remote/remote.h). The context is borrowed.
+ * The provider for any platform with a command line. The profile names the commands that start, end
+ * and list its instances, and the one that runs a program in an instance (profile.h). The provider
+ * itself knows no platform. In an instance, a runner does all the work
+ * (providers/remote/remote.h). The context is borrowed.
  */
 struct provider *exec_provider_create(const struct provider_context *context);
 

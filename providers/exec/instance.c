@@ -21,15 +21,15 @@ struct exec_instance {
 	void (*on_progress)(void *data, const char *text);
 	void *data;
 	struct exec_claim *claim;
-	struct exec_command *command; // runs; or NULL
+	struct exec_command *command; // the one that runs, or NULL
 	struct soon soon;             // raises the outcome
-	char *born;                   // owned; the wanted one; or NULL
+	char *born;                   // owned; the wanted exec_note.born, or NULL
 	bool has_reference;
-	bool is_making;   // start makes it: its name is not known, or was not before
-	bool has_started; // start was run
+	bool is_making;   // start makes the instance; until it has ended, its name is not known
+	bool has_started; // we have run start
 	bool is_removing;
 	bool is_withdrawn, is_used;
-	bool end_waits; // for an order of the claim's
+	bool end_waits; // the withdrawal waits for an order of the claim
 	bool has_failed;
 	struct error err;
 	exec_instance_done *done;
@@ -78,7 +78,7 @@ static bool run(struct exec_instance *self, enum exec_verb verb, exec_command_do
 	return self->command != NULL;
 }
 
-/* An order of the claim has ended. False: somebody withdraws, and goes on now. */
+/* Called when an order of the claim has ended. False: a withdrawal waited for it and goes on. */
 static void go_on_with_withdrawal(struct exec_instance *self);
 static bool claim_is_over(struct exec_instance *self)
 {
@@ -110,7 +110,7 @@ static void on_shared(void *data, const struct error *err)
 static void on_failure_forgotten(void *data, const struct error *err)
 {
 	struct exec_instance *self = data;
-	self->has_started = false; // there is nothing to take back
+	self->has_started = false; // a withdrawal has nothing to undo
 	if (claim_is_over(self)) {
 		end(self, &self->err);
 	}
@@ -125,8 +125,8 @@ static void on_failure_destroyed(
 }
 
 /*
- * What has no name yet has the one that was proposed, if start was told that; the error is that of
- * start.
+ * Removes what a failed start may have made. If start was given the proposed name (%i), the
+ * instance has that name. `err` is the error of start.
  */
 static void clean_up(struct exec_instance *self, const struct error *err)
 {
@@ -167,7 +167,7 @@ static bool is_as_wanted(const struct exec_profile *profile, struct span out, st
 		profile->words[EXEC_START][0], profile->made, said);
 }
 
-/* What start has made may lack what it was asked for. */
+/* start may have made an instance without the settings that the profile asks for. */
 static void on_inspected(
 	void *data, int status, struct span out, const char *words, const struct error *failure)
 {
@@ -251,7 +251,7 @@ static void start(struct exec_instance *self)
 	(void)run(self, is_again ? EXEC_RESTART : EXEC_START, on_start_ended);
 }
 
-/* The note comes first: a broker that is killed now leaves what a later one can find. */
+/* We write the note before start: if this broker is killed now, a later one finds the note. */
 static void on_proposed(void *data, const struct error *err)
 {
 	struct exec_instance *self = data;
@@ -276,10 +276,10 @@ static void on_left_destroyed(
 {
 	struct exec_instance *self = data;
 	self->command = NULL;
-	make(self); // start says what is wrong, if anything is
+	make(self); // whether destroy failed does not matter: start reports what is wrong
 }
 
-/* A broker that was killed during start may have left an instance of the proposed name. */
+/* A broker that was killed during start may have left an instance with the proposed name. */
 static void make_anew(struct exec_instance *self)
 {
 	const struct exec_profile *profile = self->profile;
@@ -318,7 +318,7 @@ static void on_gone_alone(void *data, const struct error *err)
 		return;
 	}
 	if (err) {
-		on_gone_forgotten(self, NULL); // another broker will find it gone as well
+		on_gone_forgotten(self, NULL); // the broker that has the lock finds this, too
 	} else {
 		exec_claim_forget(self->claim, on_gone_forgotten);
 	}
@@ -404,9 +404,9 @@ static void on_state_after_end(
 }
 
 /*
- * A platform can stop an instance and fail all the same: podman 4.3 does so after it has lost the
- * record of an earlier exec. And it may fail to remove what somebody else has removed before. What
- * counts is what has become of the instance.
+ * A platform may stop an instance and report a failure nevertheless: podman 4.3 does so when it has
+ * lost the record of an earlier exec. It may also fail to remove an instance that somebody else has
+ * already removed. So we ask for the state of the instance, and that decides.
  */
 static void on_end_failed(struct exec_instance *self, int status, const char *words)
 {
@@ -586,7 +586,7 @@ struct exec_instance *exec_instance_create(const struct exec_instance_config *co
 		.directory = config->directory,
 		.reference = config->reference,
 		.is_new = config->is_new,
-		/* What is not synced may be there alone: it outlives a killed broker. */
+		/* Without a sync the only copy of the files may be there, so a sweep keeps it. */
 		.is_transient = profile->is_transient && profile->is_synced,
 		.timeout_ms = profile->start_ms,
 		.data = self,

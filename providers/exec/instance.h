@@ -6,22 +6,23 @@
 #include "providers/exec/profile.h"
 
 /*
- * One instance of a profile that makes them: its note and lock on this machine (claim.h), and the
- * platform's commands start, state, stop and destroy. The last broker that has it holds its lock
- * alone while it starts or ends it; others wait meanwhile. Loop thread.
+ * One instance of a profile that makes instances: its note and lock on this machine (claim.h), and
+ * the platform's commands start, state, stop and destroy. Only a broker that holds the lock
+ * exclusively starts or ends the instance; other brokers wait meanwhile. Loop thread.
  *
- * At most one order at a time. Its done is raised once, not before it returns, and never after
- * exec_instance_destroy.
+ * The caller gives one order at a time. `done` is called once, after the call has returned, and
+ * never after exec_instance_destroy.
  */
 struct exec_instance;
 
 struct exec_instance_config {
 	const struct provider_context *context;
 	const struct exec_profile *profile; // borrowed until the end
-	const char *directory; // borrowed during creation, as the next; of the request; may be NULL
-	const char *reference; // an earlier name; NULL: that of profile and directory
-	const char *born;      // wanted (exec_note.born); NULL: any
-	bool is_new;           // of its own, for a session
+	/* These three are borrowed only while exec_instance_create runs. */
+	const char *directory; // of the request; may be NULL
+	const char *reference; // an earlier name; NULL: made from profile and directory
+	const char *born;      // which instance of that name (exec_note.born); NULL: any
+	bool is_new;           // an instance that no other session shares
 	void (*on_progress)(void *data, const char *text); // may be NULL
 	void *data;
 };
@@ -30,48 +31,53 @@ typedef void exec_instance_done(void *data, const struct error *err);
 
 struct exec_instance *exec_instance_create(const struct exec_instance_config *config);
 
-/* Kills a command that runs, and releases the lock. NULL is fine. */
+/* Kills its running command, if any, and releases the lock. NULL is fine. */
 void exec_instance_destroy(struct exec_instance *instance);
 
 /*
- * Finds out whether it runs, and starts it otherwise; makes it, unless a reference was given:
- * SANDBOX_NOT_FOUND. EXEC_NAME_INVALID: start printed no name. What a failed start has made is
- * destroyed, if its name is known.
+ * Asks whether the instance runs, and starts it if it has stopped. If it does not exist, this makes
+ * it, or fails with SANDBOX_NOT_FOUND if a reference was given. EXEC_NAME_INVALID: start printed no
+ * name. If making it fails, the part that exists is destroyed, provided that its name is known.
  */
 void exec_instance_bring(struct exec_instance *instance, exec_instance_done *done);
 
-/* Only reads its note and takes the lock. */
+/* Takes the lock and reads the note, and runs no command. */
 void exec_instance_open(struct exec_instance *instance, exec_instance_done *done);
 
 /*
- * Its session has ended: runs the command `stop`. Does nothing if another broker uses the instance,
- * or if the profile has no such command.
+ * Runs the command `stop` at the end of a session. Does nothing if another broker uses the
+ * instance, or if the profile has no such command.
  */
 void exec_instance_rest(struct exec_instance *instance, exec_instance_done *done);
 
-/* Removes it and its note. SANDBOX_IN_USE: another broker uses it. */
+/* Removes the instance and its note. SANDBOX_IN_USE: another broker uses it. */
 void exec_instance_remove(struct exec_instance *instance, exec_instance_done *done);
 
-/* Only its note: the platform's instance may remain. */
+/* Removes only the note: the platform may still have the instance. */
 void exec_instance_forget(struct exec_instance *instance, exec_instance_done *done);
 
 /*
- * Cancels what is under way, and takes back what this one has done: removes what it has made,
- * unless it `is_used`, and stops what it has started.
+ * Cancels what is under way, and undoes exec_instance_bring: removes the instance if that has made
+ * it and it is not `is_used`, otherwise stops it if that has started it.
  */
 void exec_instance_withdraw(struct exec_instance *instance, bool is_used, exec_instance_done *done);
 
-/* Whether it was lost because it has stopped or is gone; raised with the error, which may change.
+/*
+ * Asks whether the connection was lost because the instance has stopped or is gone. Then calls
+ * `done` with the error `lost`, and adds the answer to it.
  */
 void exec_instance_explain(
 	struct exec_instance *instance, const struct error *lost, exec_instance_done *done);
 
-/* Borrowed; valid once it was brought or opened. */
+/* Borrowed; valid after exec_instance_bring or exec_instance_open has succeeded. */
 const char *exec_instance_reference(const struct exec_instance *instance);
 const char *exec_instance_born(const struct exec_instance *instance);
 const char *exec_instance_name(const struct exec_instance *instance); // NULL: not known
 
-/* Whether start was run: nothing of an earlier run is left in it. Valid once it was brought. */
+/*
+ * Whether exec_instance_bring has run start: then no process of an earlier run is left in it. Valid
+ * after exec_instance_bring has succeeded.
+ */
 bool exec_instance_was_started(const struct exec_instance *instance);
 
 #endif

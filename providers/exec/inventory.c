@@ -12,7 +12,7 @@
 
 enum { LISTED_MAX = 256 };
 
-/* One that was listed; texts are owned. */
+/* One instance of the list; the texts are owned. */
 struct listed {
 	char *name;
 	struct exec_note note;
@@ -27,13 +27,13 @@ struct inventory {
 	void *data;
 	enum inventory_act act;
 	struct exec_profile profile;
-	struct exec_instance *instance; // of an order about one
-	struct exec_command *command;   // runs; or NULL
+	struct exec_instance *instance; // the one to stop or remove; NULL: we list them all
+	struct exec_command *command;   // the one that runs, or NULL
 	struct pool_job job;
 	struct soon soon;
 	struct listed *listed; // owned
 	size_t count;
-	size_t asked; // whose state is known
+	size_t asked; // the number of those whose state we have asked for
 };
 
 /* ---- the end ---- */
@@ -222,7 +222,7 @@ static void on_ended(void *data, const struct error *err)
 	end(self, err);
 }
 
-/* To forget it is what is left where nobody can remove it. */
+/* If an instance cannot be removed, "discard" at least removes its note. */
 static void on_removed(void *data, const struct error *err)
 {
 	struct inventory *self = data;

@@ -5,8 +5,8 @@
 #include "providers/exec/sandbox.h"
 
 /*
- * Implements provider_inventory: the instances that this machine has notes of, with what `state`
- * and `list` say about them.
+ * Implements provider_inventory: the instances of which this machine has notes, each with the state
+ * that the commands `state` and `list` report.
  */
 bool exec_inventory(const struct exec_shared *shared, const struct sandbox_request *request,
 	enum inventory_act act, const char *name, const struct inventory_listener *listener,

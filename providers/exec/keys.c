@@ -41,13 +41,13 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* The end of a quoted part, after the quote at `at`; NULL: it has none. */
+/* The quote that closes the one at `at`; NULL: there is none. */
 static const char *find_quote(const char *at)
 {
 	return strchr(at + 1, *at);
 }
 
-/* Blanks separate words; in quotes of either kind they do not. Nothing else means anything. */
+/* Blanks separate words, except in single or double quotes. No other character is special. */
 static bool split(const char *text, char ***words, struct error *err)
 {
 	const char *at = text;

@@ -4,7 +4,7 @@
 
 #include "providers/exec/profile.h"
 
-/* The keys of `backend = exec`, and the platform that they make: whatever the profile names. */
+/* The keys of `backend = exec`, and its platform: the commands that the profile names. */
 enum { EXEC_KEYS = EXEC_KEYED_VERBS + EXEC_COMMON_COUNT };
 extern const struct setting_key exec_keys[EXEC_KEYS];
 extern const struct exec_platform exec_platform;

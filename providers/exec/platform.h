@@ -6,9 +6,10 @@
 #include "providers/impl.h"
 
 /*
- * For a provider whose sandboxes are instances of a platform with a command line: it gives its keys
- * and its commands (struct exec_platform), and its struct provider_impl has these calls. The files
- * of this folder do the rest: notes, locks, the runner, sweeps. `backend = exec` is one of them.
+ * For providers whose sandboxes are instances of a platform with a command line. Such a provider
+ * defines its keys and commands (struct exec_platform), and puts these calls into its struct
+ * provider_impl. The files of this folder do the rest: notes, locks, the runner, sweeps. `backend =
+ * exec` is one such provider.
  */
 struct sandbox *exec_provider_prepare(struct provider *provider,
 	const struct sandbox_request *request, const struct sandbox_listener *listener, void *data,
@@ -29,7 +30,7 @@ void exec_provider_destroy(struct provider *provider);
 	.describe = exec_provider_describe, .inventory = exec_provider_inventory,                  \
 	.sweep = exec_provider_sweep, .sweep_cancel = exec_provider_sweep_cancel
 
-/* The reasons of errors that these files raise. */
+/* The reasons of the errors that the files of this folder set. */
 #define EXEC_REASONS                                                                               \
 	{"EXEC_COMMAND_FAILED", true,                                                              \
 		"run the profile's command in a terminal; the message has its status and what it " \
@@ -46,7 +47,7 @@ void exec_provider_destroy(struct provider *provider);
 			"profile"                                                                  \
 	}
 
-/* For provider_impl.check: whether the settings are right, by themselves. */
+/* For provider_impl.check: checks the settings alone, and runs no command. */
 bool exec_platform_check(const struct exec_platform *platform, const struct settings *settings,
 	struct error *err) ATTR_NODISCARD;
 

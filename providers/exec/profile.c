@@ -43,7 +43,7 @@ bool exec_instance_is_valid(struct span name)
 
 /* ---- words ---- */
 
-/* The value of a letter after "%"; NULL: there is none of that letter. */
+/* The value for a letter after "%"; NULL: the command has no such letter. */
 static const char *value_of(const struct exec_profile *profile, enum exec_verb verb,
 	const struct exec_values *values, char letter)
 {
@@ -140,7 +140,7 @@ bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb v
 
 /* ---- the profile ---- */
 
-/* The environment of the platform's commands has none of the secrets that go to the agent. */
+/* The platform's commands do not get the secrets that are meant for the agent. */
 static char **choose_environment(
 	const struct settings *settings, const struct provider_context *context)
 {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "providers/provider.h"
 
-/* The platform's commands. `backend = exec` names those before EXEC_KEYED_VERBS. */
+/* The platform's commands. A profile of `backend = exec` names those before EXEC_KEYED_VERBS. */
 enum exec_verb {
 	EXEC_EXEC,
 	EXEC_START,
@@ -16,64 +16,65 @@ enum exec_verb {
 	EXEC_STATE,
 	EXEC_COPY_IN,
 	EXEC_KEYED_VERBS,
-	EXEC_RESTART = EXEC_KEYED_VERBS, // starts one that has stopped; none: EXEC_START does
-	EXEC_INSPECT,                    // after a start, prints what that has made
+	EXEC_RESTART = EXEC_KEYED_VERBS, // starts a stopped instance; without it, EXEC_START does
+	EXEC_INSPECT,                    // prints the settings of the instance that start has made
 	EXEC_VERBS
 };
 
-/* For people; for the first ones, the key of a profile that names the command: "copy-in". */
+/* A name for people, such as "copy-in". Below EXEC_KEYED_VERBS it is the key of a profile. */
 const char *exec_verb_name(enum exec_verb verb);
 
-/* What `state` exits with, or means. */
+/* The state of an instance, and the exit status with which `state` reports it. */
 enum exec_state {
 	EXEC_STATE_RUNNING = 0,
 	EXEC_STATE_STOPPED = 3,
 	EXEC_STATE_GONE = 4,
 };
 
-/* An instance's name: EXEC_INSTANCE_MAX letters, digits and . _ / - at most; no "-" first. */
+/* An instance's name: at most EXEC_INSTANCE_MAX letters, digits and . _ / -; "-" is not first. */
 enum { EXEC_INSTANCE_MAX = 200 };
 bool exec_instance_is_valid(struct span name);
 
 struct exec_profile;
 
 /*
- * A kind of platform, that is, a backend whose sandboxes these files make: what its commands are,
- * and what their output means.
+ * A kind of platform: a backend whose sandboxes the files of this folder make. It defines its
+ * commands, and says what their output means.
  */
 struct exec_platform {
 	const char *name; // of the backend, and of the folder of its notes; static
-	/* Adds the commands to a profile that has all that EXEC_COMMON_KEYS say. */
+	/* Adds the commands to a profile in which the settings of EXEC_COMMON_KEYS are set already.
+	 */
 	bool (*read)(struct exec_profile *profile, const struct settings *settings,
 		const struct provider_context *context, struct error *err);
 	/*
-	 * Optional: what `state` means that has exited with 0, by its output, which is untrusted.
-	 * False: nothing.
+	 * Optional: reads the state from the output of a `state` that has exited with 0. The output
+	 * is untrusted. False: it names no state that we know.
 	 */
 	bool (*read_state)(struct span out, enum exec_state *out_state);
 };
 
-/* What a profile says. */
+/* The settings of a profile. */
 struct exec_profile {
 	const struct exec_platform *platform;
 	char *name;               // owned
 	char **words[EXEC_VERBS]; // owned; NULL: the profile has no such command
-	char **env;               // owned; of the platform's commands
+	char **env;               // owned; the environment of the platform's commands
 	char *home;               // owned; the folder in which they start
 	char *runtime_root;       // owned
-	char *made;               // owned; what inspect must print; with it
-	char *variant;            // owned; settings that make another instance; may be NULL
-	const char *runner_there; // static; where start shows the runner to it; NULL: it does not
-	char *runner_file;        // owned; the file here, with runner_there; NULL: has no folder
-	long long start_ms;       // for start
-	long long command_ms;     // for each of the others, but exec
-	long long answer_ms;      // for the runner's answers
-	long long grace_ms;       // after so long without contact the runner ends
+	char *made;               // owned; what inspect must print; NULL without inspect
+	char *variant;            // owned; other values need another instance; may be NULL
+	const char *runner_there; // static; where start mounts the runner; NULL: it does not
+	char *runner_file;        // owned; the file here for runner_there; NULL: no state folder
+	long long start_ms;       // timeout of start
+	long long command_ms;     // timeout of each other command except exec
+	long long answer_ms;      // timeout of each answer of the runner
+	long long grace_ms;       // without contact for so long, the runner ends
 	bool is_transient;        // an instance for each session, destroyed at its end
 	bool is_synced;
 };
 
-/* The keys that all these backends have: EXEC_COMMON_COUNT of them. */
+/* The keys that all these backends have. */
 enum {
 	EXEC_SECOND = 1000,
 	EXEC_HOUR = 3600 * EXEC_SECOND,
@@ -110,29 +111,28 @@ enum {
 	}
 
 /*
- * Reads checked settings. ERROR_CONFIG where the commands do not fit together, and what the
- * platform's `read` says. A context without an environment: only to check the settings.
+ * Reads settings whose types were checked. ERROR_CONFIG: the commands do not fit together. It also
+ * fails as the platform's `read` does. A context without an environment only checks the settings.
  */
 bool exec_profile_read(struct exec_profile *profile, const struct exec_platform *platform,
 	const char *name, const struct settings *settings, const struct provider_context *context,
 	struct error *err) ATTR_NODISCARD;
 void exec_profile_finish(struct exec_profile *profile); // zeroed is fine
 
-/* Whether start makes instances, each with a name. Otherwise there is one, and nobody manages it.
- */
+/* Whether the profile has start, which makes instances. Otherwise exec leads to a fixed place. */
 bool exec_profile_has_instances(const struct exec_profile *profile);
 
-/* Whether the command has the instance's name among its words. */
+/* Whether the instance's name (%i) is among the command's words. */
 bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb verb);
 
-/* What stands in the place of %i, %f and %t; NULL: nothing has to. Borrowed. */
+/* The values of %i, %f and %t; NULL: the command does not use it. Borrowed. */
 struct exec_values {
 	const char *instance;
 	const char *file;   // here
 	const char *target; // there
 };
 
-/* The command's words, with the values and then `more` at the end; the caller frees it. */
+/* The command's words with the values filled in, followed by `more`. words_free() frees them. */
 char **exec_profile_argv(const struct exec_profile *profile, enum exec_verb verb,
 	const struct exec_values *values, const char *const *more);
 

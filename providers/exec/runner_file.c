@@ -21,7 +21,7 @@ enum { READ_SIZE = 64 * 1024 };
 static const char machine[] = "x86_64";
 static const char file_name[] = "acp-runner";
 
-/* What the pool does; outlives the order where that is cancelled meanwhile. */
+/* The work for the pool. It outlives an order that is cancelled meanwhile. */
 struct writing {
 	struct pool_job job;
 	struct exec_runner_file *file;

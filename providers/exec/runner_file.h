@@ -5,25 +5,28 @@
 #include "providers/provider.h"
 
 /*
- * The runner's program as a file of this machine, for a platform that takes it from there:
- * STATE/FOLDER/acp-runner, 0755. It is written, on the pool, where it is missing or another
- * version's; whoever has the old one open keeps that. Loop thread.
+ * The runner's program as a file on this machine, for a platform that copies or mounts it:
+ * STATE/FOLDER/acp-runner, 0755. The worker pool writes the file if it is missing or of another
+ * version. A process that has the old file open keeps it. Loop thread.
  */
 struct exec_runner_file;
 
-/* Its path; to be freed. NULL: there is no folder for it. */
+/* The path of the file; the caller frees it. NULL: there is no state folder. */
 char *exec_runner_file_path(const struct provider_context *context, const char *folder);
 
-/* Raised once, not before exec_runner_file_write returns. */
+/* Called once, after exec_runner_file_write has returned. */
 typedef void exec_runner_file_done(void *data, const struct error *err);
 
-/* EXEC_NO_RUNNER: this build has none. `path` as above; NULL: ERROR_CONFIG. */
+/*
+ * `path` is from exec_runner_file_path; NULL: ERROR_CONFIG. EXEC_NO_RUNNER: this build has no
+ * runner.
+ */
 struct exec_runner_file *exec_runner_file_write(const struct provider_context *context,
 	const char *path, exec_runner_file_done *done, void *data,
 	struct error *err) ATTR_NODISCARD;
-void exec_runner_file_cancel(struct exec_runner_file *file); // raises nothing more; NULL is fine
+void exec_runner_file_cancel(struct exec_runner_file *file); // no more calls; NULL is fine
 
-/* The build of the program, 40 digits, for its name elsewhere. False: this build has none. */
+/* The runner's build id, 40 hex digits, for its file's name there. False: there is no runner. */
 bool exec_runner_file_build(char out_build[41]) ATTR_NODISCARD;
 
 #endif

@@ -34,25 +34,25 @@ struct exec_sandbox {
 	struct exec_profile profile;
 	const struct sandbox_listener *listener;
 	void *data;
-	char *token;    // owned; names its folders; NULL: the profile does
-	bool is_wanted; // the folders of that token exist, or the instance
+	char *token;    // owned; names its folders; NULL: the profile's name does
+	bool is_wanted; // the request names a sandbox that must exist: folders or an instance
 
-	struct exec_instance *instance;   // NULL: the profile makes none
-	struct exec_runner_file *writing; // for the instance to show; or NULL
+	struct exec_instance *instance;   // NULL: the profile has no start
+	struct exec_runner_file *writing; // the file that start mounts, while we write it; or NULL
 	struct exec_copy_in *copying;     // or NULL
 	struct exec_carrier carrier;
-	struct remote *remote; // NULL before, and once it is over
-	char run[TOKEN_SIZE];  // names what runs there for this sandbox
+	struct remote *remote; // NULL before the connection and after it has failed
+	char run[TOKEN_SIZE];  // names the processes that run there for this sandbox
 	uint64_t told_runs;
-	char *run_name, *node, *left; // owned; as start.sh tells them
+	char *run_name, *node, *left; // owned; as start.sh prints them
 	unsigned ended;
 	char **environment; // owned
 	struct ssh_roots roots;
 	struct suspension suspension;
-	bool is_up; // the roots are there
+	bool is_up; // `roots` is initialized
 	bool is_over;
 	struct error lost;
-	sandbox_done *done; // of the end
+	sandbox_done *done; // called at the end
 	void *done_data;
 };
 
@@ -75,7 +75,7 @@ static void progress(void *data, const char *text)
 	}
 }
 
-/* The caller returns: it may be gone. */
+/* The caller must return at once: the listener may have freed the sandbox. */
 static void fail(struct exec_sandbox *self, const struct error *err)
 {
 	struct error copy = *err;
@@ -87,7 +87,7 @@ static void fail(struct exec_sandbox *self, const struct error *err)
 
 /* ---- the runner ---- */
 
-/* The next connection ends what this one may have left. */
+/* Makes the next connection end the processes that this one may have left. */
 static void leave_run(struct exec_sandbox *self, bool was_lost)
 {
 	if (self->run_name) {
@@ -108,7 +108,7 @@ static bool take_word(const char *line, const char *word, const char **out_rest)
 	return strncmp(line, word, len) == 0 && line[len] == ' ';
 }
 
-/* What the program's own shell needs, and nothing of the run's. */
+/* Keeps a variable of the environment there, except those that every shell sets for itself. */
 static void take_variable(struct exec_sandbox *self, const char *entry)
 {
 	static const char *const own[] = {"PWD", "OLDPWD", "SHLVL", "_"};
@@ -243,7 +243,7 @@ static void on_lost(void *data, const struct error *err)
 	self->lost = *err;
 	error_prefix(&self->lost, "%s", name_of(self));
 	if (self->done || self->is_over) {
-		return; // its end goes on without it
+		return; // rest, destroy or withdraw goes on without the connection
 	}
 	if (self->instance) {
 		exec_instance_explain(self->instance, &self->lost, on_explained);
@@ -260,7 +260,7 @@ static const struct remote_listener remote_listener = {
 	.on_lost = on_lost,
 };
 
-/* The file that start has shown to the instance is ours, whoever owns it there. */
+/* The file that start has mounted is ours, whichever owner it has in the instance. */
 static bool write_before(
 	struct exec_sandbox *self, const char *copy, struct buf *before, struct error *err)
 {
@@ -275,7 +275,7 @@ static bool write_before(
 	       ssh_runs_append_function(runs, name_of(self), "acp_earlier", before, err) &&
 	       buf_append(before, SPAN_LITERAL(" eval "), err) &&
 	       script_quote_append(before, span_of(before_text), err) &&
-	       buf_append(before, (struct span){";", 2}, err); // and its NUL
+	       buf_append(before, (struct span){";", 2}, err); // with the NUL
 }
 
 static void connect_by(struct exec_sandbox *self, const char *copy)
@@ -300,7 +300,7 @@ static void connect_by(struct exec_sandbox *self, const char *copy)
 	}
 	buf_finish(&before);
 	if (!self->remote && !self->is_over) {
-		bool has_none = err.code == ERROR_UNAVAILABLE; // for any machine
+		bool has_none = err.code == ERROR_UNAVAILABLE; // this build has no runner at all
 		error_set_reason(&err, err.code,
 			has_none ? "EXEC_NO_RUNNER" : "EXEC_COMMAND_FAILED", "%s: %s",
 			name_of(self), err.text);
@@ -454,7 +454,7 @@ static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 		return;
 	}
 	if (self->token && strcmp(self->shared->token, self->token) == 0) {
-		self->shared->token[0] = '\0'; // the removal goes on when the link is lost
+		self->shared->token[0] = '\0'; // a new sandbox must not use what we remove
 	}
 	ssh_roots_remove(&self->roots, done, data);
 }
@@ -500,17 +500,17 @@ static void close_sandbox(struct sandbox *sandbox)
 	.file_op_cancel = remote_file_cancel, .close = close_sandbox, .destroy = destroy,          \
 	.suspend = suspend, .resume = resume, .by_signals = by_signals
 
-/* Nobody has made where it is, so nobody ends it. */
+/* The profile has no start: the broker has made nothing that it could end. */
 static const struct sandbox_impl place_impl = {COMMON_CALLS};
 
 static const struct sandbox_impl instance_impl = {COMMON_CALLS, .withdraw = withdraw};
 
-/* One that costs something while it waits. */
+/* The profile has stop: we stop the instance when no session uses it. */
 static const struct sandbox_impl resting_impl = {COMMON_CALLS, .withdraw = withdraw, .rest = rest};
 
 /* ---- its beginning ---- */
 
-/* As those of a host (providers/ssh/sandbox.h). */
+/* Names the folders as for a host (providers/ssh/sandbox.h). */
 static void choose_folders(struct exec_sandbox *self, const char *reference)
 {
 	char *token = self->shared->token;
@@ -551,7 +551,7 @@ static bool begin(
 	return !self->profile.runner_there || self->writing;
 }
 
-/* Nothing is raised before prepare returns. */
+/* Connects after prepare has returned, because connecting may call the listener. */
 static void on_begin(void *data, const struct error *err)
 {
 	connect(data);

@@ -10,9 +10,9 @@
 #include "base/words.h"
 #include "providers/exec/instance.h"
 
-enum { SWEPT_MAX = 16 }; // at once; the rest is for the next time
+enum { SWEPT_MAX = 16 }; // in one sweep; the next one does the rest
 
-/* The scan of the notes, on the pool; outlives the sweep where that is cancelled. */
+/* The scan of the notes, on the pool. It outlives a sweep that is cancelled. */
 struct sweep_scan {
 	struct pool_job job;
 	struct exec_sweep *sweep;
@@ -31,8 +31,8 @@ struct exec_sweep {
 	struct exec_profile profile;
 	struct sweep_scan *scan; // owned
 	size_t next;
-	struct exec_instance *instance; // the one in hand
-	struct soon soon;               // the next one, when nobody of this one is being called
+	struct exec_instance *instance; // the one that we remove now
+	struct soon soon;               // goes on to the next one outside the callbacks of this one
 };
 
 static void scan_drop(struct pool_job *job)
@@ -97,7 +97,7 @@ static void on_opened(void *data, const struct error *err)
 {
 	struct exec_sweep *self = data;
 	if (err) {
-		self->next++; // somebody has it by now
+		self->next++; // a broker may have taken it meanwhile
 		soon_start(&self->soon);
 	} else {
 		exec_instance_remove(self->instance, on_removed);
