@@ -87,7 +87,7 @@ static bool is_made_of(const char *text, const char *more, size_t max)
 }
 
 /*
- * A word of the engine's command line that is no option: "docker.io/library/debian:12",
+ * Accepts names that the engine cannot take for an option: "docker.io/library/debian:12",
  * "localhost/mine@sha256:…".
  */
 static bool check_image(const char *image, struct error *err)
@@ -132,7 +132,7 @@ static bool check_network(const struct settings *settings, struct error *err)
 		       network_modes[mode]);
 }
 
-/* Whoever has made a container has said what it may use. */
+/* A container that somebody else has made already has its limits and its network. */
 static bool check_attached(const struct settings *settings, struct error *err)
 {
 	static const int made[] = {KEY_MEMORY, KEY_CPU, KEY_PROCESSES};
@@ -170,7 +170,7 @@ static bool check_settings(const struct settings *settings, struct error *err)
 
 /* ---- the engine ---- */
 
-/* Its path; to be freed. Without an environment, only its name. */
+/* The engine's path, or its name if the context has no environment. The caller frees it. */
 static char *find_engine(
 	const struct settings *settings, const struct provider_context *context, struct error *err)
 {
@@ -194,7 +194,7 @@ static char *find_engine(
 
 /* ---- commands ---- */
 
-/* Begins with the engine; the words after it end with NULL. */
+/* Sets a command: the engine and then the words, the last of which is NULL. */
 static void set_words(struct exec_profile *profile, enum exec_verb verb, const char *engine, ...)
 	__attribute__((sentinel));
 static void set_words(struct exec_profile *profile, enum exec_verb verb, const char *engine, ...)
@@ -232,7 +232,7 @@ static void add_limits(char ***words, const struct settings *settings)
 	}
 }
 
-/* A percent sign in a folder's name is none of a template. */
+/* Mounts the runner. A "%" in the file's path becomes "%%", so that it is not taken for %i. */
 static bool add_runner(char ***words, const struct exec_profile *profile, struct error *err)
 {
 	struct buf volume;
@@ -248,7 +248,7 @@ static bool add_runner(char ***words, const struct exec_profile *profile, struct
 		(void)!buf_append(&volume, (struct span){file, 1}, NULL);
 		(void)!buf_append(&volume, (struct span){"%", *file == '%'}, NULL);
 	}
-	/* z: where SELinux would otherwise keep the file from containers. */
+	/* "z": without this label SELinux would hide the file from containers. */
 	(void)!buf_append(&volume, SPAN_LITERAL(":" CONTAINER_RUNNER ":ro,z"), NULL);
 	char *text = mem_strndup(buf_span(&volume));
 	add_option(words, "--volume", text);
@@ -277,8 +277,8 @@ static bool add_start(struct exec_profile *profile, const struct settings *setti
 }
 
 /*
- * An engine that cannot set a limit only warns, and makes the container without it. So we ask it
- * what it has made.
+ * An engine that cannot set a limit only prints a warning, and makes the container without the
+ * limit. So we ask the engine afterwards which limits the container has.
  */
 static void add_inspect(
 	struct exec_profile *profile, const struct settings *settings, const char *engine)
@@ -318,7 +318,7 @@ static void add_inspect(
 	buf_finish(&made);
 }
 
-/* Another image, limit or network needs another container. */
+/* A profile with another image, limit or network needs another container. */
 static char *variant_of(const struct settings *settings, const char *engine)
 {
 	char text[VARIANT_MAX];
@@ -368,7 +368,7 @@ static bool read_commands(struct exec_profile *profile, const struct settings *s
 
 /*
  * docker prints "running" and "exited", podman "Up 2 minutes ago" and "Exited (0) 2 minutes ago".
- * Nothing: it has no such container.
+ * An engine that has no such container prints nothing.
  */
 static bool read_state(struct span out, enum exec_state *out_state)
 {

@@ -5,12 +5,13 @@
 #include "providers/exec/profile.h"
 
 /*
- * The keys of `backend = container`, and the engine's commands that they mean: those that a profile
- * of `backend = exec` would name. podman and docker take the same words.
+ * The keys of `backend = container`, and the engine's commands for them, which a profile of
+ * `backend = exec` would name itself. podman and docker take the same words.
  *
- * With `image`, start makes a container whose first process is the runner, which the engine shows
- * to it (CONTAINER_RUNNER), so that the image needs no program for that. With `container`, all is
- * done in one that somebody else has made, and nobody here starts or ends it.
+ * With `image`, start makes a container and mounts the runner in it (CONTAINER_RUNNER). The runner
+ * is the first process, so the image needs no program that keeps the container running. With
+ * `container`, the broker works in a container that somebody else has made, and neither starts nor
+ * ends it.
  */
 enum { CONTAINER_OWN_KEYS = 6, CONTAINER_KEYS = CONTAINER_OWN_KEYS + EXEC_COMMON_COUNT };
 extern const struct setting_key container_keys[CONTAINER_KEYS];

@@ -10,7 +10,7 @@ static bool check(const struct settings *settings, char ***warnings, struct erro
 	return exec_platform_check(&container_platform, settings, err);
 }
 
-/* No port of a container of ours is published. Of others nothing is known. */
+/* We publish no port of the containers that we make. About other containers we know nothing. */
 static struct network_abilities network_of(const struct settings *settings)
 {
 	bool is_ours = settings_get(settings, "image") != NULL;

@@ -6,8 +6,8 @@
 
 /*
  * The provider for containers of podman or docker. It knows which commands start, end and list a
- * container, and what they print (commands.h). providers/exec/platform.h does everything else, also
- * all work inside a container. The context is borrowed.
+ * container, and what they print (commands.h). providers/exec/platform.h does everything else,
+ * including all work inside a container. The context is borrowed.
  */
 struct provider *container_provider_create(const struct provider_context *context);
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# acp_before of remote/start.sh, on a platform whose command `exec` runs it. Given: acp_earlier,
-# which ends what lost connections of this broker have left; acp_copy, the file that copy-in has
-# brought, or ''; and acp_is_shown, "yes" where start has shown that file to the instance. It prints
-# "env NAME=VALUE" for each variable that a command there has.
+# Defines acp_before for remote/start.sh on a platform whose command `exec` runs that script. The
+# caller defines acp_earlier, which ends the processes that lost connections of this broker have
+# left; acp_copy, the file that copy-in has brought or start has mounted, or ''; and acp_is_shown,
+# "yes" if start has mounted it. It prints "env NAME=VALUE" for each variable in the environment
+# of a command there.
 acp_tell_environment() {
 	acp_mark=$(printf '\001')
 	tr '\n\000' '\001\n' <"/proc/$$/environ" | while IFS= read -r acp_line; do
@@ -13,8 +14,8 @@ acp_tell_environment() {
 	done
 }
 
-# Only what its owner alone, or root, can have written is executed. What start has shown can be read
-# alone, and its owner is a user outside.
+# Executes a copy only if nobody but this user or root can have written it. A file that start has
+# mounted is read-only, and its owner is a user outside of the instance.
 acp_try_copy() {
 	[ -n "$acp_copy" ] && [ -f "$acp_copy" ] || return 0
 	set -- $(ls -ldn "$acp_copy")
