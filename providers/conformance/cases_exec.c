@@ -23,7 +23,7 @@ static bool run_script(struct conformance_place *place, const char *script, stru
 		place, &(struct conformance_spec){.argv = argv, .input = input}, out, err);
 }
 
-/* What a stream holds, shortened, for an error. */
+/* Checks the content of a stream. The error has a shortened copy of the content. */
 static bool expect_text(
 	const char *stream, const struct buf *text, const char *wanted, struct error *err)
 {
@@ -185,7 +185,7 @@ bool case_directory(struct conformance_place *place, struct error *err)
 		       place, &(struct conformance_spec){.argv = cat, .cwd = folder}, "x\n", err);
 }
 
-/* Expects the error's code, and that its text names it. */
+/* Expects a start that fails with this code, and an error text that contains `name`. */
 static bool expect_not_started(struct conformance_place *place, const struct conformance_spec *spec,
 	enum error_code code, const char *name, struct error *err)
 {
@@ -278,7 +278,7 @@ struct many {
 	int fds[MANY][2]; // stdin, stdout
 	size_t started, ended;
 	bool all_started, all_ended;
-	struct error err; // the first
+	struct error err; // the first one that occurred
 };
 
 static void on_started(void *data)
@@ -292,7 +292,7 @@ static void on_ended(struct many *many)
 	many->all_ended = ++many->ended == MANY;
 }
 
-/* There is no other event to wait for. */
+/* A failure also ends the wait for the start, because no other event follows. */
 static void on_failed(void *data, const struct error *err)
 {
 	struct many *many = data;
@@ -334,7 +334,7 @@ static bool start_many(struct conformance_place *place, struct many *many, struc
 	return true;
 }
 
-/* An agent, its terminals and the sync run beside each other. */
+/* In a session an agent, its terminals and the sync run at the same time. */
 bool case_parallel(struct conformance_place *place, struct error *err)
 {
 	struct many many = {.started = 0};

@@ -108,13 +108,13 @@ bool case_special(struct conformance_place *place, struct error *err)
 		       &not_found, err);
 }
 
-/* Names that a shell, a tool or a protocol could take for something else. */
+/* Tries names that a shell, a tool or a protocol could misread. */
 bool case_names(struct conformance_place *place, struct error *err)
 {
 	static const char *const names[] = {"new\nline", "ends\n", "\n", " blank ", "-dash",
 		"--help", "quo'te\"s`$(x)", "back\\slash\\", "\xff\x81\x88\xc3", "*?[a]", "~",
 		"$HOME", "a=b", "tab\there", "...", "\x01\x7f"};
-	char all[512] = "names"; // each of them a folder of the one before
+	char all[512] = "names"; // a path of all the names, each inside the one before
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		char name[64];
 		size_t len = strlen(all);
@@ -125,7 +125,7 @@ bool case_names(struct conformance_place *place, struct error *err)
 			return false;
 		}
 	}
-	/* Links are read as their bytes are. */
+	/* The target of a link is also used byte for byte. */
 	return case_write(place, all, SPAN_LITERAL("deep"), err) &&
 	       case_expect_content(place, all, SPAN_LITERAL("deep"), err) &&
 	       case_expect_file(place, all, 0, strlen("deep"), err) &&

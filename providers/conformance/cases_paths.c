@@ -5,7 +5,7 @@
 #include "providers/conformance/cases.h"
 #include "providers/conformance/files.h"
 
-/* What keeps files inside the root. */
+/* The cases about paths: no operation leaves the root. */
 
 bool case_confinement(struct conformance_place *place, struct error *err)
 {
@@ -102,9 +102,9 @@ bool case_dots(struct conformance_place *place, struct error *err)
 	       case_expect_content(place, "dots/a/../file", SPAN_LITERAL("x\n"), err) &&
 	       case_expect_content(place, "dots/a/b/../../file", SPAN_LITERAL("x\n"), err) &&
 	       case_expect_content(place, "dots/./a/./../file", SPAN_LITERAL("x\n"), err) &&
-	       /* As the kernel reads it. */
+	       /* ".." after a link is the parent of the link's target, as for the kernel. */
 	       case_expect_content(place, "dots/link/../file", SPAN_LITERAL("y\n"), err) &&
-	       /* Out and in again. */
+	       /* This name leaves the root and comes back into it. */
 	       case_expect_content(place, name, SPAN_LITERAL("x\n"), err);
 }
 

@@ -8,7 +8,7 @@
 
 /*
  * Cases that every provider must pass. They need only one sandbox with one root. This folder knows
- * the interface of sandboxes. It knows no provider, no profile, and not how results are reported.
+ * the interface of sandboxes. It knows no provider, no profile and no way to report results.
  * `acp-broker test-provider` runs the cases on a user's sandbox, tests/conformance on every
  * provider's. They destroy nothing, work only below the root, and try to reach files outside only
  * by names that nobody uses.
@@ -49,7 +49,7 @@ struct conformance_spec {
 	const char *const *argv;
 	const char *const *env; // NULL: the sandbox's environment
 	const char *cwd;        // NULL: the root
-	bool is_at_home;        // it starts in the folder of a process that names none
+	bool is_at_home;        // pass no folder, so that it starts in the sandbox's default one
 	struct span input;      // then its stdin is closed
 	const char *kill_after; // kill it and its descendants once stdout contains this; or NULL
 };
@@ -59,12 +59,12 @@ struct conformance_result {
 	struct process_status status;
 };
 
-/* It has exited, none of its processes runs, and both outputs were read to the end. */
+/* Returns after it has exited, none of its processes runs, and both outputs are at their end. */
 bool conformance_run(struct conformance_place *place, const struct conformance_spec *spec,
 	struct conformance_result *out, struct error *err) ATTR_NODISCARD;
 void conformance_result_finish(struct conformance_result *result);
 
-/* Runs a shell line in the root that must end with status 0; out may be NULL. */
+/* Runs a shell line in the root; fails if its status is not 0. `out` may be NULL. */
 bool conformance_shell(struct conformance_place *place, const char *line, struct buf *out,
 	struct error *err) ATTR_NODISCARD;
 

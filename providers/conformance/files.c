@@ -10,7 +10,7 @@
 
 enum { FILE_MAX = 1 << 20 };
 
-/* ---- one operation, waited for ---- */
+/* ---- waiting for one operation ---- */
 
 static const char *const act_names[] = {"reading", "writing", "looking at", "resolving"};
 
@@ -18,9 +18,9 @@ struct outcome {
 	bool is_done;
 	bool is_ok;
 	struct error err;
-	struct buf content;  // read
-	struct stat status;  // looked at
-	char path[PATH_MAX]; // resolved
+	struct buf content;  // of ACT_READ
+	struct stat status;  // of ACT_STAT
+	char path[PATH_MAX]; // of ACT_RESOLVE
 };
 
 static void on_done(void *data, const struct error *err)
@@ -60,7 +60,7 @@ static void on_resolve(void *data, const char *path, const struct error *err)
 	on_done(data, err);
 }
 
-/* Whether it was done; what came of it is in the outcome, which has to be finished then. */
+/* True: the operation has ended, and the caller must finish the outcome, which has the result. */
 static bool wait_for(struct conformance_place *place, struct file_op *op, struct outcome *outcome,
 	struct error *err)
 {
@@ -83,7 +83,7 @@ static bool read_up_to(struct conformance_place *place, const char *path, size_t
 		place, sandbox_read_file(place->sandbox, path, max, on_read, out), out, err);
 }
 
-/* `content` is written. */
+/* Runs an operation; `content` is for ACT_WRITE. */
 static bool act(struct conformance_place *place, enum act act, const char *path,
 	struct span content, struct outcome *out, struct error *err)
 {
@@ -107,7 +107,7 @@ static void outcome_finish(struct outcome *outcome)
 	buf_finish(&outcome->content);
 }
 
-/* The same, where it has to succeed. */
+/* The same for an operation that must succeed. */
 static bool act_well(struct conformance_place *place, enum act what, const char *path,
 	struct span content, struct outcome *out, struct error *err)
 {
@@ -128,7 +128,7 @@ const char *case_path(const struct conformance_place *place, char path[PATH_MAX]
 	return path;
 }
 
-/* ---- what is expected ---- */
+/* ---- checks ---- */
 
 bool case_write(
 	struct conformance_place *place, const char *name, struct span content, struct error *err)

@@ -8,9 +8,9 @@
 #include "providers/conformance/conformance.h"
 
 /*
- * One file operation each, which the cases wait for and check. A name is relative to the root, and
- * "" is the root itself; a path is passed to the sandbox as it is. Each returns false with what was
- * found instead.
+ * Each function runs one file operation, waits for it and checks the result. A name is relative to
+ * the root, and "" is the root itself; a path is passed to the sandbox as it is. A function returns
+ * false if the result differs; the error says what it found.
  */
 enum act { ACT_READ, ACT_WRITE, ACT_STAT, ACT_RESOLVE };
 
@@ -30,14 +30,14 @@ bool case_expect_folder(struct conformance_place *place, const char *path, struc
 bool case_expect_resolved(
 	struct conformance_place *place, const char *name, const char *wanted, struct error *err);
 
-/* Checks that it is read up to its size, and refused with a limit that is one byte less. */
+/* Checks that a read with the file's size as its limit succeeds, and with one byte less fails. */
 bool case_expect_limit(
 	struct conformance_place *place, const char *name, size_t size, struct error *err);
 
 struct refusal {
 	enum error_code code;
 	const char *reason; // NULL: any
-	const char *words;  // that its text contains
+	const char *words;  // the error's text must contain them
 };
 bool case_expect_error(struct conformance_place *place, enum act what, const char *path,
 	const struct refusal *wanted, struct error *err);
@@ -45,8 +45,8 @@ bool case_expect_failure( // any failure
 	struct conformance_place *place, enum act what, const char *path, struct error *err);
 
 /*
- * Checks for SECURITY_VIOLATION: neither read nor written, whatever is there. `refused`: no other
- * operation either.
+ * Checks that reading and writing fail with SECURITY_VIOLATION, whatever is there. `refused`: the
+ * other operations must fail with it, too.
  */
 bool case_expect_untouchable(
 	struct conformance_place *place, const char *path, const char *words, struct error *err);

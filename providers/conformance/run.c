@@ -13,7 +13,7 @@ struct run {
 	struct script_run *script; // owned
 	bool was_killed;
 	bool is_over;
-	struct error err; // ERROR_NONE: it has ended
+	struct error err; // ERROR_NONE: it has ended without an error
 };
 
 static void on_output(void *data, struct span output, const char *words)

@@ -38,22 +38,22 @@ struct exchange {
 	ev_io client;      // owns its descriptor
 	ev_timer deadline; // for the state; while running, since the last byte
 	struct buf in;     // from the program, not yet used
-	size_t seen;       // bytes of the head that were searched
+	size_t seen;       // bytes in which we have searched for the end of the head
 	struct request_body body;
 	bool is_body_whole;
 	bool is_upload_paused;
 	struct buf out;  // for the program
-	struct buf held; // end of the answer so far, which may be the start of a key
+	struct buf held; // the end of the answer so far; it may be the start of a key
 	bool is_download_paused;
 	struct reply reply;
 	bool is_head;      // the method is HEAD
 	bool has_answered; // the head of the answer is in `out`
 	bool is_chunked;   // the answer's body is sent in chunks
-	bool is_closing;   // nothing more is written
+	bool is_closing;   // we write nothing more
 	CURL *easy;
 	struct curl_slist *fields; // with the key; libcurl wipes the memory that it frees
 	struct curl_slist *addresses;
-	const char *why; // why a callback of libcurl's failed; or NULL
+	const char *why; // why a callback of libcurl has failed; or NULL
 	char curl_says[CURL_ERROR_SIZE];
 };
 
@@ -201,7 +201,7 @@ static void tell_answered(const struct exchange *exchange, int status, const cha
 	exchange->all->listener->on_answered(exchange->all->data, &message);
 }
 
-/* A server may send the key back, in JSON also with escapes. */
+/* A server may send the key back; in JSON, characters of it may be escaped. */
 static bool has_key(const struct exchange *exchange, struct span bytes)
 {
 	struct buf copy;
@@ -380,8 +380,8 @@ static void set_method(struct exchange *exchange, const struct request *request)
 }
 
 /*
- * Sets the only place that the request goes to: no redirect is followed, and the path is not
- * changed.
+ * Sets the URL, which is the only place to which the request goes: libcurl follows no redirect and
+ * does not change the path.
  */
 static void set_place(struct exchange *exchange, const struct request *request)
 {
@@ -484,7 +484,7 @@ static void resolve(struct exchange *exchange)
 
 /* ---- the head ---- */
 
-/* Compares in a time that does not depend on the bytes. */
+/* The time of the comparison does not depend on the bytes. */
 static bool is_placeholder(const struct keys_place *place, struct span text)
 {
 	size_t len = strlen(place->placeholder);
@@ -496,8 +496,8 @@ static bool is_placeholder(const struct keys_place *place, struct span text)
 }
 
 /*
- * Checks the placeholder, because other programs may reach the socket if the cell shares this
- * machine's network, but they do not know the placeholder.
+ * Only the cell's programs know the placeholder. If the cell shares this machine's network, other
+ * programs can reach the socket, too; this check keeps them out.
  */
 static bool shows_placeholder(const struct keys_place *place, const struct request *request)
 {

@@ -18,8 +18,8 @@
  *
  *    reading its head → resolving → running (libcurl sends and receives) → closing
  *
- * Never reads more of the request than libcurl accepts, or more of the answer than the program
- * accepts.
+ * It reads the request only as fast as libcurl accepts it, and the answer only as fast as the
+ * program accepts it.
  */
 enum {
 	EXCHANGES_MAX = 64,       // at once; further connections wait to be accepted

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The last three would lead programs to connections that are not ours. */
+/* Fields that we leave out. The last three would lead programs to connections that are not ours. */
 static const char *const ours[] = {"connection", "keep-alive", "proxy-authenticate",
 	"proxy-authentication-info", "proxy-connection", "te", "trailer", "transfer-encoding",
 	"upgrade", "alt-svc", "strict-transport-security"};

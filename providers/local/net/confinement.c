@@ -88,7 +88,7 @@ static const struct filter_rule base_rules[] = {
 	WHOLE(write),
 };
 
-/* What net/flow.c needs as well. */
+/* What net/flow.c needs in addition. */
 static const struct filter_rule relay_rules[] = {
 	WHOLE(connect),
 	OPTION(getsockopt, SOL_IP, SO_ORIGINAL_DST),
@@ -96,12 +96,13 @@ static const struct filter_rule relay_rules[] = {
 	STREAMS_OF(AF_INET6),
 };
 
-/* What libcurl and OpenSSL need in addition. */
+/* What libev needs with poll(2), which net/forward.c chooses. */
 static const struct filter_rule forward_rules[] = {
 	WHOLE(poll),
 	WHOLE(ppoll),
 };
 
+/* What libcurl and OpenSSL need in addition to relay_rules. */
 static const struct filter_rule keys_rules[] = {
 	WITH(fcntl, 1, FILTER_WHOLE_INT, F_SETFL),
 	WHOLE(getsockname),
@@ -206,7 +207,7 @@ static size_t add_rules(
 	return at + count;
 }
 
-/* A process that holds keys may do what the one that relays may, and more. */
+/* A process that holds keys may do everything that the relaying process may do, and more. */
 static bool apply_allowed(enum confinement_kind kind, struct error *err)
 {
 	enum { BASE = ARRAY_LENGTH(base_rules), RELAY = ARRAY_LENGTH(relay_rules) };

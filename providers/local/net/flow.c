@@ -45,7 +45,7 @@ struct flows {
 	struct list list; // of struct flow
 	size_t count;
 	uint32_t last_id;
-	bool was_full; // the limit was reported to the broker
+	bool was_full; // we have reported the limit to the broker
 };
 
 static void send_message(const struct flows *flows, const struct wire_message *message)
@@ -55,7 +55,7 @@ static void send_message(const struct flows *flows, const struct wire_message *m
 
 /* ---- the end ---- */
 
-/* After pair_close or pair_reset. */
+/* Frees the connection; call it after pair_close or pair_reset. */
 static void forget(struct flow *flow)
 {
 	struct flows *flows = flow->flows;
@@ -128,7 +128,7 @@ static void tell(const struct flow *flow, enum network_result result)
 	send_message(flow->flows, &message);
 }
 
-/* The broker's answer is not needed any more. */
+/* Tells the broker that nobody waits for its answer any more. */
 static void tell_gone(const struct flow *flow)
 {
 	const struct wire_message message = {.kind = WIRE_GONE, .id = flow->id};
@@ -351,7 +351,7 @@ static void take_target(struct flow *flow, const struct proxy_target *target)
 
 /* ---- the request to the proxy ---- */
 
-/* The head goes to the server as proxy.c wrote it. False: more than one request came. */
+/* Sends the head to the server as proxy.c wrote it. False: more than one request has come. */
 static bool replace_head(struct flow *flow)
 {
 	const struct proxy *proxy = &flow->proxy;

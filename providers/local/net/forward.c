@@ -20,7 +20,7 @@
 #include "providers/local/net/confinement.h"
 #include "providers/local/net/pair.h"
 
-/* Where its descriptor is. */
+/* The number of its descriptor. */
 enum { AT_CONTROL = 0 };
 
 enum { PAUSE_MS = 100, CONNECT_MS = 10000 };
@@ -33,9 +33,9 @@ struct connection {
 	uint32_t id;
 	enum connection_state state;
 	uint16_t port;     // in the cell
-	bool has_ip6;      // tries ::1, after 127.0.0.1
+	bool has_ip6;      // we try ::1, after 127.0.0.1 has failed
 	struct pair pair;  // its server is in the cell
-	ev_timer deadline; // until it is relayed
+	ev_timer deadline; // for connecting to the program in the cell
 };
 
 struct forward {
@@ -45,11 +45,11 @@ struct forward {
 	ev_io control;
 	ev_io connector;
 	ev_io listeners[FORWARD_LISTENERS_MAX];
-	ev_timer pause; // no connection is accepted
+	ev_timer pause; // while it runs, no connection is accepted
 	struct list connections;
 	size_t count;
 	uint32_t last_id;
-	bool was_full; // and the broker was told
+	bool was_full; // we have reported the limit to the broker
 };
 
 static void say(const struct forward_message *message)
@@ -173,7 +173,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	reset(CONTAINER_OF(timer, struct connection, deadline));
 }
 
-/* ---- what connects here ---- */
+/* ---- connections from this machine ---- */
 
 static void refuse_one_more(struct forward *forward, int client)
 {
@@ -235,7 +235,7 @@ static void on_listener(struct ev_loop *loop, ev_io *io, int events)
 	}
 }
 
-/* ---- what the cell and the broker say ---- */
+/* ---- messages of the cell and the broker ---- */
 
 static struct connection *find(struct forward *forward, uint32_t id)
 {
@@ -258,7 +258,7 @@ static void on_connector(struct ev_loop *loop, ev_io *io, int events)
 	}
 	struct connection *connection = taken > 0 ? find(forward, answer.id) : NULL;
 	if (!connection) {
-		fd_close(&fd); // it was reset meanwhile
+		fd_close(&fd); // the connection was reset meanwhile
 		return;
 	}
 	if (fd < 0) {
@@ -270,7 +270,7 @@ static void on_connector(struct ev_loop *loop, ev_io *io, int events)
 	ev_io_start(loop, &connection->pair.server);
 }
 
-/* The broker says nothing after the start. */
+/* The broker sends nothing after the start, so this event means that it has ended. */
 static void on_control(struct ev_loop *loop, ev_io *io, int events)
 {
 	_exit(0);
@@ -309,8 +309,8 @@ static bool set_up(struct forward *forward, struct error *err)
 	}
 	list_init(&forward->connections);
 	/*
-	 * Not epoll: the cell's first process may still have a socket that is closed here. epoll
-	 * would report its events for whatever gets the same number next.
+	 * Not epoll: after we close a socket, the cell's first process may still have it open. Then
+	 * epoll would go on reporting its events, for the next descriptor with the same number.
 	 */
 	forward->loop = ev_loop_new(EVBACKEND_POLL | EVFLAG_NOENV);
 	if (!forward->loop) {
@@ -333,7 +333,7 @@ void forward_run(void)
 	struct stat status;
 	prctl(PR_SET_NAME, GUARD_NAME);
 	if (fstat(AT_CONTROL, &status) != 0 || !S_ISSOCK(status.st_mode) || !take_start(forward)) {
-		_exit(1); // somebody else than the broker has started it, or the broker is gone
+		_exit(1); // not started by the broker, or the broker has ended
 	}
 	if (!set_up(forward, &err)) {
 		error_prefix(&err, "starting the process that forwards ports");

@@ -19,19 +19,19 @@
  *
  * It receives the sockets that listen on this machine, and cannot make sockets or connections
  * itself (net/confinement.h). The cell's first process makes the connections, and only inside the
- * cell. It copies bytes and reads none of them. It ends with the broker.
+ * cell. The forwarding process copies bytes without interpreting them, and ends with the broker.
  */
 #define FORWARD_ARGUMENT "--acp-broker-forward"
 
 enum {
 	FORWARD_LISTENERS_MAX = 2 * FORWARDS_MAX, // 127.0.0.1 and ::1
 	FORWARD_FDS_MAX = 1 + FORWARD_LISTENERS_MAX,
-	FORWARD_CONNECTIONS_MAX = 128, // at once; the next is reset
+	FORWARD_CONNECTIONS_MAX = 128, // at once; we reset further ones
 };
 
 /* The broker's only packet, with the connector's end and `count` sockets that listen. */
 struct forward_start {
-	uint32_t uid; // whom to become, where it is root
+	uint32_t uid; // user to become if it is root
 	uint32_t gid;
 	uint32_t count;
 	uint16_t inside[FORWARD_LISTENERS_MAX]; // each listener's port in the cell
@@ -39,8 +39,8 @@ struct forward_start {
 
 enum forward_kind {
 	FORWARD_READY,
-	FORWARD_FAILED, // `text` says why; the last message
-	FORWARD_FULL,   // once: FORWARD_CONNECTIONS_MAX was reached
+	FORWARD_FAILED, // the last message; `text` gives the reason
+	FORWARD_FULL,   // sent once, when FORWARD_CONNECTIONS_MAX is reached
 };
 
 struct forward_message {
@@ -49,7 +49,7 @@ struct forward_message {
 	char text[HELPER_TEXT_SIZE];
 };
 
-/* False if the process would not have written it. */
+/* False if the process would never write such a packet. */
 bool forward_read(struct span packet, struct forward_message *out) ATTR_NODISCARD;
 
 /* Call this first in main: whether this program was executed as that process. */

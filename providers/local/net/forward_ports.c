@@ -12,7 +12,9 @@ bool forward_ports_are_wanted(const struct settings *settings)
 	return settings_get(settings, key) != NULL;
 }
 
-/* A decimal number from 1 to 65535, without zeros in front. Returns what follows it, or NULL. */
+/*
+ * Reads a decimal number from 1 to 65535 without leading zeros. Returns the text after it, or NULL.
+ */
 static const char *read_port(const char *text, uint16_t *out)
 {
 	unsigned port = 0;
@@ -34,7 +36,7 @@ static bool read_line(struct forward_port *out, const char *line)
 	return rest && *rest == '\0';
 }
 
-/* Its socket in the cell would be where the agent's program wants to listen. */
+/* A service's socket in the cell would occupy the port on which the agent's program listens. */
 static bool check_services(const struct settings *settings, const struct forward_port *port,
 	const char *line, struct error *err)
 {

@@ -8,7 +8,7 @@
 
 /*
  * Reads the server name in the first TLS record of a program (RFC 8446, section 4.1.2; RFC 6066,
- * section 3). It is only written to the audit log; nothing is decided by it.
+ * section 3). The broker only writes it to the audit log, and decides nothing by it.
  */
 enum hello_step {
 	HELLO_MORE, // incomplete so far
@@ -16,7 +16,7 @@ enum hello_step {
 	HELLO_NAME, // `out` has the name, in the form of host_name_read
 };
 
-enum { HELLO_MAX = 5 + (16 << 10) }; // more is never needed
+enum { HELLO_MAX = 5 + (16 << 10) }; // hello_read never needs more bytes than this
 
 /* `input` is everything that the program has sent so far. */
 enum hello_step hello_read(struct span input, char out[NAME_SIZE]) ATTR_NODISCARD;

@@ -26,9 +26,10 @@ enum {
 };
 
 /*
- * Whether the kernel would deliver to this machine itself (rtnetlink(7)). The source address is no
- * proof: for a second address of an interface, the kernel chooses the first one. If the kernel
- * gives no answer, the address counts as this machine's.
+ * Whether the kernel would deliver packets for the address to this machine itself (rtnetlink(7)).
+ * Comparing it with the source address proves nothing: for a second address of an interface, the
+ * kernel chooses the first one as the source. If the kernel gives no answer, the address counts as
+ * this machine's.
  */
 static bool is_own(const struct address *address)
 {
@@ -132,14 +133,14 @@ void lookup_run(int fd)
 	}
 	for (int i = 1; i < LOOKUP_THREADS; i++) {
 		if (pthread_create(&thread, &attributes, serve, &fd) != 0) {
-			break; // fewer threads suffice
+			break; // it also works with fewer threads
 		}
 	}
 	serve(&fd);
 	_exit(0);
 }
 
-/* Returns the process id in the parent. */
+/* Returns the child's process id in the parent. */
 static pid_t fork_with(int socket, void *secret, size_t size)
 {
 	pid_t parent = getpid();

@@ -25,7 +25,7 @@ struct lookup_request {
 
 struct lookup_found {
 	struct address address;
-	uint8_t is_own; // a connection to it would not leave this machine
+	uint8_t is_own; // a connection to this address would not leave this machine
 };
 
 struct lookup_answer {

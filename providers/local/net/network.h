@@ -23,8 +23,9 @@
  *       cell │ net/ports.h             │    └─ lookup process (names → addresses)
  *                                    broker: on_ask, network_decide, on_tell
  *
- * The relaying process answers the cell's DNS, reads what is said to a proxy, and connects. It is
- * this program, executed again and confined (net/confinement.h). Because it reads strangers' data,
+ * The relaying process answers the cell's DNS questions, reads requests to the proxy, and connects.
+ * It is this program, executed again and confined (net/confinement.h). Because it reads strangers'
+ * data,
  * each of its messages is checked here, and only a limited number is read per second. Nothing
  * leaves this machine before network_decide has allowed the connection. Then the name is resolved,
  * and the process connects to one of its permitted addresses. The process ends with the broker.
@@ -55,7 +56,7 @@ struct network_connection {
 	uint16_t client_port;   // of the program, in the cell; net/program.h finds the program
 };
 
-/* The result of a connection that was allowed. */
+/* The result of connecting, after the broker has allowed it. */
 enum network_result {
 	NETWORK_CONNECTED,
 	NETWORK_NOT_FOUND,   // the name has no address

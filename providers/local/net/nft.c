@@ -127,7 +127,7 @@ static int read_answers(int fd, uint32_t last)
 	}
 }
 
-/* The kernel answers at once; the deadline is for a request that it never answers. */
+/* The kernel usually answers at once; the deadline ends the wait for an answer that never comes. */
 static bool ask(const struct request *request, int protocol, uint32_t last, const char *what,
 	struct error *err)
 {

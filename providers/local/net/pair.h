@@ -15,8 +15,8 @@ struct pair {
 	struct ev_loop *loop;
 	ev_io client;
 	ev_io server;     // -1 until there is one
-	struct pipe up;   // what the client says
-	struct pipe down; // what the server says
+	struct pipe up;   // bytes from the client to the server
+	struct pipe down; // bytes from the server to the client
 };
 
 enum { PAIR_UP = 1, PAIR_DOWN = 2 };
@@ -29,12 +29,12 @@ enum pair_state { PAIR_GOES_ON, PAIR_BROKEN, PAIR_DONE };
  */
 void pair_watch(struct pair *pair, ev_io *io, int events);
 
-/* Call it once both are connected: from then on TCP finds out if a machine is gone. */
+/* Call it once both are connected: from then on TCP notices if one of the machines is gone. */
 void pair_begin(const struct pair *pair);
 
 /*
- * Moves what can be moved in these directions without waiting, and watches for the rest. Then
- * PAIR_DONE wants pair_close, and PAIR_BROKEN pair_reset.
+ * Moves as much as it can in these directions without waiting, and watches for the rest. After
+ * PAIR_DONE call pair_close, after PAIR_BROKEN pair_reset.
  */
 enum pair_state pair_relay(struct pair *pair, int moves) ATTR_NODISCARD;
 

@@ -20,7 +20,7 @@ struct pipe {
 	char *data;        // owned; NULL: no bytes were read yet
 	size_t at;         // bytes written
 	size_t len;        // bytes read
-	bool keeps;        // keep the first PIPE_SIZE bytes in `data`; false once more follow
+	bool keeps;        // keep the first PIPE_SIZE bytes in `data`; false after more have come
 	bool is_limited;   // see pipe_limit
 	uint64_t may_come; // limited: bytes that may still be read
 	bool has_ended;    // the reading side is at its end
@@ -45,8 +45,9 @@ void pipe_limit(struct pipe *pipe, uint64_t count);
 bool pipe_fill(struct pipe *pipe, int from, size_t most) ATTR_NODISCARD;
 
 /*
- * Moves from one socket to another what can be moved without waiting, and also the end of the
- * stream. Stops after some data, so that others get their turn. False: the connection is broken.
+ * Moves bytes from one socket to another as far as possible without waiting, and then also the end
+ * of the stream. Stops after some data, so that other connections get their turn. False: the
+ * connection is broken.
  */
 bool pipe_move(struct pipe *pipe, int from, int to) ATTR_NODISCARD;
 

@@ -28,7 +28,7 @@ ino_t program_namespace(int socket_fd)
 	return fd >= 0 && fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
-/* ---- which socket ---- */
+/* ---- the socket ---- */
 
 /* The field with this number, counted from 0; "" if there are fewer. */
 static const char *find_field(const char *line, int number)
@@ -70,7 +70,7 @@ static ino_t find_inode(const char *pid, const char *table, uint16_t port)
 	return inode;
 }
 
-/* ---- which process ---- */
+/* ---- the process ---- */
 
 static bool link_is(int folder, const char *name, const char *wanted)
 {

@@ -8,7 +8,7 @@
 #include "base/pool.h"
 
 /*
- * Finds the process of a network namespace that has a connection, by /proc. The result is only for
+ * Finds in /proc the process of a network namespace that has a connection. The result is only for
  * people to read: a process can write its own command line, and can hand its socket to another one.
  * The search reads the namespace's table of sockets and the descriptors of its processes, on the
  * worker pool. It reads a bounded amount, whatever the processes do.

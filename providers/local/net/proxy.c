@@ -54,7 +54,7 @@ static bool take_host(struct proxy_target *target, struct span host)
 
 /* ---- CONNECT ---- */
 
-/* The decimal number of a port after its colon. */
+/* Reads the decimal number of a port, which is all of the text. */
 static bool read_port(struct span text, unsigned *out)
 {
 	unsigned port = 0;
@@ -68,7 +68,7 @@ static bool read_port(struct span text, unsigned *out)
 	return text.len > 0 && text.len <= 5;
 }
 
-/* "host:port", "[2001:db8::1]:port"; without a port if `port` is not 0. */
+/* Reads "host:port" or "[2001:db8::1]:port"; `port`, if not 0, is for a text without a port. */
 static bool take_authority(struct proxy_target *target, struct span text, unsigned port)
 {
 	const char *colon = memrchr(text.data, ':', text.len);
@@ -110,7 +110,7 @@ static enum proxy_step read_connect(
 
 /* ---- a request ---- */
 
-/* What is sent to the server instead of a head of this size. */
+/* Writes the head for the server, which replaces the program's head of this size. */
 static void write_head(struct proxy *proxy, const struct request *request, size_t size)
 {
 	struct buf head;
@@ -166,7 +166,7 @@ static enum proxy_step read_plain(struct proxy *proxy, struct span input, size_t
 	return PROXY_TARGET;
 }
 
-/* ---- what it is ---- */
+/* ---- the kind of a request ---- */
 
 /* PROXY_UNKNOWN: more bytes will tell. */
 static enum proxy_kind find_kind(struct span input)
@@ -200,7 +200,7 @@ static enum proxy_step read_greeting(
 	return PROXY_ANSWER;
 }
 
-/* 0: unknown type of address. */
+/* Returns 0 if the type of the address is unknown. */
 static size_t socks_address_size(struct span input)
 {
 	switch (input.data[3]) {

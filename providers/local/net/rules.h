@@ -10,7 +10,7 @@
 #include "providers/network.h"
 
 /*
- * Looks up a connection of a cell in a profile's lists. This comes before anything leaves this
+ * Looks up a connection of a cell in a profile's lists. This happens before anything leaves this
  * machine: a name that is not in the lists is not even resolved.
  */
 
