@@ -6,7 +6,7 @@
 #include "base/sha256.h"
 #include "providers/mux/wire.h"
 
-/* How a broker proves that it may have another channel to its runner. */
+/* How a broker proves to its runner that another channel comes from it (wire.h). */
 
 enum { PROOF_SIZE = 2 * SHA256_SIZE, NUMBER_MAX = 19 };
 static const char word[] = "attach ";

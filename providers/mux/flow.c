@@ -7,10 +7,10 @@ enum {
 	PERIOD_US = 2000000,
 	SECOND_US = 1000000,
 	ROUND_TRIP_MAX_US = 60 * SECOND_US,
-	ROOM_MIN = 4096, // less than that is not worth a frame
+	ROOM_MIN = 4096, // we send no frame for less than that
 };
 
-/* So many bytes keep the connection busy. */
+/* How many bytes under way keep the connection busy. */
 static uint64_t most_under_way(const struct mux_flow *flow)
 {
 	uint64_t span_us = flow->round_trip_us + MUX_BULK_SLACK_US;
@@ -37,7 +37,7 @@ void mux_flow_note_sent(struct mux_flow *flow, size_t bulk_bytes, uint64_t now_u
 static void take_sample(struct mux_flow *flow, uint64_t now_us)
 {
 	uint64_t took_us = now_us - flow->sample_us;
-	uint64_t rate = flow->arrived * SECOND_US / took_us; // took_us > 0: see below
+	uint64_t rate = flow->arrived * SECOND_US / took_us; // took_us >= MUX_BULK_SLACK_US
 	if (now_us - flow->period_us >= PERIOD_US) {
 		flow->rates[0] = flow->rates[1];
 		flow->rates[1] = 0;
@@ -53,13 +53,13 @@ static void lower(struct mux_flow *flow, uint64_t bulk_bytes)
 {
 	flow->under_way -= bulk_bytes < flow->under_way ? bulk_bytes : flow->under_way;
 	if (flow->under_way == 0) {
-		flow->sample_us = 0; // what comes next does not show how fast the connection is
+		flow->sample_us = 0; // an idle connection does not show how fast it is
 	}
 }
 
 /*
- * A sample is at least as long as what may be under way takes at this rate: then acknowledgements
- * that come in a burst cannot make the connection look faster than it is.
+ * A sample takes at least as long as the bytes that may be under way need at this rate. So
+ * acknowledgements that come in a burst cannot make the connection look faster than it is.
  */
 void mux_flow_note_arrived(struct mux_flow *flow, size_t bytes, bool is_bulk, uint64_t now_us)
 {
@@ -80,7 +80,7 @@ void mux_flow_forget(struct mux_flow *flow, uint64_t bulk_bytes)
 
 void mux_flow_note_round_trip(struct mux_flow *flow, uint64_t sent_us, uint64_t now_us)
 {
-	/* The number came from the other side. */
+	/* The peer sent sent_us back, so it may be wrong. */
 	uint64_t took_us = now_us > sent_us ? now_us - sent_us : 1;
 	bool is_lower = flow->round_trip_us == 0 || took_us < flow->round_trip_us;
 	if (is_lower && took_us <= ROUND_TRIP_MAX_US) {

@@ -33,7 +33,7 @@ struct mux_stream {
 	bool is_finished;
 	bool is_end_sent;
 	bool wants_room; // raise on_writable
-	bool is_named;   // the peer has said in this channel how much of it it received
+	bool is_named;   // in this channel, the peer has said how many of its bytes have arrived
 
 	/* MUX_IN */
 	struct list due; // mux.due, while the peer must be notified
@@ -63,7 +63,7 @@ struct mux {
 
 	/* mux_resume.c */
 	bool owes_resumed; // RESUMED, after the windows that are due
-	bool is_resuming;  // the peer's RESUMED has not come: no DATA goes
+	bool is_resuming;  // we wait for the peer's RESUMED and send no DATA
 
 	struct mux_stream **streams; // owned; sorted by number
 	size_t stream_count;

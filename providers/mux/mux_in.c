@@ -95,7 +95,7 @@ static bool take_data(
 	}
 	uint64_t known = stream->received - header->number;
 	if (known > payload.len) {
-		return true; // all bytes came before
+		return true; // we have all these bytes already
 	}
 	payload = (struct span){payload.data + known, payload.len - (size_t)known};
 	if (payload.len > stream->granted_told - stream->received) {

@@ -154,7 +154,7 @@ static bool put_windows(struct mux *mux)
 	return true;
 }
 
-/* What has arrived here was said by then. */
+/* Sends RESUMED, after the windows have told the peer how much has arrived here. */
 static bool put_resumed(struct mux *mux)
 {
 	const struct runner_header header = {.type = RUNNER_RESUMED, .number = mux->last_stream};

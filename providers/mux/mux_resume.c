@@ -3,7 +3,7 @@
 
 #include "providers/mux/mux_impl.h"
 
-/* What a side does when another channel takes the place of a lost one. */
+/* What a side does when another channel replaces a lost one. */
 
 static void make_due(struct mux_stream *stream)
 {
@@ -55,7 +55,7 @@ bool mux_is_acknowledged(const struct mux *mux)
 	return mux->control_out->bytes.len == 0;
 }
 
-/* What has not arrived goes once more. */
+/* Makes the stream send again the bytes that have not arrived. */
 static void rewind_stream(struct mux_stream *stream)
 {
 	stream->sent = stream->begin;
@@ -84,7 +84,7 @@ bool mux_take_resumed(struct mux *mux, const struct runner_header *header)
 		if (is_known && stream->is_finished) {
 			mux_stream_remove(stream); // all of it has arrived, or nobody wants it
 		} else {
-			rewind_stream(stream); // of one that is known a RESET is under way
+			rewind_stream(stream); // if the peer knows it, its RESET is under way
 		}
 	}
 	return true;

@@ -5,8 +5,9 @@
 #include "providers/remote/remote_impl.h"
 
 /*
- * Another stream to a run that has lost the first one. The key was said in the HELLO of the first
- * stream, and nowhere else: now a proof of it is enough (providers/mux/wire.h).
+ * Another stream to a run that has lost its stream. The broker has sent the key in the HELLO of the
+ * first stream, and nowhere else. From then on it only proves that it knows the key
+ * (providers/mux/wire.h).
  */
 
 static const char attach_text[] =
@@ -18,7 +19,7 @@ bool remote_attach_hello(const struct remote *remote, struct buf *text, struct e
 	if (!remote->request.outlives || remote->is_ready) {
 		return true;
 	}
-	/* The key of this run, which nobody has heard of before. */
+	/* The key of this run, which we send to nobody else. */
 	char key[2 * RUNNER_KEY_SIZE + 1];
 	hex_write(key, remote->attach.key, RUNNER_KEY_SIZE);
 	bool is_whole =

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The first words of a further stream to a runner that is there. It answers with a line
-# "attach NONCE" (providers/mux/wire.h), or this script says "gone WHY".
+# Begins a further stream to a runner that is still running. The runner answers with a line "attach
+# NONCE" (providers/mux/wire.h), or this script prints "gone WHY".
 #
-# Given: acp_token (names the run), acp_name (the program's file) and acp_folder. As in start.sh, we
-# go into the folder first, and then look whose it is.
+# The caller sets acp_token (names the run), acp_name (the program's file) and acp_folder. As in
+# start.sh, we go into the folder first, and then check who owns it.
 umask 077
 exec 2>/dev/null
 

@@ -257,7 +257,7 @@ void remote_exec_join(struct exec *exec, struct suspension *suspension)
 
 /* ---- reports of the runner ---- */
 
-/* Output may still come. */
+/* The process has ended or was not started; its output may still come. */
 static void become_over(struct remote_exec *self)
 {
 	self->state = EXEC_OVER;
@@ -389,7 +389,7 @@ static struct remote_exec *exec_create(struct remote *remote, const struct exec_
 	return self;
 }
 
-/* The mark by which the processes that were started there can be found. */
+/* Adds the mark by which we can find the processes that it starts there. */
 static char **mark_environment(const struct remote_exec *self, const char *const *env)
 {
 	char mark[REMOTE_MARK_MAX];

@@ -49,7 +49,7 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	remote_let_go(remote);
 }
 
-/* ---- lifetime: kept while it is in use ---- */
+/* ---- lifetime: the memory stays while a call uses it ---- */
 
 void remote_hold(struct remote *remote)
 {
@@ -82,7 +82,7 @@ static void drop(struct remote *remote)
 	remote->stream = NULL;
 }
 
-/* The streams of the link, and their users, are gone by then. */
+/* Call this after the streams of the link and their users are gone. */
 static void drop_link(struct remote *remote)
 {
 	mux_destroy(remote->mux);
@@ -113,7 +113,7 @@ static void tell_lost(struct remote *remote, const struct error *err)
 
 void remote_lose(struct remote *remote, const struct error *err)
 {
-	struct error failure = *err; // *err may be the carrier's
+	struct error failure = *err; // a copy, because *err may belong to the carrier
 	if (remote->is_over) {
 		return;
 	}
@@ -164,7 +164,7 @@ uint64_t remote_heard_us(const struct remote *remote)
 
 void remote_end_stream(struct remote *remote, const struct error *err)
 {
-	struct error failure = *err; // may be the carrier's own
+	struct error failure = *err; // a copy, for the same reason
 	if (!remote_outlives(remote)) {
 		remote_lose(remote, &failure);
 		return;
@@ -179,7 +179,7 @@ void remote_set_lost(const struct remote *remote, const char *what, struct error
 		what, remote->request.name);
 }
 
-/* A run that may outlive the stream does not take its end for that of the broker. */
+/* A run that may outlive the stream does not end with it, so we send END. */
 static void say_end(struct remote *remote)
 {
 	bool has_link = remote->mux && remote->stream && remote->start.is_over;

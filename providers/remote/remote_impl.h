@@ -44,17 +44,17 @@ bool remote_start_has_unsent(const struct remote *remote);
 /* Begins a new stream to a runner that runs already. */
 bool remote_start_further(struct remote *remote, struct error *err) ATTR_NODISCARD;
 
-/* How a further stream begins, and who may have one (attach.c). */
+/* For further streams (attach.c). */
 struct remote_attach {
 	char key[RUNNER_KEY_SIZE]; // of this run
 	uint64_t number;           // of the last attempt
 	char *folder;              // of the program, there; owned
 };
 bool remote_attach_hello(const struct remote *remote, struct buf *text,
-	struct error *err) ATTR_NODISCARD; // what HELLO says of it
+	struct error *err) ATTR_NODISCARD; // adds its lines to HELLO
 bool remote_attach_script(
 	const struct remote *remote, struct buf *out, struct error *err) ATTR_NODISCARD;
-/* Answers of the script. */
+/* The script's answers "attach NONCE" and "gone WHY". */
 void remote_attach_on_question(struct remote *remote, const char *nonce);
 void remote_attach_on_gone(struct remote *remote, const char *why);
 
@@ -73,7 +73,7 @@ struct remote {
 	uint64_t last_id;
 	int depth;
 	bool is_ready;
-	bool is_detached; // ready, and nothing goes: there is no link
+	bool is_detached; // ready, but without a stream at present
 	bool is_over;     // unfit, lost or closed
 	bool is_closed;
 };

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
-# The first words of a stream to a host: finds the runner there, or takes it from stdin, and
-# becomes it. Each line on stdout is an answer:
+# Begins a stream to a host: finds the runner there, or takes it from stdin, and executes it. Each
+# line on stdout is an answer:
 #
-#     set NAME=VALUE     a variable of a command there
-#     node NAME          what the machine calls itself
-#     run NAME           what this run is called: token, process, boot, namespace (control.sh)
-#     send SIZE          the broker sends so many bytes, the program
+#     set NAME=VALUE     a variable in the environment of a command there
+#     node NAME          the machine's own name
+#     run NAME           the name of this run: token, process, boot, namespace (control.sh)
+#     send SIZE          now the broker sends the program, which has so many bytes
 #     runner FOLDER      from here on, stdin and stdout are the link
-#     scripts REASON     there is no place, or no use, for the runner; nothing follows
+#     scripts REASON     the runner cannot be stored or cannot run there; nothing follows
 #
-# Given: acp_token (random), acp_build (the hash of the program), acp_size (its bytes), acp_machine
-# (uname -m), acp_mode ("apart": it may outlive the stream; or ""), acp_n (a newline), and the
-# function acp_before, which may print lines as well, and fails where nothing may be started.
-# Nothing of a login shell's is used, and nothing is left if the stream ends early.
+# The caller sets acp_token (random), acp_build (the hash of the program), acp_size (its bytes),
+# acp_machine (uname -m), acp_mode ("apart": it may outlive the stream; or "") and acp_n (a
+# newline), and defines the function acp_before, which may print lines as well, and fails if nothing
+# may be started. The script uses nothing from a login shell. If the stream ends early, it leaves
+# nothing behind.
 umask 077
 exec 2>/dev/null
 
@@ -27,9 +28,9 @@ acp_there="$(uname -s) $(uname -m)"
 [ "$acp_there" = "Linux $acp_machine" ] ||
 	acp_scripts "the host is $acp_there, and the runner is made for Linux $acp_machine"
 
-# In a shared folder everybody can make a folder, or a link, of our name. So we go into it first,
-# and then ask the kernel where we are and whose that is: nobody else can move it away, or write
-# into it.
+# In a shared folder everybody can make a folder, or a link, with our name. So we go into it first,
+# and then ask the kernel where we are and who owns the folder: after that nobody else can move it
+# away, or write into it.
 acp_enter() {
 	case $1 in
 	*"$acp_n"*) return 1 ;;
@@ -49,8 +50,9 @@ acp_enter() {
 }
 acp_uid=$(id -u)
 
-# Whether the program greets with its build. A damaged one does not, nor does one where nothing may
-# be executed. An empty file would be a script that succeeds.
+# Whether the program prints its build. A damaged program does not, and none does in a folder where
+# nothing may be executed. The exit status would prove nothing: an empty file is a script that
+# succeeds.
 acp_try() {
 	acp_said=$("./$1" </dev/null)
 	case $acp_said in
@@ -68,8 +70,9 @@ acp_can_execute() {
 	[ -z "$acp_why" ]
 }
 
-# dd that reads exactly what it shall, whatever the pieces are in which it comes; else, byte by
-# byte. It writes once it has all, so that a full disk leaves nothing of the program in stdin.
+# Chooses arguments with which dd reads exactly acp_size bytes, however they are split; byte by byte
+# if this dd lacks fullblock. dd writes only after it has read everything, so that even with a full
+# disk no byte of the program stays in stdin.
 acp_choose_dd() {
 	acp_dd="bs=$acp_size count=1 iflag=fullblock"
 	acp_left=$({ printf ab && printf cdX; } |

@@ -15,8 +15,9 @@
 #include "providers/runner/runner.h"
 
 /*
- * A waiter: the process of a further channel. The runner gets the channel's descriptors from it, so
- * that nothing is between the runner and the carrier. It ends when the runner leaves the channel.
+ * A waiter: the process that the carrier starts for a further channel. It passes the channel's
+ * descriptors to the runner, so that no process is between the runner and the carrier. It ends when
+ * the runner leaves the channel.
  */
 
 void attach_wait(int socket)
@@ -30,7 +31,7 @@ void attach_wait(int socket)
 
 enum { WORDS_MAX = 128 };
 
-/* What a runner of ours has written, which the agent may have replaced. */
+/* Reads the text that our runner has left at its end. The agent may have replaced it. */
 static void read_last_words(const char *name, char words[WORDS_MAX])
 {
 	char file[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -49,7 +50,7 @@ static void read_last_words(const char *name, char words[WORDS_MAX])
 	}
 }
 
-/* Its socket is older than the system that runs now. */
+/* Whether the socket was made before the machine was started last. */
 static bool is_of_earlier_boot(const char *socket)
 {
 	struct stat status;

@@ -20,16 +20,16 @@
 #include "providers/runner/runner.h"
 
 /*
- * The channel of a runner, and the next one. The runner's socket is a file beside the program, in
- * a folder of its user alone. The agent belongs to the same user and can connect as well; so the
- * descriptors that come are used only for a question (wire.h), until the answer shows that the
- * broker is at their other end.
+ * The channel of a runner, and the channel that replaces it. The runner's socket is a file beside
+ * the program, in a folder that only its user can use. The agent is the same user and can connect
+ * as well. So the runner uses the received descriptors only for a question (wire.h), until the
+ * answer shows that the broker is at their other end.
  */
 enum {
 	LINE_MAX_BYTES = 128,
 	US_PER_MS = 1000,
-	DEAD_SOCKET_S = 3600, // nobody listens at a socket that is so old: it is removed
-	/* The broker says something every MUX_PING_US. */
+	DEAD_SOCKET_S = 3600, // we remove a socket that is so old if nobody listens at it
+	/* The broker sends at least a heartbeat every MUX_PING_US. */
 	IN_USE_US = 3 * MUX_PING_US,
 };
 
@@ -53,13 +53,13 @@ static void attach_free(struct attach *attach)
 	free(attach);
 }
 
-/* ---- the channel that there is ---- */
+/* ---- the present channel ---- */
 
 static void leave(struct runner *runner)
 {
 	fd_close(&runner->in);
 	fd_close(&runner->out);
-	fd_close(&runner->waiter); // the last: then the waiter ends
+	fd_close(&runner->waiter); // comes last, because it ends the waiter
 }
 
 void channel_lose(struct runner *runner)
@@ -69,11 +69,14 @@ void channel_lose(struct runner *runner)
 	uint64_t heard_us = mux_heard_us(runner->mux);
 	bool is_done = runs_are_over(runner) && mux_is_acknowledged(runner->mux);
 	if (!channel->has_key || is_done) {
-		runner->why = "the channel has ended"; // whoever still reads it is told
+		runner->why = "the channel has ended"; // for a broker that still reads
 		return;
 	}
 	leave(runner);
-	/* It ended while bytes came: the broker was killed, or closed it. Else the way is gone. */
+	/*
+	 * If it ended while bytes still came, the broker was killed or has closed it. Otherwise the
+	 * connection is lost.
+	 */
 	bool was_in_use = now_us < heard_us + IN_USE_US;
 	channel->until_us = was_in_use && channel->orphan_us < runner->grace_us
 	                            ? now_us + channel->orphan_us
@@ -97,9 +100,9 @@ void channel_take_hello(struct runner *runner, struct span text)
 	}
 }
 
-/* ---- the next one ---- */
+/* ---- the next channel ---- */
 
-/* The broker is at the other end of it. */
+/* Makes it the runner's channel. The broker has proved that it is at the other end. */
 static void adopt(struct attach *attach, uint64_t number)
 {
 	struct runner *runner = attach->runner;
@@ -114,7 +117,7 @@ static void adopt(struct attach *attach, uint64_t number)
 	runner_say_hello(runner);
 }
 
-/* Byte by byte, because the link's follow. */
+/* Reads the answer byte by byte, because the bytes of the link follow it. */
 static void on_answer(void *data, short events)
 {
 	struct attach *attach = data;
@@ -139,7 +142,7 @@ static void on_answer(void *data, short events)
 	}
 }
 
-/* False where the system has no random bytes yet: then nobody can attach. */
+/* False if the system has no random bytes yet: then nobody can attach. */
 static bool fill_nonce(char nonce[RUNNER_NONCE_SIZE + 1])
 {
 	unsigned char bytes[RUNNER_NONCE_SIZE / 2];
@@ -211,7 +214,7 @@ void channel_watch(struct runner *runner)
 			runner_watch(runner, attach->in, POLLIN, on_answer, attach);
 		}
 	}
-	/* After those, because it may free one of them. */
+	/* The listener comes after them, because on_connection may free one of them. */
 	if (channel->listener >= 0) {
 		runner_watch(runner, channel->listener, POLLIN, on_connection, runner);
 	}
@@ -249,7 +252,7 @@ static bool is_old(const struct stat *status)
 	return status->st_uid == geteuid() && status->st_mtime <= time(NULL) - DEAD_SOCKET_S;
 }
 
-/* A socket of a runner that was killed, or the last words of one that ended. */
+/* Whether this is the socket of a runner that was killed, or the old last words of a runner. */
 static bool is_dead(const char *name)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -268,7 +271,7 @@ static bool is_dead(const char *name)
 	       errno == ECONNREFUSED;
 }
 
-/* Those of runners that were killed. */
+/* Removes these files. */
 static void remove_dead(void)
 {
 	DIR *dir = opendir(".");
@@ -305,7 +308,7 @@ bool channel_open(struct runner *runner, const char *name, struct error *err)
 	return true;
 }
 
-/* Nobody hears them now; the broker may come back and ask (attach.c). */
+/* Writes the reason to a file, because there is no channel; the broker may come back (attach.c). */
 static void leave_last_words(const struct runner *runner)
 {
 	char file[sizeof(((struct sockaddr_un *)0)->sun_path)];

@@ -10,13 +10,13 @@
 /*
  * The runner's program, which this program contains as data: a broker uploads it to a sandbox.
  *
- * With the word "hold" it is the first process of a container, and does nothing until SIGTERM. Else
- * it takes no arguments. Its stdin and stdout are the link (providers/mux/wire.h). It sends its
- * HELLO at once, and accepts messages after the broker's HELLO. It writes nothing to stderr. It
- * does not pass its own folder and environment on to the processes that it starts: a WIRE_EXEC
- * names both. It ends everything that it started when stdin ends, when no byte has come for
- * grace-ms (from the broker's HELLO), or when the broker sends END. After END, its last frame is an
- * END.
+ * With the word "hold" it is the first process of a container, and does nothing until SIGTERM.
+ * Other arguments are described at main (main.c). Otherwise its stdin and stdout are the link
+ * (providers/mux/wire.h). It sends its HELLO at once, and accepts messages after the broker's
+ * HELLO. It writes nothing to stderr. It does not pass its own folder and environment on to the
+ * processes that it starts: a RUNNER_EXEC names both. It ends everything that it started when no
+ * byte has come for grace-ms (from the broker's HELLO), when the broker sends END, or when stdin
+ * ends, unless it may outlive its channel. After END, its last frame is an END.
  */
 struct runner_image {
 	struct span bytes; // loaded only when they are read

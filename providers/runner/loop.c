@@ -85,7 +85,7 @@ static void on_input(void *data, short events)
 	}
 }
 
-/* Nobody reads any more. What the broker has said before is done. */
+/* The broker reads no more. First carries out all messages that it has sent before. */
 static void end_channel(struct runner *runner)
 {
 	while (runner->in >= 0 && !runner->why && read_input(runner)) {

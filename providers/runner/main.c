@@ -24,8 +24,8 @@
 
 enum {
 	LAST_WORD_MS = 2000, // for sending the last frame
-	STOPS_MAX = 50,  // a runner that is stopped so often is under attack: it and its processes
-	                 // are killed
+	STOPS_MAX = 50,  // somebody attacks a runner that is stopped so often: the keeper kills it
+	                 // and its processes
 	NUMBER_MAX = 20, // digits
 	US_PER_MS = 1000,
 };
@@ -202,10 +202,10 @@ static bool open_channel(struct runner *runner, struct error *err)
 	return fd_set_nonblock(runner->in, true, err) && fd_set_nonblock(runner->out, true, err);
 }
 
-/* How it was started. */
+/* How the runner was started. */
 struct start {
 	const char *home; // may be NULL
-	const char *name; // of a run that is to outlive its channel; NULL: it ends with it
+	const char *name; // of a run that may outlive its channel; NULL: it ends with the channel
 	int waiter;       // -1: none
 };
 
@@ -281,8 +281,9 @@ static int start_and_keep(struct start *start)
 }
 
 /*
- * The same in a session of its own, and not below what the carrier has started: who ends that, with
- * all that is below it, leaves the run alone. This process is the first channel's waiter.
+ * The same in a session of its own, and not as a descendant of this process, which the carrier has
+ * started: whoever ends this process with all its descendants does not end the run. This process is
+ * the first channel's waiter.
  */
 static int start_apart(struct start *start)
 {
@@ -301,7 +302,7 @@ static int start_apart(struct start *start)
 	fd_close(&sockets[1]);
 	runner_drop_standard();
 	sigfillset(&all);
-	sigprocmask(SIG_UNBLOCK, &all, NULL); // whoever ends the session ends a waiter
+	sigprocmask(SIG_UNBLOCK, &all, NULL); // a signal that ends the session ends the waiter
 	(void)waitpid(pid, NULL, 0);
 	attach_wait(sockets[0]);
 	return pid > 0 ? 0 : 1;
@@ -309,8 +310,9 @@ static int start_apart(struct start *start)
 
 /*
  * The first process of a container: it does nothing until somebody stops the container. It waits
- * for those that the others leave, so that none remains a zombie. All signals are blocked: the
- * kernel would not deliver others to the first process of a namespace.
+ * for orphaned processes, so that none remains a zombie. It blocks all signals and takes them with
+ * sigwait: the kernel delivers no signal with the default action to the first process of a
+ * namespace.
  */
 static int hold(void)
 {
@@ -328,9 +330,9 @@ static int hold(void)
 }
 
 /*
- * Without words it ends with its channel. "apart NAME": it may outlive it, as the run of that name.
- * "attach NAME": another channel for that run, whose socket is in the working directory. "hold": it
- * is a container's first process.
+ * Without arguments the runner ends with its channel. "apart NAME": it may outlive its channel, as
+ * the run of that name. "attach NAME": another channel for that run, whose socket is in the working
+ * directory. "hold": the first process of a container.
  */
 int main(int argc, char **argv)
 {

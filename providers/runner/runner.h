@@ -39,8 +39,8 @@ enum {
 	RUNNER_CONTENTS_MAX = 4,  // requests whose content is in memory at once
 	RUNNER_HELLO_MS = 60000,  // until the broker's HELLO
 	RUNNER_GRACE_MS = 600000, // without a byte, unless the broker's HELLO gives another time
-	RUNNER_ATTACHES_MAX = 4,  // that have not proved anything yet
-	RUNNER_ATTACH_MS = 30000, // in which they have to
+	RUNNER_ATTACHES_MAX = 4,  // new channels that have not yet shown the proof
+	RUNNER_ATTACH_MS = 30000, // deadline for the proof
 };
 
 /* An event that the loop waits for. The list is built again for each turn. */
@@ -60,7 +60,7 @@ struct channel_state {
 	struct list attaches; // of struct attach
 	size_t attach_count;
 	uint64_t orphan_us; // how long the runner lives on after an unannounced end
-	uint64_t until_us;  // without a channel it ends then
+	uint64_t until_us;  // when it ends if it still has no channel
 };
 
 struct runner {
@@ -126,7 +126,7 @@ void channel_take_hello(struct runner *runner, struct span text);
 void channel_lose(struct runner *runner);
 void channel_watch(struct runner *runner);
 uint64_t channel_due_us(const struct runner *runner);
-void channel_step(struct runner *runner); // what is over after its time
+void channel_step(struct runner *runner); // ends what has reached its deadline
 
 /* The program of a waiter (attach.c). Returns its exit status. */
 int attach_run(const char *name);

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-# The first channel: makes the run's folder, takes orders from stdin, and passes on the reports that
-# the other shells write to a FIFO. When stdin ends, every process of the run is ended.
+# The control, in the first channel: makes the run's folder, takes orders from stdin, and passes on
+# the reports that the other shells write to a FIFO. When stdin ends, it ends every process of the
+# run.
 #
-# Given: acp_token, acp_grace (seconds), acp_sh, acp_n (a newline), the text acp_library, and the
-# functions acp_earlier (earlier.sh) and acp_tell_variables (variables.sh).
+# The caller sets acp_token, acp_grace (seconds), acp_sh, acp_n (a newline) and the text
+# acp_library, and defines the functions acp_earlier (earlier.sh) and acp_tell_variables
+# (variables.sh).
 umask 077
 acp_run=
 exec 2>/dev/null
@@ -32,8 +34,8 @@ if [ "$3" != $$ ] && [ -z "${acp_led-}" ]; then
 	exec setsid "$acp_sh" -c "acp_led=yes; $acp_line"
 fi
 
-# Children of a background shell inherit the signals that it ignores; a recent env can undo this.
-# bash and busybox leave some of their own variables in the environment.
+# Children of a background shell inherit the signals that it ignores; a recent env can undo this. It
+# also removes variables that bash and busybox set for themselves.
 acp_env="$(command -v env) -u _ -u SHLVL"
 ! $acp_env --default-signal true || acp_env="$acp_env --default-signal"
 acp_quote() {
@@ -50,8 +52,9 @@ acp_quote() {
 	acp_quoted="'$acp_quoted$acp_rest'"
 }
 
-# The folder's name says who made it, on which machine, and since when that exists (a restart, a
-# container). So it shows from the first moment whose run it is, and whether that run can be alive.
+# The folder's name tells which broker and process made it, and in which boot and PID namespace of
+# the machine (a restart or another container changes them). So the name alone shows, from the first
+# moment, whose run it is, and whether that run can be alive.
 read -r acp_boot </proc/sys/kernel/random/boot_id
 acp_space=$(readlink /proc/self/ns/pid)
 acp_space=${acp_space##*[}
@@ -119,7 +122,7 @@ while read -r acp_order acp_id acp_shell acp_signal; do
 	beat)
 		acp_beats=$((acp_beats + 1))
 		echo "$acp_beats" >"$acp_run/beat"
-		jobs >/dev/null # so that helpers that have ended are not kept
+		jobs >/dev/null # makes the shell forget helpers that have ended
 		;;
 	look) acp_lives "$acp_shell" || acp_tell "$acp_id left" ;;
 	signal) kill "-$acp_signal" "-$acp_shell" ;;

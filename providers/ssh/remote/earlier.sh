@@ -19,7 +19,7 @@ acp_end_earlier() {
 	elif [ "$3" = lost ] && [ "$2" != "$(uname -n)" ]; then
 		acp_said="left it runs on $2, and this is $(uname -n)"
 	else
-		acp_said= # the machine was started anew
+		acp_said= # the machine was restarted, which has ended the run
 	fi
 	[ -z "$acp_said" ] || printf '%s\n' "$acp_said"
 	case $acp_said in

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Reads a file of at most DETAIL bytes: prints "content", NUL and its bytes, then NUL "whole" NUL if
-# these are all bytes.
+# Reads a file of at most DETAIL bytes: prints "content", NUL and the bytes. Then it prints NUL
+# "whole" NUL if it has read the file to its end.
 walk "$@"
 look || missing
 check_regular
@@ -11,6 +11,6 @@ printf 'content\0'
 if dd if="./$name" iflag=nofollow,nonblock bs=64k status=none; then
 	printf '\0whole\0'
 elif ! dd if=/dev/null iflag=nofollow,nonblock status=none 2>/dev/null &&
-	[ -f "./$name" ] && [ ! -L "./$name" ] && cat "./$name"; then # a dd without these
+	[ -f "./$name" ] && [ ! -L "./$name" ] && cat "./$name"; then # this dd lacks the flags
 	printf '\0whole\0'
 fi

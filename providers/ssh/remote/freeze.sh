@@ -2,9 +2,10 @@
 # Freezes a process with everything that it has started, and continues it. Comes after members.sh.
 # The two never run at once, because the broker waits for the answer to the earlier order.
 
-# Makes the cgroup (v2) for the process $1, below our own cgroup, so that all limits of ours still
-# apply: acp_group is its folder, acp_inside its name for a process, acp_outside the name of ours.
-# Fails if there is no cgroup, or we may not write there. It stays until the process has ended.
+# Makes the cgroup (v2) for the process $1, below our own cgroup, so that all our limits still
+# apply. Sets acp_group to its folder, acp_inside to its name in /proc/PID/cgroup, and acp_outside
+# to the name of our own. Fails if there is no cgroup, or we may not write there. The cgroup stays
+# until the process has ended.
 acp_make_group() {
 	acp_group= acp_outside=$(grep -s '^0::/' /proc/self/cgroup)
 	acp_outside=${acp_outside#0::}
@@ -85,8 +86,8 @@ acp_look() {
 	done
 }
 
-# Stops the running members; at first none whose parent runs, because a shell notices when its job
-# is stopped.
+# Stops the running members. In the first rounds it stops none whose parent runs, because a running
+# shell would notice that its job was stopped.
 acp_stop() {
 	acp_now=
 	for acp_member in $acp_parents; do
@@ -139,7 +140,7 @@ acp_freeze_tree() {
 	acp_tell "$1 unfrozen"
 }
 
-# Children come first; they mostly have the greater numbers.
+# Continues children before their parents; children mostly have the greater numbers.
 acp_go_on() {
 	acp_except="$$ $2"
 	acp_members "$acp_token.$1." "$2"

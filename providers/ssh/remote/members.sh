@@ -69,14 +69,14 @@ acp_select() {
 	done
 }
 
-# Whether the tools find a process by its mark, which is not the first variable, and by its session,
-# as everything above requires; otherwise acp_why says what they do not find.
+# Whether the tools find a process by its mark, also if that is not the first variable, and by its
+# session. Everything above requires this. If not, acp_why says what they do not find.
 acp_try_tools() {
 	env -i ACP_FIRST=1 PATH="$PATH" ACP_BROKER_RUN="$acp_token.0." sleep 60 \
 		</dev/null >/dev/null &
 	acp_pid=$! acp_tries=0
 	acp_why='a variable in the environment of a process'
-	while [ "$acp_tries" -lt 40 ]; do # it is about to be executed
+	while [ "$acp_tries" -lt 40 ]; do # until sleep has been executed
 		acp_tries=$((acp_tries + 1))
 		acp_found=$(grep -Fls -e "ACP_BROKER_RUN=$acp_token.0." /proc/none/environ \
 			"/proc/$acp_pid/environ")
@@ -147,8 +147,9 @@ acp_kill_group() {
 }
 
 # Only one process at a time ends a run: two would stop each other for good. A second one waits to
-# be killed, and takes over if the first one dies. Each of these links is made together with its
-# content: who ends the run, and who does so after a dead one.
+# be killed, and takes over if the first one dies. A link names the process that ends the run; a
+# further link names the one that took over from a dead process. A link is never seen without its
+# content, because ln makes both at once.
 acp_take_end() {
 	read -r acp_self acp_rest </proc/self/stat # in a subshell $$ is another
 	acp_turn=ending acp_tries=0

@@ -55,11 +55,11 @@ acp_start() {
 acp_pair() {
 	acp_pipe=$acp_run/err.$acp_id
 	[ ! -e "$acp_pipe.off" ] || exit 0
-	mkfifo "$acp_pipe" 2>/dev/null # whoever is the first
+	mkfifo "$acp_pipe" 2>/dev/null # it fails for the shell that comes second
 	[ -p "$acp_pipe" ] || exit 1
 }
 
-# The other shell.
+# Runs in the shell of the channel for stderr.
 acp_carry_stderr() {
 	acp_pair
 	exec 3<"$acp_pipe"
@@ -67,7 +67,7 @@ acp_carry_stderr() {
 	exec cat <&3 3<&- 9>&-
 }
 
-# The other shell of process $1 will not come: the waiting one is released, and starts nothing.
+# The other shell of process $1 will not come: releases the waiting one, which then starts nothing.
 acp_release() {
 	acp_pipe=$acp_run/err.$1
 	: >"$acp_pipe.off"
@@ -80,7 +80,8 @@ acp_release() {
 	done
 }
 
-# What is told in vain, the process having failed to start, nobody listens to.
+# Runs in the child. If the process cannot be started, acp_start still reports its end, and nobody
+# listens to that.
 acp_child() {
 	trap - $acp_signals CHLD
 	if [ -n "$acp_root" ]; then

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Ends the run if the control cannot. Two watches run beside the control, each in its own shell. A
-# third one runs once, for earlier runs of which no shell is left. Comes after members.sh.
+# third one runs once, for earlier runs that have no shell any more. Comes after members.sh.
 
 # Only the control holds the other end of this FIFO.
 acp_watch_control() {
