@@ -24,7 +24,7 @@ struct ssh_admission_turn {
 	enum turn_state state;
 	struct ssh_target target; // the host's, with borrowed texts and the user's name
 	struct error refusal;
-	struct soon next; // in the loop's next turn
+	struct soon next; // runs the next step in the loop's next turn
 	ev_timer deadline;
 };
 

@@ -24,7 +24,7 @@ static void on_open(void *data)
 
 static void end(struct carried_channel *self, const struct error *err)
 {
-	struct error failure = *err; // *err may be the channel's
+	struct error failure = *err; // a copy, because *err may belong to the channel
 	ssh_channel_close(self->channel);
 	self->channel = NULL;
 	self->listener->on_closed(self->data, self->has_begun, &failure);

@@ -245,7 +245,8 @@ static const char forced_cure[] =
 	"see ForceCommand in its sshd_config, command= before the key in authorized_keys, and the "
 	"login shell (nologin, git-shell); take an account, or a key, without these";
 
-/* The first part of it; the error's detail has all. The caller frees it. */
+/* Quotes the first part of the program's output; the error's detail has all. The caller frees it.
+ */
 static char *quote_said(const struct ssh_control *control)
 {
 	struct span all = buf_span(&control->said);

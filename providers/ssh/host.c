@@ -23,7 +23,7 @@ const char *ssh_host_sh(const struct ssh_host *host)
 	return host->request.sh ? host->request.sh : "/bin/sh";
 }
 
-/* ---- lifetime: kept while it is in use ---- */
+/* ---- lifetime: the memory stays while a call uses it ---- */
 
 static void host_free(struct ssh_host *host)
 {
@@ -75,7 +75,7 @@ void ssh_host_become_ready(struct ssh_host *host)
 	host->listener->on_ready(host->data);
 }
 
-/* Processes may go on running there; the next connection to the same place ends them. */
+/* Processes may still run there; makes the next connection to the same place end them. */
 static void leave_run(struct ssh_host *host, bool was_lost)
 {
 	const struct ssh_control *control = &host->control;
@@ -93,7 +93,7 @@ void ssh_host_fail(struct ssh_host *host, const struct error *err)
 	if (host->is_over) {
 		return;
 	}
-	struct error failure = *err; // *err may be the client's
+	struct error failure = *err; // a copy, because *err may belong to the client
 	host->is_over = true;
 	leave_run(host, true);
 	ssh_login_stop(host);

@@ -110,7 +110,7 @@ static bool refuse_changed(const struct decision *decision, struct error *err)
 	return false;
 }
 
-/* What could vouch for a key that is in no file; NULL: nothing. */
+/* The setting by which something else may vouch for a key that is in no file; NULL: none. */
 static const char *other_voucher(const struct decision *decision)
 {
 	if (decision->finding.has_authority) {

@@ -13,7 +13,7 @@ static struct span blob_of(const struct known_hosts_line *line)
 
 /* ---- one key ---- */
 
-/* The first line of its kind. */
+/* The place of the first line of some kind. */
 struct place {
 	bool is_found;
 	char file[512];

@@ -91,7 +91,7 @@ bool known_hosts_pattern_fits(struct span pattern, struct span text)
 {
 	size_t p = 0;
 	size_t star = pattern.len; // position of the last `*`; pattern.len: none
-	size_t star_at = 0;        // end of the text that it matches
+	size_t star_at = 0;        // end of the text that the `*` matches
 	for (size_t t = 0; t < text.len;) {
 		if (p < pattern.len && pattern.data[p] == '*') {
 			star = p++;

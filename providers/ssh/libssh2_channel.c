@@ -89,7 +89,7 @@ static bool write_some(struct ssh2_channel *channel)
 		return true;
 	}
 	if (count < 0 && count != LIBSSH2_ERROR_EAGAIN) {
-		/* The server wants no more of it; why it ended is told apart. */
+		/* The server takes no more input; on_closed or on_lost gives the reason. */
 		buf_clear(&channel->in);
 		client_check(client, count);
 	}
@@ -129,7 +129,7 @@ static const int stream_ids[] = {
 	[SSH_STREAM_ERR] = SSH_EXTENDED_DATA_STDERR,
 };
 
-/* Gives the listener what it takes; the rest is kept, and the stream held. */
+/* Gives the bytes to the listener. Keeps those that it does not take, and holds the stream. */
 static void deliver(struct ssh2_channel *channel, enum ssh_stream stream, struct span bytes)
 {
 	struct ssh2_stream *at = &channel->streams[stream];
@@ -137,7 +137,7 @@ static void deliver(struct ssh2_channel *channel, enum ssh_stream stream, struct
 	assert(taken <= bytes.len);
 	if (taken < bytes.len && channel_is_live(channel)) {
 		at->is_held = true;
-		/* At most one read's worth: nothing is read while a rest is there. */
+		/* At most the bytes of one read, because we read nothing while there is a rest. */
 		buf_add(&at->rest, (struct span){bytes.data + taken, bytes.len - taken});
 	}
 }
@@ -157,10 +157,11 @@ static bool deliver_rest(struct ssh2_channel *channel, enum ssh_stream stream)
 }
 
 /*
- * What was taken the server may send again. libssh2 itself says so only when a quarter of the
- * window was taken: far away the server would wait for that. False: it cannot now, while new keys
- * are agreed on, and nothing may be read before it could. It sends the amount that it began with
- * and counts the one that it is called with last, and reading would make them differ.
+ * Allows the server to send as many bytes as the listener has taken. libssh2 itself does so only
+ * after a quarter of the window was taken, and over a slow path the server would wait for that.
+ * False: libssh2 cannot send this now, because both sides are agreeing on new keys; read nothing
+ * until it can. It sends the amount of the first call but counts that of the last call, and reading
+ * in between would make them differ.
  */
 static bool widen_window(struct ssh2_channel *channel)
 {
@@ -238,7 +239,7 @@ static int signal_number(const char *name)
 	return 0;
 }
 
-/* libssh2 has the status 0 for "the server said 0" and for "it said nothing". */
+/* libssh2 returns the status 0 both if the server has sent 0 and if it has sent no status. */
 static struct ssh_channel_end read_end(struct ssh2_channel *channel)
 {
 	struct ssh2_client *client = owner(channel);
@@ -271,7 +272,7 @@ static void look_for_end(struct ssh2_channel *channel)
 {
 	struct ssh2_client *client = owner(channel);
 	/*
-	 * Once nothing of either stream is left to be read, and the server has said that it ends.
+	 * True after the server has sent the end, and we have read everything of both streams.
 	 */
 	if (!client->ssh2->channel_eof(channel->handle)) {
 		return;
@@ -292,7 +293,7 @@ static void look_for_end(struct ssh2_channel *channel)
 	}
 }
 
-/* What its user has closed; libssh2 lets go of it when the server has answered. */
+/* Frees a channel that its user has closed, as soon as the server has answered. */
 static void let_go(struct ssh2_channel *channel)
 {
 	struct ssh2_client *client = owner(channel);
@@ -337,7 +338,7 @@ size_t ssh2_write(struct ssh_channel *base, struct span bytes)
 	size_t room = SSH_CHANNEL_BUFFER - channel->in.len;
 	size_t size = bytes.len < room ? bytes.len : room;
 	if (channel->state == CHANNEL_ENDED || channel->wants_eof) {
-		return bytes.len; // nobody is left to take it
+		return bytes.len; // dropped: nobody reads it any more
 	}
 	if (size > 0 && !buf_append(&channel->in, (struct span){bytes.data, size}, NULL)) {
 		size = 0;

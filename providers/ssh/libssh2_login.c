@@ -66,7 +66,7 @@ void login_bound_call(struct login_work *work)
 	work->ssh2->session_set_timeout(work->session, left_ms > 1 ? (long)left_ms : 1);
 }
 
-/* Like libssh2's own, but keeps the first bytes. */
+/* Receives like libssh2's own function, but keeps the first bytes. */
 static ssize_t keep_received(
 	libssh2_socket_t fd, void *buffer, size_t size, int flags, void **abstract)
 {
@@ -217,7 +217,7 @@ static void login_free(struct login *login)
 	login_drop(&login->job);
 }
 
-/* Ends what the worker waits for. */
+/* Shuts down the connection for which the worker waits. */
 static void login_abort(struct login *login)
 {
 	atomic_store(&login->work.is_aborted, true);

@@ -51,7 +51,7 @@ static void stop_asking(struct ssh2_client *client)
 	soon_stop(&client->soon);
 }
 
-/* Any channel, because reading one makes libssh2 receive data for all of them. */
+/* Returns any channel: reading one makes libssh2 receive data for all of them. */
 static LIBSSH2_CHANNEL *any_handle(struct ssh2_client *client)
 {
 	LIST_FOR_EACH(channel, &client->channels, struct ssh2_channel, link) {

@@ -124,7 +124,7 @@ void ssh_links_warm(struct ssh_host *host)
 				return;
 			}
 		}
-		return; // only the connection with the control is left
+		return; // we warm only the first connection, which has the control
 	}
 }
 
@@ -220,7 +220,7 @@ static void on_link_lost(void *data, const struct error *err)
 {
 	struct ssh_link *link = data;
 	struct ssh_host *host = link->host;
-	struct error failure = *err; // *err may be the client's
+	struct error failure = *err; // a copy, because *err may belong to the client
 	ssh_host_enter(host);
 	if (is_first(link) && ssh_reattach_take_loss(link, err)) {
 		ssh_host_leave(host);

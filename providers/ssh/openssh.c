@@ -277,7 +277,7 @@ static bool start_program(struct openssh_client *self, int words_fd, struct erro
 
 /* ---- connecting ---- */
 
-/* If the system has no more watches, the tick has to suffice. */
+/* If the system has no more watches, only the tick checks. */
 static void watch_folder(struct openssh_client *self)
 {
 	self->notify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);

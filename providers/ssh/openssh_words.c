@@ -122,7 +122,7 @@ static void add_name(char *list, size_t size, const char *name, size_t name_len)
 	text_append(list, size, "%s%.*s", len > 0 ? ", " : "", (int)name_len, name);
 }
 
-/* ssh goes on without the key that the server would have accepted. */
+/* ssh does not use the key that the server would have accepted, and goes on. */
 static void on_next(struct openssh_words *words, const char *rest)
 {
 	if (words->taken[0]) {
@@ -384,7 +384,7 @@ static void explain_key(
 	}
 }
 
-/* Names the keys that were offered, and those of which only the passphrase was missing. */
+/* Names the keys that ssh offered, and those that it could not use without a passphrase. */
 static void explain_keys(const struct openssh_words *words, struct error *err)
 {
 	const struct ssh_target *target = words->target;

@@ -6,19 +6,22 @@
 #include "providers/ssh/host_impl.h"
 
 /*
- * The connection of a run that outlives it. When it is lost, nobody there is told: the broker
- * connects again, with growing pauses, until `link-grace` is over. A change of this machine's
- * network, and a suspend, end the pause; and a connection that seems to be there has to prove it.
+ * The connection of a run that outlives it. When the connection is lost, the run goes on there, and
+ * the broker connects again, with growing pauses, until `link-grace` is over. A change of this
+ * machine's network, or a suspend, ends the pause. If the connection was not lost, the broker then
+ * probes it.
  */
 
 enum {
 	PAUSE_MIN_MS = 500,
 	PAUSE_MAX_MS = 30000,
 	DOUBLINGS_MAX = 6,
-	/* A connection that says nothing for so long after such a change counts as lost. */
+	/* A connection over which nothing comes for so long after such a change counts as lost. */
 	PROBE_MS = 3000,
-	/* So many attempts in one loss are begun again because of a change; later ones get the time
-	 * that they need. */
+	/*
+	 * After one loss, changes restart at most so many attempts; later attempts get the time
+	 * that they need.
+	 */
 	RESTARTS_MAX = 8,
 };
 
@@ -27,7 +30,7 @@ static bool is_in_time(const struct ssh_host *host)
 	return clock_now_ms() < host->reattach.lost_ms + host->request.grace_ms;
 }
 
-/* Those that are as they were when the user is asked again, or that nobody should ask twice. */
+/* Errors after which we do not connect again: we would fail in the same way, or ask twice. */
 static bool is_final(const struct error *err)
 {
 	static const char *const reasons[] = {
@@ -139,7 +142,7 @@ static void on_probed(struct ev_loop *loop, ev_timer *timer, int events)
 	ssh_host_leave(host);
 }
 
-/* It is no matter what has changed: the way to the host may be another one. */
+/* Any change may have changed the path to the host, so we do not look which change it was. */
 static void on_network(struct network_watch *watch, bool has_slept)
 {
 	struct ssh_host *host = CONTAINER_OF(watch, struct ssh_host, reattach.network);
@@ -150,7 +153,8 @@ static void on_network(struct network_watch *watch, bool has_slept)
 		ev_timer_stop(host->loop, &reattach->again);
 		try_now(host);
 	} else if (ev_is_active(&reattach->probe)) {
-		reattach->has_changed = true; // what has answered may be out of reach now
+		reattach->has_changed =
+			true; // probe again: an answer may be older than this change
 	} else {
 		probe(host);
 	}
@@ -194,7 +198,7 @@ void ssh_reattach_stop(struct ssh_host *host)
 bool ssh_reattach_take_loss(struct ssh_link *link, const struct error *err)
 {
 	struct ssh_host *host = link->host;
-	struct error failure = *err; // it may be the client's own
+	struct error failure = *err; // a copy, because *err may belong to the client
 	if (host->is_over || !remote_outlives(host->remote)) {
 		return false;
 	}

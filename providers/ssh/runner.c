@@ -5,8 +5,8 @@
 #include "providers/ssh/host_impl.h"
 
 /*
- * The runner replaces the control and does all the work of the scripts. If a host cannot have it,
- * the control is opened after all.
+ * The runner replaces the control and does all the work of the scripts. If it cannot run on a host,
+ * the broker opens the control instead.
  */
 
 static bool open_control(struct ssh_host *host, struct error *err)

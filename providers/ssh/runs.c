@@ -9,7 +9,7 @@
 
 enum {
 	CLOSED_MAX = 8, // closed runs end by themselves, so older ones are forgotten
-	/* The watch on the host looks every 20 s, and a beat may have been under way. */
+	/* The watch on the host checks every 20 s, and a heartbeat may have been under way. */
 	GRACE_MORE_MS = 60000,
 	CALLS_MAX = 128 * 1024,
 };
@@ -26,7 +26,7 @@ struct ssh_run {
 	char *place;       // owned, like the next two
 	char *folder;      // on the host
 	char *node;        // the host's own name
-	long long over_ms; // by this time it has ended by itself
+	long long over_ms; // the time by which it has ended by itself
 	bool was_lost;
 	uint64_t number; // from 1
 };

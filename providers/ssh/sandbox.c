@@ -28,7 +28,7 @@ struct ssh_sandbox {
 	char *place;        // owned
 	char **login_env;   // owned; the key's values
 	char *reference;    // owned; token of its folders; NULL: none
-	bool is_wanted;     // only the sandbox with this token will do
+	bool is_wanted;     // the folders with this token must exist
 	const struct sandbox_listener *listener;
 	void *data;
 
@@ -61,7 +61,7 @@ static void on_progress(void *data, const char *text)
 	}
 }
 
-/* Needs one more for stderr. */
+/* A process needs one more channel if its stderr has its own. */
 static size_t channels_of_process(const struct ssh_sandbox *self)
 {
 	return self->settings.stderr_apart ? 2 : 1;
@@ -150,7 +150,7 @@ static void tell_no_runner(struct ssh_sandbox *self)
 	}
 }
 
-/* Only the runner can be found again. */
+/* Without the runner, processes do not outlive the connection. */
 static void tell_outlives(struct ssh_sandbox *self)
 {
 	const struct ssh_sandbox_settings *settings = &self->settings;
@@ -362,7 +362,7 @@ static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 	struct ssh_sandbox *self = from_sandbox(sandbox);
 	char *token = self->settings.token;
 	if (token && strcmp(token, self->reference) == 0) {
-		/* The scripts that remove the folders may go on when the link is lost. */
+		/* If the link is lost, the scripts may go on removing the folders. */
 		*token = '\0';
 	}
 	ssh_roots_remove(&self->roots, done, data);

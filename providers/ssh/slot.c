@@ -149,7 +149,7 @@ static void on_refused(void *data, const struct error *err)
 	unsigned doubts = link->doubts;
 	bool is_stderr = slot->is_stderr;
 	ssh_host_enter(host);
-	struct ssh_process *process = end_slot(slot); // the next look comes soon
+	struct ssh_process *process = end_slot(slot); // the next check comes soon
 	if (err->code == ERROR_LIMIT) {
 		link->is_full = doubts == 0;
 		link->is_resting = doubts > 0;
@@ -172,7 +172,7 @@ static void on_closed(void *data, const struct ssh_channel_end *end)
 {
 	struct ssh_slot *slot = data;
 	struct ssh_host *host = slot->of->host;
-	struct ssh_channel_end copy = *end; // *end may be the channel's
+	struct ssh_channel_end copy = *end; // *end may belong to the channel
 	ssh_host_enter(host);
 	slot->of->is_resting = false; // there is room now, so try again without a pause
 	bool is_stderr = slot->is_stderr;

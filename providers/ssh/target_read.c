@@ -247,7 +247,7 @@ static bool read_variable(struct ssh_target_reader *reader, const char *value, s
 	return append_limited(&reader->target.set_env, value, VARIABLES_MAX, err);
 }
 
-/* The answer to the question that we put in its place (target_tokens.h). */
+/* Reads the expanded tokens, for which we set ControlPath (target_tokens.h). */
 static bool read_control_path(
 	struct ssh_target_reader *reader, const char *value, struct error *err)
 {
