@@ -79,7 +79,7 @@ class Client:
         self.ended = False
         self.errors = bytearray()  # its stderr
         self.ids = itertools.count()
-        self.places = {}  # raw id -> where in messages its last request stands
+        self.places = {}  # raw id -> index in messages of the last request with this id
         self.outgoing = queue.Queue()
         self.process = subprocess.Popen(
             argv, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -226,7 +226,7 @@ class Client:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f'still running after {seconds} s{self._tail()}') from None
-        self.draining.join(seconds)  # what it has left behind may hold its stderr for longer
+        self.draining.join(seconds)  # processes that it has left may hold its stderr for longer
         return status
 
     def finish(self, seconds=PATIENCE):
@@ -272,7 +272,7 @@ class Client:
                 break
             parts = (rest + data if rest else data).split(b'\n')
             rest = parts.pop()
-            if len(rest) > 1 << 18:  # a huge line: read to its end without splitting again
+            if len(rest) > 1 << 18:  # a huge line: reads to its end and then splits once
                 rest, more = self._read_long(fd, rest)
                 parts.extend(more)
             self._take(parts)

@@ -23,10 +23,10 @@ def program(variable, default):
 BROKER = program('ACP_BROKER', 'acp-broker')
 AGENT = program('ACP_SCRIPTED_AGENT', 'tests/support/agent/scripted-agent')
 
-# Programs built with the sanitizers are larger and keep freed memory: nobody measures theirs.
+# Programs built with the sanitizers are larger and keep freed memory, so tests do not measure it.
 SANITIZED = os.environ.get('ACP_SANITIZED') == '1'
 
-# Where all combinations take too long, the same few are made each time, unless this asks for all.
+# If all combinations take too long, a test runs the same few each time, or all of them with this.
 WHOLE = os.environ.get('ACP_WHOLE') == '1'
 
 
@@ -35,8 +35,8 @@ def selected(items, every=3):
     return list(items)[::1 if WHOLE else every]
 
 
-# No test waits for one of these to pass, however busy the machine is; a test that has to wait for
-# a deadline sets it.
+# These deadlines do not pass during a test, however busy the machine is. A test that waits for a
+# deadline sets its own.
 DEADLINES = {
     'stop-eof-timeout': '10m',
     'stop-term-timeout': '10m',
@@ -50,7 +50,7 @@ DEADLINES = {
     'mcp-timeout': '10m',
 }
 
-# For an agent that does not leave when it is asked to.
+# For an agent that does not end when the broker asks it to.
 STUBBORN = {'stop_eof_timeout': '300ms', 'stop_term_timeout': '300ms'}
 
 
@@ -60,7 +60,7 @@ class Case(unittest.TestCase):
     maxDiff = 4000
 
     def run(self, result=None):
-        processes.new_mark(self.id())  # of what is started before the rest of setUp
+        processes.new_mark(self.id())  # marks the processes that start before Case.setUp
         return super().run(result)
 
     def setUp(self):

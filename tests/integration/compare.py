@@ -171,7 +171,7 @@ def name_requests(lines):
     replaced by the number of its request in its direction, so that two hops can be compared whose
     ids differ; an answer names the request it answers.
     """
-    open_ids = {True: {}, False: {}}  # by where the request goes: id -> its number
+    open_ids = {True: {}, False: {}}  # for each direction of requests: id -> its number
     counts = {True: 0, False: 0}
     named = {True: [], False: []}
     for to_agent, line in lines:

@@ -5,12 +5,12 @@ import re
 
 from faults_trial import Fault, Trial, judge
 
-# What main does first, and the dynamic linker does not: what comes before is not ours.
+# The first calls of main. The dynamic linker makes all calls before them, so they are not ours.
 OURS = re.compile(r'"/proc/self/fd/2"|SIGPIPE')
 CALL = re.compile(r'(?:(\d+) +)?([a-z][a-z0-9_]*)\(')
 
 DESCRIPTORS = ('EMFILE', 'ENFILE')
-# The errors worth making: a call of which the system may run out, or which a device may refuse.
+# The errors to inject: the system may have no more of a resource, or a device may refuse.
 ERRORS = {
     'chdir': ('EIO',),
     'clone': ('EAGAIN', 'ENOMEM'),
@@ -52,17 +52,17 @@ ERRORS = {
     'write': ('ENOSPC', 'EIO'),
     'writev': ('ENOSPC', 'EIO'),
 }
-# What a signal may interrupt; nobody may notice that.
+# Calls that a signal may interrupt; neither the editor nor the agent may notice that.
 INTERRUPTED = {name: ('EINTR',) for name in (
     'epoll_wait', 'poll', 'ppoll', 'read', 'recvfrom', 'recvmsg', 'sendmsg', 'sendto', 'wait4',
     'write', 'writev')}
-# What a short write is: nothing was taken this time, or nothing can be now.
+# Writes that take no bytes: this time (retval=0), or until there is room again (EAGAIN).
 SHORT_WRITES = {'writev': ('error=EAGAIN', 'retval=0'), 'sendmsg': ('error=EAGAIN',)}
-# Every order in which the processes may meet: each call of one takes longer than all the others.
+# Other orders of events: one call of one process takes longer than everything else.
 SLOWNESS = {name: ('delay_enter=50000', 'delay_exit=50000') for name in (
     'clone', 'clone3', 'close', 'execve', 'poll', 'prctl', 'read', 'recvfrom', 'recvmsg',
     'sendmsg', 'sendto', 'wait4', 'write', 'writev')}
-UNKILLABLE = ('restart_syscall',)  # not a call that is made, but one that is gone on with
+UNKILLABLE = ('restart_syscall',)  # no call of its own: the kernel continues an interrupted one
 
 
 SESSIONS = 3  # looked at for a survey

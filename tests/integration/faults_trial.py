@@ -13,17 +13,17 @@ from case import BROKER, Case
 GUARD = 'acp-guard'
 ATTEMPTS = 2         # a fault may cost one session; the next one has to succeed
 PROMPT = ('say one', 'read {work}/note', 'write {work}/copy 2', 'permission go on', 'say two')
-# Where nobody may notice anything, no deadline may be what saves the day; elsewhere it may.
+# A fault that nobody may notice must not be cured by a deadline; these are for the other faults.
 NOTICED = {'stop_eof_timeout': '1s', 'stop_term_timeout': '1s', 'stop_kill_timeout': '5s',
            'drain_timeout': '1s', 'start_timeout': '20s'}
 CAPABILITIES = {'fs': {'readTextFile': True, 'writeTextFile': True}, 'terminal': True}
 
-# What an exit status of 1 has to be explained by: one line, and only one.
+# With an exit status of 1, exactly one line of stderr must look like this.
 UNDERSTANDABLE = re.compile(r'acp-broker: \S[^:]+: \S.{7,}')
 
 HIT = re.compile(r'\((?:INJECTED|DELAYED)\)|killed by SIGKILL')
 
-# The first time all of the command runs, from then on only what follows its "--".
+# Runs the whole command the first time, and later only the words after its "--".
 FIRST_TIME = ('mkdir "$0" 2>/dev/null && exec "$@"; '
               'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
 
@@ -55,8 +55,8 @@ class Fault:
 
     def __init__(self, where, *inject, quiet=False, is_sure=True):
         self.where, self.inject = where, inject
-        self.quiet = quiet      # nobody may notice it
-        self.is_sure = is_sure  # the call is made in every session, whoever is faster in it
+        self.quiet = quiet      # neither the editor nor the agent may notice it
+        self.is_sure = is_sure  # every session makes the call, whichever process is faster
 
     def __str__(self):
         return f'{self.where}: {" ".join(self.inject)}'
@@ -65,7 +65,7 @@ class Fault:
         argv = ['strace', '-qq', '-I', '2', '-o', str(log)]
         for words in self.inject:
             argv += ['-e', f'inject={words}']
-        if self.inject:  # with nothing to inject it is a survey: every call is wanted
+        if self.inject:  # without it this is a survey, which traces every call
             names = {words.split(':')[0] for words in self.inject}
             argv += ['-e', f'trace={",".join(sorted(names))}']
         if self.where in ('all', 'keepers'):
@@ -78,9 +78,9 @@ class Outcome:
 
     def __init__(self):
         self.troubles = []    # what the trial itself found wrong
-        self.errors = []      # that answered requests
-        self.refusals = []    # that answered the agent's
-        self.was_well = False  # a whole session, all of it done
+        self.errors = []      # the errors that answered our requests
+        self.refusals = []    # the errors that answered the agent's requests
+        self.was_well = False  # a whole session went as expected
         self.was_cancelled = False
         self.status = None
         self.stderr = self.crash = ''
@@ -100,7 +100,7 @@ class Room(Case):
 
     def environment(self):
         env = super().environment()
-        # The leak checker is a tracer itself and gives up under another one.
+        # The leak checker uses ptrace, too, and so fails under strace.
         env['ASAN_OPTIONS'] = env.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
         return env
 

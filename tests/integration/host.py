@@ -9,7 +9,7 @@ import threading
 
 from processes import PATIENCE
 
-NEVER = object()  # a reply that is not given
+NEVER = object()  # instead of a reply: the editor does not answer
 
 
 class RpcError(Exception):
@@ -77,7 +77,7 @@ class Host:
 
     def __init__(self, cwd=None):
         self.cwd = cwd
-        self.env = {}  # of terminals, besides ours
+        self.env = {}  # variables of terminals, added to our environment
         self.replies = {}
         self.seen = []  # (method, params)
         self.terminals = {}

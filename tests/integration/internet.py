@@ -24,7 +24,7 @@ import tarfile
 import threading
 
 HERE, THERE = '10.77.0.1', '10.77.0.2'
-HERE_TOO = '10.77.0.5'  # a second address of this machine's on the cable
+HERE_TOO = '10.77.0.5'  # a second address of this machine on the cable
 HERE6, THERE6 = 'fd77::1', 'fd77::2'
 PUBLIC = '93.184.0.1'
 PRIVATE = '10.99.0.1'
@@ -225,7 +225,7 @@ def enter(folder):
     make_machine(pid, go[1], folder)
     if os.read(made[0], 1) != b'x':
         raise OSError('the far side has ended')
-    if user != 0:  # nothing that is root is confined
+    if user != 0:  # a process of root is not confined
         unshare(CLONE_NEWUSER)
         name_user((user, group), 0, 0)
     return log

@@ -17,12 +17,12 @@ from ssh_case import SshCase
 from ssh_scene import Gates
 from sshd import Sshd
 
-# A connection that has fallen silent counts as lost after so long, unless the change of the
-# network is noticed before.
+# After this time a silent connection counts as lost, unless the broker notices the change of the
+# network before.
 SILENCE = {'alive-interval': '5s', 'alive-count': '2', 'connect-timeout': '10s'}
 OUTLIVES = {'runner': 'auto', 'outlives': 'auto', 'orphan-grace': '10m', 'link-grace': '10m'}
 
-# Random, or counted, and of no meaning.
+# Ids that are random or counted, so that a comparison ignores them.
 MINTED = re.compile(r'"(?:id|toolCallId|terminalId)": ?[^,}]*|term-\d+')
 
 
@@ -35,7 +35,7 @@ class LinkCase(Gates, SshCase):
         self.chain = net.Chain(2)
         self.addCleanup(self.chain.__exit__)
         self.chain.__enter__()
-        self.addresses = 1  # that the broker's machine has had
+        self.addresses = 1  # number of addresses that the broker's machine has had
         super().setUp()
         self.make_gates()
 
@@ -83,7 +83,7 @@ class LinkCase(Gates, SshCase):
             if call.startswith('acp-broker-') or update.get('sessionUpdate') == 'usage_update':
                 continue
             if update.get('sessionUpdate') == 'tool_call_update':
-                if 'status' in update:  # others are of a terminal's output, as it comes
+                if 'status' in update:  # the others only bring a terminal's output
                     shown[calls[call]] += f' then {update["status"]}'
                 continue
             calls.setdefault(call, len(shown))

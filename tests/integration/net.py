@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-HOLD_SECONDS = 600  # a namespace lasts no longer than this, or the test
+HOLD_SECONDS = 600  # a namespace ends with the test, or at the latest after this time
 
 
 class Chain:

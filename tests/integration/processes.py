@@ -12,17 +12,18 @@ import threading
 import time
 import uuid
 
-# Seconds; for whatever has to happen. A test waits for the event itself, so that only where there
-# is a defect all of it passes.
+# Seconds; how long a test waits for any event. It goes on as soon as the event comes, so all this
+# time passes only if there is a defect.
 PATIENCE = 120.0
 
-MARK = 'ACP_TEST_MARK'  # the variable
+MARK = 'ACP_TEST_MARK'  # the name of the variable
 RUN = uuid.uuid4().hex
 numbers = itertools.count(1)
 current = threading.local()
 
 
-# nohup and a shell's & make a program ignore some signals. All that we start would inherit that.
+# nohup and a shell's & make a program ignore some signals, and every process that we start would
+# inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     signal.signal(number, signal.SIG_DFL)

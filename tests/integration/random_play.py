@@ -9,7 +9,7 @@ import threading
 
 from host import NEVER, Host, RpcError
 
-TERMINALS = 5  # of the last that were asked for, and of the first, ids are named
+TERMINALS = 5  # requests name ids of so many of the last terminals, and of the first ones
 FILES = ('f0', 'f1', 'f2', 'sub/f3', 'seldom')
 
 COMMANDS = (
@@ -18,7 +18,7 @@ COMMANDS = (
     'while :; do echo noise; sleep 0.003; done', "trap '' TERM INT HUP; sleep 1000; sleep 1000",
     'sleep 0.02; echo late', 'kill -9 $$', 'cat')
 
-# What leaves an agent that only its death brings back to rest.
+# After one of these, only the agent's death brings the broker back to rest.
 LASTING = ('deaf', 'double-fork', 'hold-stdout', 'close-stdout')
 
 

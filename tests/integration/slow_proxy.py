@@ -58,13 +58,13 @@ class SlowProxy:
 
     def __init__(self, target_port, delay=0.0):
         self.target_port, self.delay = target_port, delay
-        self.is_stalled = False  # nothing moves, nothing is closed
-        self.refuses = False     # who comes is sent away
-        self.cut_after = None    # bytes, both ways together, until all connections are cut
-        self.sent = {'up': 0, 'down': 0}  # bytes that have gone through
+        self.is_stalled = False  # moves no bytes and closes nothing
+        self.refuses = False     # closes each new connection at once
+        self.cut_after = None    # cuts all connections after so many bytes of both directions
+        self.sent = {'up': 0, 'down': 0}  # bytes that it has passed on
         self.accepted = 0
         self.pairs = []
-        self.dropped = []        # pairs that stay open, and through which nothing goes any more
+        self.dropped = []        # pairs that stay open, but move no bytes any more
         self.listener = socket.create_server(('127.0.0.1', 0), backlog=64)
         self.port = self.listener.getsockname()[1]
         self.wake_in, self.wake_out = socket.socketpair()
@@ -133,7 +133,7 @@ class SlowProxy:
         if pair in self.pairs:
             self.pairs.remove(pair)
             for direction in pair:
-                # A reset, as of a connection that is gone, unless both sides had ended it.
+                # Resets it like a lost connection, unless both sides had ended it.
                 if not direction.is_over:
                     direction.source.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                                 struct.pack('ii', 1, 0))

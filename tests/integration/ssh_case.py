@@ -10,7 +10,7 @@ import processes
 from case import Case
 from sshd import Sshd, can_be_started
 
-# Keys of the profile; no test waits for one of these to pass.
+# Keys of the profile; these deadlines do not pass during a test.
 LINK = {'resolve-timeout': '10m', 'connect-timeout': '10m', 'auth-timeout': '10m',
         'login-timeout': '10m', 'channel-timeout': '10m', 'alive-interval': '1m',
         'alive-count': '10', 'link-grace': '10m'}
@@ -18,9 +18,9 @@ LINK = {'resolve-timeout': '10m', 'connect-timeout': '10m', 'auth-timeout': '10m
 # Who does the work on the host: the scripts, or the runner.
 RUNNER = os.environ.get('ACP_TEST_RUNNER', 'never')
 
-# For a host that does not notice that its broker is gone: it hears no beat for so long.
+# For a host that does not notice that its broker is gone: it gives up without a heartbeat.
 GRACE = {'link-grace': '6s'}
-# For a way that falls silent: either side gives the other up after six seconds.
+# For a connection that falls silent: either side gives up after six seconds.
 SILENT = {'alive-interval': '2s', 'alive-count': '3', **GRACE}
 
 
@@ -32,7 +32,7 @@ class SshCase(Case):
 
     def setUp(self):
         self.sshd = self.make_sshd()
-        # Entered first, so that it is there until everything that uses it has ended.
+        # Started first, so that it runs until everything that uses it has ended.
         self.addCleanup(self.sshd.__exit__)
         self.sshd.__enter__()
         super().setUp()

@@ -13,10 +13,10 @@ import processes
 from slow_proxy import SlowProxy
 from ssh_case import RUNNER, SshCase
 
-GATE_SECONDS = 300  # nothing waits longer, whatever becomes of the test
+GATE_SECONDS = 300  # a process waits no longer, even if the test has ended
 BIG = 4 * 1024 * 1024
 
-# Each gate is a file there: as long as it exists who comes waits, and says so.
+# Each gate is a file on the host: while it exists, a process that comes to it waits and says so.
 GATE = '''gate() {{
 	[ -e '{gates}/'"$1" ] || return 0
 	echo $$ > '{gates}/'"$1".reached

@@ -17,8 +17,8 @@ import sync_room
 from case import SANITIZED, WHOLE
 
 AT_ONCE = 4  # chains of trials
-LATE = 12  # a point is killed at when it is reached first, and last but no later than this
-SAMPLE = 5 if SANITIZED and not WHOLE else 1  # every so many trials are made
+LATE = 12  # we kill at the first time that a point is reached, and at the last one up to this
+SAMPLE = 5 if SANITIZED and not WHOLE else 1  # we run one of so many trials
 WAKING = re.compile(r'write\(\d+, "\\1(\\0){7}", 8\) += -1 .*INJECTED')
 
 

@@ -31,7 +31,7 @@ class Terminal(Chat):
         """A shell of the terminal starts the chat, and says afterwards how it ended."""
         words = shlex.join(argv or self.argv())
         before = ' '.join(f'{name}={shlex.quote(str(value))}' for name, value in variables.items())
-        # Ctrl-C is the shell's as well, which would go.
+        # Ctrl-C also reaches the shell, which would end.
         after = 'echo status=$?; stty -a | grep -o " icanon"; exec cat'
         line = f'trap : INT; {before} {words}; {after}'
         if stops:  # a shell with jobs: after Ctrl-Z the chat goes on once a line is typed

@@ -183,7 +183,7 @@ class EditorStops(Backpressure):
                                              'mcpServers': []})
         prompt = client.start_prompt(session, 'say after')
         self.wait_still(client)
-        time.sleep(6)  # the editor's slowness is no silence of the agent's
+        time.sleep(6)  # the broker must not take the editor's slowness for the agent's silence
         client.resume()
         answer = client.response(load)
         self.assertNotIn('error', answer.value)
@@ -267,7 +267,7 @@ class AgentStops(Backpressure):
         client, session, gauge = self.stopped()
         before = len(client.messages)
         ids = [client.start('_echo', {'text': 'y' * 65536}) for _ in range(1024)]
-        # The editor's other business goes on meanwhile: this one is not the agent's.
+        # The broker still answers requests that are not for the agent.
         client.response(client.start('_broker/no_such_method'))
         client.notify('session/cancel', {'sessionId': session})
         self.read_again()
@@ -283,7 +283,7 @@ class AgentStops(Backpressure):
         answered = [message.id for message in client.messages[before:]
                     if message.is_response and not message.sent]
         self.assertEqual(len(answered), len(set(answered)))
-        # Those that were not refused reached the agent in their order, and so did the cancel.
+        # The requests that the broker did not refuse reached the agent, and so did the cancel.
         kept = [raw_id for raw_id in ids if raw_id not in refused]
         self.assertEqual(len([line for line in self.journal('<') if b'"_echo"' in line]), len(kept))
         self.wait_journal(b'session/cancel')

@@ -16,8 +16,8 @@ from sync_case import PATIENCE, TurnCase
 MIB = 1 << 20
 WRITER = case.program('ACP_BUSY_WRITER', 'tests/support/writer/libbusy-writer.so')
 
-# Writes rows until its stdin ends, each in a transaction of its own, and says when it has begun. It
-# keeps to 900 rows, 18 MB: however fast the disk is, the file does not become a big one meanwhile.
+# Writes rows until its stdin ends, each in its own transaction, and prints a line after it has
+# begun. It writes at most 900 rows, 18 MB, so that even on a fast disk the file stays small enough.
 INSERTS = """
 import sqlite3, sys, threading
 base = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)

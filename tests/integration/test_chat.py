@@ -244,7 +244,7 @@ class Piped(Chat):
         self.assertEqual(self.sent('session/load')[0]['sessionId'], 's-77')
         self.assertEqual(self.sent('session/new'), [])
         self.assertTrue(out.endswith('\non\n'), out)
-        self.run_chat('/load\nsay on')  # of this workspace there is this one alone
+        self.run_chat('/load\nsay on')  # the workspace has only this session
         self.assertEqual(len(self.sent('session/load')), 1)
         for words, status, facts in ((['--resume'], 1, f'earlier session | {self.work}'),
                                      (['s-77'], 2, 'chat | --resume | s-77')):

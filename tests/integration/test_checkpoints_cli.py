@@ -77,7 +77,7 @@ class Place(Store):
         env = self.environment()
         env['PWD'] = str(link)
         self.assertEqual(len(self.checkpoints(cwd=link, env=env)), 1)
-        # A $PWD that is of somewhere else is not believed.
+        # The broker ignores a $PWD that is another directory.
         env['PWD'] = str(self.dir)
         self.assertEqual(self.run_broker('checkpoints', 'list', env=env).returncode, 1)
 

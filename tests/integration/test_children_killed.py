@@ -14,7 +14,7 @@ import sync_room
 from acp import RpcError
 from processes import PATIENCE
 
-# A program in front of the real one: where it is armed, the next call that fits dies of SIGKILL.
+# Runs instead of the real program: once it is armed, the next call that fits dies of SIGKILL.
 SCRIPT = '''#!/bin/sh
 case " $* " in
 *" --server "*) exec {real} "$@" ;;

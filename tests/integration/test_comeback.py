@@ -183,7 +183,7 @@ class Comeback(SessionsCase):
         self.says(client, session, 'back again')
         record, = self.holders(session)
         others = [(r['state'], r['sessions']) for r in self.records() if r['id'] != record['id']]
-        self.assertEqual(others, [('stopped', [])])  # what the first one left: nobody looks again
+        self.assertEqual(others, [('stopped', [])])  # the first one's record: nobody uses it again
         self.ended(client)
 
     def test_what_it_left_of_another_directory_is_collected_by_the_same_broker(self):
@@ -201,7 +201,7 @@ class Comeback(SessionsCase):
                 lock = held.enter_context(open(store / 'acp-broker.lock', 'r+b'))
                 fcntl.flock(lock, fcntl.LOCK_EX)
             waiting = client.start('session/load', self.params(session))
-            time.sleep(2.5)  # what is to be finished was looked for, and this was in hand
+            time.sleep(2.5)  # meanwhile the broker has looked for records to finish, and begun this
         client.answer(waiting, PATIENCE)
         self.assertTrue(processes.wait_until((other / 'late').exists, PATIENCE), client.stderr)
         self.assertTrue(processes.wait_until(
@@ -220,7 +220,7 @@ class Comeback(SessionsCase):
         other, older = self.dir / 'other', self.dir / 'older'
         other.mkdir()
         older.mkdir()
-        before = self.another()  # what it leaves is looked at last
+        before = self.another()  # the broker looks at this one's record last
         before.new_session(older)
         self.wait_state('active')
         stores = set((self.state / 'stores').iterdir())
@@ -414,7 +414,7 @@ class Comeback(SessionsCase):
         self.note_elsewhere('shared', None)            # its agent has the home of this one
         self.note_elsewhere('theirs', profile='them')
         self.note_elsewhere('gone', localRoot=str(self.dir / 'gone'))
-        self.note_elsewhere(session)                   # which the agent lists
+        self.note_elsewhere(session)                   # the agent itself lists this one
         mine, added = client.call('session/list', {})['sessions']
         self.assertEqual(mine, {'sessionId': session, 'cwd': str(self.work),
                                 'title': f'Session {session}'})

@@ -18,7 +18,7 @@ from store_case import DEADLINE, Store
 
 AT_ONCE = 4
 SAMPLE = 5 if case.SANITIZED and not case.WHOLE else 1
-SEEN = set()  # the points that anything here came by
+SEEN = set()  # the points that any command here has reached
 
 
 class Command(Store):
@@ -139,7 +139,8 @@ class Killed(case.Case):
 
 # ---- _broker/checkpoint/rollback ----
 
-# Each when it is reached last: behind the sync with which a rollback begins, on the way back.
+# We kill at the last time that a point is reached: that is after the sync with which a rollback
+# begins, while the rollback itself changes files.
 ROLLBACK_POINTS = ('round.applied', 'apply.swept', 'apply.noted', 'slot.written', 'slot.exchanged',
                    'slot.taken', 'slot.there', 'apply.done', 'back.applied', 'deliver.asked',
                    'import.sent', 'deliver.done', 'checkpoint.added', 'base.set', 'keeper.synced',

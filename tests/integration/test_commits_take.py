@@ -264,7 +264,7 @@ class Taken(Store):
         self.synced(a='2\n')
         lock = self.work / '.git/index.lock'
         lock.write_text('acp-broker commits take\n')
-        with open(lock, 'rb') as held:  # by a workspace that is another part of the repository
+        with open(lock, 'rb') as held:  # as by a workspace that is another part of the repository
             fcntl.flock(held, fcntl.LOCK_EX)
             result = self.run_broker('commits', 'take')
             self.check_line(result.stderr.decode(), str(lock))

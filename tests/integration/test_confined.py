@@ -24,7 +24,7 @@ from confinement import CONFINE, LANDLOCK_CREATE_RULESET, become_user
 from processes import PATIENCE
 from sync_case import SyncCase
 
-# Where everybody may execute them, and no cell hides them.
+# The programs are where every user may execute them, and where no cell hides them.
 PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
                                          os.access('/opt', os.W_OK) else None))
 PROGRAMS.chmod(0o755)
@@ -34,7 +34,7 @@ AGENT = shutil.copy(case.AGENT, PROGRAMS)
 
 FSOPEN = 430  # the same on all processors
 
-# A program that executes another one, to which a system call fails.
+# A program that executes another one, in which a system call then fails.
 REFUSING = """
 import ctypes, os, struct, sys
 call, error = int(sys.argv[1]), int(sys.argv[2])

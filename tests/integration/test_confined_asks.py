@@ -24,7 +24,7 @@ from test_confined_network import FOLDER, NetworkCase
 
 ASKED = re.compile(r'`network = ask`: Connect to `([^`]*)`, port (\d+)$')
 
-# Names that are none, by CONNECT.
+# Asks the proxy (CONNECT) for texts that are not host names.
 ODD_NAMES = r"""
 import socket
 for name in (b'\x1b[2Jgood.example', '\u202eelpmaxe.doog'.encode(), b'good.example`<!--'):

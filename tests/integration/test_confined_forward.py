@@ -15,8 +15,7 @@ from test_confined import AGENT, BROKER, PROGRAMS
 
 CONNECTIONS_MAX = 128
 
-# Listens on each ADDRESS PORT pair, and echoes what it hears behind the port's number, until the
-# peer has said all.
+# Listens on each ADDRESS PORT pair. Sends the port's number and then echoes all bytes of the peer.
 SERVE = r"""
 import socket, sys, threading
 def echo(client, port):

@@ -31,7 +31,7 @@ FOLDER.mkdir(mode=0o755)
 
 OUTPUT = re.compile(r'^terminal/output -> (.*)$', re.M)
 
-# Says "reached" and what it heard, or why not. The first word is how it goes there.
+# Prints "reached" and the bytes that it received, or why it failed. The first word is the way.
 TRY = r"""
 import os, socket, struct, sys
 
@@ -336,11 +336,11 @@ class ConfinedNetwork(NetworkCase):
         said = self.try_all(client, session, *attacks)
         for words, each in zip(attacks, said):
             self.assertNotIn('reached', each, words)
-        # Another way than asking for each would take seconds: QUIC is tried before TCP.
+        # The refusal comes at once: programs try QUIC before TCP, and would wait seconds for it.
         datagram = said[attacks.index(f'udp {PUBLIC} {DATAGRAM_PORT}')]
         self.assertIn(f'error {errno.ECONNREFUSED}', datagram)
         self.assertIn('answers 0', said[-1])
-        for line in self.arrived():  # nothing but names that the profile has
+        for line in self.arrived():  # only names that the profile allows
             self.assertRegex(line, r'\Aname (loopback|here|metadata|private)\.example \d+\Z')
         self.ends(client)
 

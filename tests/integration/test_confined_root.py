@@ -17,9 +17,9 @@ from confinement import CONFINE, USER
 from sync_case import SyncCase
 from test_start import REFUSING
 
-OF_ROOTS = 65533  # who works in a cell whose workspace is root's
+OF_ROOTS = 65533  # the user in a cell whose workspace belongs to root
 
-# Where everybody may execute it, and no cell hides it.
+# The program is where every user may execute it, and where no cell hides it.
 PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
                                          os.access('/opt', os.W_OK) else None))
 PROGRAMS.chmod(0o755)

@@ -29,9 +29,10 @@ SCHEMA = json.loads((DOCS / 'schemas' / 'doctor.json').read_text())
 STEPS = SCHEMA['$defs']['finding']['properties']['step']['enum']
 CODES = (DOCS / 'errors.md').read_text() + (DOCS / 'doctor.md').read_text()
 IS_ROOT = os.getuid() == 0
-SSHD = None  # that of all tests: the suite starts it
+SSHD = None  # all tests share it; the suite starts it
 
-# The same on all processors; and a program that executes another one, to which it fails.
+# The call has this number on all processors. The program executes another one, in which the call
+# fails.
 FSOPEN = 430
 REFUSING = """
 import ctypes, os, struct, sys
@@ -44,7 +45,8 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, head, 0, 0) == 0
 os.execv(sys.argv[1], sys.argv[1:])
 """ % (FSOPEN, errno.EPERM)
 
-# An agent that greets, and tells a secret and a terminal's control characters otherwise.
+# An agent that answers initialize, and any other request with an error that has a secret and
+# control characters of a terminal.
 REFUSES_SESSIONS = """
 import json, os, sys
 for line in sys.stdin:
@@ -56,8 +58,8 @@ for line in sys.stdin:
         answer = {'error': {'code': -32603, 'message': text}}
     print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], **answer}), flush=True)
 """
-# Mounts a file system that never answers on a folder, then executes a program: it, like its
-# descendants, holds the only end of it.
+# Mounts a file system that never answers on a folder, then executes a program. Only this program
+# and its descendants hold the file system's descriptor.
 SILENT = """
 import ctypes, os, sys
 fd = os.open('/dev/fuse', os.O_RDWR)
@@ -309,8 +311,8 @@ class Here(Doctor):
         """A file system on the folder, for doctor alone, that never answers."""
         folder.mkdir(parents=True, exist_ok=True)
         self.before = ['unshare', '-Urm', sys.executable, '-c', SILENT, str(folder)]
-        # At the end of a program, the search for leaks stops each thread and waits for that: a
-        # thread that the file system holds never stops.
+        # At the end of a program, the leak checker stops each thread and waits until it has
+        # stopped. A thread that waits for this file system never stops.
         self.without_leaks = True
         if subprocess.run([*self.before, '/bin/true'], capture_output=True, check=False,
                           timeout=PATIENCE).returncode != 0:

@@ -285,7 +285,8 @@ class KillNine(Ending):
             client.finish()
 
 
-# Stops those who guard it: its ancestors of that name. $1: how long each pause is; "once" ends it.
+# Stops its guards, which are its ancestors with that name. $1 is the length of each pause; with
+# "once" it stops them one time only.
 STOPPER = '''
 import os, signal, sys, time
 def parent(pid):

@@ -20,7 +20,7 @@ from faults_trial import (
     Fault, Room, Trial, judge, judge_killed, judge_memory, why_no_ptrace)
 
 AT_ONCE = 3     # trials; they mostly wait for each other's processes
-EACH_CALL = 15  # times a call is made to fail; where it is made more often, evenly chosen ones
+EACH_CALL = 15  # how often we make each call fail; if it occurs more often, evenly chosen ones
 UNTRACED = Fault('nobody')
 WHY_NOT = why_no_ptrace()
 INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'
@@ -66,7 +66,7 @@ class InTheBroker(Faults):
         self.meddle(self.survey.faults(ERRORS, EACH_CALL))
 
     def test_each_call_fails_from_some_time_on(self):
-        # Without write there is no line to say anything in.
+        # If write fails, the broker cannot print a line.
         table = {name: ways[:1] for name, ways in ERRORS.items() if name != 'write'}
         self.meddle(self.survey.faults(table, 3, after='+'), attempts=1)
 
@@ -117,7 +117,7 @@ class Limits(Faults):
         self.assertIn(1, [trial.outcome.status for trial in trials])
 
     def test_memory(self):
-        # The sanitizers want terabytes of addresses.
+        # The sanitizers reserve terabytes of addresses.
         values = () if SANITIZED else range(needed_kib(BROKER), 20000, 500)
         self.shrink('-v', values, judge_memory)
 

@@ -17,7 +17,7 @@ import sshd
 AT_ONCE = 4
 CHAIN = 9  # cells that follow each other in one room
 
-# The places (base/point.h) that a turn with edits on both sides comes by, and those of the end.
+# The points (base/point.h) that a turn with edits on both sides reaches, and those of the end.
 PLAIN = {'turn': ('snapshot.begun', 'snapshot.taken', 'object.written', 'store.renamed',
                   'checkpoint.added')}
 SYNCED = {

@@ -15,7 +15,7 @@ import test_limits
 
 from confinement import CONFINE, become_user
 
-# Where everybody may execute them, and no cell hides them.
+# The programs are where every user may execute them, and where no cell hides them.
 PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
                                          os.access('/opt', os.W_OK) else None))
 PROGRAMS.chmod(0o755)

@@ -44,8 +44,8 @@ for line in sys.stdin:
 
 URI = 'https://agentclientprotocol.com/protocol/session-modes#'
 
-# What today's agents tell of themselves: agentInfo.name, their modes, the one they start in, and
-# those in which they ask; a policy has them in the first.
+# How today's agents describe themselves: agentInfo.name, their modes, the mode in which they start,
+# and the modes in which they ask. With a policy, the broker chooses the first of the latter.
 AGENTS = {
     'codex-acp 2.6.0': ('@agentclientprotocol/codex-acp',
                         ('read-only', 'workspace-write', 'agent', 'agent-full-access'),

@@ -12,8 +12,8 @@ from processes import PATIENCE
 from sync_case import TurnCase
 
 
-# Tells of another mode when asked, and answers what it is asked about modes late: session/set_mode
-# after `pause` seconds, or where a session/load comes, then, and that one at last.
+# Reports another mode when asked, and answers late: session/set_mode after `pause` seconds, or when
+# a session/load comes, and that one last.
 MOODY = '''
 import json, sys, time
 first_mode, pause, journal = %r, %r, open(%r, 'a')

@@ -154,7 +154,7 @@ class OwnCopies(OwnCopyCase):
         self.assertEqual((self.work / 'late').read_text(), 'late\n')
         client.prompt(sessions[1], 'terminal cat late')
         self.assertIn('late', ''.join(client.texts(sessions[1])))
-        # It is opened again where it was, for its agent knows it by that path.
+        # It is opened again in the same place, because the agent knows the session by that path.
         self.load(client, sessions[0])
         self.assertEqual(self.runtime(client, sessions[0]), roots[0])
         self.assertEqual((roots[0] / 'late').read_text(), 'late\n')

@@ -19,7 +19,7 @@ from processes import PATIENCE
 from sandbox_methods_case import Methods
 from sync_case import SyncCase
 
-# Where everybody may execute them, and no cell hides them.
+# The programs are where every user may execute them, and where no cell hides them.
 PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
                                          os.access('/opt', os.W_OK) else None))
 PROGRAMS.chmod(0o755)

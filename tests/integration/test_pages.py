@@ -19,16 +19,16 @@ PAGES = [case.ROOT / 'README.md',
 BLOCK = re.compile(r'^( *)```(\w+)\n(.*?)^\1```$', re.M | re.S)
 PROFILE = re.compile(r'^\[profile "(.+)"\]', re.M)
 
-# What is run by hand, or by other tests: installing, building, measuring, and other programs.
+# Commands for people or for other tests: installing, building, measuring, and other programs.
 NOT_RUN = ('./dev ', 'sudo ', 'npm ', 'meson ', 'acpx ', 'toad ', 'podman ',
            'exec podman ')
 
-# These wait for a terminal, or run until they are ended; their own tests do that.
+# Commands that wait for a terminal, or run until somebody ends them; other tests run them.
 ENDLESS = ('acp-broker chat', 'acp-broker init', 'acp-broker status --watch')
 
 NOWHERE = '\tapi-url = http://127.0.0.1:9\n\tapi-timeout = 1s'
 
-# What the examples name: profiles, and variables.
+# The profiles and variables that the examples name.
 CONFIG = '''
 [agent "claude"]
 	command = claude-agent-acp

@@ -63,7 +63,7 @@ class Part(RepositoryCase):
         self.command('commits', 'take')
 
         self.prompt(client, session, 'true')
-        # The user goes on outside of the part, and inside; what the agent commits then is whole.
+        # The user works on outside of the part, and inside; the agent's next commit has all of it.
         (self.top / 'libs/new.c').write_text('int n;\n')
         self.git('add', '-A', where=self.top)
         self.git('commit', '-qam', 'fifth')

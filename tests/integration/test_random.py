@@ -30,9 +30,9 @@ KEEP = os.environ.get('ACP_RANDOM_KEEP')
 ROUNDS = int(os.environ.get('ACP_RANDOM_ROUNDS') or (20 if SANITIZED else 40))  # of each test
 FAR_BROKER = program('ACP_BROKER_FAKE', 'tests/support/fake/acp-broker-fake')
 
-NO_TIMER_MS = 59000  # libev waits for 59.743 s where no timer is due before that
+NO_TIMER_MS = 59000  # libev waits for 59.743 s if no timer is due before that
 POLL = b'7'          # the system call's number
-QUIET = 0.5          # seconds without a wake-up, where the call under way cannot be seen
+QUIET = 0.5          # seconds without a wake-up, if we cannot see the call under way
 
 
 def waiting_in_poll(pid):
@@ -196,7 +196,7 @@ class Broker:
                 return None  # a guard of an agent that has just died, or of a terminal
             if self.rest_was is not None and (
                     seen[0] > self.rest_was[0] or seen[1:] != self.rest_was[1:]):
-                return None  # what was opened for a record then may be closed by now
+                return None  # a file that was open for a record then may be closed by now
             return seen if seen[2] is not None or is_quiet(self.client.pid) else None
 
         seen = processes.wait_until(same, PATIENCE, step=0.002)
@@ -266,7 +266,7 @@ class Broker:
         self.play()
         way = self.random.choice(('EOF', 'TERM', 'TERM twice', 'INT'))
         self.editor.log.append(('end', way))
-        if way != 'EOF':  # what it has not read by then it cannot answer
+        if way != 'EOF':  # it cannot answer requests that it has not read by then
             self.client.response(self.client.start('_broker/nothing'), PATIENCE)
         self.person.settle()
         if way == 'EOF':

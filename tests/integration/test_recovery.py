@@ -14,8 +14,8 @@ import sync_room
 from sessions_case import SessionsCase
 from processes import PATIENCE
 
-# Where a session, or a collect of what it left, is killed. The first record that a session writes
-# is the first thing it does: killed there it has left nothing.
+# The points at which we kill a session, or the collect of its files. A session first of all writes
+# its record, so a session that is killed there has left nothing.
 POINTS = ('keeper.saved:1', 'keeper.synced:1', 'record.written:2', 'deliver.asked:1',
           'base.setting:1', 'base.set:1', 'slot.exchanged:1', 'checkpoint.added:1')
 

@@ -10,11 +10,11 @@ import case
 from repository_case import RepositoryCase
 from processes import PATIENCE
 
-# libgit2 1.5 loses some memory where it looks through the extensions of a repository.
+# libgit2 1.5 leaks some memory when it reads the extensions of a repository.
 LEAKS = unittest.skipIf(case.SANITIZED, 'libgit2 loses memory where there are extensions')
 
 FILES = {'a': '1\n', 'in__b': '1\n', 'out__c': '1\n', 'out__d': '1\n'}
-# A member that only the index knows of: whoever cannot read that has to ask.
+# A file that .gitignore ignores and only the index has: without the index the broker must ask.
 IGNORED = {'.gitignore': '*.o\n', 'ignored.o': 'kept\n'}
 
 
@@ -127,7 +127,7 @@ class Kinds(RepositoryCase):
         self.git('commit', '-qam', 'third', where=self.dir / 'full')
         self.git('config', 'uploadpack.allowFilter', 'true', where=self.dir / 'full')
         self.git('clone', '-q', f'--filter={what}', f'file://{self.dir}/full', '.')
-        (self.dir / 'full').rename(self.dir / 'away')  # whoever asks it is told so
+        (self.dir / 'full').rename(self.dir / 'away')  # a fetch from it fails and so is noticed
 
     def missing(self, where):
         return self.git('rev-list', '--objects', '--all', '--missing=print', where=where).count('?')

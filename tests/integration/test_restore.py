@@ -281,7 +281,7 @@ class Restore(Case):
         self.assertTrue(error['data']['retryable'])
         self.dead.unlink()
         self.refused('RESOURCE_LIMIT_EXCEEDED')
-        self.client.new_session(self.work)  # who asks for a new one starts it all the same
+        self.client.new_session(self.work)  # session/new starts the agent nevertheless
         self.says('back again')
 
     def test_the_end_comes_while_it_is_restored(self):

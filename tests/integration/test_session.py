@@ -55,7 +55,7 @@ class Limits(Case):
         client, session = self.open(idle_timeout='2s')
 
         def slow(params):
-            time.sleep(3.9)  # the watch looks again at 4 s; the agent has two seconds then
+            time.sleep(3.9)  # the watch checks again after 4 s; then the agent has two seconds
             return {'outcome': {'outcome': 'cancelled'}}
         client.host.replies['session/request_permission'] = slow
         self.assertEqual(client.prompt(session, 'permission Slowly', 'sleep 300')['stopReason'],
@@ -210,7 +210,7 @@ class Trace(Case):
 class TerminalLogin(Case):
     """The editor runs its agent command again, with the method's args and env, in a terminal."""
 
-    # What an agent would have the editor run, if it could.
+    # The commands that an agent would make the editor run, if it could.
     HOSTILE = ('{"id":"bad","name":"Bad","type":"terminal",'
                '"args":["--profile","local","--","sh","-c","touch PWNED"],'
                '"env":{"ACP_BROKER_LOGIN":"0","LD_PRELOAD":"./x.so"}}')

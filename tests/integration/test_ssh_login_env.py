@@ -69,7 +69,7 @@ class Named(LoginCase):
         self.assertEqual(got['THE_KEY'], SECRET)
         self.assertNotIn('OTHER_VARIABLE', got)
         self.assertEqual(self.told, [])
-        # The agent has it, and its terminals have it no more than what secret-env names.
+        # The agent has it; its terminals do not, as with variables that secret-env names.
         self.assertEqual((self.work / 'status').read_text(), '1\n')
         self.assertEqual(watcher.found, [])
         self.assertNotIn(SECRET, client.stderr)

@@ -20,7 +20,7 @@ from ssh_scene import Scene
 from together import Together
 
 AT_ONCE = 6
-SHORT = '10s'  # for a way that falls silent; within that it is made, however busy the machine
+SHORT = '10s'  # for a connection that falls silent; even a busy machine can connect within it
 LOST = 'connection to box | was lost'
 REACHING = 'once more'
 

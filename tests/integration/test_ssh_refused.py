@@ -97,7 +97,7 @@ class RsaAlone(Refused):
                     f'"ssh box" | {known} | "[127.0.0.1]:{self.sshd.port} " | '
                     f'ssh-keyscan -t rsa -p {self.sshd.port} 127.0.0.1')
                 self.assertNotIn('ed25519', error['message'])
-        # What it says to add is what makes it known.
+        # The line that the message says to add makes the host known.
         known.write_text(f'[127.0.0.1]:{self.sshd.port} ' + line.split(' ', 1)[1] + '\n')
         client = self.broker(options=self.config(sync='none', ssh_client='auto'))
         client.initialize()

@@ -11,11 +11,11 @@ import processes
 
 from test_ssh_sync import MIB, FarSync, look, put
 
-HELD_MAX_KIB = 100 << 10  # of the broker's memory, whatever the size of a file
+HELD_MAX_KIB = 100 << 10  # the broker's memory, whatever the size of a file
 WHOLE = case.WHOLE and not case.SANITIZED
 SPARSE = (2048 if WHOLE else 256) * MIB  # bytes of a file of which 2 MiB are data
 FOLDERS = 500 if WHOLE else 50  # of a hundred files
-HOLDS_MAX = 8 * MIB  # that it takes on the disk
+HOLDS_MAX = 8 * MIB  # its size on the disk
 
 
 class Sizes(FarSync):

@@ -211,7 +211,7 @@ class ByProxy(FarSync):
 
 
 class RoundTrips(ByProxy):
-    ROUND_TRIP = 0.8  # s; so much that nothing else takes as long
+    ROUND_TRIP = 0.8  # seconds; longer than anything else takes
 
     def test_an_unchanged_sync_is_two_at_most(self):
         (self.work / 'file').write_text('mine\n')

@@ -19,18 +19,18 @@ from together import Together, tests_of
 SLOW_SECONDS = 0.1  # each way
 AT_ONCE = 8  # scenes; they wait most of the time
 
-# Where nothing is heard any more, one of these passes.
+# When a connection has fallen silent, one of these deadlines passes.
 SHORT = {'connect-timeout': '5s', 'auth-timeout': '8s', 'alive-interval': '1s',
          'alive-count': '5', **GRACE}
 
-# Where a trouble does not end the connection, a deadline does.
+# If a trouble does not end the connection, a deadline does.
 NEVER_CONNECTED = {'killed': {'HOST_UNREACHABLE'}, 'dropped': {'HOST_UNREACHABLE'},
                    'frozen': {'TIMEOUT_EXCEEDED'}, 'stalled': {'TIMEOUT_EXCEEDED'}}
 NEVER_IN = {'killed': {'LINK_LOST', 'HOST_UNREACHABLE'},
             'dropped': {'LINK_LOST', 'HOST_UNREACHABLE'},
             'frozen': {'TIMEOUT_EXCEEDED'}, 'stalled': {'TIMEOUT_EXCEEDED'}}
 CODES = {'connecting': NEVER_CONNECTED, 'authenticating': NEVER_IN}
-# By libssh2, where nothing is heard any more: the keys of the profile that say when it is given up.
+# The keys of the profile by which libssh2 gives a silent connection up.
 NAMES = {'connecting': 'connect-timeout', 'authenticating': 'auth-timeout'}
 BEFORE_ANY_RECORD = ('connecting', 'authenticating', 'preparing', 'setup', 'starting')
 STAGES = {'connecting': 'prepare', 'authenticating': 'prepare', 'preparing': 'prepare',
@@ -227,7 +227,7 @@ class Trouble(Scene):
 
     def check_session(self):
         """The next prompt has the session back once the host is there again; else it says why."""
-        for _ in range(2):  # the first may be what finds out that the link is lost
+        for _ in range(2):  # the first request may be the one that finds the link lost
             prompt = self.client.start_prompt(self.session, 'say anyone?')
             value = self.client.response(prompt, PATIENCE).value
             if 'result' in value:
@@ -304,7 +304,7 @@ for one in (ByLibssh2, ByOpenssh, RsyncByLibssh2):
 
 
 def load_tests(loader, _tests, _pattern):
-    # With sanitizers it is the broker's own code that matters, and each scene takes longer.
+    # With sanitizers only the broker's own code matters, and each scene takes longer.
     others = [] if SANITIZED else [ByOpenssh, RsyncByLibssh2]
     return Together(AT_ONCE, tests_of(loader, [ByLibssh2]) + selected(tests_of(loader, others)))
 

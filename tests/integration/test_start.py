@@ -8,7 +8,7 @@ from case import AGENT, Case, main
 from host import RpcError
 
 
-# Answers session/new as an agent does whose own program has just refused to run.
+# Answers session/new like an agent whose own program has just refused to run.
 REFUSING = """
 import json, sys
 for line in sys.stdin:

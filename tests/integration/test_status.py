@@ -289,7 +289,7 @@ class Statistics(TurnCase, StatusCase):
         client, session = self.opened()
         let_go = self.hold_when_asked(client)
         prompt = client.start_prompt(session, 'permission May I?')
-        self.wait_held(client)  # which is shown once it has taken 500 ms
+        self.wait_held(client)  # the status shows the wait after 500 ms
         let_go()
         client.response(prompt, PATIENCE)
         last = self.status(client, session)['lastSync']
@@ -314,7 +314,7 @@ class Statistics(TurnCase, StatusCase):
         last = self.status(client, other)['lastSync']
         self.assertEqual((last['reason'], self.counts(last)[0]), ('crash', (1, 0, 0)))
         self.assert_logged(client, last)
-        # The agent goes on in that sandbox: not all of it is here.
+        # The new agent works in the same sandbox, so there is no receipt yet.
         self.assertEqual([record['receipt'] for record in self.records()], [None])
         self.ended(client)
         self.assertEqual([record['receipt']['conflicts'] for record in self.records()], [0])

@@ -15,10 +15,10 @@ from faults_survey import spread
 from faults_trial import why_no_ptrace
 from sync_trial import Trials, call_failed, made, other_side_killed, pack_killed, refused, strace
 
-MOST_CUTS = 5  # places at which a stream is cut, of each direction
-MOST_CALLS = 3  # of each system call and way that are made to fail
+MOST_CUTS = 5  # in each direction, the number of places at which we cut a stream
+MOST_CALLS = 3  # how often we make each system call fail in each way
 
-# A script waits for us there, or its git does.
+# Points at which a script, or its git, waits for us.
 SCRIPT_POINTS = ('open.sent', 'collect.asked', 'collect.fetching', 'transfer.object',
                  'upload.sent', 'import.sending', 'import.sent', 'deliver.asked')
 OTHER_SIDES = {

@@ -11,14 +11,14 @@ import case
 from case import selected
 from sync_trial import LATE, Trials, killed, killed_at, killed_twice
 
-# Of the first sync of all: those that fill the store and the copy.
+# Points of the very first sync, which fills the store and the copy.
 FIRST_POINTS = ('store.folders', 'object.writing', 'object.renamed', 'store.renamed', 'open.sent',
                 'collect.asked', 'snapshot.reading', 'base.setting', 'big.copied', 'upload.sent',
                 'import.sending', 'import.sent', 'deliver.asked', 'deliver.done', 'history.sent',
                 'base.set', 'checkpoint.added', 'keeper.saved', 'keeper.synced', 'record.renamed')
 
-# Those that no sync by git comes by: test_rsync_killed.py has them, test_commands_killed.py,
-# test_announced.py and tests/support/daytona/test_killed.py.
+# Points that no sync through git reaches: test_rsync_killed.py, test_commands_killed.py,
+# test_announced.py and daytona/test_killed.py kill there.
 ELSEWHERE = ('rsync.', 'mirror.', 'command.', 'take.', 'commits.', 'back.', 'daytona.',
              'keeper.end', 'keeper.looked')
 

@@ -135,7 +135,7 @@ class There(Trial, SshCase):
         return note
 
     def test_whether_what_runs_there_outlives_the_connection(self):
-        # A runner that has nothing to do may wait for its broker for so long.
+        # An idle runner may wait so long for its broker.
         outcomes, _ = self.trial(*self.config(runner='auto', outlives='auto', orphan_grace='1s'))
         self.assertEqual(outcomes['outlives'], 'ok')
         self.assertEqual(self.note('outlives'), 'link-grace = 600s')
@@ -154,7 +154,7 @@ class There(Trial, SshCase):
 
     def test_a_host_that_ends_what_a_login_has_started(self):
         logind = threading.Thread(target=self.end_with_the_login)
-        self.assert_nothing_stays = lambda: None  # nobody is there who could remove the folder
+        self.assert_nothing_stays = lambda: None  # no process is left to remove the folder
         logind.start()
         outcomes, why = self.trial(*self.config(runner='auto', outlives='auto'), status=1)
         logind.join()

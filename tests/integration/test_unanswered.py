@@ -12,10 +12,10 @@ from case import Case
 from host import NEVER
 from together import Together, tests_of
 
-SILENT_MS = 4000  # what answers does so long before
-AT_ONCE = 8  # they wait most of the time
+SILENT_MS = 4000  # an agent that answers does so long before
+AT_ONCE = 8  # tests; they wait most of the time
 
-# What the request's "_meta" says becomes of it; "_answer" brings the answer that was held.
+# The request's "_meta" tells the agent what to do with it; "_answer" makes it send the held answer.
 AGENT = '''
 import json, sys, threading, time
 can_close, journal = %r, open(%r, 'a')
@@ -94,7 +94,7 @@ class Unanswered(Case):
         self.given_up(client, request, 'session/new', 'session-timeout', 'session')
         client.call('_answer')
         client.wait_log('too late | session-timeout | is closed')
-        client.call('_answer')  # once more: that is an answer to nothing
+        client.call('_answer')  # the same answer again, to a request that nobody waits for
         self.assertEqual(self.heard('session/close'), [{'sessionId': 's'}])
         self.assertEqual(len(self.answers(client, request)), 1)
         self.works(client)

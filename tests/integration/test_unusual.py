@@ -8,7 +8,7 @@ import subprocess
 from case import main
 from sync_case import RUNNING, SyncCase
 
-# root without what makes it more than the owner of its files
+# root without the capabilities that let it ignore the permissions of files
 ORDINARY = ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] if os.getuid() == 0 else []
 
 

@@ -9,7 +9,8 @@ import case
 from processes import PATIENCE
 from sync_case import SyncCase
 
-# Without .git: git takes any folder that looks so for a repository, and runs what its config names.
+# A repository without .git: git takes any folder with these files for one, and runs commands that
+# its config names.
 MAKE = ('mkdir -p {0}/objects {0}/refs; touch {0}/objects/x {0}/refs/x; '
         'echo ref: refs/heads/m > {0}/HEAD; '
         "printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = .\\n"

@@ -13,8 +13,8 @@ from acp import RpcError  # noqa: E402
 from case import BROKER  # noqa: E402
 from processes import PATIENCE  # noqa: E402
 
-# Keys of the profile. No test waits for one of these to pass, but for the grace: a sandbox does
-# not notice that its broker is gone, but hears no beat for so long.
+# Keys of the profile. Only the grace passes during a test: a sandbox cannot see that its broker is
+# gone, and gives up after this time without a heartbeat. The other deadlines do not pass.
 KEYS = {'link-grace': '6s', **{f'{name}-timeout': '10m' for name in (
     'connect', 'auth', 'login', 'channel', 'api', 'create', 'stop', 'prepare')}}
 

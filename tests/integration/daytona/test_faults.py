@@ -19,11 +19,11 @@ from together import Together  # noqa: E402
 from trouble import Trouble  # noqa: E402
 
 AT_ONCE = 6
-EVER = 1000  # times: as long as nobody ends it
+EVER = 1000  # times: until somebody ends it
 
-# How long a call may take that never succeeds; all others do by then, on a busy machine.
+# For a call that never succeeds. All other calls succeed within this time, even on a busy machine.
 QUICK = {'api-timeout': '4s'}
-# Where all calls but one have to succeed there: each of them may take that long.
+# For tests in which all calls but one must succeed: each of them may take so long.
 PATIENT = {'api-timeout': '10s'}
 
 WAYS = {

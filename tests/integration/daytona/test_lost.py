@@ -20,11 +20,11 @@ from trouble import Trouble  # noqa: E402
 import processes  # noqa: E402
 
 AT_ONCE = 6
-EVER = 1000  # times: as long as nobody ends it
+EVER = 1000  # times: until somebody ends it
 HERE = {'mine': 'mine\n', 'a': 'a\n'}
 PENDING = {**HERE, 'pending': 'pending\n'}
 
-# How long anything may take that is never answered; all else is by then, on a busy machine.
+# For a request that is never answered. All others are answered by then, even on a busy machine.
 IMPATIENT = {'connect-timeout': '8s', 'auth-timeout': '8s', 'channel-timeout': '8s',
              'login-timeout': '8s', 'api-timeout': '10s'}
 

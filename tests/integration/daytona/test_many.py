@@ -82,7 +82,7 @@ class Many(Room):
         second.wait(PATIENCE)
         others = [opened[0], opened[2]]
         self.all_prompted(others, [f'terminal echo {name} > {name}3' for name in 'ac'])
-        # Each connection was made with a token of its own: none was voided before it was used.
+        # Each connection had its own token, and none was voided before it was used.
         self.assertEqual(self.daytona.counts()['ssh-access'], 3)
         self.ended(first)
         self.assertEqual(self.box()['state'], 'started')
