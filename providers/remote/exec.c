@@ -144,11 +144,11 @@ static bool connect_pipe(struct remote_exec *self, size_t index, bool is_bulk,
 	pipe->fd = fds[is_in ? 0 : 1];
 	ev_io_set(&pipe->io, pipe->fd, is_in ? EV_READ : EV_WRITE);
 	uint64_t agent_bytes = self->remote->request.agent_bytes;
-	bool is_agents = index == 1 && !is_bulk && agent_bytes > 0;
+	bool is_agents = index != 2 && !is_bulk && agent_bytes > 0;
 	*out = (struct runner_stream){.stream = mux_next_stream(mux),
-		.window = is_in       ? MUX_WINDOW_INPUT
-	                  : is_agents ? agent_bytes
-	                              : MUX_WINDOW_TERMINAL};
+		.window = is_agents ? agent_bytes
+	                  : is_in   ? MUX_WINDOW_INPUT
+	                            : MUX_WINDOW_TERMINAL};
 	pipe->stream = mux_open(mux, out, is_in ? MUX_OUT : MUX_IN, is_bulk ? MUX_BULK : MUX_AGENT,
 		&stream_listener, pipe, err);
 	return pipe->stream && fd_set_nonblock(fds[0], true, err) &&

@@ -34,7 +34,7 @@ struct remote_request {
 	long long grace_ms;      // the runner ends after this time without a byte
 	bool outlives;           // the run continues without the stream: on_detached
 	long long orphan_ms;     // for so long, if the stream ended while it was in use
-	uint64_t agent_bytes;    // bytes of an agent's output under way; 0: MUX_WINDOW_TERMINAL
+	uint64_t agent_bytes;    // bytes of an agent's input, or output, under way; 0: see mux.h
 	long long timeout_ms;    // for each answer until the remote is ready
 	const char *before; // for start.sh: defines acp_before; ends in ";"; borrowed; may be NULL
 	/* Program to upload, borrowed; NULL: the one in this program, if it fits the machine. */

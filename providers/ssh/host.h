@@ -34,7 +34,7 @@ struct ssh_host_request {
 	long long orphan_ms; // orphan-grace; with `outlives`
 	long long pause_ms;  // between two attempts to connect again, at least; 0: as usual
 	unsigned long long
-		link_buffer; // bytes of an agent's output that may be under way; 0: as of others
+		link_buffer; // bytes of an agent's input, or output, under way; 0: as of others
 	const struct provider_context *context; // borrowed, like the target
 	const struct ssh_target *target;
 	ssh_connect_fn *connect;

@@ -79,7 +79,7 @@ static const struct setting_key own_keys[] = {
 	[KEY_RUNNER] = {.name = "runner",
 		.type = SETTING_CHOICE,
 		.choices = runner_choices,
-		.fallback = "never",
+		.fallback = "auto",
 		.help = "whether our own program does all work on the host, instead of shell "
 			"scripts"},
 	[KEY_OUTLIVES] = {.name = "outlives",
@@ -95,10 +95,10 @@ static const struct setting_key own_keys[] = {
 		.help = "after which what goes on there ends, if this broker was probably killed"},
 	[KEY_LINK_BUFFER] = {.name = "link-buffer",
 		.type = SETTING_BYTES,
-		.fallback = "1m",
+		.fallback = "4m",
 		.min = LINK_BUFFER_MIN,
 		.max = LINK_BUFFER_MAX,
-		.help = "of an agent's output that may be under way from the runner"},
+		.help = "of an agent's input, and of its output, that may be under way"},
 };
 
 static bool is_transient(const struct settings *settings)

@@ -16,8 +16,7 @@ from slow_proxy import SlowProxy  # noqa: E402
 
 ROUND_TRIP_SECONDS = 0.05
 QUICK_ROUND_TRIP_SECONDS = 0.004
-LINES = {"start-timeout": "600s", "persistence": "transient",
-         "runner": os.environ.get("ACP_TEST_RUNNER", "never")}
+LINES = {"start-timeout": "600s", "persistence": "transient"}
 
 
 def is_possible():

@@ -21,7 +21,7 @@ PROFILES = {
     'ssh': {'backend': 'ssh', 'host': 'box', 'ssh-client': 'libssh2', 'link-grace': '20s',
             'channel-timeout': '10m'},
 }
-PROFILES['ssh-runner'] = {**PROFILES['ssh'], 'runner': 'auto'}
+PROFILES['ssh-scripts'] = {**PROFILES['ssh'], 'runner': 'never'}
 PROFILES['ssh-rsync'] = {**PROFILES['ssh'], 'transport': 'rsync'}
 PROFILES['ssh-transient'] = {**PROFILES['ssh'], 'persistence': 'transient'}
 

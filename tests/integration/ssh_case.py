@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A session whose agent works on another host: a real sshd on loopback, with a home of its own."""
 
-import os
 import pathlib
 import unittest
 
@@ -15,9 +14,6 @@ LINK = {'resolve-timeout': '10m', 'connect-timeout': '10m', 'auth-timeout': '10m
         'login-timeout': '10m', 'channel-timeout': '10m', 'alive-interval': '1m',
         'alive-count': '10', 'link-grace': '10m'}
 
-# Who does the work on the host: the scripts, or the runner.
-RUNNER = os.environ.get('ACP_TEST_RUNNER', 'never')
-
 # For a host that does not notice that its broker is gone: it gives up without a heartbeat.
 GRACE = {'link-grace': '6s'}
 # For a connection that falls silent: either side gives up after six seconds.
@@ -29,6 +25,7 @@ class SshCase(Case):
     ssh_client = 'libssh2'
     sshd_config = ''
     sshd_shell = None
+    runner = None  # as by default; 'never': the scripts do the work on the host
 
     def setUp(self):
         self.sshd = self.make_sshd()
@@ -44,7 +41,10 @@ class SshCase(Case):
     def ssh_keys(self):
         """The keys of the profile without which there is no connection."""
         return {'host': 'box', 'ssh-config': str(self.sshd.config),
-                'ssh-client': self.ssh_client, 'runner': RUNNER}
+                'ssh-client': self.ssh_client, **self.runner_keys()}
+
+    def runner_keys(self):
+        return {'runner': self.runner} if self.runner else {}
 
     def config(self, deadlines=True, policy=None, backend='ssh', **keys):
         named = {name.replace('_', '-'): value for name, value in keys.items()}

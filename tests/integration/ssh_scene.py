@@ -11,7 +11,7 @@ import unittest
 import processes
 
 from slow_proxy import SlowProxy
-from ssh_case import RUNNER, SshCase
+from ssh_case import SshCase
 
 GATE_SECONDS = 300  # a process waits no longer, even if the test has ended
 BIG = 4 * 1024 * 1024
@@ -113,7 +113,7 @@ AuthorizedKeysCommandUser root
         path = self.dir / 'ssh_config'
         path.write_text(self.sshd.alias('box', port=self.proxy.port))
         return {'host': 'box', 'ssh-config': str(path), 'ssh-client': self.ssh_client,
-                'runner': RUNNER}
+                **self.runner_keys()}
 
     def heal(self):
         """The host and the way to it are as they were."""

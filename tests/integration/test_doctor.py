@@ -373,6 +373,7 @@ class Here(Doctor):
         client.new_session(self.work)
         client.process.kill()
         client.wait(PATIENCE)
+        self.assertTrue(processes.wait_until(lambda: not self.running()))
         before = self.kept()
         found = self.warned('leftovers', 'LEFTOVERS', *options)
         self.assertNames(found['advice'], 'sessions collect')

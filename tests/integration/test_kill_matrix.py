@@ -48,7 +48,7 @@ def matrix():
     table = [('local', cells(PLAIN, 'turn', VICTIMS)),
              ('copy', cells(SYNCED, 'turn', VICTIMS) + cells(SYNCED, 'end', ('broker',)))]
     if sshd.can_be_started():
-        for name in ('ssh', 'ssh-runner'):
+        for name in ('ssh', 'ssh-scripts'):
             table.append((name, cells(SYNCED, 'turn', (*VICTIMS, 'sshd'))
                           + cells(SYNCED, 'end', ('broker', 'guard', 'sshd'))))
         table.append(('ssh-rsync', cells(BY_RSYNC, 'turn', ('broker', 'guard', 'child', 'sshd'))

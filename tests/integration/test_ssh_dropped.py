@@ -84,13 +84,14 @@ class Dropped(Scene):
         self.end()
 
 
-class DroppedByOpenssh(Dropped):
+class DroppedByScripts(Dropped):
     ssh_client = 'openssh'
+    runner = 'never'
 
 
 def load_tests(loader, _tests, _pattern):
     return Together(AT_ONCE, tests_of(
-        loader, [Dropped] if SANITIZED else [Dropped, DroppedByOpenssh]))
+        loader, [Dropped] if SANITIZED else [Dropped, DroppedByScripts]))
 
 
 if __name__ == '__main__':

@@ -66,8 +66,9 @@ class Ends(SshCase):
         self.check_next()
 
 
-class EndsByOpenssh(Ends):
+class EndsByScripts(Ends):
     ssh_client = 'openssh'
+    runner = 'never'
 
 
 class Slow(SshCase):
@@ -241,7 +242,7 @@ class LoginByDash(Login):
 
 def load_tests(loader, _tests, _pattern):
     return Together(AT_ONCE, tests_of(loader, [
-        Ends, EndsByOpenssh, Slow, SlowByOpenssh, Unread, UnreadByOpenssh, Secrets,
+        Ends, EndsByScripts, Slow, SlowByOpenssh, Unread, UnreadByOpenssh, Secrets,
         SecretsByOpenssh, Login, LoginByFish, LoginByCsh, LoginByDash]))
 
 

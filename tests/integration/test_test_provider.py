@@ -136,10 +136,10 @@ class There(Trial, SshCase):
 
     def test_whether_what_runs_there_outlives_the_connection(self):
         # An idle runner may wait so long for its broker.
-        outcomes, _ = self.trial(*self.config(runner='auto', outlives='auto', orphan_grace='1s'))
+        outcomes, _ = self.trial(*self.config(outlives='auto', orphan_grace='1s'))
         self.assertEqual(outcomes['outlives'], 'ok')
         self.assertEqual(self.note('outlives'), 'link-grace = 600s')
-        self.trial(*self.config(runner='auto'))
+        self.trial(*self.config())
         self.assertNames(self.note('outlives'), 'no | outlives = never')
 
     def end_with_the_login(self):
@@ -156,7 +156,7 @@ class There(Trial, SshCase):
         logind = threading.Thread(target=self.end_with_the_login)
         self.assert_nothing_stays = lambda: None  # no process is left to remove the folder
         logind.start()
-        outcomes, why = self.trial(*self.config(runner='auto', outlives='auto'), status=1)
+        outcomes, why = self.trial(*self.config(outlives='auto'), status=1)
         logind.join()
         self.assertEqual(outcomes['outlives'], 'failed')
         self.assertNames(why['outlives'], 'KillUserProcesses')
@@ -198,8 +198,11 @@ class There(Trial, SshCase):
 class OneAtATime(Trial, SshCase):
     sshd_config = 'MaxSessions 1'
 
-    def test_a_connection_takes_one_session(self):
-        outcomes, why = self.trial(*self.config(channel_timeout='1s'), status=1)
+    def test_the_runner_needs_no_more(self):
+        self.assert_all_ok(self.trial(*self.config())[0])
+
+    def test_the_scripts_need_more(self):
+        outcomes, why = self.trial(*self.config(runner='never', channel_timeout='1s'), status=1)
         self.assertEqual({n: o for n, o in outcomes.items() if o != 'ok'},
                          {'network': 'skipped', 'parallel': 'failed'}, why)
         self.assertIn('MaxSessions', why['parallel'])
