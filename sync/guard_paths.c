@@ -30,6 +30,12 @@ static const char *const defaults[] = {
 	".devcontainer.json",
 	"*.code-workspace",
 	".claude/settings*.json",
+	".codex/config.toml",
+	".gemini/settings.json",
+	".qwen/settings.json",
+	".opencode",
+	"opencode.json",
+	"opencode.jsonc",
 	NULL,
 };
 

@@ -222,6 +222,12 @@ static bool add_value(struct cell_drawing *drawing, enum cell_rule rule, const c
 	return true;
 }
 
+static bool is_socket(const struct cell_entry *entry)
+{
+	struct stat status;
+	return lstat(entry->source, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
 bool cell_drawing_add_key(struct cell_drawing *drawing, enum cell_rule rule, const char *key,
 	const struct settings *settings, struct error *err)
 {
@@ -230,9 +236,14 @@ bool cell_drawing_add_key(struct cell_drawing *drawing, enum cell_rule rule, con
 		if (strcmp(setting->key, key) != 0) {
 			continue;
 		}
+		size_t before = drawing->count;
 		text_format(said, sizeof(said), "%s = %s", key, setting->value);
 		if (!add_value(drawing, rule, said, setting->value, err)) {
 			return false;
+		}
+		if (drawing->count > before && is_socket(&drawing->entries[before])) {
+			return error_set(err, ERROR_CONFIG,
+				"%s: it is a socket; use allow-socket for it", said);
 		}
 	}
 	return true;
@@ -241,18 +252,14 @@ bool cell_drawing_add_key(struct cell_drawing *drawing, enum cell_rule rule, con
 bool cell_drawing_add_socket(
 	struct cell_drawing *drawing, const char *said, const char *path, struct error *err)
 {
-	struct stat status;
 	size_t before = drawing->count;
 	if (!add_value(drawing, CELL_READ, said, path, err)) {
 		return false;
 	}
-	if (drawing->count == before) {
-		return true;
-	}
-	const char *source = drawing->entries[before].source;
-	return (lstat(source, &status) == 0 && S_ISSOCK(status.st_mode)) ||
+	return drawing->count == before || is_socket(&drawing->entries[before]) ||
 	       error_set(err, ERROR_CONFIG,
-		       "%s: %s is not a socket; use allow-read for other files", said, source);
+		       "%s: %s is not a socket; use allow-read for other files", said,
+		       drawing->entries[before].source);
 }
 
 bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, const char *name,

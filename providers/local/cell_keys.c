@@ -231,14 +231,19 @@ void cell_keys_drop(const struct cell_keys *self, char ***environment, struct sa
 /* Otherwise programs that use a proxy would ask it for 127.0.0.1. */
 static void keep_off_proxies(char ***environment)
 {
+	static const char own[] = "127.0.0.1";
 	static const char *const names[] = {"NO_PROXY", "no_proxy"};
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		struct buf text;
-		const char *old = environment_get((const char *const *)*environment, names[i]);
+		const char *const *now = (const char *const *)*environment;
+		const char *set = environment_get(now, names[i]);
+		/* Programs that read both take the small one, which must not have less then. */
+		const char *old = set ? set : environment_get(now, names[1 - i]);
+		bool has_own = old && strstr(old, own);
 		buf_init(&text, SIZE_MAX);
-		bool fits = buf_append_format(&text, NULL, "%s=%s%s127.0.0.1%c", names[i],
-			old ? old : "", old && old[0] ? "," : "", '\0');
-		if (fits && (!old || !strstr(old, "127.0.0.1"))) {
+		bool fits = buf_append_format(&text, NULL, "%s=%s%s%s%c", names[i], old ? old : "",
+			old && old[0] && !has_own ? "," : "", has_own ? "" : own, '\0');
+		if (fits && (!set || !has_own)) {
 			environment_drop(*environment, names[i]);
 			words_append(environment, text.data);
 		}

@@ -124,6 +124,7 @@ void cell_network_set_variables(const struct settings *settings, char ***environ
 		words_append(environment, text);
 	}
 	words_append(environment, "NO_PROXY=localhost,127.0.0.1,::1");
+	words_append(environment, "no_proxy=localhost,127.0.0.1,::1");
 }
 
 /* ---- descriptions of a connection ---- */

@@ -321,6 +321,10 @@ const char *pin_reader(const struct pin_found *found)
 		{".githooks", "git hooks run from it"},
 		{".devcontainer", "a development container is built from it"},
 		{".claude", "Claude Code runs hooks from it"},
+		{".codex", "Codex starts the MCP servers that it names"},
+		{".gemini", "Gemini CLI starts the MCP servers that it names"},
+		{".qwen", "Qwen Code starts the MCP servers that it names"},
+		{"opencode", "OpenCode runs commands and plugins from it"},
 		{".git", "git runs the commands in it"},
 	};
 	if (found->kind == PIN_REPOSITORY) {

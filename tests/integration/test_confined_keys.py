@@ -176,6 +176,13 @@ class ConfinedKeys(SyncCase):
 
     # ---- what works ----
 
+    def test_programs_ask_its_listener_without_a_proxy(self):
+        self.variables['NO_PROXY'] = 'corp.example'
+        client, session = self.begin(network='open')
+        self.assertEqual(self.shell(client, session, 'echo "$NO_PROXY $no_proxy"').split(),
+                         2 * ['corp.example,127.0.0.1'])
+        self.ends(client)
+
     def test_a_program_uses_the_key_with_every_kind_of_network(self):
         for network in ('blocked', 'open', 'allow'):
             with self.subTest(network):

@@ -214,6 +214,18 @@ static void test_what_is_no_socket_is_refused(void **state)
 	assert_names(err.text, "data/link | symbolic link");
 }
 
+static void test_a_socket_is_neither_read_nor_written(void **state)
+{
+	static const char *const keys[] = {"allow-read", "allow-write"};
+	make_socket("data/agent");
+	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
+		say(keys[i], path_of("data/agent"));
+		assert_refused("data/agent | allow-socket");
+		settings_finish(&settings);
+		settings_init(&settings);
+	}
+}
+
 /* ---- what is refused ---- */
 
 /* An agent that wrote into the outer one could have put a link to the home there. */
@@ -325,6 +337,7 @@ int main(void)
 		WITH_FOLDERS(test_a_variable_with_an_address_names_its_socket),
 		WITH_FOLDERS(test_a_missing_socket_is_left_out),
 		WITH_FOLDERS(test_what_is_no_socket_is_refused),
+		WITH_FOLDERS(test_a_socket_is_neither_read_nor_written),
 		WITH_FOLDERS(test_a_writable_folder_contains_no_other),
 		WITH_FOLDERS(test_a_writable_folder_lies_in_no_other),
 		WITH_FOLDERS(test_two_names_of_one_writable_folder_are_refused),

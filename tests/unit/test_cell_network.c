@@ -346,12 +346,13 @@ static void test_the_variables_of_proxies_are_those_of_the_cell(void **state)
 		words_append(&environment, old[i]);
 	}
 	cell_network_set_variables(&fixture->settings, &environment);
-	assert_int_equal(words_count(environment), 4);
+	assert_int_equal(words_count(environment), 5);
 	const char *const *now = (const char *const *)environment;
 	assert_string_equal(environment_get(now, "PATH"), "/bin");
 	assert_string_equal(environment_get(now, "HTTPS_PROXY"), "http://198.18.0.1:3128");
 	assert_string_equal(environment_get(now, "https_proxy"), "http://198.18.0.1:3128");
 	assert_string_equal(environment_get(now, "NO_PROXY"), "localhost,127.0.0.1,::1");
+	assert_string_equal(environment_get(now, "no_proxy"), "localhost,127.0.0.1,::1");
 	words_free(environment);
 }
 

@@ -48,6 +48,11 @@ static void test_a_container_is_told_from_a_machine(void **state)
 	assert_names(err.text, "--security-opt systempaths=unconfined");
 	explain(PROBE_MOUNTS, ENOSYS, &facts, &err);
 	assert_names(err.text, "--security-opt seccomp=unconfined");
+	facts.apparmor_forbids = 1; // the machine's own setting, which is shown in its containers
+	explain(PROBE_NAMESPACES, EPERM, &facts, &err);
+	assert_names(err.text, "--security-opt seccomp=unconfined");
+	explain(PROBE_PROC, EPERM, &facts, &err);
+	assert_names(err.text, "--security-opt systempaths=unconfined");
 }
 
 /* A confined agent can use up all of these: the next one must not start unconfined for it. */

@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -163,6 +164,11 @@ static void check_lookup(void)
 	CHECK(fd >= 0);
 	CHECK(close(fd) == 0);
 	CHECK_REFUSED(chmod("/is-not-there", 0600));
+	CHECK_REFUSED(open("/dev/null", O_RDONLY | O_TRUNC));
+	CHECK_REFUSED(open("/is-not-there", O_RDONLY | O_CREAT, 0600));
+	CHECK_REFUSED(syscall(SYS_openat, AT_FDCWD, "/is-not-there", O_RDONLY | O_CREAT, 0600));
+	CHECK_REFUSED(setxattr("/is-not-there", "user.a", "b", 1, 0));
+	CHECK_REFUSED(utimensat(AT_FDCWD, "/is-not-there", NULL, 0));
 }
 
 static void test_the_lookup_reads_and_changes_nothing(void **state)

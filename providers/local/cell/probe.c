@@ -71,11 +71,6 @@ static const char *advice_for(enum probe_step step, int errnum, const struct pro
 		return "user.max_user_namespaces allows no more namespaces: run `sysctl -w "
 		       "user.max_user_namespaces=15000` as root";
 	}
-	if (facts->apparmor_forbids == 1) {
-		return "kernel.apparmor_restrict_unprivileged_userns is 1: as root, put the "
-		       "profile examples/apparmor/acp-broker with the path of this program into "
-		       "/etc/apparmor.d, and run `apparmor_parser -r /etc/apparmor.d/acp-broker`";
-	}
 	if (step == PROBE_PROC) {
 		return "this /proc is partly hidden, as in a container: start the container with "
 		       "`--security-opt systempaths=unconfined`";
@@ -83,6 +78,11 @@ static const char *advice_for(enum probe_step step, int errnum, const struct pro
 	if (facts->is_filtered == 1) {
 		return "a seccomp filter forbids it, as in a container: start the container with "
 		       "`--security-opt seccomp=unconfined`";
+	}
+	if (facts->apparmor_forbids == 1) {
+		return "kernel.apparmor_restrict_unprivileged_userns is 1: as root, put the "
+		       "profile examples/apparmor/acp-broker with the path of this program into "
+		       "/etc/apparmor.d, and run `apparmor_parser -r /etc/apparmor.d/acp-broker`";
 	}
 	return NULL;
 }
