@@ -93,6 +93,13 @@ class Sshd:
         self._signal_below(signal.SIGCONT)
         processes.kill(self.process.pid, signal.SIGCONT)
 
+    def names_in_home(self):
+        """Without .cache if only the runner is there, which stays for the next session."""
+        names = {path.name for path in self.home.iterdir()}
+        kept = {path.name.split('.')[0] for path in (self.home / '.cache').rglob('*')
+                if path.is_file()}
+        return names - {'.cache'} if kept == {'acp-runner'} else names
+
     def kill_connections(self):
         """SIGKILL to all of each connection; sshd itself goes on listening."""
         self._signal_below(signal.SIGKILL)
