@@ -8,10 +8,11 @@
  * An admission supplies the user's name for each connection to a gateway where this name is a token
  * for a single connection, and the whole authentication.
  *
- * `ask` is called once for each connection, with a turn of its own; a grant or a refusal answers
- * it. A turn ends by the refusal, by `cancel` when nobody waits for the answer any more, or by
- * `settled`, which is called once for each grant. It must not be used afterwards. `ask` may answer
- * before it returns. None of these functions may close the sandbox that asks.
+ * The sandbox calls `ask` once for each connection, with a turn of its own. The answer is a grant
+ * or a refusal, and `ask` may give it before it returns. A turn ends with a refusal, with `cancel`
+ * when nobody waits for the answer any more, or with `settled`, which the sandbox calls once for
+ * each grant. Do not use the turn after its end. None of these functions may close the sandbox that
+ * asks.
  *
  * If the server refuses the connection, or drops it right after the authentication before anything
  * could run, the asker connects once more with a new turn, because another turn may have made the
@@ -25,7 +26,7 @@ struct ssh_admission {
 	void (*ask)(void *data, struct ssh_admission_turn *turn);
 	/* The asker is gone or no longer waits: the turn is neither granted nor refused. */
 	void (*cancel)(void *data, struct ssh_admission_turn *turn);
-	/* The connection stands, or has failed: what was reserved for it can be released. */
+	/* The connection stands, or has failed: release everything that was reserved for it. */
 	void (*settled)(void *data, struct ssh_admission_turn *turn);
 };
 

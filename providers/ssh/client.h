@@ -27,16 +27,16 @@ struct ssh_client_listener {
 	void (*on_progress)(void *data, const char *text);
 	void (*on_ready)(void *data);
 	/*
-	 * It could not connect, or was lost after it was ready; every channel has raised on_lost
-	 * before. Nothing follows; close it. Reasons (docs/errors.md): HOST_KEY_UNKNOWN,
-	 * HOST_KEY_MISMATCH, AUTH_FAILED, HOST_NOT_FOUND, HOST_UNREACHABLE, SSH_UNSUPPORTED (this
-	 * client cannot do it: the text says what is missing and names the other client),
-	 * LINK_LOST, TIMEOUT_EXCEEDED.
+	 * The client could not connect, or lost its connection after it was ready. Every channel
+	 * has raised on_lost before. Nothing follows; close the client. Reasons (docs/errors.md):
+	 * HOST_KEY_UNKNOWN, HOST_KEY_MISMATCH, AUTH_FAILED, HOST_NOT_FOUND, HOST_UNREACHABLE,
+	 * SSH_UNSUPPORTED (this client lacks something; the text says what, and names the other
+	 * client), LINK_LOST, TIMEOUT_EXCEEDED.
 	 */
 	void (*on_lost)(void *data, const struct error *err);
 };
 
-/* How the command ended, as the server reports it; some servers do not. */
+/* How the command ended, as the server reports it; some servers do not report it. */
 struct ssh_channel_end {
 	bool is_known;
 	int code;
@@ -60,7 +60,7 @@ struct ssh_channel_listener {
 	 */
 	size_t (*on_bytes)(void *data, enum ssh_stream stream, struct span bytes);
 	void (*on_eof)(void *data, enum ssh_stream stream);
-	/* After a short ssh_channel_write: there is room again. */
+	/* There is room again after an ssh_channel_write that took fewer bytes than it got. */
 	void (*on_writable)(void *data);
 	/* The server has closed the channel, after both on_eof. Nothing follows. */
 	void (*on_closed)(void *data, const struct ssh_channel_end *end);
@@ -110,7 +110,7 @@ struct ssh_channel *ssh_channel_open(struct ssh_client *client, const char *comm
 enum { SSH_CHANNEL_BUFFER = 256 * 1024 };
 size_t ssh_channel_write(struct ssh_channel *channel, struct span bytes);
 
-/* The half-close; it follows everything that was written. */
+/* Ends the command's stdin, after everything that was written. */
 void ssh_channel_send_eof(struct ssh_channel *channel);
 
 /* The listener can take bytes of this stream again. */

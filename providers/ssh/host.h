@@ -29,17 +29,17 @@ typedef struct ssh_client *ssh_connect_fn(const struct provider_context *context
 	struct error *err);
 
 struct ssh_host_request {
-	bool wants_runner;   // it does all, where the host can have it (providers/remote)
-	bool outlives;       // with the runner: what runs there goes on without the connection
+	bool wants_runner;   // use the runner if the host can run it (providers/remote)
+	bool outlives;       // with the runner: processes go on when the connection is lost
 	long long orphan_ms; // orphan-grace; with `outlives`
-	long long pause_ms;  // between two attempts to connect again, at least; 0: as usual
+	long long pause_ms;  // the least pause before we connect again; 0: as usual
 	unsigned long long
-		link_buffer; // bytes of an agent's input, or output, under way; 0: as of others
+		link_buffer; // bytes of an agent's input, or output, under way; 0: as for others
 	const struct provider_context *context; // borrowed, like the target
 	const struct ssh_target *target;
 	ssh_connect_fn *connect;
 	const char *sh;     // the shell there that runs our scripts; NULL: /bin/sh
-	long long grace_ms; // link-grace: after so long without a heartbeat, everything there ends
+	long long grace_ms; // link-grace: without a heartbeat for this long, everything there ends
 	long long channel_timeout_ms; // for a free channel, and for one to open
 	long long login_timeout_ms;   // for the login shell's answer
 	long long first_timeout_ms;   // for the first channel; 0: channel_timeout_ms
@@ -52,7 +52,7 @@ struct ssh_host_request {
 	bool stderr_apart; // a channel's stderr must not be written to: stderr has channels of its
 	                   // own
 	size_t max_channels;   // of one connection; 0: as many as the server opens
-	struct ssh_runs *runs; // borrowed; ends those of the same place first; NULL: none
+	struct ssh_runs *runs; // borrowed; the host first ends those of its place; NULL: none
 	const char *place;     // borrowed; hosts with the same place work in the same folders
 	const char *const *login_env; // borrowed; the values of login-env; NULL: none
 };
@@ -63,7 +63,10 @@ struct ssh_host_listener {
 	/* With `outlives`: like those of struct sandbox_listener; both or none. */
 	void (*on_link_lost)(void *data, const struct error *why);
 	void (*on_link_back)(void *data);
-	/* It was not reached, or was lost; every exec has been told. Nothing follows; close it. */
+	/*
+	 * We could not reach the host, or have lost it; every exec knows. Nothing follows; close
+	 * it.
+	 */
 	void (*on_failed)(void *data, const struct error *err);
 };
 
@@ -76,7 +79,7 @@ struct ssh_host_facts {
 	const char *machine;     // uname -m
 	const char *git_version; // "": git is missing
 	const char *rsync_version;
-	unsigned ended; // processes of lost connections that still ran and were ended
+	unsigned ended; // how many processes of lost connections we found there and ended
 	const char *const
 		*environment; // NULL-terminated: the allowlist of the login shell, and set_env
 	const char *const *agent_environment; // the same with the variables of login-env
@@ -99,10 +102,10 @@ struct span ssh_host_said(const struct ssh_host *host);
 struct exec *ssh_host_exec(struct ssh_host *host, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
-/* The runner there; NULL: there is none, and the scripts do all. Valid once ready. */
+/* The runner there; NULL: there is none, and the scripts do the work. Valid once ready. */
 struct remote *ssh_host_remote(const struct ssh_host *host);
 
-/* Why there is no runner though one was wanted, for people; NULL: there is nothing to say. */
+/* Why the host has no runner although the request wants one, for people; NULL: no reason. */
 const char *ssh_host_no_runner(const struct ssh_host *host);
 
 /* The suspension freezes the process with its other members from now on. */

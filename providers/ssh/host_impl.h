@@ -64,14 +64,14 @@ struct ssh_link {
 	bool is_ready;
 	bool is_full; // refused a channel; until one of its slots ends
 	/*
-	 * A server may count a channel for a moment after it has reported its end. After an end, so
-	 * many refusals are not believed: the link rests and is tried again.
+	 * How many refusals we do not believe: the link then rests, and we try it again. A server
+	 * may count a channel for a moment after it has reported the channel's end.
 	 */
 	unsigned doubts;
 	bool is_resting;
-	struct ssh_admission_turn *turn; // NULL: nobody must be asked
+	struct ssh_admission_turn *turn; // NULL: there is nobody to ask
 	bool is_of_use;                  // it has opened a channel
-	bool was_dropped; // it was dropped before that, once, and is being made again
+	bool was_dropped; // the server dropped it before that; we make it again, once
 };
 
 /* A channel whose shell waits for a process, has one, or carries the stderr of one. */
@@ -121,7 +121,7 @@ void ssh_admission_explain(const struct ssh_link *link, struct error *err);
 
 /* ---- channels (slot.c) ---- */
 
-/* NULL: the link has no room, and is marked as full. */
+/* Opens a channel. NULL: the link has no room, and this has marked it as full. */
 struct ssh_slot *ssh_slot_open(struct ssh_link *link);
 
 /* The scripts are in place: tells its shell where. */
@@ -133,8 +133,8 @@ void ssh_slot_begin(struct ssh_slot *slot);
  */
 bool ssh_slot_send(struct ssh_slot *slot, struct span bytes);
 /*
- * Whether the process's input may be read. Not before the channel is open: input that was read for
- * a refused channel would be lost to the next.
+ * Whether the process's input may be read. Not before the channel is open: if the server refused
+ * the channel, the next channel would not get input that was already read.
  */
 bool ssh_slot_has_room(const struct ssh_slot *slot);
 void ssh_slot_send_eof(struct ssh_slot *slot);
@@ -152,10 +152,10 @@ struct ssh_control {
 	ev_timer deadline; // for getting ready
 	bool is_open;      // the server runs the control
 	bool is_ready;
-	bool has_runner;    // that takes its place, and is ready
+	bool has_runner;    // the runner is ready, and replaces the control
 	char *run_folder;   // of a runner's it is the name alone
 	char *node;         // the machine's name
-	unsigned ended;     // processes that lost connections had left
+	unsigned ended;     // processes of lost connections that were ended
 	uint64_t told_runs; // request.runs->added when the script was written
 	char **environment; // the allowlist of a channel's environment
 };
@@ -164,45 +164,46 @@ bool ssh_control_open(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
 void ssh_control_close(struct ssh_host *host);
 
 /*
- * Takes a line that tells of the machine, before anything runs there; false: it is none of these.
+ * Takes a line with a fact about the machine, or about earlier runs, before anything runs there.
+ * False: the line is no such fact.
  */
 bool ssh_control_take_fact(struct ssh_host *host, const char *line);
 void ssh_control_drop_facts(struct ssh_host *host);
-/* What earlier runs had left has ended. */
+/* Forgets the earlier runs: all their processes have ended. */
 void ssh_control_forget_runs(struct ssh_host *host);
 void ssh_control_order(struct ssh_host *host, const char *format, ...) ATTR_PRINTF(2, 3);
 
 /* ---- the runner (runner.c) ---- */
 
-/* Of a connection that has just been made: the runner, or else the control. */
+/* On a connection that has just been made, opens the runner, or else the control. */
 bool ssh_runner_open(struct ssh_host *host, struct error *err) ATTR_NODISCARD;
 void ssh_runner_close(struct ssh_host *host);
 
 /* ---- a connection that is made again (reattach.c) ---- */
 
-/* What runs there goes on without the connection, which is tried again and again. */
+/* With `outlives`: the processes go on without the connection, and we connect again and again. */
 struct ssh_reattach {
 	ev_timer again;
 	ev_timer probe;
 	struct network_watch network; // from the runner's start on
-	long long lost_ms;            // when it was lost; 0: it is there
-	bool has_changed;             // the network has, again, since the probe began
-	unsigned attempts;            // since then, or since the last change of the network
-	unsigned restarts;            // attempts that were given up because of such a change
+	long long lost_ms;            // when the connection was lost; 0: it is there
+	bool has_changed;             // the network has changed again since the probe began
+	unsigned attempts;            // since the loss, or since the last change of the network
+	unsigned restarts;            // attempts that we gave up because of such a change
 	uint64_t tried_us;            // remote_now_us of the last attempt
 	uint64_t probed_us;           // and of the last probe
 };
 
 void ssh_reattach_init(struct ssh_host *host);
-/* The runner is ready. */
+/* The runner is ready: begins to watch this machine's network. */
 void ssh_reattach_begin(struct ssh_host *host);
 void ssh_reattach_stop(struct ssh_host *host);
 
-/* Of a lost first connection; false: what ran there is lost with it. */
+/* Takes the loss of the first connection. False: the processes there are lost with it. */
 bool ssh_reattach_take_loss(struct ssh_link *link, const struct error *err);
-/* It is ready again; false: this is no such connection. */
+/* Gives the remote the connection that is ready again. False: it is the first one. */
 bool ssh_reattach_take_link(struct ssh_link *link);
-/* What the remote says (runner.c). */
+/* Events of the remote (runner.c). */
 void ssh_reattach_on_detached(struct ssh_host *host, const struct error *err);
 void ssh_reattach_on_attached(struct ssh_host *host);
 
@@ -247,7 +248,7 @@ struct ssh_process {
 	unsigned id;
 	enum ssh_process_state state;
 	bool is_held;     // the handle has not been destroyed
-	bool is_silenced; // lost, or timed out: raises nothing more, and is killed if it appears
+	bool is_silenced; // lost, or timed out: raises nothing more; is killed if it appears
 	bool is_apart;    // its stderr has its own channel
 	bool is_pairing;  // one of its two shells may be waiting for the other
 	bool was_killed;
@@ -269,20 +270,20 @@ struct ssh_process {
 	ev_io out_io[2];
 };
 
-/* Has the control look for the shells of running processes, because a killed one says nothing. */
+/* Lets the control look for the shells of running processes: a killed shell reports nothing. */
 void ssh_processes_look(struct ssh_host *host);
 
 /* The number of channels that it waits for. */
 size_t ssh_process_wants(const struct ssh_process *process);
 void ssh_process_assign(struct ssh_process *process, struct ssh_slot *slot);
-/* Takes it off its channels, and closes them. */
+/* Separates it from its channels, and closes them. */
 void ssh_process_drop_slots(struct ssh_process *process);
 
 /* Events of its slot. */
 size_t ssh_process_on_bytes(struct ssh_process *process, enum ssh_stream stream, struct span bytes);
 void ssh_process_on_eof(struct ssh_process *process, enum ssh_stream stream);
 void ssh_process_on_room(struct ssh_process *process);
-/* The server refused a channel for lack of room: it waits again. */
+/* The server had no room for its channel: the process waits again. */
 void ssh_process_on_refused(struct ssh_process *process);
 void ssh_process_on_failed(struct ssh_process *process, const struct error *err);
 void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel_end *end);
@@ -303,7 +304,7 @@ bool ssh_process_connect(
 	struct ssh_process *process, const struct exec_spec *spec, struct error *err);
 void ssh_process_read_stdin(struct ssh_process *process);
 void ssh_process_close_fds(struct ssh_process *process);
-/* The number of its channels; one more if stderr has its own. */
+/* Closes the pipes of its main channel; stderr's stays open if that has its own channel. */
 void ssh_process_close_main(struct ssh_process *process);
 
 void ssh_process_kill(struct ssh_process *process);
@@ -324,17 +325,17 @@ struct ssh_host {
 	struct list dead;           // struct ssh_process; freed when the host is left
 	struct ssh_control control;
 	struct ssh_carrier carrier; // of the first connection
-	struct remote *remote;      // NULL: the control does all
-	char *no_runner;            // why, though it was wanted; or NULL
+	struct remote *remote;      // the runner; NULL: the control does its work
+	char *no_runner;            // why there is no runner, although one is wanted; or NULL
 	struct ssh_login login;
 	struct ssh_host_facts facts;
 	char **texts;             // the texts of facts
 	char **environment;       // facts.environment
 	char **agent_environment; // facts.agent_environment
 	struct login_env login_env;
-	ev_timer warm; // for a channel for the next process
+	ev_timer warm; // until we open a channel for the next process
 	struct ssh_reattach reattach;
-	struct error no_link; // why another connection was not made
+	struct error no_link; // why we could not make another connection
 	unsigned last_id;
 	int depth;
 	bool is_ready;
@@ -347,10 +348,10 @@ void ssh_host_leave(struct ssh_host *host);
 void ssh_host_progress(struct ssh_host *host, const char *text);
 void ssh_host_become_ready(struct ssh_host *host);
 
-/* Gives the run a new random name, before anything of it starts. */
+/* Gives the run a new random name, before any of its processes starts. */
 void ssh_host_name_run(struct ssh_host *host);
 
-/* Whether something can be started there. */
+/* Whether a process can be started there. */
 bool ssh_host_is_up(const struct ssh_host *host);
 
 /* Tells everybody that the host is lost; then the caller returns. */

@@ -53,8 +53,8 @@ bool known_hosts_check(const struct ssh_target *target, const struct host_key *k
 
 /*
  * Whether the key is in the target's RevokedHostKeys (ssh_config(5)): KNOWN_HOSTS_REVOKED or
- * KNOWN_HOSTS_UNKNOWN. Fails if a file cannot be read, as ssh does, or has the binary format
- * (SSH_UNSUPPORTED).
+ * KNOWN_HOSTS_UNKNOWN. As in ssh, fails if a file cannot be read. Also fails if a file has the
+ * binary format (SSH_UNSUPPORTED).
  */
 bool revoked_keys_check(const struct ssh_target *target, const struct host_key *key,
 	struct known_hosts_finding *out_finding, struct error *err) ATTR_NODISCARD;
@@ -79,8 +79,8 @@ char *known_hosts_line(const struct ssh_target *target, const struct host_key *k
 
 /*
  * A pin does not say the type of its key, and a server shows only one of its keys. So we try the
- * types in turns: this returns the types of key, and names of signatures, that the connection of
- * this turn prefers; NULL after the last turn. NULL-terminated, static.
+ * types in turns, one connection for each turn. Returns the types of key, and names of signatures,
+ * that the connection of this turn prefers; NULL after the last turn. NULL-terminated, static.
  */
 enum { HOST_KEY_TURN_RSA = 2 };
 const char *const *host_key_types(size_t turn);
@@ -95,11 +95,11 @@ const char *host_key_file(struct span type);
 const char *host_key_fingerprint(struct span blob, char text[HOST_KEY_FINGERPRINT_MAX]);
 
 /*
- * Decides about a key at connect: by the pin, then the files, then host_checking. If the settings
- * say so, adds the key to a file, and reports that in `out_note`, which is empty otherwise.
- * HOST_KEY_MISMATCH and HOST_KEY_UNKNOWN have the fingerprint; the latter also has the line to add,
- * and the command that adds it. SSH_UNSUPPORTED: no file knows the host, but something else may
- * vouch for its key, and only the ssh program can ask it. If another key is known, only a
+ * Decides about the key that a server shows: by the pin, then the files, then host_checking. If the
+ * settings say so, adds the key to a file, and reports that in `out_note`, which is empty
+ * otherwise. HOST_KEY_MISMATCH and HOST_KEY_UNKNOWN have the fingerprint; the latter also has the
+ * line to add, and the command that adds it. SSH_UNSUPPORTED: no file knows the host, but something
+ * else may vouch for its key, and only the ssh program can ask it. If another key is known, only a
  * @cert-authority may vouch, and only if the ssh program is asked.
  */
 bool host_key_decide(const struct ssh_target *target, const struct host_key *key, char *out_note,

@@ -42,7 +42,7 @@ void known_hosts_line_finish(struct known_hosts_line *line);
 bool known_hosts_names_fit(
 	struct span names, const char *host, bool *out_fit, struct error *err) ATTR_NODISCARD;
 
-/* `*` matches any bytes, `?` one byte, everything else itself; upper and lower case are alike. */
+/* `*` matches any bytes, `?` one byte, everything else itself. Upper and lower case are equal. */
 bool known_hosts_pattern_fits(struct span pattern, struct span text);
 
 /* Returns "|1|salt|hash" of a name; the caller frees it. NULL on an error. */

@@ -22,7 +22,7 @@ struct agent_key {
 struct agent {
 	int fd;
 	long long deadline_ms;         // on the clock of clock_now_ms
-	const atomic_bool *is_aborted; // another thread sets it: give up within 100 ms
+	const atomic_bool *is_aborted; // when another thread sets it, we give up within 100 ms
 	struct buf answer;             // the agent's list of keys
 	struct agent_key keys[AGENT_KEYS_MAX];
 	size_t key_count;

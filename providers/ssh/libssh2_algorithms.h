@@ -21,9 +21,9 @@ struct ssh2_offer {
 
 /*
  * Makes the offer for the negotiation from the algorithms that the library supports and the target
- * allows. It has only these types of host key (NULL-terminated, best first), and the fastest of
- * equally good ciphers first. SSH_UNSUPPORTED if a kind has none left. *out_offer, zeroed before
- * the call, must be finished in either case.
+ * allows. The types in `host_keys` (NULL-terminated, best first) come first, and with `only_these`
+ * the offer has no others. The fastest of equally good ciphers comes first. SSH_UNSUPPORTED if no
+ * algorithm of a kind is left. Zero *out_offer before the call, and finish it in either case.
  */
 bool ssh2_prefer(const struct ssh2 *ssh2, LIBSSH2_SESSION *session, const struct ssh_target *target,
 	const char *const *host_keys, bool only_these, struct ssh2_offer *out_offer,

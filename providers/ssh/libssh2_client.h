@@ -160,7 +160,7 @@ void open_step(struct ssh2_client *client);
 bool open_is_due(const struct ssh2_client *client); // something is being opened, or waits for it
 /* Makes the server answer, by asking for a kind of channel that does not exist. */
 void open_probe(struct ssh2_client *client);
-/* A channel to a TCP port as the server sees it; on_open once it is connected. */
+/* A channel to a TCP port that the server can reach; on_open once it is connected. */
 struct ssh_channel *ssh2_open_tcp(struct ssh_client *client, const char *host, int port,
 	const struct ssh_channel_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 struct ssh_channel *ssh2_open_command(struct ssh_client *client, const char *command,

@@ -39,9 +39,7 @@ enum { WIRE_U32_SIZE = 4 };
 bool wire_put_u32(struct buf *buf, size_t number, struct error *err) ATTR_NODISCARD;
 bool wire_put_string(struct buf *buf, struct span string, struct error *err) ATTR_NODISCARD;
 
-/*
- * Whether a login with this type of key needs more than the key: FIDO ("sk-…"), or a certificate.
- */
+/* Whether the type is FIDO ("sk-…") or a certificate: then a login needs more than the key. */
 bool key_type_is_special(const char *type);
 
 #endif

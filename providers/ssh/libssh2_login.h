@@ -66,7 +66,7 @@ struct auth {
 	struct buf
 		locked; // files of keys whose passphrase nobody can be asked for, separated by ", "
 	bool has_locked;        // a key was not tried because its passphrase was missing or wrong
-	struct buf unsupported; // what this library could not try, or only in vain
+	struct buf unsupported; // methods that this library lacks, or tried in vain
 };
 
 struct login_work {

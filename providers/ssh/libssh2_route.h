@@ -44,7 +44,9 @@ enum { ROUTE_WORDS_MAX = 512 };
 
 struct route {
 	void (*close)(struct route *route);
-	/* Printable; may be empty. NULL: the way has no program. */
+	/*
+	 * The last words of the way's program: printable, may be empty. NULL: there is no program.
+	 */
 	struct span (*words)(struct route *route);
 	const struct provider_context *context;
 	const struct ssh_target *target;

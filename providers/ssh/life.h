@@ -9,8 +9,8 @@
 #include "base/buf.h"
 
 /*
- * Tells whether an object still exists after it has raised a handler, which may have freed it. The
- * code that raises holds the life meanwhile:
+ * Tells whether an object still exists after it has called a handler, which may have freed the
+ * object. The code that calls the handler holds the life during the call:
  *
  * struct life *life = life_hold(self->life); self->listener->on_bytes(…); if (life_let_go(life)) {
  * return; } // it was freed
@@ -31,7 +31,7 @@ static inline struct life *life_hold(struct life *life)
 	return life;
 }
 
-/* Whether the owner was freed. If so, the life must not be used any more. */
+/* Whether the owner was freed. If so, do not use the life any more. */
 static inline bool life_let_go(struct life *life) ATTR_NODISCARD;
 static inline bool life_let_go(struct life *life)
 {
@@ -42,7 +42,7 @@ static inline bool life_let_go(struct life *life)
 	return is_over;
 }
 
-/* Its owner is being freed. */
+/* The owner calls it when it is being freed. */
 static inline void life_end(struct life *life)
 {
 	life->is_over = true;

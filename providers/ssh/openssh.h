@@ -77,8 +77,8 @@ void openssh_channel_resume(struct ssh_channel *channel, enum ssh_stream stream)
 void openssh_channel_close(struct ssh_channel *channel);
 
 /*
- * ssh has answered this question, so it still ran when the question was asked. So the server ended
- * the channels that had ended before.
+ * ssh has answered this question, so ssh still ran when we asked it. So the channels that had ended
+ * before were ended by the server, not by the end of ssh.
  */
 void openssh_channels_answered(struct openssh_client *client, uint32_t question);
 

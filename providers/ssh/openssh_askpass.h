@@ -14,8 +14,8 @@
  * ours as SSH_ASKPASS. If the target has a command for a secret, the script runs it. It asks the
  * user for everything else: in the terminal that shows the broker's stderr, or without one by the
  * user's own SSH_ASKPASS. As in ssh, SSH_ASKPASS_REQUIRE=prefer or force puts SSH_ASKPASS first,
- * and SSH_ASKPASS_REQUIRE=never excludes it. Secrets go only through stdout. The environment has
- * the commands as the configuration has them, but no secret.
+ * and SSH_ASKPASS_REQUIRE=never excludes it. Secrets go only through stdout. The environment
+ * contains the commands as the configuration has them, but no secret.
  */
 bool openssh_needs_askpass(const struct ssh_target *target, const char *const *environment);
 

@@ -4,7 +4,7 @@
 
 #include "providers/ssh/openssh.h"
 
-/* One channel of the ssh program: openssh_channel.c; what comes out of it: openssh_output.c. */
+/* One channel of the ssh program (openssh_channel.c), and its output (openssh_output.c). */
 struct openssh_output {
 	struct openssh_channel *channel;
 	enum ssh_stream stream;
@@ -31,7 +31,7 @@ struct openssh_channel {
 	bool was_short; // on_writable is owed
 	bool is_open;
 	bool mux_has_ended;
-	uint32_t question; // of whether ssh lives; 0: none is open
+	uint32_t question; // number of an open question whether ssh still runs; 0: none
 	bool is_over;      // nothing more is raised
 	struct ssh_channel_end end;
 };
@@ -40,7 +40,7 @@ void openssh_output_init(struct openssh_channel *channel, enum ssh_stream stream
 void openssh_output_finish(struct openssh_output *output);
 
 /*
- * Call it when ssh has closed a pipe of the channel. ssh does so when the server closes its side,
+ * Call this when ssh has closed a pipe of the channel. ssh does so when the server closes its side,
  * but the kernel does the same when ssh dies. So before it raises anything, this asks ssh whether
  * it still runs.
  */

@@ -38,7 +38,7 @@ struct mux_message {
 /* Handlers may close the mux. */
 struct mux_listener {
 	void (*on_message)(void *data, const struct mux_message *message);
-	/* The master has closed it, or broke the protocol. Nothing follows. */
+	/* The master has closed the conversation, or broken the protocol. Nothing follows. */
 	void (*on_end)(void *data);
 };
 
@@ -66,6 +66,6 @@ bool mux_request_session(
 /* MUX_ALIVE with this id answers it. */
 bool mux_request_alive(struct mux *mux, uint32_t id, struct error *err) ATTR_NODISCARD;
 
-void mux_close(struct mux *mux); // the master ends what was asked for here
+void mux_close(struct mux *mux); // the master ends the session that was requested here
 
 #endif

@@ -33,7 +33,7 @@ struct openssh_words {
 	char because[OPENSSH_CAUSE_MAX];   // the complaint that names the cause
 	char offered[OPENSSH_OFFERED_MAX]; // keys that were offered
 	char taken[OPENSSH_FILE_MAX];      // the key that the server would accept, until it is used
-	char locked[OPENSSH_OFFERED_MAX];  // such keys that stayed locked for want of a passphrase
+	char locked[OPENSSH_OFFERED_MAX];  // such keys that stayed locked: no passphrase
 	char host_key[OPENSSH_KEY_MAX];    // the host's key, "ssh-ed25519 SHA256:…"
 	char known_at[OPENSSH_FILE_MAX];   // "FILE:LINE" with another key of the host
 	size_t cause;                      // in the table of causes; 0: none yet

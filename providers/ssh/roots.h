@@ -45,7 +45,7 @@ struct ssh_roots_config {
 void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *config);
 void ssh_roots_finish(struct ssh_roots *roots); // also frees the sandbox's list of roots
 
-/* Implement add_root and destroy of struct sandbox_impl. */
+/* These implement add_root and destroy of struct sandbox_impl. */
 void ssh_roots_add(struct ssh_roots *roots, const char *local_root, sandbox_done *done, void *data);
 void ssh_roots_remove(struct ssh_roots *roots, sandbox_done *done, void *data);
 

@@ -21,7 +21,7 @@ struct ssh_runs {
 void ssh_runs_init(struct ssh_runs *runs);
 void ssh_runs_finish(struct ssh_runs *runs);
 
-/* Describes a run that was left. */
+/* Describes a run whose connection has ended. */
 struct ssh_run_end {
 	const char *place;  // runs with the same place work in the same folders
 	const char *folder; // the run's folder there
@@ -32,14 +32,14 @@ struct ssh_run_end {
 
 void ssh_runs_add(struct ssh_runs *runs, const struct ssh_run_end *end);
 
-/* Appends " && acp_end_earlier …" for each run of the place, which ends it. */
+/* Appends " && acp_end_earlier …" for each run of the place; that command ends the run. */
 bool ssh_runs_append_script(const struct ssh_runs *runs, const char *place, struct buf *buf,
 	struct error *err) ATTR_NODISCARD;
 
 /*
- * Appends the definition of a shell function that ends them, "NAME() { … };", with everything that
- * it needs; nothing if there are no runs. The function prints "ended COUNT", and "left WHO" if it
- * fails.
+ * Appends the definition of a shell function that ends these runs, "NAME() { … };", with everything
+ * that it needs. Appends nothing if there are no runs. The function prints "ended COUNT", and "left
+ * WHO" if it fails.
  */
 bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, const char *name,
 	struct buf *buf, struct error *err) ATTR_NODISCARD;
@@ -48,8 +48,9 @@ bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, co
 extern const char ssh_members_script[], ssh_earlier_script[];
 
 /*
- * Call it when all of these commands have succeeded. `told` is the value of `added` when the script
- * was written. Later runs stay in the list: another host of the place may have been lost since.
+ * Call this when all of these commands have succeeded. `told` is the value of `added` when the
+ * script was written. Later runs stay in the list: another host of the place may have been lost
+ * since.
  */
 void ssh_runs_forget(struct ssh_runs *runs, const char *place, uint64_t told);
 

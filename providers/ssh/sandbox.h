@@ -5,7 +5,7 @@
 #include "providers/impl.h"
 #include "providers/ssh/host.h"
 
-/* The settings of a profile apart from those for connecting. */
+/* The settings of a profile, except those for connecting. */
 struct ssh_sandbox_settings {
 	const char *runtime_root; // borrowed until ssh_sandbox_open returns
 	long long grace_ms;
@@ -13,10 +13,10 @@ struct ssh_sandbox_settings {
 	long long login_timeout_ms;
 	long long first_timeout_ms; // for the first channel; 0: channel_timeout_ms
 	size_t max_connections;
-	bool wants_runner; // it does all there, where the host can have it; else scripts do
-	bool outlives;     // with the runner: what runs there goes on without the connection
+	bool wants_runner; // use the runner if the host can run it; otherwise scripts
+	bool outlives;     // with the runner: processes go on when the connection is lost
 	long long orphan_ms;
-	unsigned long long link_buffer; // bytes; 0: as of others
+	unsigned long long link_buffer; // bytes; 0: as for others
 	const char *const *login_env;   // borrowed like runtime_root; NULL: none
 	ssh_connect_fn *connect;
 	/*
@@ -41,10 +41,9 @@ struct ssh_sandbox_settings {
 enum { SSH_FOLDERS_TOKEN_SIZE = 33 };
 
 /*
- * A sandbox on a host that a client reaches, starting with the lookup of its name. If the host
- * comes from elsewhere than the profile's keys, `target` is already resolved, and is taken over;
- * NULL: the request's keys are resolved. The request's reference is a token that was filled in
- * earlier.
+ * Opens a sandbox on a host. If the caller knows the host, `target` is already resolved, and the
+ * sandbox takes it over. With NULL, the sandbox first resolves the keys of the request. The
+ * request's reference is a token that an earlier sandbox filled in.
  */
 struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	const struct sandbox_request *request, const struct ssh_sandbox_settings *settings,

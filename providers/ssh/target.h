@@ -13,12 +13,13 @@
 
 /*
  * Where and how to connect. The values are those of `ssh -G HOST` (ssh_config(5)); the profile's
- * own keys override them, and our defaults replace 0 and none. All tokens and `~` are expanded.
- * Plain data, made by target_resolve or by a provider that knows the target itself.
+ * own keys override them, and our defaults stand in for values that are 0 or "none". All tokens and
+ * `~` are expanded. Plain data, made by target_resolve or by a provider that knows the target
+ * itself.
  */
 enum ssh_client_choice { SSH_CLIENT_LIBSSH2, SSH_CLIENT_OPENSSH, SSH_CLIENT_AUTO };
 
-/* What happens with a host whose key is unknown (StrictHostKeyChecking). */
+/* What we do if the key of a host is unknown (StrictHostKeyChecking). */
 enum ssh_host_checking {
 	SSH_HOST_CHECKING_STRICT,     // yes, ask: refused
 	SSH_HOST_CHECKING_ACCEPT_NEW, // added to the known hosts
@@ -26,7 +27,8 @@ enum ssh_host_checking {
 };
 
 /*
- * What may be negotiated, as in ssh_config(5): names with commas. The client chooses their order.
+ * The algorithms that may be negotiated, as in ssh_config(5): names with commas. The client chooses
+ * their order.
  */
 enum ssh_algorithms {
 	SSH_KEX_ALGORITHMS,
@@ -42,7 +44,7 @@ struct ssh_target {
 	char *host;  // HostName: an address or a name; IPv6 without brackets
 	int port;
 	int address_family;  // AddressFamily: AF_UNSPEC, AF_INET, AF_INET6
-	bool user_is_secret; // a token: must not be in a text, a log or on a command line
+	bool user_is_secret; // a token: never put it into a text, a log or a command line
 	char *user;
 	char *host_key_alias;  // the name to look up in the known hosts; NULL: host
 	char **identity_files; // NULL-terminated; the files may be missing
@@ -97,11 +99,11 @@ const char *ssh_folder(char buffer[PATH_MAX]);
 /* The user's name for people; hides a secret one. */
 const char *ssh_target_user_shown(const struct ssh_target *target);
 /*
- * Returns text: one sentence on what to do about keys in these files (", " between them), because
- * nobody can be asked for their passphrase.
+ * Returns text: one sentence that says what the user can do about keys in these files (", " between
+ * them), because there is nobody whom we could ask for their passphrase.
  */
 const char *ssh_target_tell_locked(const char *files, char *text, size_t size);
-/* For what libssh2 cannot do: ": set ssh-client = openssh", or "" if that does not help. */
+/* Advice if libssh2 lacks something: ": set ssh-client = openssh", or "" if that does not help. */
 const char *ssh_target_other_client(const struct ssh_target *target);
 
 /* The keywords of ssh_config(5), by enum ssh_algorithms. */
@@ -133,7 +135,7 @@ bool ssh_target_read(struct span text, const char *const *environment,
  * resolve-timeout, on the loop. Without an ssh program only the profile's keys count. Raises done
  * once, not before it returns; the callee copies and finishes the target, and the resolving is
  * already freed. Context and settings are borrowed until then. Fails with ERROR_CONFIG at once if
- * `host` is missing or no name of a host.
+ * `host` is missing or is not the name of a host.
  */
 struct provider_context;
 struct ssh_resolving;

@@ -36,7 +36,7 @@ bool ssh_target_complete(struct ssh_target_reader *reader, struct error *err) AT
 bool ssh_agent_socket(const struct ssh_tokens *tokens, const char *text, char **out_socket,
 	struct error *err) ATTR_NODISCARD;
 
-/* Our defaults; the table of the profile's keys (target.c) has the same ones. */
+/* Our defaults; the table of the profile's keys (target.c) has the same values. */
 enum {
 	SSH_PORT = 22,
 	SSH_CONNECT_TIMEOUT_MS = 30 * 1000,

@@ -14,7 +14,7 @@
  */
 enum { SSH_TOKEN_COUNT = 12, SSH_EXPANDED_MAX = 64 * 1024 };
 
-/* For `ssh -G -o ControlPath=`. */
+/* The tokens that we let ssh expand: the value for `ssh -G -o ControlPath=`. */
 #define SSH_TOKENS_QUESTION "%d\x1f%u\x1f%L\x1f%l\x1f%i\x1f%C"
 
 struct ssh_tokens {
