@@ -20,7 +20,7 @@
 #include "base/launch.h"
 #include "base/libc.h"
 
-/* What the supervisor says, once. */
+/* The one message of the supervisor. */
 struct verdict {
 	bool has_failed; // to start
 	struct launch_failure failure;
@@ -29,7 +29,7 @@ struct verdict {
 
 struct detached {
 	struct ev_loop *loop;
-	struct launch launch; // for what went wrong; borrows nothing
+	struct launch launch; // for the text of an error; borrows nothing
 	ev_io control;        // fd is -1 once the supervisor has spoken
 	const struct process_listener *listener;
 	void *data;
@@ -39,10 +39,10 @@ struct detached {
  * ---- the supervisor: a forked image of the broker, with one thread and no memory to allocate ----
  */
 
-/* In the order of their numbers from 3 on; all else of the broker's is closed. */
+/* The supervisor's descriptors, from 3 on. It closes all others that the broker had. */
 enum { FD_CONTROL = 3, FD_OUT, FD_ERR, FD_STATUS_READ, FD_STATUS_WRITE, FD_SIGNALS, FD_END };
 
-/* Moves them out of the way first: any of them may have the number of another. */
+/* First moves all of them away: one may have the number at which another belongs. */
 static bool place_descriptors(const int fds[], int count)
 {
 	int moved[FD_END];
@@ -59,7 +59,7 @@ static bool place_descriptors(const int fds[], int count)
 		}
 	}
 	libc_close_range((unsigned)(FD_CONTROL + count), ~0U, 0);
-	/* The broker's own are the editor's: it must see their end. */
+	/* The first three lead to the editor, which must see their end when the broker ends. */
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	for (int i = 0; i < FD_CONTROL; i++) {
 		if (null_fd < 0 || dup2(null_fd, i) < 0) {
@@ -85,7 +85,7 @@ static void fail_to_prepare(int errnum)
 	speak(&verdict);
 }
 
-/* The program, or the broker; whichever is first. */
+/* Waits for the end of the program, or of the broker, whichever comes first. */
 static void supervise(pid_t pid) ATTR_NORETURN;
 static void supervise(pid_t pid)
 {
@@ -144,9 +144,9 @@ static void become_supervisor(struct launch *launch, const int pipes[3])
 }
 
 /*
- * The supervisor becomes init's child: for these two forks the broker is no subreaper. Nothing of
- * its own can escape meanwhile unless the spawner is killed in the same moment, and then the guards
- * still end their trees themselves.
+ * The supervisor becomes init's child, because the broker is not a subreaper during these two
+ * forks. Meanwhile processes of the broker could escape only if the spawner was killed at the same
+ * moment, and even then the guards end their trees themselves.
  */
 static bool fork_supervisor(struct launch *launch, const int pipes[3], struct error *err)
 {

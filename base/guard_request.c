@@ -21,7 +21,7 @@ pid_t guard_fork_spawner(const int sockets[2], enum nest_kind kind)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid_t pid = fork();
 	if (pid == 0) {
-		close(sockets[0]); // of all file descriptors, this one would keep it from seeing
+		close(sockets[0]); // with this one open, the spawner would not see
 		                   // our end close
 		spawner_run(sockets[1], kind);
 	}

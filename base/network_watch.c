@@ -17,7 +17,7 @@
 
 enum {
 	MESSAGE_MAX = 8192,
-	MESSAGES_MAX = 64, // that are read at once; the others follow in the next turn of the loop
+	MESSAGES_MAX = 64, // read in one turn of the loop; the others wait for the next
 	MS = 1000,
 	NS_PER_MS = 1000000,
 };
@@ -32,7 +32,7 @@ static long long read_ms(clockid_t clock)
 	return (long long)now.tv_sec * MS + now.tv_nsec / NS_PER_MS;
 }
 
-/* Only the first clock runs on while the machine is suspended. */
+/* While the machine is suspended, CLOCK_BOOTTIME goes on and CLOCK_MONOTONIC stands still. */
 static long long suspended_ms(void)
 {
 	return read_ms(CLOCK_BOOTTIME) - read_ms(CLOCK_MONOTONIC);
@@ -71,7 +71,7 @@ static bool is_change(const char *bytes, size_t size)
 	return header.nlmsg_type >= RTM_BASE;
 }
 
-/* Which change it was does not matter; nor do lost ones. */
+/* It does not matter which change it was. If messages were lost, that is a change, too. */
 static void on_changes(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct network_watch *watch = CONTAINER_OF(io, struct network_watch, changes);
@@ -105,7 +105,7 @@ static int open_changes(void)
 
 /* ---- a suspend ---- */
 
-/* The kernel cancels it when the clock jumps, which it also does after a suspend. */
+/* The kernel cancels the timer when the clock jumps, as it also does after a suspend. */
 static bool arm_clock(int fd)
 {
 	const struct itimerspec never = {.it_value = {.tv_sec = INT32_MAX}};

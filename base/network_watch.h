@@ -22,8 +22,8 @@ enum {
 struct network_watch {
 	struct ev_loop *loop;
 	void (*on_change)(struct network_watch *watch, bool has_slept);
-	ev_io changes; // fd -1: this machine does not tell
-	ev_io clock;   // fd -1: it does not tell of a suspend
+	ev_io changes; // fd -1: this machine does not report changes
+	ev_io clock;   // fd -1: it does not report a suspend
 	ev_timer settle;
 	long long suspended_ms; // how long this machine was suspended since its start
 	long long last_ms;      // clock_now_ms of the last event; 0: none yet
@@ -31,7 +31,7 @@ struct network_watch {
 };
 
 /*
- * Never fails: on a machine that does not tell of its changes no event comes. The handler may call
+ * Never fails: if the machine does not report its changes, no event comes. The handler may call
  * network_watch_stop.
  */
 void network_watch_start(struct network_watch *watch, struct ev_loop *loop,

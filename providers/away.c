@@ -4,9 +4,9 @@
 #include "base/fd.h"
 #include "providers/impl.h"
 
-/* How long the connection to a sandbox was lost whose processes go on without it. */
+/* Measures how long the connection to a sandbox was lost while its processes went on. */
 
-enum { EXTEND_LEAST_MS = 1000 }; // so that a deadline does not expire all the time meanwhile
+enum { EXTEND_LEAST_MS = 1000 }; // else a timer could expire again and again meanwhile
 
 void sandbox_note_link(struct sandbox *sandbox, bool is_there)
 {

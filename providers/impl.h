@@ -124,7 +124,7 @@ struct sandbox {
 	size_t known_count;
 	const char *outlives;    // owned by the implementation; sandbox_outlives; may be NULL
 	long long lost_ms;       // clock_now_ms when the connection was lost; 0: it is there
-	long long away_ms;       // how long it was lost before that
+	long long away_ms;       // how long earlier losses lasted, all together
 	const char *reference;   // owned by the implementation; may be NULL
 	const char *instance;    // owned by the implementation; may be NULL
 	const char *const *keys; // owned by the implementation; sandbox_keys; NULL: none
@@ -155,7 +155,7 @@ void sandbox_quote(struct sandbox *sandbox, struct span words);
 void sandbox_raise_later(
 	struct sandbox *sandbox, sandbox_done *done, void *data, const struct error *err);
 
-/* Before on_link_lost and on_link_back are raised. */
+/* Call this before you raise on_link_lost or on_link_back. */
 void sandbox_note_link(struct sandbox *sandbox, bool is_there);
 
 struct exec_impl {

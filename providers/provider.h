@@ -246,7 +246,7 @@ struct sandbox_capabilities {
 	bool shares_loopback; // its 127.0.0.1 and ::1 are those of this machine
 	bool is_near;         // it runs on this machine
 	bool can_suspend;     // sandbox_suspend works
-	bool outlives;        // what runs there goes on while the connection is lost
+	bool outlives;        // processes go on while the connection is lost
 	size_t max_processes; // 0: no limit known
 };
 
@@ -286,7 +286,7 @@ struct sandbox_listener {
 	/* Something that the user should know, once the sandbox is ready; may be NULL. */
 	void (*on_notice)(void *data, const char *text);
 	/*
-	 * Once the sandbox is ready: the connection to it is lost, what runs there goes on, and the
+	 * Once the sandbox is ready: the connection to it is lost, its processes go on, and the
 	 * provider connects again. on_link_back or on_failed follows. `place` is the name of the
 	 * other side, for people. Both or none.
 	 */
@@ -375,8 +375,8 @@ const char *const *sandbox_keys(const struct sandbox *sandbox);
 const char *sandbox_limit(const struct sandbox *sandbox, enum limit_kind kind);
 
 /*
- * Whether what runs there goes on without the connection: "link-grace = 1h", or "no, because …".
- * NULL: there is no connection. Borrowed; valid once ready.
+ * Whether the processes go on without the connection: "link-grace = 1h", or "no, because …". NULL:
+ * there is no connection. Borrowed; valid once ready.
  */
 const char *sandbox_outlives(const struct sandbox *sandbox);
 
@@ -386,11 +386,11 @@ void sandbox_drop_link(struct sandbox *sandbox);
 /* Between on_link_lost and on_link_back. */
 bool sandbox_is_away(const struct sandbox *sandbox);
 
-/* How long the connection was lost, all losses together. */
+/* How long the connection was lost, all losses together, until now. */
 long long sandbox_away_ms(const struct sandbox *sandbox);
 
 /*
- * For a deadline of something that happens in the sandbox: the time does not count while the
+ * For a deadline of something that happens in the sandbox: the time stands still while the
  * connection is lost. Call this when the timer expires. True: it goes on, for as long as the
  * connection was lost. `counted_ms` must be sandbox_away_ms from the start of the timer.
  */

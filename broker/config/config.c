@@ -201,8 +201,8 @@ static void load_agent_state(struct profile *profile, const struct provider *pro
 }
 
 /*
- * With --container, a section that was checked as another backend's has this one: keys of that one
- * would have no effect.
+ * With --container, the profile gets this backend, but its section may have been checked for
+ * another one. Refuses keys that mean nothing in a container.
  */
 static bool check_container(const struct profile *profile, const struct options *options,
 	const struct provider *provider, struct error *err)

@@ -136,8 +136,8 @@ static bool check_terminals(const struct profile *profile, struct error *err)
 }
 
 /*
- * The profile's section may be about containers, or about no backend. A container that no profile
- * describes is of one session.
+ * The section may have `backend = container`, or no backend. With neither `backend` nor
+ * `persistence` in it, each session has its own container.
  */
 static bool add_container(struct profile *profile, const struct options *options, struct error *err)
 {
@@ -233,7 +233,7 @@ static const char *named_agent(const struct profile *profile, const struct confi
 	return name || !broker ? name : settings_get(&broker->settings, "agent");
 }
 
-/* The provider sees what the agent gets, too: no profile has a key of this name. */
+/* Also shows the provider the agent's variables, under a key that no profile can have. */
 static void show_agent_env(struct profile *profile, const struct settings *settings)
 {
 	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {

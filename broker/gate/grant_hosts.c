@@ -43,7 +43,7 @@ struct hosts {
 	size_t answer_count;
 	bool refuses_further;   // GRANT_HOSTS_NO_MORE
 	struct kept_hosts kept; // for all profiles
-	bool was_kept_told;     // that they cannot be read was reported
+	bool was_kept_told;     // we have reported that we cannot read them
 	char *session_id;       // owned; session of the last prompt; or NULL
 	int questions;          // questions that may be asked now
 	struct ev_timer refill; // runs while there are fewer than GRANT_HOSTS_AT_ONCE
@@ -145,7 +145,7 @@ static void withdraw(struct hosts *hosts, struct asked_host *asked)
 
 /* ---- the user's answers ---- */
 
-/* The last one counts: a no for every port comes after the yes for one of them. */
+/* The last answer counts: a no for every port may have come after a yes for one port. */
 static struct host_answer *find_answer(struct hosts *hosts, const char *host, uint16_t port)
 {
 	struct host_answer *last = NULL;
@@ -426,7 +426,7 @@ static struct asked_host *find_asked(struct hosts *hosts, const char *host, uint
 	return NULL;
 }
 
-/* Whether it is decided without a question. */
+/* Whether we can decide about the wish without a question. */
 static bool is_decided(struct hosts *hosts, const struct sandbox_wish *wish,
 	enum grant_hosts_answer *out_answer, const char **out_why)
 {
@@ -546,7 +546,7 @@ static const struct error cancelled = {.code = ERROR_DENIED,
 	.stage = "session",
 	.text = "the session was cancelled before anyone answered"};
 
-/* It is asked about in the session, or not yet. */
+/* Whether the cancelled session has the question about the host, or no session has it yet. */
 static bool is_cancelled(const struct asked_host *asked, const char *session_id)
 {
 	return !asked->request || strcmp(asked->request->session_id, session_id) == 0;

@@ -12,7 +12,7 @@ enum grant_hosts_answer {
 	GRANT_HOSTS_NO,          // for the host, until the next prompt
 	GRANT_HOSTS_NO_SESSION,  // for the host, until the agent ends
 	GRANT_HOSTS_NO_MORE,     // for every host, until the agent ends
-	GRANT_HOSTS_YES,         // for what waits
+	GRANT_HOSTS_YES,         // for the connections that wait now
 	GRANT_HOSTS_YES_SESSION, // for the host and the port, until the agent ends
 	GRANT_HOSTS_YES_ALWAYS,  // the same, for the profile
 };

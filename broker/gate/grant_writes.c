@@ -8,8 +8,8 @@
 #include "broker/session/notice.h"
 
 enum {
-	BEFORE = 512, // bytes before the words in which a path is looked for
-	AFTER = 256,  // and after them
+	BEFORE = 512, // bytes before the words in which we look for a path
+	AFTER = 256,  // bytes after them
 };
 
 /* A part of a peer. */
@@ -39,7 +39,7 @@ static bool may_tell(const struct peer *peer)
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 			    "/._+@~-";
 
-/* Whether no name of a path is before it; JSON's escapes are none. */
+/* Whether the slash begins a path: no character of a path precedes it. An escape of JSON may. */
 static bool begins_path(struct span text, const char *slash)
 {
 	size_t before = (size_t)(slash - text.data);

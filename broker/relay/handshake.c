@@ -162,7 +162,7 @@ static void write_keys(struct json_writer *writer, const struct sandbox *sandbox
 	}
 }
 
-/* Writes whether what runs there goes on without the connection, if there is one. */
+/* Writes whether processes go on when the connection is lost, if there is a connection. */
 static void write_outlives(struct json_writer *writer, const struct sandbox *sandbox)
 {
 	const char *outlives = sandbox ? sandbox_outlives(sandbox) : NULL;

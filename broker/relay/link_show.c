@@ -19,7 +19,7 @@ struct shown {
 	unsigned number;  // of the tool call (notice.h)
 };
 
-/* A part of a peer, from the loss of its link to the end of that. */
+/* A part of a peer, from the loss of its link until the link is back or the agent is lost. */
 struct link_show {
 	struct peer *peer;
 	struct list shown;     // of struct shown
@@ -70,7 +70,7 @@ struct showing {
 	const char *title;
 };
 
-/* Begins the tool call in a session whose turn began after the loss, or is open since then. */
+/* Begins the tool call in a session with an open turn, if the session does not have it yet. */
 static void begin_in(void *data, struct session *session)
 {
 	const struct showing *showing = data;
@@ -154,7 +154,7 @@ void link_show_back(struct peer *peer)
 {
 	struct link_show *show = parts_find(&peer->parts, &type);
 	char title[PLACE_MAX + 80];
-	peer->heard_at = ev_now(peer->relay->config.loop); // it could not say anything before
+	peer->heard_at = ev_now(peer->relay->config.loop); // it could not send anything until now
 	if (show) {
 		text_format(title, sizeof(title), "%s: reconnected after %lld s", show->place,
 			lost_s(show));

@@ -49,7 +49,7 @@ static bool reaches_port(const void *data, uint16_t port)
 	return is_reached;
 }
 
-/* What comes before the port in the line that lets a cell reach it. */
+/* The beginning of the profile's line that lets a cell reach a port; the port follows it. */
 static const char *reached_by(const struct settings *settings)
 {
 	const char *mode = settings_get(settings, "network");

@@ -16,28 +16,33 @@ struct ev_loop;
  * observing version 0.190 of the service and from the document of 0.205. Where these differ, we
  * follow the service. Knows nothing of how a sandbox is used.
  *
- * Loop thread. Every call raises its done exactly once, not before it returns; never after it was
- * cancelled. Each try has a deadline (try_timeout_ms; the service needs up to 30 s to create or
+ * Loop thread. Every call raises its done exactly once, but not before it returns, and not after it
+ * was cancelled. Each try has a deadline (try_timeout_ms; the service needs up to 30 s to create or
  * start a sandbox). All tries together have one, too (timeout_ms), which for a list covers all its
  * pages.
  *
- * A try is repeated for 409 "state change in progress", for 429, and if no connection was made. The
- * pause before it grows and is partly random, or it is the one that a Retry-After header asks for.
- * A call that may be made twice is also repeated for 502, 503, 504, a broken connection and a
- * missed deadline; for 500 there are up to three tries. So a call may fail because an earlier try
- * took effect and its answer was lost: a delete with SANDBOX_NOT_FOUND, a stop with
- * DAYTONA_REJECTED. A caller that must know the outcome asks for the state.
+ * A call is tried again after 409 "state change in progress", after 429, and if there was no
+ * connection. The pause before the next try grows and is partly random, or is as long as a
+ * Retry-After header asks for. A call that may be made twice is also tried again after 408, 502,
+ * 503, 504, a broken connection and a missed deadline; after 500 there are up to three tries. So a
+ * call may fail because an earlier try took effect and its answer was lost: a delete with
+ * SANDBOX_NOT_FOUND, a stop with DAYTONA_REJECTED. A caller that must know the outcome asks for the
+ * state.
  *
  * Errors name the call, the status and the service's own message; never a key, a token or a header.
- * Codes and reasons (docs/errors.md): ERROR_DENIED DAYTONA_UNAUTHORIZED 401, 403 ERROR_LIMIT
- * DAYTONA_QUOTA_EXCEEDED 403 that says so ERROR_NOT_FOUND SANDBOX_NOT_FOUND 404 in the service's
- * own words, except of a create ERROR_DENIED DAYTONA_REJECTED 400, other 4xx, 3xx: asking again
- * cannot help ERROR_UNAVAILABLE DAYTONA_CONFLICT 409: the name is taken ERROR_LIMIT
- * DAYTONA_RATE_LIMITED 429 with a pause that is longer than the deadline ERROR_DENIED
- * DAYTONA_UNTRUSTED a certificate that cannot be verified ERROR_UNAVAILABLE DAYTONA_UNAVAILABLE
- * 5xx, no connection, an answer that cannot be read,
- *                                             400 "No available runners"
- *   ERROR_TIMEOUT TIMEOUT_EXCEEDED also of 409 "state change in progress"
+ * Codes and reasons (docs/errors.md):
+ *
+ *   ERROR_DENIED       DAYTONA_UNAUTHORIZED    401, 403
+ *   ERROR_LIMIT        DAYTONA_QUOTA_EXCEEDED  403 that names a quota or a limit
+ *   ERROR_NOT_FOUND    SANDBOX_NOT_FOUND       404 in the service's own words, except of a create
+ *   ERROR_DENIED       DAYTONA_REJECTED        400, other 4xx, 3xx: asking again cannot help;
+ *                                              403 if one sandbox may never have so much
+ *   ERROR_UNAVAILABLE  DAYTONA_CONFLICT        409: the name is taken
+ *   ERROR_LIMIT        DAYTONA_RATE_LIMITED    429 with a pause that is longer than the deadline
+ *   ERROR_DENIED       DAYTONA_UNTRUSTED       a certificate that cannot be verified
+ *   ERROR_UNAVAILABLE  DAYTONA_UNAVAILABLE     408, 5xx, no connection, an unreadable answer,
+ *                                              400 "No available runners"
+ *   ERROR_TIMEOUT      TIMEOUT_EXCEEDED        a deadline; 409 "state change in progress"
  */
 struct daytona_api_config {
 	struct ev_loop *loop;
@@ -63,7 +68,9 @@ struct daytona_api_config {
 struct daytona_api;
 struct daytona_call;
 
-/* Whether the key is a JWT (RFC 7519): three parts with dots between them; an API key has none. */
+/*
+ * Whether the key is a JWT (RFC 7519): three parts with dots between them. An API key has no dot.
+ */
 bool daytona_key_is_jwt(const char *key);
 
 /*
@@ -84,8 +91,8 @@ const char *daytona_api_key(const struct daytona_api *api); // the present one; 
 long long daytona_api_asked_ms(const struct daytona_api *api);
 
 /*
- * Whether the last failed call may still have taken effect, or take effect later, because its
- * answer was lost or does not tell.
+ * Whether the last failed call may still have taken effect, or may take effect later: its answer
+ * was lost, or does not say whether it did.
  */
 bool daytona_api_may_be_done(const struct daytona_api *api);
 
@@ -109,7 +116,7 @@ struct daytona_sandbox {
 	const char *image;                 // if it was built from the one line "FROM IMAGE"
 	int cpu, memory_gib, disk_gib;     // 0: not given
 	const struct daytona_pair *labels; // those with a string as value
-	bool has_odd_labels; // a label whose value is no string: the gateway refuses every
+	bool has_odd_labels; // a label whose value is not a string: the gateway refuses every
 	                     // connection
 	bool is_recoverable;
 	int auto_stop_min, auto_archive_min, auto_delete_min; // -1: not given, and: never

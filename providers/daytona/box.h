@@ -9,7 +9,7 @@
 
 /*
  * One sandbox on the platform, found by its name: starts it, stops it, or deletes it. It does not
- * know what is done inside, nor other brokers. Loop thread.
+ * know what happens inside the sandbox, and does not know other brokers. Loop thread.
  *
  * At most one order at a time. Its done is raised once, not before the call returns, and never
  * after daytona_box_destroy. Everything in the configuration is borrowed until then.
@@ -57,14 +57,15 @@ void daytona_box_destroy(struct daytona_box *box); // NULL is fine
  * stopped, and waits. Then its id is known. If the id is "", the labels have found a sandbox with
  * another name, and the box now has that name; call this again once that name may be used. Errors
  * besides those of the API: SANDBOX_NOT_FOUND, SANDBOX_FAILED (with the platform's reason),
- * TIMEOUT_EXCEEDED, ERROR_DENIED for another user's sandbox. It deletes, at once or later, what a
- * failed create has left, and a sandbox in build_failed, which has never run.
+ * TIMEOUT_EXCEEDED, ERROR_DENIED for another user's sandbox. It deletes the sandbox that a failed
+ * create has left, at once or later. It also deletes a sandbox in the state build_failed, because
+ * that has never run.
  *
- * Then it changes the settings that differ from the profile, as far as the service can, and reads
- * the network back. If the service refuses the network (400) or keeps another one, a warning names
- * the network in force; if the profile requires the network, this is the error NETWORK_NOT_ENFORCED
- * instead. Any other failure of network or ingress is an error; a failure of another setting is a
- * warning.
+ * Then it changes the settings that differ from the profile, as far as the service can, and asks
+ * the service which network is in force. If the service has refused the network (400) or keeps
+ * another one, a warning names the network in force; if the profile requires the network, this is
+ * the error NETWORK_NOT_ENFORCED instead. Any other failure of network or ingress is an error; a
+ * failure of another setting is a warning.
  */
 void daytona_box_bring(struct daytona_box *box, daytona_box_done *done);
 
@@ -75,10 +76,10 @@ void daytona_box_bring(struct daytona_box *box, daytona_box_done *done);
 void daytona_box_rest(struct daytona_box *box, bool is_archived, daytona_box_done *done);
 
 /*
- * Undoes daytona_box_bring, even if that still runs: deletes a sandbox that it created, unless it
- * `is_used`, and stops one that it started. Otherwise does nothing. If the outcome of a create is
- * unknown, the sandbox may still appear; then this looks for it as long as one call may take
- * (api-timeout), at most 10 s, and fails after that.
+ * Undoes daytona_box_bring, even if that still runs: deletes the sandbox if that has created it and
+ * it is not `is_used`; otherwise stops it if that has created or started it. Does nothing in other
+ * cases. If the outcome of a create is unknown, the sandbox may still appear. Then this looks for
+ * it for as long as one call may take (api-timeout), but at most 10 s, and fails after that.
  */
 void daytona_box_withdraw(struct daytona_box *box, bool is_used, daytona_box_done *done);
 void daytona_box_drop(

@@ -60,10 +60,7 @@ static void on_deleted(void *data, const struct daytona_sandbox *seen, const str
 	}
 }
 
-/*
- * A sandbox that does not exist may still be in the making. True if it has to be looked for once
- * more.
- */
+/* A sandbox that does not exist may still appear. True if this looks for it once more. */
 static bool may_come(struct daytona_box *box)
 {
 	long long ms = box->config.profile->api_timeout_ms;

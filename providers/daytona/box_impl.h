@@ -34,17 +34,17 @@ struct daytona_box {
 	ev_timer due;              // create-timeout or stop-timeout
 	double pause;              // before the next poll
 	int asked;                 // the last request, enum daytona_act; or DAYTONA_ACT_NONE
-	bool has_failed;           // that request, with err
+	bool has_failed;           // the last request has failed, with err
 	struct error err;
 	long long acted_ms; // when it was answered
 	int starts;
 	int creates;
-	long long creates_until_ms; // creates again if the service fails; 0: does not
+	long long creates_until_ms; // until then, creates again if the service fails; 0: not set
 	bool is_made;               // this order has created it: it is empty
-	bool has_made, has_started; // what a withdrawal must take back
+	bool has_made, has_started; // what a withdrawal must undo
 	bool is_creating;           // the create call is running
 	bool is_deleting;           // a poll looks for the sandbox to be deleted
-	bool found_runs;            // the one of that name
+	bool found_runs;            // the sandbox of the name `found` runs
 	bool is_doubted;            // a create failed or was given up, and its outcome is unknown
 	long long doubted_ms;       // since when
 	struct soon nothing;        // ends an order that has nothing to do
@@ -67,7 +67,7 @@ void daytona_box_poll_later(struct daytona_box *box);
 /* Notes that the outcome of its create is unknown. */
 void daytona_box_doubt(struct daytona_box *box);
 
-/* Looks once more for the sandbox to be deleted. */
+/* Looks once more for the sandbox that is to be deleted. */
 void daytona_box_look_to_delete(struct daytona_box *box);
 
 /*
@@ -83,8 +83,8 @@ bool daytona_box_take(struct daytona_box *box, const struct daytona_sandbox *see
 void daytona_box_fit(struct daytona_box *box, const struct daytona_sandbox *seen);
 
 /*
- * The end of a stop that replaces a delete: writes the error for it. Returns NULL if the sandbox is
- * gone after all.
+ * Call this when a stop that replaces a delete has ended: writes the error that the order ends
+ * with. Returns NULL if the sandbox is gone after all.
  */
 const struct error *daytona_box_tell_left(
 	struct daytona_box *box, const struct error *err, struct error *out_left);

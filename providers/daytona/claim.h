@@ -10,8 +10,8 @@
  * The claim of this broker on a sandbox that it uses: the sandbox's name, its note, and a lock that
  * shows that it is in use (providers/daytona/note.h). The pool does the work. Loop thread.
  *
- * At most one order at a time. Its done is raised once, not before it returns, and never after
- * daytona_claim_destroy.
+ * At most one order at a time. Its done is raised once, not before the call returns, and never
+ * after daytona_claim_destroy.
  */
 struct daytona_claim;
 

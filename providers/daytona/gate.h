@@ -6,10 +6,10 @@
 #include "providers/ssh/admission.h"
 
 /*
- * The way into a sandbox: the tokens of the SSH gateway. Asking for a token makes all earlier ones
- * of the sandbox invalid, and a token is only checked when a connection is made. So we ask right
- * before connecting, and hold a lock of all brokers on this machine until the connection stands
- * (providers/daytona/note.h). Loop thread.
+ * The way into a sandbox: the tokens of the SSH gateway. A new token makes all earlier tokens of
+ * the sandbox invalid, and the gateway checks a token only when a connection is made. So we ask for
+ * a token right before we connect. Until the connection stands, we hold a lock that all brokers on
+ * this machine share (providers/daytona/note.h). Loop thread.
  */
 struct daytona_gate;
 

@@ -17,8 +17,8 @@ struct daytona_shared;
  * configuration, else from the environment, else from the active profile of Daytona's CLI. If the
  * configuration has `api-key-command`, that command prints the key; callers that need the key run
  * it (providers/daytona/opening.h). The CLI's profile is used if there is no such command, the
- * environment has no key and `api-key-env` is not set. Its URL and key belong together: the key is
- * sent to no other URL.
+ * environment has no key and `api-key-env` is not set. Its URL and key belong together: we send
+ * this key to no other URL.
  */
 enum daytona_end { DAYTONA_END_DELETE, DAYTONA_END_STOP, DAYTONA_END_ARCHIVE };
 

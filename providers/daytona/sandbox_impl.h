@@ -25,7 +25,7 @@ struct daytona_place {
 	void *data;
 	struct daytona_profile profile;
 	struct daytona_wanted wanted;
-	bool has_reference;            // exactly that sandbox is wanted
+	bool has_reference;            // the request wants exactly one sandbox
 	char *instance;                // owned; its id; NULL: unknown
 	char *directory, *wanted_name; // owned; from the request, until the claim is taken; or NULL
 	struct daytona_opening *opening; // owned; or NULL
@@ -45,7 +45,7 @@ struct daytona_place {
 	struct list adding; // struct daytona_adding
 	bool is_fleeting;   // synced, but its note still says that it ends with this broker
 	bool is_keeping;    // that note is being changed
-	bool end_waits;     // for the claim, which has an order
+	bool end_waits;     // until the claim's order has ended
 	ev_timer touch;     // for reporting activity to the service
 	struct daytona_call *touching;
 

@@ -12,8 +12,11 @@
  * Tells whether an object still exists after it has called a handler, which may have freed the
  * object. The code that calls the handler holds the life during the call:
  *
- * struct life *life = life_hold(self->life); self->listener->on_bytes(…); if (life_let_go(life)) {
- * return; } // it was freed
+ *     struct life *life = life_hold(self->life);
+ *     self->listener->on_bytes(…);
+ *     if (life_let_go(life)) {
+ *             return; // it was freed
+ *     }
  */
 struct life {
 	unsigned holders;
