@@ -21,8 +21,9 @@
 /* ---- a file of the workspace ---- */
 
 /*
- * Changes a file, with a note of its folder in the store. After a kill, the next apply_run sweeps
- * the remains. Otherwise the note is removed, if it is the only one.
+ * Changes a file, and notes its folder in the store meanwhile. After a kill, the next apply_run
+ * sweeps the remains. On success this removes the note, unless there were notes before or a
+ * temporary file was left behind.
  */
 static bool set_noted(struct slot *slot, const char *path, const char *root,
 	const struct store_entry versions[2], struct error *err)

@@ -345,7 +345,7 @@ static bool whole_size(struct store *store, const git_oid *content, uint64_t *ou
 	return true;
 }
 
-/* One piece: the whole of a whole object. */
+/* Describes a version that the store has as a whole object: it is one piece. */
 static bool base_of_whole(struct store *store, const git_oid *content, struct delta *out_base)
 {
 	uint64_t size = 0;

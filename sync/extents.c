@@ -105,7 +105,7 @@ static bool set_wrong(struct error *err, const char *why)
 		err, ERROR_PROTOCOL, "the sandbox's list of the file's data is wrong: %s", why);
 }
 
-/* Reads byte by byte, because what follows is not ours to read. */
+/* Reads byte by byte, because the bytes after the line belong to the next reader. */
 static bool read_line(int fd, char line[LINE_SIZE], struct error *err)
 {
 	size_t length = 0;

@@ -113,7 +113,7 @@ static const struct place *next_place(
 	return NULL;
 }
 
-/* `takes_ways`: a link that is put in the way counts as the name that it redirects. */
+/* `takes_ways`: a new link on the way of a guarded name also has the name that it redirects. */
 static char *next_name(const struct guard_links *links, const char *path, bool is_link,
 	bool takes_ways, size_t *at)
 {
@@ -224,7 +224,7 @@ static bool step(struct guard_links *links, struct following *following, const c
 	       found.mode != ENTRY_LINK || follow(links, following, &found.id);
 }
 
-/* The link has this guarded name, so that its target has it too. */
+/* Follows a link that has this guarded name, and gives its target the name too. */
 static bool take(
 	struct guard_links *links, struct tree_link *link, const char *name, struct error *err)
 {

@@ -84,7 +84,7 @@ static bool is_nothing(const struct grafter *grafter, size_t item)
 	return !version_of(held, grafter->version)->mode && !folder_of(held, grafter->version);
 }
 
-/* Whether the first item of the range is exactly the path up to `end`. */
+/* Whether the item's path ends at `end`. */
 static bool ends_at(const struct grafter *grafter, size_t item, size_t end)
 {
 	return !grafter->items[item]->path[end];
@@ -229,7 +229,7 @@ bool held_graft(struct store *store, const struct list *held, enum held_version 
 
 /* ---- the tree that identifies changes ---- */
 
-/* Folders of that tree; a deletion has the version that would be deleted. */
+/* Folders of that tree. A deletion is in "gone", with the version that would be deleted. */
 static const char made_name[] = "made";
 static const char gone_name[] = "gone";
 

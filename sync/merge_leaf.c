@@ -36,7 +36,9 @@ static struct store_entry with_executable(const struct store_entry *entry, bool 
 	return made;
 }
 
-/* The bit of the side that changed it; for a file that both added, of either side. */
+/*
+ * The executable bit of the side that changed it. If both added the file, either side's is enough.
+ */
 static bool merge_executable(const struct store_entry sides[SIDE_COUNT])
 {
 	bool local = store_entry_is_executable(&sides[LOCAL]);

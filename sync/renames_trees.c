@@ -93,7 +93,9 @@ static bool restore(struct restorer *restorer, const struct rename *one, struct 
 	bool is_done = restorer->left ? !is_left(restorer->left, one)
 	                              : store_entry_equal(&found[NEW_NOW], &found[NEW_MERGED]);
 	if (is_done && found[NEW_MERGED].mode && one->by != RENAME_BY_LOCAL) {
-		/* While it still exists here, it must be deleted. */
+		/*
+		 * If the old name still exists here, the base has it too, so that it gets deleted.
+		 */
 		place(&restorer->placing, one->from, &found[OLD_LOCAL]);
 	} else {
 		place(&restorer->placing, one->from, &found[NEW_BASE]);

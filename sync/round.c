@@ -152,7 +152,7 @@ static bool align(const struct renames *renames, struct store *store,
 	       renames_align(renames, store, RENAME_RUNTIME, &trees->runtime, &out->runtime, err);
 }
 
-/* Starts again each time. */
+/* Drops an earlier merge, and merges from the beginning. */
 static bool merge_once(struct round *round, struct store *store,
 	const struct merge_options *options, struct error *err)
 {
@@ -180,7 +180,9 @@ static bool merge_with_moved(struct round *round, struct store *store,
 	return moved->count == 0 || merge_once(round, store, options, err);
 }
 
-/* Merges with renames; but if one concerns a change that waits for the user, without any. */
+/*
+ * Merges with renames. If one of them concerns a change that waits for the user, ignores them all.
+ */
 static bool merge_with_renames(struct round *round, struct store *store,
 	struct merge_options *options, struct id_set *moved, struct error *err)
 {
@@ -334,7 +336,7 @@ bool round_graft(const struct round *round, struct store *store, enum held_versi
 	       held_graft(store, &round->undelivered_changes, version, out_tree, out_tree, err);
 }
 
-/* Sets the tree for the runtime, and which part waits for the user. */
+/* Sets the tree for the runtime, and the changes about which to ask the user. */
 static bool set_sent(
 	struct round *round, struct store *store, struct stuck *stuck, struct error *err)
 {
@@ -392,7 +394,7 @@ static bool settle(struct round *round, struct store *store, const struct settle
 	return !round->has_delivered || settled_base(store, trees, left, &round->delivered, err);
 }
 
-/* With the local directory known: settles what an interrupted apply has done of its plan. */
+/* Call this once `local` is known: settles the part of its plan that a cut apply has done. */
 static bool settle_cut(struct round *round, struct store *store, struct error *err)
 {
 	if (!round->was_cut) {
@@ -468,7 +470,7 @@ bool round_merge(struct round *round, struct store *store, const struct workspac
 	bool is_done = false;
 	bool ok = true;
 	round->is_cancelled = is_cancelled;
-	if (round->has_merge) { // a path that it has parked is no conflict for the next merge
+	if (round->has_merge) { // the next merge finds no conflict at a parked path
 		merge_take_conflicts(&round->earlier, &round->merge);
 	}
 	for (int i = 0; ok && !is_done && i < SYNC_ROUNDS_MAX; i++) {

@@ -188,7 +188,7 @@ bool round_keep_as_base(struct round *round, struct store *store,
 {
 	git_oid base;
 	if (round->why_no_delivery) {
-		return true; // then it is the runtime's tree, because the local directory has the
+		return true; // the base stays the runtime's tree: the local directory has the
 		             // merge
 	}
 	return keep_as_base(round, store, request, checkpoint, &base, err) &&

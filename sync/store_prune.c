@@ -76,7 +76,7 @@ static void remove_if_old(struct pruning *pruning, const char *path)
 			pruning->pruned.objects++;
 			pruning->pruned.bytes += (uint64_t)status.st_blocks * 512;
 		} else if (linkat(at, temp.name, at, path, 0) < 0 && errno != EEXIST) {
-			fd_close(&temp.fd); // it stays in tmp: better than nowhere
+			fd_close(&temp.fd); // it cannot go back, so keep it in tmp
 		}
 	}
 	temp_discard(pruning->store, &temp);

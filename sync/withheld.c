@@ -64,7 +64,7 @@ static unsigned parts_here(struct taker *taker)
 	return parts;
 }
 
-/* The parts in which the runtime's changes are withheld; or the whole folder is. */
+/* The parts in which the runtime's changes are withheld. May withhold the whole folder instead. */
 static unsigned find_withheld(
 	struct taker *taker, struct folder *folder, const struct tree_view views[SIDE_COUNT])
 {

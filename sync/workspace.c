@@ -126,8 +126,8 @@ static void add_left(char note[NOTE_MAX], const struct transport_left *left)
 }
 
 /*
- * Tells a set only once, even if it changes back and forth, such as a file that is busy in every
- * other sync.
+ * Whether the user has not been told of this set of paths yet. So each set is told once, even if
+ * the sets alternate: for example, if a file is busy in every other sync.
  */
 static bool is_left_news(struct workspace *workspace)
 {
@@ -146,7 +146,8 @@ static bool is_left_news(struct workspace *workspace)
 enum { NAMED_MAX = 3, NAMES_SIZE = 512 };
 
 /*
- * Takes the paths that the user was not told about yet. Each is told once; a note names only a few.
+ * Takes the paths that the user was not told about yet, so that the user is told of each path once.
+ * A note names only a few.
  */
 static bool take_names(const struct stuck *paths, struct stuck *told, char names[NAMES_SIZE])
 {

@@ -34,7 +34,7 @@ struct arrival {
 	bool is_on_disk; // everything received is on the disk
 };
 
-/* The arrival of the running operation; one at a time, on one worker thread. */
+/* The arrival of the current operation. There is one at a time, on one worker thread. */
 static struct arrival *arrival_of(struct git_transport *git)
 {
 	if (!git->arrival) {
@@ -84,7 +84,7 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 	if (object->type == GIT_OBJECT_TREE) {
 		struct error why;
 		object->is_unwanted = !trees_check_bytes(object->content, true, &why);
-		return true; // a branch that refers to it is not kept
+		return true; // we keep no branch that refers to it
 	}
 	if (object->type != GIT_OBJECT_COMMIT) {
 		return true;
@@ -96,7 +96,7 @@ static bool check_object(struct git_transport *git, struct line_object *object, 
 	return true;
 }
 
-/* Drops the commits of this repository for this time; those of the next one still count. */
+/* Drops the commits of this repository in this collect; the next repository's still count. */
 static bool take_untold(struct git_transport *git, const struct line *line, struct error *err)
 {
 	char shown[TEXT_SHORT_SIZE];

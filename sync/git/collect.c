@@ -216,8 +216,8 @@ static bool work_collect(struct git_transport *git, struct remote_ends *ends, st
 }
 
 /*
- * A file that is written all the time would otherwise never arrive; it is not fetched again for
- * that.
+ * Tells the user, and does not fetch the file again: a file that a program writes all the time
+ * would never arrive.
  */
 static void note_written(struct git_transport *git, const char *path)
 {

@@ -239,8 +239,8 @@ bool agent_commits_list(struct store *store, size_t max,
 /* ---- forgetting ---- */
 
 /*
- * Removes the commits from the list that store_prune has removed; store_prune runs without the
- * store's lock, after the last sync. A list of the maximum length must not fail a sync.
+ * Drops commits from the list if store_prune has removed them from the store. (It runs without the
+ * store's lock, after the last sync.) A list of the maximum length must not fail a sync.
  */
 static bool prune_shallow(struct store *store, struct error *err)
 {

@@ -131,8 +131,8 @@ static void tell_nested(struct git_transport *git)
 /* ---- trying again ---- */
 
 /*
- * A permanent failure (a damaged object, or a full disk there) would cost packing and sending up to
- * that point each time: so there is a pause after a few attempts.
+ * If a failure is permanent (a damaged object, or a full disk there), each attempt packs and sends
+ * everything up to that point in vain. So we pause after a few attempts.
  */
 static void note_failure(struct history *history, uint64_t print)
 {
@@ -192,8 +192,8 @@ static bool send_filters(const struct filters *filters, int fd, struct error *er
 }
 
 /*
- * A failure here does not fail the sync, unless the link has broken. A script that does not even
- * read the refs says why.
+ * A failure here does not fail the sync, unless the link has broken. If the script did not even
+ * read the refs, its own answer gives the reason.
  */
 static bool work_update(struct git_transport *git, struct remote_ends *ends, struct error *err)
 {
@@ -259,7 +259,7 @@ static void updated(struct git_transport *git)
 	update_next(git);
 }
 
-/* The text that the runtime keeps, and returns the next time. */
+/* The print as text: the runtime stores it, and returns it at the next sync. */
 static void print_text(uint64_t print, char text[GIT_OID_HEXSZ + 1])
 {
 	text_whole(text, GIT_OID_HEXSZ + 1, "%016" PRIx64, print);

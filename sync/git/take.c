@@ -172,8 +172,8 @@ static bool check_operations(const struct take *take, struct error *err)
 }
 
 /*
- * How many entries have HEAD's branch. Each entry ends in an empty line; "prunable" is one whose
- * folder is gone.
+ * How many work trees have HEAD's branch. In git's list each entry ends in an empty line. An entry
+ * with "prunable" does not count, because its folder is gone.
  */
 static size_t count_worktrees(const struct take *take, struct span text)
 {
@@ -266,8 +266,8 @@ static bool move_ref(
 }
 
 /*
- * Moves back, however far a move has come. The branch goes first: after an interruption, the
- * changes are then staged, and not their opposite.
+ * Undoes a move, however far that has come. Moves the branch first. So if this is interrupted, the
+ * changes are staged, and not their opposite.
  */
 static bool move_back(struct take *take, const struct take_note *note, struct error *err)
 {
@@ -321,7 +321,7 @@ static bool recover(struct take *take, struct take_note *note, struct error *err
 }
 
 /*
- * Moves the index first: after an interruption, the agent's changes are then staged, and not their
+ * Moves the index first. So if this is interrupted, the agent's changes are staged, and not their
  * opposite.
  */
 static bool move(struct take *take, struct error *err)

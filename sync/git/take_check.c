@@ -193,7 +193,7 @@ static bool is_there(int root, const char *path)
 	return !S_ISDIR(status.st_mode);
 }
 
-/* The draft matches the tip now: what git calls modified differs from the commits. */
+/* The draft index matches the tip now. So files that git calls modified differ from the commits. */
 static bool check_files(struct check *check, struct error *err)
 {
 	static const char *const words[] = {"status", "--porcelain=v1", "-z",

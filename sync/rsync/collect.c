@@ -153,7 +153,7 @@ static void note_pull(struct rsync_transport *rsync, const struct call_result *r
 	}
 }
 
-static const char skipped[] = " is over max-size\n"; // exact: what rsync's generator prints
+static const char skipped[] = " is over max-size\n"; // exactly as rsync's generator prints it
 
 /* rsync leaves out files over --max-size; nothing is collected until they are smaller. */
 static bool refuse_excess(

@@ -11,11 +11,11 @@
 /*
  * rsync moves everything that a delivery replaces or deletes there to SIDE/backup. Most of it is
  * what the mirror had in "before", by size and time. The rest was written between the last look and
- * the delivery. It is fetched into "got" and put back, so that the next merge sees it. What that
- * replaces in turn goes to SIDE/again and is checked in the same way. A file that differs even
- * there was written faster than we can put it back: it stays in a folder here, and the user is
- * told. So does a file that cannot be put back because something is in its way. A file that cannot
- * be read stays there.
+ * the delivery. We fetch it into "got" and put it back, so that the next merge sees it. Files that
+ * this replaces in turn go to SIDE/again, and we check them in the same way. If a file differs even
+ * there, a program writes it faster than we can put it back. Then we keep it in a folder here and
+ * tell the user. We do the same if something is in the way of a file, so that we cannot put it
+ * back. A file that we cannot read stays there.
  */
 
 static void settled(struct rsync_transport *rsync)
