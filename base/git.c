@@ -16,7 +16,7 @@ static const char *const names[] = {GIT_FUNCTIONS(GIT_NAME)};
 #undef GIT_NAME
 static_assert(sizeof(struct git) == sizeof(names), "a name for each function");
 
-/* One a process, as libgit2 itself is. */
+/* One for each process, because libgit2 has global state. */
 static struct git functions;
 static struct library_use the_git = {.library = &libraries[LIBRARY_GIT2],
 	.names = names,
@@ -27,9 +27,9 @@ static struct library_use the_git = {.library = &libraries[LIBRARY_GIT2],
 	.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /*
- * The user's own configuration is not for our repositories, and what libgit2
- * keeps in memory and maps of packs is bounded: its defaults are 256 MiB and 8 GiB.
- * Objects that we make refer to what we know is there.
+ * libgit2 reads no configuration of the user for our repositories. Its cache and its maps of packs
+ * get small limits; the defaults are 256 MiB and 8 GiB. It need not check that new objects refer to
+ * existing ones, because ours do.
  */
 enum { CACHE_MAX = 8 << 20, WINDOW_SIZE = 4 << 20, WINDOWS_MAX = 24 << 20 };
 
@@ -42,7 +42,9 @@ static bool set_options(const struct git *git)
 			return false;
 		}
 	}
-	/* What it says is read where it matters (sync/git/history.c). */
+	/*
+	 * Accepts these extensions. We read their settings where they matter (sync/git/history.c).
+	 */
 	const char *known[] = {"worktreeconfig", "partialclone"};
 	return git->libgit2_opts(GIT_OPT_SET_EXTENSIONS, known, ARRAY_LENGTH(known)) == 0 &&
 	       git->libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, (ssize_t)CACHE_MAX) == 0 &&

@@ -91,7 +91,7 @@ void guard_send_failure(int control_fd, const struct error *err)
 	send_error(control_fd, GUARD_FAILED, err);
 }
 
-/* Nobody is in its cgroups any more, or nobody can be ended. */
+/* Call this when no process is left in the cgroups, or the rest cannot be killed. */
 static void leave_groups(struct guard *guard)
 {
 	freezer_close(&guard->freezer);
@@ -555,13 +555,13 @@ static void join(struct guard *guard)
 	}
 }
 
-/* Of `limit_fd`, which it takes over; -1: none was named. */
+/* Opens the guard's cgroups. Takes over `limit_fd`, the group with the limits; -1: no limits. */
 static void open_groups(struct guard *guard, const struct guard_request *request, int limit_fd)
 {
 	struct error err;
 	struct freeze_group *group = &guard->freezer.group;
 	if (limit_fd >= 0 && request->stays_outside) {
-		/* An opening of our own, as its lock is. */
+		/* Opens the folder again, because a lock belongs to one opening. */
 		guard->limit_fd = openat(limit_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	} else if (limit_fd >= 0) {
 		if (!freeze_group_open_in(group, limit_fd, &err)) {

@@ -12,8 +12,8 @@
 #include "base/span.h"
 
 /*
- * Random access to a small piece of JSON; jsmn parses it, with a maximum of tokens. jsmn is no
- * validator: the text must have passed json_check (json_doc_parse_unchecked), or is checked here
+ * Random access to a small piece of JSON; jsmn parses it, with a maximum of tokens. jsmn does not
+ * validate. So the text must have passed json_check (json_doc_parse_unchecked), or is checked here
  * first (json_doc_parse). The document borrows the text.
  */
 enum { JSON_DOC_TOKENS_MAX = 16384 };

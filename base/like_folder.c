@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Only of this thread, for one call. False where whoever we are makes it. */
+/* Lets this thread create a file as the folder's owner. False: create it as we are. */
 static bool enter(int folder)
 {
 	struct stat status;

@@ -56,9 +56,10 @@ static void take_over(struct wanted *wanted, int fd)
 }
 
 /*
- * Never for a cgroup above the place: others administer that. It stays enabled at the end, because
- * others may use it by then. A controller may be enabled already, or missing: that shows when
- * limits are set. Returns whether one was refused because the cgroup has processes itself.
+ * Enables the controllers for the cgroups below this one. Never call it for a cgroup above the
+ * place, because others administer that. The controllers stay enabled at the end, because others
+ * may use them by then. One may be enabled already, or be missing; we find out when we set the
+ * limits. Returns whether the kernel refused one because the cgroup has processes itself.
  */
 static bool enable(int fd, const struct group_limits *limits)
 {

@@ -263,7 +263,7 @@ static void log_parts(
 	errno = saved_errno;
 }
 
-/* The session of a line whose subject is one: the argument itself, whatever its content. */
+/* The session's id, if the format begins with "session %s": the first argument, whatever it is. */
 static const char *session_of(const char *format, va_list args)
 {
 	static const char subject[] = "session %s";

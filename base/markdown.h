@@ -13,11 +13,14 @@
  * text, so that it never reaches the buffer's maximum.
  */
 /*
- * On one line, `like this`. Of a long text only the first `most` bytes, and the number of the rest.
+ * Puts the text on one line, `like this`. Shows only the first `most` bytes of a longer text, and
+ * the number of the other bytes.
  */
 void markdown_code(struct buf *out, struct span text, size_t most);
 
-/* On lines of its own, with its line ends and tabs. Adds no lines before or after the block. */
+/*
+ * Puts the text on lines of its own, with its line ends and tabs. Adds no lines around the block.
+ */
 void markdown_block(struct buf *out, struct span text);
 
 #endif

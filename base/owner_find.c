@@ -24,8 +24,8 @@ static bool find_ordinary(const char *folder, struct owner *out)
 		entry = NULL;
 	}
 	/*
-	 * Not the folder's group, of which its owner need not be a member, unless the user is
-	 * unknown.
+	 * The owner need not be a member of the folder's group. So we use that group only if the
+	 * user is unknown.
 	 */
 	if (entry && entry->pw_gid != 0) {
 		out->gid = entry->pw_gid;

@@ -143,7 +143,7 @@ static void raise_report(struct process *process, const struct guard_report *rep
 	}
 }
 
-/* With the sender's number here, where the socket tells that; otherwise 0. */
+/* Receives a report. *out_sender is the sender's pid on our side if the socket tells it, else 0. */
 static ssize_t receive(
 	const struct process *process, struct guard_report *report, pid_t *out_sender)
 {

@@ -140,8 +140,8 @@ static void on_nest_message(struct ev_loop *loop, ev_io *io, int events)
 /* ---- strays: processes of a dead spawner ---- */
 
 /*
- * Our children that are no strays: the spawners, and older children, inherited from a program that
- * executed us.
+ * Finds our children that are not strays: the spawners, and older children that the program before
+ * us left when it executed us.
  */
 static size_t find_spared(const struct spawner *spawner, const struct tree *tree, pid_t *spared)
 {

@@ -233,7 +233,7 @@ static void tell_losses(struct spawner_child *child)
 }
 
 /*
- * Kills what dead guards left: children that are no guards, and everything below them. Returns how
+ * Kills what dead guards left: children that are not guards, and everything below them. Returns how
  * long to sleep until the next attempt; -1: no limit.
  */
 static int kill_strays(struct spawner_child *child, bool with_guards)

@@ -59,10 +59,10 @@ size_t tree_kill(pid_t root, const pid_t *spared, size_t spared_count);
 
 /*
  * Sends a signal to the children of the calling process, except the spared ones. The caller has one
- * thread. It is so much faster than a scan that it catches programs that fork and end all the time:
- * these become children of their subreaper again and again. Call it in turns with waitpid, because
- * zombies get in the way. Returns how many children it found; also 0 if the kernel does not list
- * them.
+ * thread. This is much faster than a scan. So it also catches programs that fork and end all the
+ * time: they become children of their subreaper again and again. Call it in turns with waitpid,
+ * because zombies get in the way. Returns how many children it found; also 0 if the kernel does not
+ * list them.
  */
 size_t tree_signal_children(int signal, const pid_t *spared, size_t spared_count);
 

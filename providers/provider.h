@@ -458,9 +458,9 @@ struct sandbox_root {
 	const char *local;   // absolute, as the caller wrote it
 	const char *runtime; // absolute; equal to local if paths are not mapped
 	/*
-	 * The first so many bytes of `runtime` name a folder that contains only this root and the
-	 * folders on the way to it. A repository that includes the root can lie there. 0: `runtime`
-	 * itself.
+	 * This many bytes at the beginning of `runtime` name a folder that contains only this root
+	 * and the folders on the way to it. A repository that includes the root can lie there. 0:
+	 * `runtime` itself.
 	 */
 	size_t top;
 };
@@ -533,8 +533,8 @@ struct exec_spec {
 	const char *const *env;
 	const char *cwd; // NULL: sandbox_home
 	/*
-	 * The first so many bytes of cwd name a root. The rest is a resolved path: if it contains a
-	 * link now, starting fails with SECURITY_VIOLATION. 0: cwd is used as it is.
+	 * This many bytes at the beginning of cwd name a root. The rest is a resolved path: if it
+	 * contains a link now, starting fails with SECURITY_VIOLATION. 0: cwd is used as it is.
 	 */
 	size_t cwd_root;
 	bool want_stdin;   // otherwise stdin is /dev/null

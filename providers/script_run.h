@@ -19,7 +19,7 @@ struct script_order {
 	struct buf *errors; // all of its stderr, up to its maximum; borrowed until the end; or NULL
 	bool is_limited;    // like exec_spec.is_limited
 	bool until_emptied; // ends only when no process that it started runs any more
-	long long silence_ms;  // ERROR_TIMEOUT after so long without a byte in or out; 0: none
+	long long silence_ms;  // ERROR_TIMEOUT after this time without a byte; 0: none
 	long long deadline_ms; // limit for the whole run; 0: none
 };
 

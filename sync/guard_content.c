@@ -8,7 +8,7 @@
 #include "base/json_doc.h"
 #include "base/json_names.h"
 
-/* Files of which only a part can make a tool run something. If in doubt, all of it counts. */
+/* In some guarded files only parts can make a tool run something. If in doubt, all of it counts. */
 
 /* ---- .gitattributes ---- */
 

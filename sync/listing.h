@@ -12,8 +12,8 @@
 
 /*
  * A directory and all its members. The children of a folder lie side by side, in the order of git's
- * trees, after the folder. A snapshot fills a listing. The stat cache is a listing on disk (for the
- * same machine and program only: it is no exchange format).
+ * trees, after the folder. A snapshot fills a listing. The stat cache is a listing on disk, which
+ * only the same program on the same machine can read.
  */
 enum { LISTED_FOLDER = 0040000, LISTED_NONE = UINT32_MAX };
 

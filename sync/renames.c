@@ -330,8 +330,8 @@ static void rename_free(struct rename *one)
 }
 
 /*
- * Drops renames of which several lead to the same name, or one leads to the name of a folder that
- * another one needs.
+ * If several renames lead to the same name, or one leads to a name that another one needs as a
+ * folder, drops all of them.
  */
 static void drop_doubles(struct renames *found)
 {

@@ -10,10 +10,10 @@
  * folders that git takes for repositories (sync/git_layout.h), whose `config` and `hooks` name
  * commands (core.fsmonitor runs at `git status`). `.git` itself is in no tree.
  *
- * - A new folder that would be a repository here is withheld as a whole.
- * - In a folder that was in the base and is no repository here, everything that would make it one
- *   is withheld. It might come in several syncs, or complete ignored files that are already here.
- * - In a folder that is already a repository here, `config`, `config.worktree`, `commondir` and
+ * - A new folder that would be a repository here is withheld as a whole. - In a folder that was in
+ * the base and is not a repository here, everything that would make it one is withheld. It might
+ * come in several syncs, or complete ignored files that are already here. - In a folder that is
+ * already a repository here, `config`, `config.worktree`, `commondir` and
  *   `hooks` are withheld. Everything else is synced as usual, and so is a deletion.
  * - If the local directory itself lies in a `.git`, or in such a part of a repository, everything
  *   is withheld.

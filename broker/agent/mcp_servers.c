@@ -93,7 +93,7 @@ struct edit {
 	char ***notices;
 	bool *has_server; // for each server of the profile: it has replaced one of the list
 	size_t left_out;  // servers left out, for the notices
-	bool has_unknown; // a command of which it is unknown whether it exists
+	bool has_unknown; // it is unknown of some command whether it exists
 	size_t first;     // offset of the first element; 0: none
 	size_t last_end;  // end of the last element seen
 	bool has_kept;    // an element stays

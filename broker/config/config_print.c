@@ -146,7 +146,7 @@ bool config_is_shown(const char *key)
 			return true;
 		}
 	}
-	/* The agent's variables are printed as such, without what may be a secret. */
+	/* The agent's variables have lines of their own, without values that may be secret. */
 	if (strcmp(key, SETTING_AGENT_ENV) == 0) {
 		return false;
 	}

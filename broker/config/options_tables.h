@@ -34,7 +34,7 @@ enum {
 };
 
 extern const struct option option_table[OPTION_TABLE_LENGTH];
-extern const struct command_row command_table[COMMAND_TABLE_LENGTH]; // groups stand together
+extern const struct command_row command_table[COMMAND_TABLE_LENGTH]; // a group's rows are adjacent
 
 /*
  * The word of this row that may come next on the command line: after its group the second word,

@@ -30,7 +30,7 @@ struct stage_row {
 	const char *that; // for texts: what they wait for
 	size_t most;   // bytes of all that wait here (desk_has_room); 0: the owner sets the bound
 	bool is_turn;  // a prompt cancelled here is answered as a cancelled turn
-	bool outlasts; // the broker's end answers none of them: they are still handled
+	bool outlasts; // still handled, not just answered, when the broker ends
 	/*
 	 * For messages in the owner's memory. on_left: the message was cancelled (failure is NULL)
 	 * or failed; the desk answers it after this call. The owner frees it now, or later once

@@ -18,8 +18,8 @@
 struct editor {
 	const char *name, *title;
 	const char *file;           // below the home, or below the folder of configurations
-	bool is_configuration;      // XDG_CONFIG_HOME counts
-	const char *programs[4];    // NULL-terminated: one on PATH shows that it is here
+	bool is_configuration;      // `file` is below XDG_CONFIG_HOME
+	const char *programs[4];    // NULL-terminated: with one on PATH, it is installed
 	const char *folders[2];     // the same, below the home
 	const char *before, *after; // members of an agent around its command
 };
@@ -101,7 +101,7 @@ static bool is_there(const char *path)
 	return path && access(path, F_OK) == 0;
 }
 
-/* The folder of its settings counts, too. */
+/* An editor also counts as installed if the folder of its settings exists. */
 bool editor_is_here(const struct editor *editor, const char *const *environment)
 {
 	const char *variable = environment_get(environment, "PATH");

@@ -8,17 +8,17 @@
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 
-/* ---- JSON of the same length: what is no JSON is white space in it ---- */
+/* ---- JSON of the same length: everything that is not JSON becomes white space ---- */
 
 /*
- * A comment becomes tabs, its line ends too: a line end of the result is never inside of one. A
- * line end that ends a comment is left.
+ * Replaces each comment by tabs, and also the line ends in it. So no line end of the result is
+ * inside of a comment. The line end after a // comment stays.
  */
 struct blanking {
 	struct span text;
-	char *plain; // as long
+	char *plain; // as long as the text
 	size_t at;
-	size_t last, before_last; // the last two bytes that are no white space, plus one; 0: none
+	size_t last, before_last; // the ends of the last two bytes that are not blank; 0: none
 };
 
 static size_t count_lines(struct span text)
@@ -60,7 +60,7 @@ static bool blank_comment(struct blanking *blanking, struct error *err)
 	return true;
 }
 
-/* A string that has no end is left to the check. */
+/* A string without an end is a mistake, which check() reports. */
 static void skip_string(struct blanking *blanking)
 {
 	struct span text = blanking->text;
@@ -111,7 +111,7 @@ static bool blank_next(struct blanking *blanking, struct error *err)
 	return true;
 }
 
-/* Of a byte order mark. */
+/* The length of a byte order mark at the beginning of the text. */
 static size_t mark_length(struct span text)
 {
 	const struct span mark = SPAN_LITERAL("\xef\xbb\xbf");
@@ -133,7 +133,7 @@ static bool blank(struct span text, char *plain, struct error *err)
 	return true;
 }
 
-/* Line by line, so that a mistake has its line. */
+/* Checks the text line by line, so that the error can name the line. */
 static bool check(struct span text, struct span plain, bool *out_is_blank, struct error *err)
 {
 	struct json_check *json = json_check_create(NULL);
@@ -183,7 +183,7 @@ static json_node find_same_key(const struct json_doc *doc, json_node object, str
 	return member;
 }
 
-/* As deep as json_check lets a document be. */
+/* Recursive, but no deeper than a document that json_check accepts. */
 static bool is_same(
 	const struct json_doc *a, json_node one, const struct json_doc *b, json_node other)
 {
@@ -238,8 +238,8 @@ struct place {
 	size_t at;           // where its text begins
 	struct span indent;  // of its first line
 	bool is_on_new_line; // a line end comes before it
-	bool is_followed;    // a comma comes after it, as a member follows
-	struct span closing; // after its own line end: the indentation of what has none
+	bool is_followed;    // a member follows, so a comma comes after it
+	struct span closing; // indentation of the rest of the line, which moves down
 };
 
 struct style {
@@ -247,7 +247,7 @@ struct style {
 	const char *line_end;
 };
 
-/* What a line begins with, of the line that has the byte. */
+/* The blanks and tabs at the beginning of the byte's line. */
 static struct span indent_of(struct span text, size_t at)
 {
 	size_t start = at;
@@ -267,7 +267,7 @@ static bool begins_its_line(struct span text, size_t at)
 	return at > indent.len && indent.data + indent.len == text.data + at;
 }
 
-/* Where the line after `at` begins, if only white space comes before it; else 0. */
+/* The beginning of the line after `at`, if only white space comes before it; else 0. */
 static size_t next_line(struct span plain, size_t at)
 {
 	while (at < plain.len && is_one_of(plain.data[at], " \t\r")) {
@@ -277,8 +277,8 @@ static size_t next_line(struct span plain, size_t at)
 }
 
 /*
- * The first place in the object, before comments that belong to the member that is first now.
- * `indent` is its own buffer for the indentation that no member shows.
+ * Finds the first place in the object, before comments that belong to the member that is first now.
+ * `indent` is room for an indentation if no member of the object has one.
  */
 static struct place find_place(struct span text, const struct json_doc *doc, struct span plain,
 	json_node object, const struct style *style, struct buf *indent)
@@ -357,7 +357,7 @@ struct adding {
 	struct style style;
 };
 
-/* "name": in the writer's spelling of it. */
+/* Appends the name with quotes, escapes and a colon. */
 static bool append_key(struct buf *member, const char *name, struct error *err)
 {
 	struct json_writer writer;
@@ -366,7 +366,7 @@ static bool append_key(struct buf *member, const char *name, struct error *err)
 	return json_write_end(&writer, err) && buf_append(member, SPAN_LITERAL(": "), err);
 }
 
-/* The member, or the object that has it, as lines. */
+/* Writes lines: the member or, if the object is missing, the object with the member. */
 static bool write_member(
 	const struct adding *adding, bool has_object, struct buf *member, struct error *err)
 {
@@ -388,7 +388,7 @@ static bool write_member(
 	return ok && buf_append(member, SPAN_LITERAL("\n}"), err);
 }
 
-/* Behind comments, if there are any. */
+/* Adds a document to a text that has none, after its comments. */
 static bool add_document(
 	const struct adding *adding, struct span member, struct buf *out, struct error *err)
 {

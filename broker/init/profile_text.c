@@ -15,7 +15,7 @@ bool profile_text_is_name(const char *name)
 	       strspn(name, LETTERS_AND_DIGITS "._@-") == len;
 }
 
-/* As it is where git-config(1) reads it back so; otherwise in quotes. */
+/* Appends a value: in quotes, unless it is sure that git-config(1) reads it back without. */
 static void append_value(struct buf *out, const char *value)
 {
 	size_t len = strlen(value);

@@ -60,7 +60,7 @@ static struct span lines_after(struct span text)
 	return (struct span){text.data, text.len - rest.len};
 }
 
-/* A range without lines is named by the line before it. */
+/* A range without lines has the number of the line before it. */
 static void append_range(struct buf *out, char sign, size_t first, size_t count)
 {
 	bool ok = buf_append_format(

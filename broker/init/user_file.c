@@ -100,7 +100,7 @@ static bool write_draft(
 	       (fsync(draft) == 0 || error_set_errno(err, errno, "writing a draft"));
 }
 
-/* A file that was not there must not be there now; one that was is the one that was read. */
+/* Replaces the file only if it is the one that was read, or is still missing as it was then. */
 static bool put(const struct user_file *file, int folder, const char *draft, struct error *err)
 {
 	const char *name = path_last_part(file->target);

@@ -106,7 +106,7 @@ static void write_syncs(struct json_writer *writer, const struct usage_syncs *sy
 	write_numbers(writer, "syncs", numbers, ARRAY_LENGTH(numbers));
 }
 
-/* Of this process: proc_pid_statm(5). Writes nothing if /proc is missing. */
+/* Writes the memory of this process (proc_pid_statm(5)); nothing if /proc is missing. */
 static void write_memory(struct json_writer *writer)
 {
 	char text[128] = "";

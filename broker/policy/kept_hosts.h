@@ -12,7 +12,7 @@
 #include "base/timestamp.h"
 
 /*
- * The hosts that the user has answered to always allow when the broker asked about a connection
+ * The hosts for which the user has answered "always" when the broker asked about a connection
  * (`network = ask`). One file in the state folder has these answers, for all brokers of the user.
  * An answer holds for one profile, one host and one port. All functions block for a moment, to read
  * or replace one short file.

@@ -59,13 +59,13 @@ static const struct mode {
 	/* @agentclientprotocol/codex-acp 2.6.0, @zed-industries/codex-acp 0.16.0 */
 	{"codexacp", "readonly", ASKS},
 	{"codexacp", "workspacewrite", LESS}, // edits the workspace unasked
-	{"codexacp", "agent", LESS},          // a model decides what is asked about; its default
+	{"codexacp", "agent", LESS},          // a model decides about what it asks; the default
 	{"codexacp", "agentfullaccess", LESS},
 	{"codexacp", "auto", LESS},
 	{"codexacp", "fullaccess", LESS},
 	/* @agentclientprotocol/claude-agent-acp 0.101.0, @zed-industries/claude-code-acp 0.16.2 */
 	{"claudeagentacp", "default", ASKS},
-	{"claudeagentacp", "plan", LESS}, // with auto mode at hand, a model decides about commands
+	{"claudeagentacp", "plan", LESS}, // if it has the mode auto, a model decides about commands
 	{"claudeagentacp", "acceptedits", LESS},
 	{"claudeagentacp", "auto", LESS},
 	{"claudeagentacp", "dontask", LESS},

@@ -159,8 +159,8 @@ void policy_destroy(struct policy *policy)
 }
 
 /*
- * Whether a command adds variables that no rule mentions; such as LD_PRELOAD can turn any command
- * into another.
+ * Whether a command adds a variable that is neither harmless nor in `allow-variable`: one like
+ * LD_PRELOAD can turn any command into another.
  */
 static bool adds_variables(const struct policy *policy, const struct policy_query *query)
 {

@@ -67,7 +67,7 @@ static bool word_matches(const char *pattern, const char *word, bool guards)
 	       (guards && glob_match_flat(pattern, word));
 }
 
-/* For a deny or ask rule, a program is the same by its name and by its path. */
+/* In a deny or ask rule (`guards`), a name also matches every path that ends in it. */
 static bool program_matches(const char *pattern, const char *word, bool guards)
 {
 	return word_matches(pattern, word, guards) ||

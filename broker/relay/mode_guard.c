@@ -232,7 +232,7 @@ static void take_mode(struct mode_guard *guard)
 	json_doc_destroy(doc);
 }
 
-/* Reads what was reported meanwhile; whether some of it must be set back. */
+/* Reads what the agent has reported meanwhile. True if some of it must be set back. */
 static bool take_news(struct mode_guard *guard)
 {
 	guard->fix_at = 0;

@@ -123,8 +123,8 @@ bool relay_revive(struct peer *peer)
 }
 
 /*
- * Of all resting peers, or of those with this root, the youngest, because it has replaced the older
- * ones.
+ * Revives the youngest of all resting peers, or of those with this root, because it has replaced
+ * the older ones. NULL: there is none, or it cannot be revived.
  */
 static struct peer *revive_youngest(struct relay *relay, const char *local)
 {

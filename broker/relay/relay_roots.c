@@ -115,7 +115,7 @@ void relay_peer_ready(void *data)
 
 /* ---- waiting for the roots ---- */
 
-/* Fails an opening of which nothing is in progress. */
+/* Fails an opening that has no lookup and no check in progress. */
 static void opening_fail(struct opening *opening, const struct error *failure)
 {
 	assert(!opening->lookup && !opening->check);

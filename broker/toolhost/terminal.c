@@ -18,9 +18,9 @@ enum {
 };
 
 /*
- * After the exit, while the output is still open. On this machine the last bytes are in the pipe by
- * then, and later ones come from a background child process. From elsewhere the exit may overtake
- * the output, because the two arrive on different channels.
+ * How long to wait for more output after the exit, while the output is still open. On this machine
+ * the last bytes are in the pipe by then, and later ones come from a background child process. From
+ * elsewhere the exit may overtake the output, because the two arrive on different channels.
  */
 static const struct patience {
 	double quiet_s; // without a byte

@@ -48,7 +48,7 @@ static void on_ended(void *data, const struct error *err)
 	}
 }
 
-/* Setup may have run in it, but that is nobody's work; work needs a root. */
+/* Whether it may contain somebody's work, which needs a root. What setup has made is not work. */
 static bool is_used(const struct daytona_place *place)
 {
 	return place->sandbox.root_count > 0 || !list_is_empty(&place->adding);

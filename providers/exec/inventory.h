@@ -5,8 +5,8 @@
 #include "providers/exec/sandbox.h"
 
 /*
- * Implements provider_inventory: the instances of which this machine has notes, each with the state
- * that the commands `state` and `list` report.
+ * Implements provider_inventory, for the instances that have notes on this machine. The commands
+ * `state` and `list` report their states.
  */
 bool exec_inventory(const struct exec_shared *shared, const struct sandbox_request *request,
 	enum inventory_act act, const char *name, const struct inventory_listener *listener,

@@ -69,7 +69,7 @@ struct exec_profile {
 	long long start_ms;       // timeout of start
 	long long command_ms;     // timeout of each other command except exec
 	long long answer_ms;      // timeout of each answer of the runner
-	long long grace_ms;       // without contact for so long, the runner ends
+	long long grace_ms;       // the runner ends after this time without contact
 	bool is_transient;        // an instance for each session, destroyed at its end
 	bool is_synced;
 };

@@ -143,9 +143,9 @@ static bool renew_cells(const struct agent_login *login, struct span text, struc
 }
 
 /*
- * If the user or another cell has logged in meanwhile, that login wins whatever time the cell's
- * login has, because an agent can write any time. From then on a cell whose login would have won is
- * not trusted.
+ * If the user or another cell has logged in meanwhile, that login wins even if the cell's login has
+ * a later time, because an agent can write any time into its file. From then on we copy no login
+ * from such a cell.
  */
 static bool compare(
 	struct agent_login *login, struct span users, struct span cells, struct error *err)

@@ -61,14 +61,14 @@ int request_read_url(struct request *out, struct span head);
 bool request_is_below(struct span target, const char *path);
 
 /*
- * Whether a field only concerns this connection, or is one that whoever sends the request on writes
- * anew: Host, Content-Length.
+ * Whether a field concerns only this connection, or must be written anew when the request is sent
+ * on (Host, Content-Length).
  */
 bool request_field_is_of_hop(const struct request *request, struct span name);
 
 /*
- * The same, and the fields of a key, and those that could change how the server reads the request.
- * None of them is sent on with a key.
+ * Whether we do not send the field on with a key. These are the fields of request_field_is_of_hop,
+ * those that carry a key, and those that could change how the server reads the request.
  */
 bool request_field_is_ours(const struct request *request, struct span name);
 

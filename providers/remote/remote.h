@@ -33,7 +33,7 @@ struct remote_request {
 	const char *token;       // ACP_BROKER_RUN of every process there; borrowed
 	long long grace_ms;      // the runner ends after this time without a byte
 	bool outlives;           // the run continues without the stream: on_detached
-	long long orphan_ms;     // for so long, if the stream ended while it was in use
+	long long orphan_ms;     // how long it continues if the stream ended while in use
 	uint64_t agent_bytes;    // bytes of an agent's input, or output, under way; 0: see mux.h
 	long long timeout_ms;    // for each answer until the remote is ready
 	const char *before; // for start.sh: defines acp_before; ends in ";"; borrowed; may be NULL

@@ -16,11 +16,13 @@ enum {
 	PAUSE_MIN_MS = 500,
 	PAUSE_MAX_MS = 30000,
 	DOUBLINGS_MAX = 6,
-	/* A connection over which nothing comes for so long after such a change counts as lost. */
+	/*
+	 * After such a change, a connection counts as lost if nothing comes over it for this time.
+	 */
 	PROBE_MS = 3000,
 	/*
-	 * After one loss, changes restart at most so many attempts; later attempts get the time
-	 * that they need.
+	 * After one loss, changes of the network restart at most this many attempts. Later attempts
+	 * get the time that they need.
 	 */
 	RESTARTS_MAX = 8,
 };

@@ -21,7 +21,7 @@ struct history {
 	char *part;       // owned; the part of the repository that is the workspace; "": all of it
 	char *room;       // owned; the part that fits into the runtime; set by the caller
 	char *git_folder; // owned; of the user's repository
-	bool is_detached; // HEAD is no branch
+	bool is_detached; // HEAD names no branch
 	char *branch;     // owned; without refs/heads/; "": none
 	char id[GIT_OID_HEXSZ + 1]; // "" for an unborn branch
 	struct buf refs;            // of other branches, tags and so on: lines of "ID NAME"

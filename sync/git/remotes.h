@@ -20,7 +20,7 @@ enum { REMOTES_MAX = 64 << 10 };
 void remotes_read(const struct user_config *config, struct buf *out);
 
 /*
- * The remote that a partial clone asks for missing objects; the caller frees it. "" if it is no
+ * The remote that a partial clone asks for missing objects; the caller frees it. "" if it is not a
  * partial clone.
  */
 char *remotes_promisor(const struct user_config *config) ATTR_NODISCARD;

@@ -77,7 +77,7 @@ static int connect_inside(const struct connector_request *request)
 	return fd;
 }
 
-/* Who asks never has more requests open than its socket has room for answers. */
+/* The asking process never has more open requests than its socket has room for answers. */
 static void answer(int fd, const struct connector_request *request, int errnum, int socket)
 {
 	const struct connector_answer answer = {.id = request->id, .errnum = errnum};
