@@ -63,7 +63,7 @@ static void read_bare_word(struct line *line, const char *word)
 		}
 		if (row->group && !line->group) {
 			line->group = row->group;
-		} else if (row->command != COMMAND_HELP) { // after "help" stands a command
+		} else if (row->command != COMMAND_HELP) { // a command follows "help"
 			line->row = row;
 		}
 		return;

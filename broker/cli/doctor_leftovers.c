@@ -46,7 +46,7 @@ static void tell(struct doctor_look *look, const struct leftovers *leftovers, co
 
 /* ---- edits ---- */
 
-/* Nobody knows what such a record is of, and therefore nothing may go. */
+/* Nobody knows to which sandbox such a record belongs, so nothing may be removed. */
 static void tell_unreadable(struct doctor_look *look, const struct holding *holding)
 {
 	struct error err;

@@ -10,7 +10,7 @@
 #include "broker/cli/init_parts.h"
 #include "broker/config/config.h"
 
-/* What a terminal is asked for. */
+/* Decides whether to ask in the terminal. Fails if options are missing and nobody can be asked. */
 static bool check_options(struct init *init, struct error *err)
 {
 	const struct options *options = init->means->options;
@@ -33,7 +33,7 @@ static bool check_options(struct init *init, struct error *err)
 		options->place ? "" : "--place PLACE");
 }
 
-/* Where it is, from every folder. */
+/* Finds the absolute path of the configuration file. */
 static bool find_config(struct init *init, struct error *err)
 {
 	const char *named = init->means->options->config;

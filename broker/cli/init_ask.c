@@ -10,7 +10,7 @@
 
 enum { TRIES_MAX = 10, WORD_WIDTH = 10 };
 
-/* A line of the terminal without its end; what is longer is no answer. */
+/* Reads a line from the terminal, without its line end. A longer line becomes "?", no answer. */
 static bool read_answer(char answer[INIT_ANSWER_MAX], struct error *err)
 {
 	fflush(stdout);
@@ -48,7 +48,7 @@ static void print_choice(size_t number, const char *word, const char *text)
 	free(rest);
 }
 
-/* The number of a choice, from 1 on; 0: it is none. */
+/* The number of a choice, from 1 on; 0 if the answer is not such a number. */
 static size_t number_of(const char *answer, size_t count)
 {
 	char *end;

@@ -31,7 +31,7 @@ static const struct init_agent *agent_at(const struct init *init, size_t index)
 	return NULL;
 }
 
-/* The first one that is installed; SIZE_MAX: none is. */
+/* The first agent that is installed; SIZE_MAX if none is. */
 static size_t first_agent(const struct init *init)
 {
 	size_t index = 0;
@@ -135,7 +135,7 @@ static bool choose_place(struct init *init, struct error *err)
 	if (!name && init->asks) {
 		return ask_place(init, err);
 	}
-	/* Without --place the first one: that is there always. */
+	/* Without --place, takes the first one, which every machine has. */
 	LIST_FOR_EACH(place, &init->places, struct init_place, link) {
 		if (!init->place && (!name || strcmp(place->place->name, name) == 0)) {
 			init->place = place;
@@ -151,7 +151,7 @@ static bool choose_place(struct init *init, struct error *err)
 	return true;
 }
 
-/* Which host it is. A name that begins with a dash would be an option of ssh's. */
+/* Chooses the value, such as a host. A name that begins with a dash would be an option of ssh. */
 static bool choose_value(struct init *init, struct error *err)
 {
 	const char *given = init->means->options->host;
@@ -228,7 +228,7 @@ static void add_setting(struct init *init, const char *key, const char *value)
 	settings_add(&init->settings, key, value, "init");
 }
 
-/* A new machine has no agent, and nobody has logged in there. */
+/* A new machine has no agent and no login, so the profile installs one and passes a key on. */
 static void add_machine(struct init *init)
 {
 	const struct known_agent *known = init->agent->known;

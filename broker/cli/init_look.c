@@ -44,7 +44,7 @@ void init_find_agents(struct init *init)
 
 /* ---- places ---- */
 
-/* Where a sandbox has to show it, one is made. */
+/* Looks whether the place can be used. If only a sandbox can show that, tries one. */
 static void look_at(struct init *init, struct init_place *place)
 {
 	struct settings settings;
@@ -107,7 +107,7 @@ struct trying {
 	struct init *init;
 	struct sandbox *sandbox;
 	bool is_ready;
-	struct error why; // it is not
+	struct error why; // why not, unless is_ready
 };
 
 static void on_ready(void *data)
@@ -182,7 +182,7 @@ static bool wait_for_it(struct trying *trying, struct provider *provider,
 	return ok;
 }
 
-/* With a state folder of its own, so that nothing is left of it. */
+/* Uses its own state folder, and removes that, so that the sandbox leaves nothing behind. */
 bool init_try(struct init *init, struct provider *provider, const struct settings *settings,
 	char **out_warning, struct error *err)
 {

@@ -7,12 +7,12 @@
 #include "broker/config/config_file.h"
 #include "broker/init/editors.h"
 
-/* ---- what there is on this machine: init_look.c ---- */
+/* ---- agents and places of this machine: init_look.c ---- */
 
 struct init_agent {
 	struct list link;                // init.agents
 	const char *name;                // borrowed
-	const struct known_agent *known; // what is known of its program; may be NULL
+	const struct known_agent *known; // facts about its program; may be NULL
 	char *program;                   // owned; NULL: not on this machine
 };
 
@@ -21,20 +21,20 @@ struct init_place {
 	struct provider *provider;
 	const struct provider_place *place;
 	bool is_there;
-	struct error why; // it is not
-	char **choices;   // owned; where it is there
-	bool is_strict;   // its strict value holds here, too
-	char *warning;    // owned; why not; or NULL
+	struct error why; // why not, unless is_there
+	char **choices;   // owned; if is_there
+	bool is_strict;   // this machine also supports the strict value
+	char *warning;    // owned; why it is not strict; or NULL
 };
 
 struct init {
 	const struct init_means *means;
-	struct config_file file; // the configuration that there is
+	struct config_file file; // the existing configuration
 	char *config_path;       // owned; absolute
 	struct list agents, places;
-	bool asks;           // in the terminal
+	bool asks;           // asks questions in the terminal
 	bool is_interrupted; // by a signal
-	/* what was chosen */
+	/* The choices: */
 	const struct init_agent *agent;
 	const struct init_place *place;
 	char *asked_value;           // owned; of the place's asked key; or NULL
@@ -78,12 +78,12 @@ bool init_ask_word(const char *question, char *const *choices, char **out_word,
 
 bool init_ask_yes(const char *question, bool *out_yes, struct error *err) ATTR_NODISCARD;
 
-/* ---- what is chosen: init_choose.c ---- */
+/* ---- the choices: init_choose.c ---- */
 
-/* Fills in what was chosen, from the options, the defaults or the user's answers. */
+/* Makes the choices, from the options, the defaults or the user's answers. */
 bool init_choose(struct init *init, struct error *err) ATTR_NODISCARD;
 
-/* ---- what is written: init_write.c ---- */
+/* ---- writing the files: init_write.c ---- */
 
 bool init_write(struct init *init, struct error *err) ATTR_NODISCARD;
 

@@ -15,9 +15,9 @@
 #include "broker/init/unified.h"
 #include "broker/init/user_file.h"
 
-enum { TEXT_MAX = 8 << 20 }; // of a file or a diff: more than eight times what is read
+enum { TEXT_MAX = 8 << 20 }; // of a file or a diff: over eight times the size of an input
 
-/* One file, as it is and as it will be. */
+/* One file: its present content and its new content. */
 struct change {
 	struct user_file file;
 	struct buf text; // the whole new content
@@ -31,8 +31,8 @@ struct writing {
 	struct change editor;
 	struct error paste_why; // why the editor's settings are not changed
 	bool must_paste;        // the user has to add the lines
-	char *command;          // owned; what starts this program
-	char **argv;            // owned; what the editor starts
+	char *command;          // owned; the word that starts this program
+	char **argv;            // owned; the command that the editor starts
 };
 
 static void print_text(const struct buf *text)
@@ -62,7 +62,7 @@ static size_t count_settings(const struct config_file *file)
 	return count;
 }
 
-/* The program's own reader finds the profile as it was meant, and everything else as before. */
+/* Checks with our own reader that the draft has the profile, and everything else as before. */
 static bool check_draft(void *data, const char *draft, struct error *err)
 {
 	const struct init *init = data;
@@ -88,7 +88,7 @@ static bool check_draft(void *data, const char *draft, struct error *err)
 	return ok;
 }
 
-/* Nothing of another profile is changed: the user sees what differs. */
+/* Never changes another profile of this name: shows the user the difference. */
 static bool fail_other(
 	const struct init *init, const struct config_section *section, struct error *err)
 {
@@ -131,7 +131,7 @@ static bool plan_config(struct writing *writing, struct error *err)
 
 /* ---- the editor ---- */
 
-/* By its name, if that finds this very program. */
+/* The command for this program: its name alone, if PATH finds this very program. */
 static char *find_command(const struct init *init)
 {
 	const char *path = environment_get(init->means->environment, "PATH");
@@ -191,7 +191,7 @@ static bool add_agent(struct writing *writing, const char *title, struct error *
 	return ok || error_prefix(err, "%s", change->file.path);
 }
 
-/* What cannot be changed here is printed, to be pasted. */
+/* If we cannot change the settings, the user must paste lines, which we print. */
 static void plan_editor(struct writing *writing, const char *path)
 {
 	char *title = agent_title(writing->init);
@@ -220,7 +220,7 @@ static void print_lines_to_paste(const struct writing *writing)
 	free(title);
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static void show(const struct change *change)
 {
@@ -289,7 +289,7 @@ static void print_next(const struct writing *writing)
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- the whole step ---- */
 
 static bool put(struct writing *writing, const struct change *change, struct error *err)
 {

@@ -135,7 +135,7 @@ void relay_claim_opened(
 	if (session->peer->keeper) {
 		keeper_flush(session->peer->keeper, on_written, claim);
 	} else {
-		claim_let_go(claim); // nothing is synced, so no record shall say that it is here
+		claim_let_go(claim); // nothing is synced, so no record may say that it is here
 	}
 }
 

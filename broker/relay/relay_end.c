@@ -28,8 +28,8 @@ struct ending {
 	struct relay *relay;
 	struct ev_timer due;  // drain-timeout for the editor to read more of the last messages
 	uint64_t written;     // to the editor, at the start of that deadline
-	bool is_unread;       // it did not read them
-	bool is_hurried;      // and is no longer waited for
+	bool is_unread;       // the editor did not read them
+	bool is_hurried;      // and we no longer wait for it
 	bool has_served;      // an agent has answered initialize
 	const char *no_start; // static; why an agent did not; or NULL
 };
