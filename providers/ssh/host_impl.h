@@ -201,7 +201,7 @@ void ssh_reattach_stop(struct ssh_host *host);
 
 /* Takes the loss of the first connection. False: the processes there are lost with it. */
 bool ssh_reattach_take_loss(struct ssh_link *link, const struct error *err);
-/* Gives the remote the connection that is ready again. False: it is the first one. */
+/* Gives the remote a connection that is ready again. False: no remote waits for one. */
 bool ssh_reattach_take_link(struct ssh_link *link);
 /* Events of the remote (runner.c). */
 void ssh_reattach_on_detached(struct ssh_host *host, const struct error *err);

@@ -6,8 +6,8 @@
 
 /*
  * Applies the profile's keys over ssh's settings for a host. For a hop on the way it applies only
- * the keys that concern every connection: the client, the login deadlines and the passphrase. ssh
- * does not apply a host's options to its jump hosts either. Expands `~`.
+ * ssh-client, auth-timeout and passphrase-command, because these concern every connection. ssh does
+ * not apply a host's options to its jump hosts either. Expands `~`.
  */
 bool ssh_target_apply(struct ssh_target *target, const struct settings *settings, bool is_hop,
 	const char *const *environment, struct error *err) ATTR_NODISCARD;
