@@ -23,7 +23,9 @@ static char *join(const char *folder, const char *rest)
 	return path;
 }
 
-/* The path with its last part, a symbolic link, replaced by the target; NULL if it is no link. */
+/*
+ * The path with its last part, a symbolic link, replaced by the target; NULL if it is not a link .
+ */
 static char *follow(const char *path)
 {
 	char target[PATH_MAX];

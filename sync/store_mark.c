@@ -213,7 +213,7 @@ static bool mark_ref(struct marking *marking, const char *path, struct error *er
 	return mark_pending(marking, err) || fail_file(marking, path, loss_of_ref(path), err);
 }
 
-/* NAME.lock is no ref, but one that libgit2 or git is about to write. */
+/* NAME.lock is not a ref: libgit2 or git is about to write the ref NAME. */
 static bool is_ref_name(const char *name)
 {
 	static const char lock[] = ".lock";

@@ -115,7 +115,7 @@ struct sync_result {
 	bool is_held_answered; // the user has answered: refused, or the next sync brings it
 	size_t kept;           // number of deletions in the runtime, if too many to follow
 	size_t followed;       // such deletions that were followed, as ordered
-	size_t gone; // local deletions that were no renames; not looked at below SYNC_DELETIONS_MIN
+	size_t gone; // local deletions that are not renames; not looked at below SYNC_DELETIONS_MIN
 	size_t left; // paths that exist only in the runtime: unreadable, or withheld
 	             // (sync/withheld.h)
 	const char *first_left; // the first of these, for people; "" for none

@@ -7,7 +7,7 @@
 
 /* Shared by agent.c (the start and the link) and agent_end.c; nobody else includes this. */
 
-enum { NOISE_MAX = 80 }; // bytes kept of the first line that was no message
+enum { NOISE_MAX = 80 }; // bytes kept of the first line that was not a message
 
 /* The steps of a stop in their order; each has a deadline. */
 enum stop_step { STOP_NONE, STOP_EOF, STOP_TERM, STOP_KILL, STOP_FORCED };

@@ -35,9 +35,9 @@ struct chat_means {
 
 /*
  * Runs the chat until it ends, handles signals meanwhile, and gives the terminal back as it was. If
- * stdin is no terminal, each line of it is a prompt, and every question is refused. False: the chat
- * failed, and the caller prints the error. Otherwise *out_status is the exit status; if it is not
- * 0, the chat has printed why. Ignores SIGPIPE. At most once in a process.
+ * stdin is not a terminal , each line of it is a prompt, and every question is refused. False: the
+ * chat failed, and the caller prints the error. Otherwise *out_status is the exit status; if it is
+ * not 0, the chat has printed why. Ignores SIGPIPE. At most once in a process.
  */
 bool chat_run(const struct chat_means *means, int *out_status, struct error *err) ATTR_NODISCARD;
 

@@ -27,7 +27,7 @@ struct style {
 	size_t held_len;
 	bool is_inside;    // a line has begun
 	bool is_heading;   // this line is a heading
-	bool is_escaped;   // a backslash came before: the next character is no mark
+	bool is_escaped;   // a backslash came before: the next character is not a mark
 	bool is_bold;      // a "**" of this line is open
 	size_t code;       // the number of backquotes that opened the code; 0: no code
 	char fence;        // the character of the open fence; 0: none is open

@@ -227,7 +227,7 @@ static int run_session(struct broker *broker, struct provider *provider)
 	fd_inherited_finish(&broker->in);
 	if (broker->failure.code != ERROR_NONE) {
 		complain(&broker->failure);
-		return EXIT_FAILED; // the command line was right, so this is no usage error
+		return EXIT_FAILED; // the command line was right, so this is not a usage error
 	}
 	return EXIT_SUCCESS;
 }

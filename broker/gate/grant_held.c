@@ -261,7 +261,7 @@ static void tell_left(struct relay *relay, const struct request *request)
 	buf_finish(&text);
 }
 
-/* An unanswered question is no answer: the next sync asks again. */
+/* An unanswered question is not a no: the next sync asks again. */
 static void on_answer(struct relay *relay, struct request *request, const struct call *answer,
 	const struct error *failure)
 {

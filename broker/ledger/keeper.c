@@ -251,7 +251,7 @@ static bool concerns(const struct order *order, const struct keep *keep)
 	       (order->kind == ORDER_OPEN && !keep->is_opened);
 }
 
-/* A name that is no root of the sandbox must not count as synced. */
+/* A name that is not a root of the sandbox must not count as synced. */
 static void check_names(struct keeper *keeper)
 {
 	struct error err;

@@ -263,7 +263,7 @@ static void on_response(struct peer *peer, const struct call *call)
 	}
 }
 
-/* ---- lines that are no messages ---- */
+/* ---- lines that are not messages ---- */
 
 /* Tells the editor, which waits for it, that an answer cannot be used. */
 static bool fail_editors_request(struct peer *peer, struct span id, const struct error *failure)

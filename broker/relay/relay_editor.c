@@ -332,7 +332,7 @@ static bool on_response(struct relay *relay, const struct call *call)
 	return true;
 }
 
-/* ---- lines that are no messages ---- */
+/* ---- lines that are not messages ---- */
 
 /* Tells the agent, which waits for it, that the editor's answer cannot be used. */
 static bool fail_agents_request(struct relay *relay, struct span id, const struct error *failure)

@@ -26,7 +26,7 @@ enum {
 struct choice {
 	struct list link; // choices.all
 	enum choice_kind kind;
-	char config_id[MODES_NAME_MAX]; // "" if it is no option
+	char config_id[MODES_NAME_MAX]; // "" if it is not an option
 	char value[MODES_NAME_MAX];     // "true" or "false" for a boolean
 	bool is_boolean;
 	bool is_mode;    // an option that the agent files under "mode"

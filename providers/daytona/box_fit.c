@@ -83,7 +83,9 @@ static void on_read_back(void *data, const struct daytona_sandbox *seen, const s
 	}
 }
 
-/* The answer to the change is no proof, because the platform may have applied only a part of it. */
+/*
+ * The answer to the change proves nothing, because the platform may have applied only a part of it.
+ */
 static void on_network_set(void *data, const struct error *err)
 {
 	struct daytona_box *box = data;

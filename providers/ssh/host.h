@@ -73,7 +73,7 @@ struct ssh_host_listener {
 /* Facts measured on the host; valid once ready. The texts come from the host. */
 struct ssh_host_facts {
 	const char *home, *user, *shell;
-	const char *directory;   // home, or "/" if that is no folder
+	const char *directory;   // home, or "/" if that is not a folder
 	const char *path;        // of the login shell
 	const char *system;      // uname -s
 	const char *machine;     // uname -m
