@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "base/words.h"
 
 enum { LINKS_MAX = 40 }; // the kernel's limit
 
@@ -157,6 +158,55 @@ char *real_path(const char *path)
 {
 	char *result = real_path_find(path);
 	return result ? result : mem_strdup(path);
+}
+
+/* Goes down by one part. If that is a link, *rest becomes its target and what followed. */
+static bool take_part(char **place, const char *part, char **rest, char ***places)
+{
+	if (strcmp(part, ".") == 0) {
+		return false;
+	}
+	if (strcmp(part, "..") == 0) {
+		shorten(*place);
+		return false;
+	}
+	char *next = join(*place, part);
+	char *target = follow(next);
+	if (!target) {
+		free(*place);
+		*place = next;
+		return false;
+	}
+	words_append(places, next);
+	char *longer = join(target, *rest);
+	free(*rest);
+	*rest = longer;
+	mem_set_text(place, "/");
+	free(target);
+	free(next);
+	return true;
+}
+
+void path_places(const char *path, char ***places)
+{
+	char *place = mem_strdup("/");
+	char *rest = mem_strdup(path);
+	for (int links = 0; path[0] == '/' && links <= LINKS_MAX;) {
+		const char *at = rest + strspn(rest, "/");
+		size_t len = strcspn(at, "/");
+		char *part = mem_strndup((struct span){at, len});
+		char *left = mem_strdup(at + len);
+		free(rest);
+		rest = left;
+		links += len > 0 && take_part(&place, part, &rest, places);
+		free(part);
+		if (len == 0) {
+			words_append(places, place);
+			break;
+		}
+	}
+	free(place);
+	free(rest);
 }
 
 bool path_is_at_or_below(const char *path, const char *folder)

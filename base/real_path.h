@@ -16,6 +16,14 @@ char *real_path(const char *path);
 char *real_path_find(const char *path);
 
 /*
+ * Appends each place that decides which file a path means, without links: every symbolic link on
+ * the way, then the file itself. Whoever can write to a folder above one of them can make the path
+ * mean another file. Appends nothing for a relative path, and stops after as many links as the
+ * kernel follows. Blocks: for a worker thread.
+ */
+void path_places(const char *path, char ***places);
+
+/*
  * Whether a path is a folder or lies in it. Compares only the names; they have no links and dots.
  */
 bool path_is_at_or_below(const char *path, const char *folder);

@@ -39,6 +39,8 @@ struct provider_context {
 	const char *state_folder; // for data that outlives the broker; may be NULL, and the folder
 	                          // may be missing
 	const struct registry *registry; // the registry that has the providers; may be NULL
+	const char *const *own_files; // no agent that is kept apart may have a folder above one of
+	                              // these files and links; NULL-terminated, may be NULL
 };
 
 /* ---- the registry ---- */

@@ -204,6 +204,7 @@ static int run_session(struct broker *broker, struct provider *provider)
 		.audit = broker->audit,
 		.secrets = broker->secrets,
 		.state_folder = broker->state_folder,
+		.own_files = broker->context.own_files,
 		.home = home,
 		.client_tells = broker->client_tells,
 		.is_trial = broker->is_trial,
@@ -342,6 +343,7 @@ static bool load_configuration(struct broker *broker, struct error *err)
 		return false;
 	}
 	config_set_log(&broker->config);
+	broker->context.own_files = (const char *const *)broker->config.own_files;
 	for (char **name = broker->config.profile.masked_env; name && *name; name++) {
 		own_environment_forget(*name);
 	}

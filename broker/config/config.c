@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/environment.h"
@@ -91,6 +92,19 @@ static bool locate(struct config *config, const struct options *options,
 	}
 	return resolve_workspace(options->workspace, &config->workspace, err) &&
 	       (!config->file || check_outside_workspace(config->file, config->workspace, err));
+}
+
+/* Appends the places of a file of ours; a relative name begins in the current folder. */
+static void find_places(const char *file, char ***places)
+{
+	char folder[PATH_MAX];
+	if (file && file[0] == '/') {
+		path_places(file, places);
+	} else if (file && getcwd(folder, sizeof(folder))) {
+		char *path = path_join(folder, file);
+		path_places(path, places);
+		free(path);
+	}
 }
 
 /* ---- the broker's own keys ---- */
@@ -265,6 +279,8 @@ bool config_load(struct config *config, const struct options *options,
 		     config_profile_load(&config->profile, &file, options, environment, err) &&
 		     config_profile_load_others(config, &file, environment, err);
 		config->file_was_read = file.was_read;
+		find_places(config->file, &config->own_files);
+		find_places(config->audit, &config->own_files);
 	}
 	config_file_finish(&file);
 	ok = ok && load_from_provider(&config->profile, options, registry, err);
@@ -290,6 +306,7 @@ void config_finish(struct config *config)
 	free(config->file);
 	free(config->trace);
 	free(config->audit);
+	words_free(config->own_files);
 	free(config->workspace);
 	*config = (struct config){0};
 	settings_init(&config->profile.settings);

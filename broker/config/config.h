@@ -94,8 +94,13 @@ struct config {
 	bool file_was_read;
 	enum log_level log_level;
 	enum log_format log_format;
-	char *trace;       // file name, or NULL
-	char *audit;       // file name, or NULL
+	char *trace; // file name, or NULL
+	char *audit; // file name, or NULL
+	/*
+	 * Owned; the places of `file` and `audit` (path_places), NULL-terminated. No agent that is
+	 * kept apart may get a folder above one of them.
+	 */
+	char **own_files;
 	size_t audit_size; // bytes
 	char *workspace;   // --workspace as an absolute path, or NULL
 	struct profile profile;

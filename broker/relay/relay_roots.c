@@ -348,8 +348,11 @@ static bool opening_check(struct opening *opening)
 	if (!relay_needs_sync(opening->peer) || config->profile->sync.mode == SYNC_MODE_NONE) {
 		return false;
 	}
-	opening->check = root_check_create(config->pool, opening->directories, config->home,
-		config->state_folder, on_checked, opening, &err);
+	const struct root_check_own own = {.home = config->home,
+		.state_folder = config->state_folder,
+		.files = config->own_files};
+	opening->check = root_check_create(
+		config->pool, opening->directories, &own, on_checked, opening, &err);
 	return opening->check != NULL; // otherwise the sync checks
 }
 

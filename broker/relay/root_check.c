@@ -13,6 +13,7 @@ struct root_check {
 	char **directories; // owned
 	char *home;         // owned; may be NULL
 	char *state_folder; // owned; may be NULL
+	char **own_files;   // owned; may be NULL
 	bool is_refused;
 	struct error err;
 	root_check_done *done;
@@ -25,6 +26,7 @@ static void check_drop(struct pool_job *job)
 	words_free(check->directories);
 	free(check->home);
 	free(check->state_folder);
+	words_free(check->own_files);
 	free(check);
 }
 
@@ -47,13 +49,32 @@ static bool holds_no_state(const char *directory, const char *state_folder, stru
 	return !is_below;
 }
 
+static bool holds_no_file(const char *directory, char *const *own_files, struct error *err)
+{
+	char *root = real_path(directory);
+	bool holds = false;
+	for (; own_files && *own_files && !holds; own_files++) {
+		holds = path_is_at_or_below(*own_files, root);
+		if (holds) {
+			error_set(err, ERROR_DENIED,
+				"%s contains the broker's own file %s, which the agent could "
+				"change: open another folder, or move the file and name its new "
+				"place (--config, audit)",
+				root, *own_files);
+		}
+	}
+	free(root);
+	return !holds;
+}
+
 static void on_run(struct pool_job *job)
 {
 	struct root_check *check = CONTAINER_OF(job, struct root_check, job);
 	for (size_t i = 0; check->directories[i] && !check->is_refused; i++) {
 		const char *directory = check->directories[i];
 		check->is_refused = !snapshot_root_check(directory, check->home, &check->err) ||
-		                    !holds_no_state(directory, check->state_folder, &check->err);
+		                    !holds_no_state(directory, check->state_folder, &check->err) ||
+		                    !holds_no_file(directory, check->own_files, &check->err);
 	}
 }
 
@@ -64,8 +85,8 @@ static void on_done(struct pool_job *job)
 	check_drop(job);
 }
 
-struct root_check *root_check_create(struct pool *pool, char *const *directories, const char *home,
-	const char *state_folder, root_check_done *done, void *data, struct error *err)
+struct root_check *root_check_create(struct pool *pool, char *const *directories,
+	const struct root_check_own *own, root_check_done *done, void *data, struct error *err)
 {
 	struct root_check *check = mem_alloc_zero(sizeof(*check));
 	check->job = (struct pool_job){
@@ -73,8 +94,11 @@ struct root_check *root_check_create(struct pool *pool, char *const *directories
 	for (size_t i = 0; directories[i]; i++) {
 		words_append(&check->directories, directories[i]);
 	}
-	check->home = mem_strdup_or_null(home);
-	check->state_folder = mem_strdup_or_null(state_folder);
+	check->home = mem_strdup_or_null(own->home);
+	check->state_folder = mem_strdup_or_null(own->state_folder);
+	if (own->files) {
+		words_append_all(&check->own_files, own->files);
+	}
 	check->done = done;
 	check->data = data;
 	if (!pool_submit(pool, &check->job, err)) {

@@ -47,11 +47,12 @@ struct relay_config {
 	const char *directory;           // the workspace, if it is known at the start; may be NULL
 	struct pool *pool; // NULL: rules take paths as they are, nothing is synced, and the editor
 	                   // serves files to no agent elsewhere
-	struct trace *trace;      // may be NULL
-	struct audit *audit;      // may be NULL
-	struct secrets *secrets;  // secrets that the agents' log must not contain; may be NULL
-	const char *state_folder; // of records and stores (ledger/state_folder.h); may be NULL
-	const char *home;         // the user's; may be NULL
+	struct trace *trace;          // may be NULL
+	struct audit *audit;          // may be NULL
+	struct secrets *secrets;      // secrets that the agents' log must not contain; may be NULL
+	const char *state_folder;     // of records and stores (ledger/state_folder.h); may be NULL
+	const char *const *own_files; // see provider_context
+	const char *home;             // the user's; may be NULL
 	bool client_tells;  // the client tells the user why an agent did not start: do not log it
 	bool is_trial;      // does not touch what dead brokers left
 	int sync_moment_ms; // a turn's sync that takes longer is shown; 0: SYNC_SHOW_MOMENT_MS

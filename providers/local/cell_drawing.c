@@ -18,11 +18,12 @@
 #include "base/words.h"
 #include "base/path.h"
 
-struct cell_drawing *cell_drawing_create(const char *home)
+struct cell_drawing *cell_drawing_create(const char *home, const char *const *own_files)
 {
 	struct cell_drawing *drawing = mem_alloc_zero(sizeof(*drawing));
 	drawing->home_name = home;
 	drawing->home = real_path(home);
+	drawing->own_files = own_files;
 	return drawing;
 }
 
@@ -290,6 +291,19 @@ bool cell_drawing_hide(
 	return is_added;
 }
 
+bool cell_drawing_hide_own_files(struct cell_drawing *drawing, struct error *err)
+{
+	bool is_hidden = true;
+	struct stat status;
+	const char *const *file = drawing->own_files;
+	for (; file && *file && is_hidden; file++) {
+		bool is_file = lstat(*file, &status) == 0 && S_ISREG(status.st_mode);
+		is_hidden = !is_file || path_is_at_or_below(*file, drawing->home) ||
+		            add(drawing, CELL_HIDE, *file, *file, err);
+	}
+	return is_hidden;
+}
+
 /* ---- paths that exclude each other ---- */
 
 static bool contains(const char *folder, const char *path)
@@ -297,23 +311,28 @@ static bool contains(const char *folder, const char *path)
 	return strcmp(folder, "/") == 0 || path_is_at_or_below(path, folder);
 }
 
-static bool overlap(const struct cell_entry *a, const struct cell_entry *b)
+static bool overlap(const char *a, const char *b)
 {
-	return contains(a->source, b->source) || contains(b->source, a->source);
+	return contains(a, b) || contains(b, a);
+}
+
+static bool refuse_own(const char *said, const char *path, struct error *err)
+{
+	return error_set(err, ERROR_CONFIG,
+		"%s: it contains the broker's own %s or lies in it: name only the folders that the "
+		"agent needs",
+		said, path);
 }
 
 static bool check_pair(const struct cell_drawing *drawing, size_t i, size_t j, struct error *err)
 {
 	const struct cell_entry *a = &drawing->entries[i];
 	const struct cell_entry *b = &drawing->entries[j];
-	if (b->rule == CELL_PUT || !overlap(a, b)) {
+	if (b->rule == CELL_PUT || !overlap(a->source, b->source)) {
 		return true;
 	}
 	if (b->rule == CELL_HIDE) {
-		return error_set(err, ERROR_CONFIG,
-			"%s: it contains the broker's own folder %s or lies in it: name only the "
-			"folders that the agent needs",
-			drawing->said[i], b->path);
+		return refuse_own(drawing->said[i], b->path, err);
 	}
 	return (a->rule == CELL_READ && b->rule == CELL_READ) || !drawing->said[j] ||
 	       error_set(err, ERROR_CONFIG,
@@ -322,9 +341,23 @@ static bool check_pair(const struct cell_drawing *drawing, size_t i, size_t j, s
 		       drawing->said[i], drawing->said[j]);
 }
 
+static bool check_own_files(const struct cell_drawing *drawing, size_t i, struct error *err)
+{
+	const char *const *file = drawing->own_files;
+	for (; file && *file; file++) {
+		if (overlap(drawing->entries[i].source, *file)) {
+			return refuse_own(drawing->said[i], *file, err);
+		}
+	}
+	return true;
+}
+
 bool cell_drawing_check(const struct cell_drawing *drawing, struct error *err)
 {
 	for (size_t i = 0; i < drawing->count; i++) {
+		if (drawing->said[i] && !check_own_files(drawing, i, err)) {
+			return false;
+		}
 		for (size_t j = i + 1; drawing->said[i] && j < drawing->count; j++) {
 			if (!check_pair(drawing, i, j, err)) {
 				return false;

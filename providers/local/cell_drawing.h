@@ -16,13 +16,14 @@ struct cell_drawing {
 	struct cell_entry entries[CELL_ENTRIES_MAX];
 	char *said[CELL_ENTRIES_MAX]; // "key = value", owned; NULL: not from a user's key
 	size_t count;
-	const char *home_name; // the value of HOME
-	char *home;            // the same folder without links; owned
-	char **texts;          // texts that entries borrow; owned
+	const char *home_name;        // the value of HOME
+	char *home;                   // the same folder without links; owned
+	char **texts;                 // texts that entries borrow; owned
+	const char *const *own_files; // borrowed from the provider's context; may be NULL
 };
 
-/* `home` is borrowed. The struct is allocated because it is large. */
-struct cell_drawing *cell_drawing_create(const char *home);
+/* Both are borrowed. The struct is allocated because it is large. */
+struct cell_drawing *cell_drawing_create(const char *home, const char *const *own_files);
 void cell_drawing_destroy(struct cell_drawing *drawing); // NULL is fine
 
 /* Makes a path in the home readable. Leaves it out if it is missing or leads through a link. */
@@ -52,9 +53,13 @@ bool cell_drawing_add_socket(struct cell_drawing *drawing, const char *said, con
 bool cell_drawing_hide(struct cell_drawing *drawing, const char *folder, const char *name,
 	struct error *err) ATTR_NODISCARD;
 
+/* Hides those of own_files that exist, are no links, and lie outside of the home. */
+bool cell_drawing_hide_own_files(struct cell_drawing *drawing, struct error *err) ATTR_NODISCARD;
+
 /*
- * Call this last. Checks that no user's path contains a hidden path or lies in one, and that no
- * user's path contains another one if one of them is writable. ERROR_CONFIG names both.
+ * Call this last. Checks that no user's path contains a hidden path or one of own_files, or lies in
+ * one, and that no user's path contains another one if one of them is writable. ERROR_CONFIG names
+ * both.
  */
 bool cell_drawing_check(const struct cell_drawing *drawing, struct error *err) ATTR_NODISCARD;
 

@@ -161,6 +161,7 @@ static bool draw(
 	       cell_drawing_add_key(drawing, CELL_WRITE, "allow-write", settings, err) &&
 	       allowed_sockets_draw(drawing, settings, config->context->environment, err) &&
 	       agent_home_draw(config->agent, drawing, config->sandbox, err) &&
+	       cell_drawing_hide_own_files(drawing, err) &&
 	       cell_drawing_hide(drawing, drawing->home, ".config/acp-broker", err) &&
 	       (!folder || folder[0] != '/' ||
 		       cell_drawing_hide(drawing, folder, "acp-broker", err)) &&
@@ -200,7 +201,7 @@ struct cell *copy_cell_create(const struct copy_cell_config *config,
 		error_set(err, ERROR_CONFIG, "confining an agent: HOME does not name a folder");
 		return NULL;
 	}
-	struct cell_drawing *drawing = cell_drawing_create(home);
+	struct cell_drawing *drawing = cell_drawing_create(home, context->own_files);
 	if (draw(drawing, config, err)) {
 		warn_of_others(drawing, config);
 		struct cell_plan plan = {.user = find_user(context),

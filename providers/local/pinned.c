@@ -81,6 +81,9 @@ void pinned_init(struct pinned *pinned, struct host_sandbox *host, const struct 
 	if (config && config[0] == '/') {
 		refuse_folder(&pinned->refused, config, "acp-broker");
 	}
+	if (host->context->own_files) {
+		words_append_all(&pinned->refused, host->context->own_files);
+	}
 	LIST_FOR_EACH(setting, &settings->list, struct setting, link) {
 		if (strcmp(setting->key, "allow-write") == 0) {
 			bool is_in_home = strncmp(setting->value, "~/", 2) == 0;

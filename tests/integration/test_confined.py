@@ -31,6 +31,10 @@ PROGRAMS.chmod(0o755)
 BROKER = shutil.copy(case.BROKER, PROGRAMS)
 AGENT = shutil.copy(case.AGENT, PROGRAMS)
 
+# A folder of every user, which cells show unless it is below /tmp.
+SHOWN = pathlib.Path(tempfile.mkdtemp(prefix='acp-shown-', dir=PROGRAMS.parent))
+SHOWN.chmod(0o777)
+
 
 FSOPEN = 430  # the same on all processors
 
@@ -116,6 +120,46 @@ class Confined(SyncCase):
         client.prompt(session, 'pid')
         self.assertLess(int(re.search(r'\d+', client.texts(session)[-1])[0]), 1000)
         self.ends(client)
+
+    def moved_config(self, folder, **keys):
+        """A configuration in another folder, and the options that name it."""
+        options = self.config(**{'confine': CONFINE, **keys})
+        path = folder / 'acp.conf'
+        path.write_text((self.dir / 'config').read_text() + '# SECRET\n')
+        self.addCleanup(path.unlink, missing_ok=True)
+        return ['--config', str(path), *options[2:]]
+
+    def test_a_configuration_in_another_folder_is_hidden(self):
+        options = self.moved_config(SHOWN, allow_read=str(PROGRAMS))
+        (SHOWN / 'beside').write_text('beside\n')
+        self.addCleanup((SHOWN / 'beside').unlink)
+        client = self.broker(options=options, agent=[AGENT])
+        client.initialize()
+        session = client.new_session(self.work)
+        said = self.shell(client, session, f'cat {SHOWN}/beside {SHOWN}/acp.conf')
+        self.assertEqual('beside' in said, SHOWN.parent != pathlib.Path('/tmp'))
+        self.assertNotIn('SECRET', said)
+        self.ends(client)
+        refused = self.broker(options=self.moved_config(SHOWN, allow_read=[str(PROGRAMS),
+                                                                           str(SHOWN)]),
+                              agent=[AGENT])
+        with self.assertRaises(RpcError) as caught:
+            refused.initialize()
+        self.assertNames(caught.exception.message, f'allow-read = {SHOWN} | {SHOWN}/acp.conf')
+        refused.close_stdin()
+        refused.wait()
+
+    def test_no_copy_contains_the_configuration(self):
+        (self.work / 'sub').mkdir()
+        for keys in ({}, {'confine': 'no', 'isolation': 'copy'}):
+            options = self.moved_config(self.work / 'sub', allow_read=str(PROGRAMS), **keys)
+            client = self.broker(options=options, agent=[AGENT])
+            client.initialize()
+            with self.assertRaises(RpcError) as caught:
+                client.new_session(self.work)
+            self.assertNames(caught.exception.message,
+                             f'{self.work} | {self.work}/sub/acp.conf | --config')
+            self.ends(client)
 
     def test_a_link_leads_the_brokers_file_operations_nowhere(self):
         client, session = self.confined()
@@ -465,5 +509,5 @@ class Confined(SyncCase):
 
 
 if __name__ == '__main__':
-    become_user(PROGRAMS)
+    become_user(PROGRAMS, SHOWN)
     case.main()

@@ -172,6 +172,21 @@ class ConfinedHere(SyncCase):
             self.assertNames(str(caught.exception), f'{folder} | {facts}')
         self.ends(client)
 
+    def test_a_workspace_does_not_contain_the_brokers_own_files(self):
+        """The configuration lies elsewhere, but a link on the way to it is in the workspace."""
+        (self.work / 'sub').mkdir()
+        (self.work / 'sub/link').symlink_to(self.dir / 'config')
+        options = self.config(confine=confinement.CONFINE, isolation='none',
+                              allow_read=str(PROGRAMS))
+        client = self.broker(options=['--config', str(self.work / 'sub/link'), *options[2:]],
+                             agent=[AGENT])
+        client.initialize()
+        with self.assertRaises(RpcError) as caught:
+            client.new_session(self.work)
+        self.assertNames(str(caught.exception), f'{self.work} | {self.work}/sub/link')
+        client.new_session(self.work / '.vscode')
+        self.ends(client)
+
 
 if __name__ == '__main__':
     confinement.become_user(PROGRAMS)

@@ -59,7 +59,7 @@ static int set_up(void **state)
 	settings_init(&settings);
 	char home[PATH_MAX];
 	text_whole(home, sizeof(home), "%s", path_of("home"));
-	drawing = cell_drawing_create(mem_strdup(home));
+	drawing = cell_drawing_create(mem_strdup(home), NULL);
 	sandbox = (struct sandbox){0};
 	return 0;
 }

@@ -28,6 +28,8 @@ static char home[128];
 static struct settings settings;
 static struct cell_drawing *drawing;
 static struct error err;
+static char own_file[PATH_MAX];
+static const char *const own_files[] = {own_file, NULL};
 
 static const char *path_of(const char *name)
 {
@@ -54,8 +56,9 @@ static int set_up(void **state)
 		make(folders[i]);
 	}
 	text_whole(home, sizeof(home), "%s/home", folder);
+	text_whole(own_file, sizeof(own_file), "%s/own/config", folder);
 	settings_init(&settings);
-	drawing = cell_drawing_create(home);
+	drawing = cell_drawing_create(home, own_files);
 	err = (struct error){.code = ERROR_NONE};
 	return 0;
 }
@@ -140,7 +143,7 @@ static void test_a_home_behind_a_link_is_the_home(void **state)
 	assert_int_equal(symlink("home", path_of("other")), 0);
 	text_whole(other, sizeof(other), "%s", path_of("other"));
 	cell_drawing_destroy(drawing);
-	drawing = cell_drawing_create(other);
+	drawing = cell_drawing_create(other, NULL);
 	say("allow-write", path_of("other/notes"));
 	say("allow-write", path_of("home/.cache"));
 	assert_true(draw());
@@ -287,6 +290,30 @@ static void test_the_configuration_need_not_be_there(void **state)
 	assert_refused("allow-write = ~/.config | .config/acp-broker");
 }
 
+static void test_a_folder_above_a_file_of_the_broker_is_refused(void **state)
+{
+	make("own");
+	say("allow-read", path_of("own"));
+	assert_refused("allow-read | own/config");
+}
+
+static void test_a_file_of_the_broker_is_hidden_where_it_is(void **state)
+{
+	assert_true(cell_drawing_hide_own_files(drawing, &err));
+	assert_int_equal(drawing->count, 0); // it does not exist
+	make("own");
+	assert_int_equal(symlink("target", own_file), 0);
+	assert_true(cell_drawing_hide_own_files(drawing, &err));
+	assert_int_equal(drawing->count, 0); // a link leads to another of the files
+	assert_int_equal(unlink(own_file), 0);
+	FILE *file = fopen(own_file, "w");
+	assert_non_null(file);
+	fclose(file);
+	assert_true(cell_drawing_hide_own_files(drawing, &err));
+	assert_int_equal(drawing->count, 1);
+	assert_drawn(0, CELL_HIDE, "own/config", "own/config");
+}
+
 static void test_the_home_is_refused(void **state)
 {
 	say("allow-write", "~/");
@@ -346,6 +373,8 @@ int main(void)
 		WITH_FOLDERS(test_a_folder_above_the_brokers_state_is_refused),
 		WITH_FOLDERS(test_a_folder_above_the_configuration_is_refused_for_reading_too),
 		WITH_FOLDERS(test_the_configuration_need_not_be_there),
+		WITH_FOLDERS(test_a_folder_above_a_file_of_the_broker_is_refused),
+		WITH_FOLDERS(test_a_file_of_the_broker_is_hidden_where_it_is),
 		WITH_FOLDERS(test_the_home_is_refused),
 		WITH_FOLDERS(test_the_root_is_refused),
 		WITH_FOLDERS(test_a_folder_in_the_brokers_state_is_refused),

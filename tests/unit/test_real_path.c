@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/attr.h"
+#include "base/words.h"
 
 enum { NAME_MAX_BYTES = 256 };
 
@@ -156,6 +157,47 @@ static void test_parts_of_paths(void **state)
 	assert_string_equal(path_last_part("/a/"), "/a/");
 }
 
+/* Each place is compared by its name in the folder; "" is the folder itself. */
+static void assert_places(const char *name, const char *const *expected)
+{
+	char path[NAME_MAX_BYTES];
+	char **places = NULL;
+	size_t count = 0;
+	in_folder(path, name);
+	path_places(path, &places);
+	for (; expected[count]; count++) {
+		in_folder(path, expected[count]);
+		assert_true(count < words_count(places));
+		assert_string_equal(places[count], path);
+	}
+	assert_int_equal(words_count(places), count);
+	words_free(places);
+}
+
+static void test_the_places_of_a_path_are_its_links_and_the_file(void **state)
+{
+	assert_places("dir/file", (const char *const[]){"dir/file", NULL});
+	assert_places("dir/./../dir//none/x", (const char *const[]){"dir/none/x", NULL});
+	assert_places("to-dir/file", (const char *const[]){"to-dir", "dir/file", NULL});
+	assert_places("twice", (const char *const[]){"twice", "to-new", "dir/new", NULL});
+	assert_places(
+		"dir/up/to-file", (const char *const[]){"dir/up", "to-file", "dir/file", NULL});
+	assert_places("to-nowhere", (const char *const[]){"to-nowhere", "nowhere/new", NULL});
+}
+
+static void test_the_places_of_a_loop_are_bounded(void **state)
+{
+	char path[NAME_MAX_BYTES];
+	char **places = NULL;
+	in_folder(path, "loop-1/x");
+	path_places(path, &places);
+	assert_in_range(words_count(places), 2, 64);
+	words_free(places);
+	places = NULL;
+	path_places("loop-1", &places);
+	assert_null(places);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +205,8 @@ int main(void)
 		cmocka_unit_test(test_links_and_dots_are_resolved),
 		cmocka_unit_test(test_what_is_not_absolute_stays),
 		cmocka_unit_test(test_the_root_and_what_is_missing_in_it),
+		cmocka_unit_test(test_the_places_of_a_path_are_its_links_and_the_file),
+		cmocka_unit_test(test_the_places_of_a_loop_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

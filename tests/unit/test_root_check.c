@@ -52,16 +52,23 @@ static void on_checked(void *data, const struct error *err)
 	}
 }
 
-static struct root_check *check_state(
-	struct fixture *fixture, char *second, const char *home, const char *state_folder)
+static struct root_check *check_own(
+	struct fixture *fixture, char *second, const struct root_check_own *own)
 {
 	struct error err;
 	char *directories[] = {fixture->folder, second, NULL};
-	struct root_check *check = root_check_create(
-		fixture->pool, directories, home, state_folder, on_checked, fixture, &err);
+	struct root_check *check =
+		root_check_create(fixture->pool, directories, own, on_checked, fixture, &err);
 	assert_non_null(check);
 	assert_int_equal(fixture->calls, 0);
 	return check;
+}
+
+static struct root_check *check_state(
+	struct fixture *fixture, char *second, const char *home, const char *state_folder)
+{
+	const struct root_check_own own = {.home = home, .state_folder = state_folder};
+	return check_own(fixture, second, &own);
 }
 
 static struct root_check *check(struct fixture *fixture, char *second, const char *home)
@@ -115,6 +122,25 @@ static void test_what_holds_the_state_is_refused(void **state)
 	assert_false(fixture->is_refused);
 }
 
+static void test_what_holds_a_file_of_the_broker_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	char inside[100], beside[100];
+	snprintf(inside, sizeof(inside), "%s/sub/config", fixture->folder);
+	snprintf(beside, sizeof(beside), "%s-beside", fixture->folder);
+	const char *const files[] = {beside, inside, NULL};
+	const char *const others[] = {beside, NULL};
+	check_own(fixture, NULL, &(struct root_check_own){.files = files});
+	ev_run(fixture->loop, 0);
+	assert_true(fixture->is_refused);
+	assert_int_equal(fixture->err.code, ERROR_DENIED);
+	assert_non_null(strstr(fixture->err.text, inside));
+	fixture->calls = 0;
+	check_own(fixture, NULL, &(struct root_check_own){.files = others});
+	ev_run(fixture->loop, 0);
+	assert_false(fixture->is_refused);
+}
+
 static void test_one_that_is_destroyed_raises_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -134,6 +160,8 @@ int main(void)
 			test_the_home_directory_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_what_holds_the_state_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_what_holds_a_file_of_the_broker_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_one_that_is_destroyed_raises_nothing, set_up, tear_down),
 	};
