@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A small ACP client for tests. Every wait has a deadline; every byte is kept."""
+"""A small ACP client for tests. Every wait has a deadline; the client keeps every byte."""
 
 import itertools
 import json
@@ -125,7 +125,7 @@ class Client:
         self.send({'jsonrpc': '2.0', 'method': method, 'params': params or {}})
 
     def start(self, method, params=None, request_id=None):
-        """Sends a request; its raw id is what `answer` takes."""
+        """Sends a request and returns its raw id, which `answer` takes."""
         raw_id = request_id if request_id is not None else str(next(self.ids)).encode()
         body = json.dumps(params if params is not None else {}, ensure_ascii=False,
                           separators=(',', ':')).encode()
@@ -140,7 +140,9 @@ class Client:
     # ---- receiving ----
 
     def wait_for(self, wanted, seconds=PATIENCE, after=0):
-        """The first received message, from the given place in `messages`, that is wanted."""
+        """
+        Returns the first received message that is wanted, from the given place in `messages` on.
+        """
         end = time.monotonic() + seconds
         place = after
         with self.changed:
@@ -156,12 +158,12 @@ class Client:
                 self.changed.wait(left)
 
     def response(self, raw_id, seconds=PATIENCE):
-        """The message that answers the last request of this id, as it is."""
+        """Returns the message that answers the last request with this id, unchanged."""
         return self.wait_for(lambda m: m.is_response and m.id == raw_id, seconds,
                              self.places.get(raw_id, 0))
 
     def answer(self, raw_id, seconds=PATIENCE):
-        """The result of a request; RpcError where it was refused."""
+        """Returns the result of a request; raises RpcError if it was refused."""
         value = self.response(raw_id, seconds).value
         if 'error' in value:
             raise RpcError.from_value(value['error'])
@@ -171,7 +173,7 @@ class Client:
         return self.answer(self.start(method, params), seconds)
 
     def pause(self):
-        """Stops reading its stdout, after what was read already."""
+        """Stops reading the program's stdout, except for what was read already."""
         self.reading.clear()
 
     def resume(self):
@@ -200,16 +202,16 @@ class Client:
         return self.answer(self.start_prompt(session, *lines), seconds)
 
     def texts(self, session=None):
-        """What the agent has said."""
+        """What the agent has said, one text for each message."""
         return [message.text for message in self.received if message.text is not None
                 and session in (None, message.params['sessionId'])]
 
     def wait_text(self, beginning, seconds=PATIENCE):
-        """The first text of the agent's that begins so."""
+        """Waits for the first text of the agent that begins like this."""
         return self.wait_for(lambda m: (m.text or '').startswith(beginning), seconds).text
 
     def wait_log(self, wanted, seconds=PATIENCE):
-        """Until a line of its stderr has these facts."""
+        """Waits until a line of the program's stderr has these facts."""
         end = time.monotonic() + seconds
         is_over = False
         while not any(facts.names(line, wanted) for line in self.stderr.splitlines()):
@@ -221,16 +223,21 @@ class Client:
     # ---- the end ----
 
     def wait(self, seconds=PATIENCE):
-        """Its exit status, its last words read; AssertionError when it still runs then."""
+        """
+        Reads the program's last output and returns its exit status; AssertionError if it still
+        runs.
+        """
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f'still running after {seconds} s{self._tail()}') from None
-        self.draining.join(seconds)  # processes that it has left may hold its stderr for longer
+        self.draining.join(seconds)  # a process that the program left may keep its stderr open
         return status
 
     def finish(self, seconds=PATIENCE):
-        """Ends it as an editor would, kills it where it stays, and lets go of everything."""
+        """
+        Ends the program as an editor would, kills it if it does not end, and frees everything.
+        """
         self.resume()
         self.host.finish()
         self.close_stdin()
@@ -248,7 +255,7 @@ class Client:
                 pass
 
     def crash(self):
-        """What it died of, where it was a crash or a sanitizer's complaint; otherwise empty."""
+        """What the program died of, if it crashed or a sanitizer complained; otherwise empty."""
         if -(self.process.returncode or 0) in CRASHES or COMPLAINT.search(self.stderr):
             return f'ended with {self.process.returncode}:\n{self.stderr[-4000:]}'
         return ''

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What every whole-program test starts from: programs, a directory, proof that nothing is left."""
+"""
+What every whole-program test starts from: programs, a directory, and a check that nothing is left.
+"""
 
 import os
 import pathlib
@@ -26,12 +28,12 @@ AGENT = program('ACP_SCRIPTED_AGENT', 'tests/support/agent/scripted-agent')
 # Programs built with the sanitizers are larger and keep freed memory, so tests do not measure it.
 SANITIZED = os.environ.get('ACP_SANITIZED') == '1'
 
-# If all combinations take too long, a test runs the same few each time, or all of them with this.
+# If all combinations take too long, a test runs the same few each time, or all if this is set.
 WHOLE = os.environ.get('ACP_WHOLE') == '1'
 
 
 def selected(items, every=3):
-    """One of so many of a list, evenly; all of it where the whole was asked for."""
+    """One in `every` items of a list, evenly spread; all of them with ACP_WHOLE."""
     return list(items)[::1 if WHOLE else every]
 
 
@@ -110,7 +112,7 @@ class Case(unittest.TestCase):
         return self.dir / f'journal-{number or self.started}'
 
     def journal(self, direction, number=None):
-        """The lines the agent received ('<') or sent ('>')."""
+        """The lines that the agent received ('<') or sent ('>')."""
         path = self.journal_path(number)
         lines = path.read_bytes().split(b'\n')[:-1] if path.exists() else []
         start = direction.encode() + b' '
@@ -118,8 +120,8 @@ class Case(unittest.TestCase):
 
     def config(self, deadlines=True, policy=None, backend='local', **keys):
         """
-        Writes a configuration with one profile, "test"; returns the broker's options for it. A key
-        whose value is a list is repeated.
+        Writes a configuration with one profile, "test", and returns the broker's options for it. If
+        the value of a key is a list, the key is repeated.
         """
         values = dict(DEADLINES) if deadlines else {}
         values.update({name.replace('_', '-'): value for name, value in keys.items()})
@@ -147,7 +149,7 @@ class Case(unittest.TestCase):
         return self.start(self.agent_argv(*flags), host, **more)
 
     def broker(self, *flags, options=None, host=None, agent=None, **more):
-        """A client of the broker, whose agent is the scripted one unless another is named."""
+        """A client of the broker. The agent is the scripted one unless another is named."""
         options = self.config() if options is None else options
         agent = agent or self.agent_argv(*flags)
         return self.start(self.broker_argv(*options, agent=agent), host, **more)
@@ -160,14 +162,16 @@ class Case(unittest.TestCase):
             self.fail(f'"{text}" does not name each of: {wanted}')
 
     def check_line(self, said, wanted):
-        """What the broker says is one line, and has these facts."""
+        """Checks that the broker printed one line, and that the line has these facts."""
         self.assertRegex(said, r'\Aacp-broker: .*\n\Z')
         self.assertNames(said, wanted)
 
     # ---- failures ----
 
     def failure(self, message, code):
-        """The error of a response of the broker's own; its data is what the documents say."""
+        """
+        The error in a response of the broker's own; checks that its data is as the documents say.
+        """
         self.assertIn('error', message.value, message)
         error = message.value['error']
         self.assertEqual(error['data']['code'], code, error)
@@ -180,12 +184,14 @@ class Case(unittest.TestCase):
     # ---- processes ----
 
     def agent_pids(self):
-        """Every process the scripted agents have noted, in order."""
+        """All processes that the scripted agents have noted, in order."""
         path = self.dir / 'pids'
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
     def running(self):
-        """Processes of this test that still run: by mark, and those the agents have noted."""
+        """
+        Processes of this test that still run: those with its mark, and those that the agents noted.
+        """
         noted = [pid for pid in self.agent_pids()
                  if processes.is_running(pid) and processes.name_of(pid) == 'scripted-agent']
         return sorted(set(processes.marked(f'{processes.MARK}={self.mark}')) | set(noted))

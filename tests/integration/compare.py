@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """
 Compares what one side saw in a direct conversation with what it saw through the broker, byte for
-byte but for the broker's table of edits:
+byte except for the broker's table of edits:
 
     both              id; $/cancel_request.params.requestId; elicitation/create.params.requestId
     editor -> agent   initialize: protocolVersion, pinned to 1
     agent -> editor   initialize result: protocolVersion; _meta.broker; args and env of
                       authMethods of type terminal: no args, and a token in env
 
-Nothing is parsed and written again: the allowed bytes are cut out of the text, and each cut checks
-that what is cut is what the table says.
+The comparison parses and rewrites nothing: it cuts the allowed bytes out of the text, and checks
+for each cut that these bytes are what the table says.
 """
 
 import json
@@ -31,7 +31,7 @@ def is_minted(raw_id):
 
 
 class Side:
-    """One hop as one of its ends received it, and the requests that end has sent on it."""
+    """One hop as one of its ends received it, with the requests that this end has sent on it."""
 
     def __init__(self, received, sent):
         self.received = [line.rstrip(b'\r') for line in received if line.strip()]
@@ -53,7 +53,9 @@ def is_request(line):
 
 
 def replace_request_id(line, ids):
-    """requestId, where it names a request that travels the same way, is that hop's id of it."""
+    """
+    Replaces a requestId. It must name a request that travels the same way, by its id on this hop.
+    """
     named = rawjson.raw(line, 'params.requestId')
     if named is None:
         return line
@@ -64,7 +66,7 @@ def replace_request_id(line, ids):
 
 
 def without_broker_meta(line, reference):
-    """Less result._meta.broker, and less result._meta where the reference has none."""
+    """The line without result._meta.broker, and without result._meta if the reference has none."""
     for name in ('version', 'backend', 'capabilities'):
         if rawjson.raw(line, f'result._meta.broker.{name}') is None:
             raise Difference(f'_meta.broker has no {name}: {line!r}')
@@ -85,7 +87,7 @@ def without_args_and_env(method):
 
 
 def with_original_logins(line, reference):
-    """With the args and env that the agent gave its terminal methods."""
+    """The line with the args and env that the agent gave its terminal methods."""
     methods = rawjson.find(line, 'result.authMethods')
     if methods is None:
         return line
@@ -148,8 +150,8 @@ def compare_line(direct, broker, direct_side, broker_side, initialize_id):
 
 def compare_side(direct, broker, initialize_id=None):
     """
-    Both are Sides. initialize_id is the raw id of the editor's initialize request where the
-    editor's end is compared.
+    Compares two Sides. initialize_id is the raw id of the editor's initialize request, if this
+    compares the editor's end.
     """
     for number, (one, other) in enumerate(zip(direct.received, broker.received)):
         try:
@@ -167,9 +169,9 @@ def compare_side(direct, broker, initialize_id=None):
 
 def name_requests(lines):
     """
-    The lines of one hop, (goes to the agent, bytes), in two lists by direction. Every id is
-    replaced by the number of its request in its direction, so that two hops can be compared whose
-    ids differ; an answer names the request it answers.
+    Returns the lines of one hop, given as (goes to the agent, bytes), in two lists, one for each
+    direction. Replaces every id by the number of its request in its direction, so that two hops
+    with different ids can be compared. An answer names the request that it answers.
     """
     open_ids = {True: {}, False: {}}  # for each direction of requests: id -> its number
     counts = {True: 0, False: 0}
@@ -200,8 +202,8 @@ def name_requests(lines):
 
 def compare_hops(editor_hop, agent_hop):
     """
-    What entered the broker against what left it, in one run: every message, in its order, byte
-    for byte but for the table of edits. Lines are (goes to the agent, bytes).
+    Compares what entered the broker with what left it in one run: every message, in order, byte for
+    byte except for the table of edits. Lines are (goes to the agent, bytes).
     """
     outer, inner = name_requests(editor_hop), name_requests(agent_hop)
     for source, target in ((outer[True], inner[True]), (inner[False], outer[False])):

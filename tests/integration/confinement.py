@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Of tests of what confines an agent; as root they become another user."""
+"""For tests of the confinement of agents; as root they become another user."""
 
 import atexit
 import ctypes
@@ -11,7 +11,7 @@ LANDLOCK_CREATE_RULESET = 444  # the same on all processors
 
 
 def confinement():
-    """`required`, unless the kernel lacks the scopes of Landlock's that it takes."""
+    """`required`, unless the kernel lacks Landlock's scopes, which `required` needs."""
     version = ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
     return 'required' if version >= 6 else 'yes'
 
@@ -20,7 +20,7 @@ CONFINE = confinement()
 
 
 def become_user(*folders):
-    """As root a child goes on as another user. Who made the folders removes them at the end."""
+    """As root, a child goes on as another user; the process that made the folders removes them."""
     if os.geteuid() != 0:
         for folder in folders:
             atexit.register(shutil.rmtree, folder)

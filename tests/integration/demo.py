@@ -72,7 +72,7 @@ def describe(message):
 
 
 class Printer:
-    """Prints the messages that came and went since it last did."""
+    """Prints the messages that have come and gone since the last flush."""
 
     def __init__(self, client):
         self.client, self.place = client, 0

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Which system calls a session makes, in which process, and so which can be made to fail."""
+"""
+Which system calls a session makes, and in which process: these are the calls that can be made to
+fail.
+"""
 
 import re
 
@@ -62,16 +65,17 @@ SHORT_WRITES = {'writev': ('error=EAGAIN', 'retval=0'), 'sendmsg': ('error=EAGAI
 SLOWNESS = {name: ('delay_enter=50000', 'delay_exit=50000') for name in (
     'clone', 'clone3', 'close', 'execve', 'poll', 'prctl', 'read', 'recvfrom', 'recvmsg',
     'sendmsg', 'sendto', 'wait4', 'write', 'writev')}
-UNKILLABLE = ('restart_syscall',)  # no call of its own: the kernel continues an interrupted one
+UNKILLABLE = ('restart_syscall',)  # not a call of its own: the kernel continues an interrupted one
 
 
-SESSIONS = 3  # looked at for a survey
+SESSIONS = 3  # sessions that a survey looks at
 
 
 class Survey:
     """
-    The calls of an undisturbed session, in order, of each process that was traced. How often one
-    waits or is woken depends on who is faster: others are looked at for what is made in all.
+    The calls of an undisturbed session, in order, for each traced process. How often a process
+    waits or wakes up depends on timing. So the survey looks at further sessions to find the calls
+    that every session makes.
     """
 
     def __init__(self, where, skip_start=False):
@@ -100,33 +104,36 @@ class Survey:
         return processes, skipped
 
     def is_sure(self, name, number):
-        """Whether some process made as many of these calls in the other sessions as well."""
+        """Whether in each of the other sessions, too, some process made as many of these calls."""
         made = number - self.skipped.get(name, 0)
         return all(any(calls.count(name) >= made for calls in processes.values())
                    for processes in self.others)
 
     def numbers(self, name, most):
-        """Which calls of this name to meddle with, `most` at most, counted as strace does."""
+        """
+        Up to `most` numbers of calls with this name at which to inject a fault, counted as strace
+        does.
+        """
         total = max((calls.count(name) for calls in self.processes.values()), default=0)
         first = self.skipped.get(name, 0) + 1
         return [first + place for place in spread(total, most)]
 
     def faults(self, table, most, after='', quiet=False):
         """
-        One fault for each way each call can fail, each time it is made; `after` is strace's word
-        on the calls after that one.
+        One fault for each way in which each call can fail, at each selected time; `after` is what
+        strace does to the later calls.
         """
         return [Fault(self.where, f'{name}:{inject(way)}:when={number}{after}', quiet=quiet)
                 for name, ways in sorted(table.items()) for way in ways
                 for number in self.numbers(name, most)]
 
     def storm(self, names, way):
-        """Every second one of all these calls fails so."""
+        """Every second call with one of these names fails in this way."""
         return Fault(self.where, *(f'{name}:{inject(way)}:when={self.numbers(name, 2)[0]}+2'
                                    for name in names if self.numbers(name, 2)), quiet=True)
 
     def stages(self, most):
-        """A fault that kills, at `most` places of each process's life."""
+        """Faults that kill each process, at up to `most` places of its life."""
         found = {}
         for calls in self.processes.values():
             counted = dict(self.skipped)
@@ -146,7 +153,7 @@ def inject(way):
 
 
 def spread(total, most):
-    """Places 0 to total - 1, all of them or evenly chosen ones, the first and the last included."""
+    """Places 0 to total - 1: all of them, or evenly chosen ones with the first and the last."""
     if total <= most:
         return list(range(total))
     return sorted({round(index * (total - 1) / (most - 1)) for index in range(most)})

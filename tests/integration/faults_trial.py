@@ -13,7 +13,7 @@ from case import BROKER, Case
 GUARD = 'acp-guard'
 ATTEMPTS = 2         # a fault may cost one session; the next one has to succeed
 PROMPT = ('say one', 'read {work}/note', 'write {work}/copy 2', 'permission go on', 'say two')
-# A fault that nobody may notice must not be cured by a deadline; these are for the other faults.
+# A deadline must not hide a fault that nobody may notice; these deadlines are for the other faults.
 NOTICED = {'stop_eof_timeout': '1s', 'stop_term_timeout': '1s', 'stop_kill_timeout': '5s',
            'drain_timeout': '1s', 'start_timeout': '20s'}
 CAPABILITIES = {'fs': {'readTextFile': True, 'writeTextFile': True}, 'terminal': True}
@@ -36,7 +36,7 @@ kernel.yama.ptrace_scope to 0 or 1.'''
 
 
 def why_no_ptrace():
-    """None where strace works; otherwise what to allow."""
+    """None if strace works; otherwise a text that says what to allow."""
     argv = ['strace', '-f', '-o', '/dev/null', '-e', 'inject=getppid:error=EIO', '/bin/true']
     try:
         result = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -47,10 +47,11 @@ def why_no_ptrace():
 
 class Fault:
     """
-    What strace is told to inject, and into whom: `broker` is its main thread, `spawner` is that
-    process alone, `keepers` are the spawner and all it forks from then on, `all` is every process
-    from the broker's start, up to the agent's execve in each case; `agent` is the first agent that
-    is started. strace counts the calls of each process for itself.
+    The fault that strace injects, and the processes that get it. `broker` is its main thread;
+    `spawner` is that process alone; `keepers` are the spawner and every process that it forks from
+    then on; `all` is every process from the broker's start. With `keepers` and `all`, strace lets
+    go of a process at its execve. `agent` is the first agent that is started. strace counts the
+    calls of each process separately.
     """
 
     def __init__(self, where, *inject, quiet=False, is_sure=True):
@@ -74,7 +75,7 @@ class Fault:
 
 
 class Outcome:
-    """What a session came to."""
+    """The result of a session."""
 
     def __init__(self):
         self.troubles = []    # what the trial itself found wrong
@@ -96,7 +97,7 @@ class Room(Case):
     """The directory and the processes of one trial."""
 
     def runTest(self):
-        """Never run; unittest wants one."""
+        """Never run: unittest requires it."""
 
     def environment(self):
         env = super().environment()
@@ -105,14 +106,14 @@ class Room(Case):
         return env
 
     def mine(self):
-        """What still runs, but for strace itself."""
+        """The processes that still run, except strace itself."""
         return [pid for pid in self.running() if processes.name_of(pid) != 'strace']
 
 
 class Trial:
     """
-    A session, begun anew where it was refused, to its end. `options` are more of the broker's,
-    with DIR for the trial's directory; `wrapper` is a command the broker is started by.
+    A whole session, tried again if it is refused. `options` are further options of the broker, with
+    DIR for the trial's directory; `wrapper` is a command that starts the broker.
     """
 
     def __init__(self, fault, options=(), wrapper=(), attempts=ATTEMPTS):
@@ -162,7 +163,7 @@ class Trial:
         return None
 
     def attach(self):
-        """The broker waits for its editor; strace is on the spawner before that says a word."""
+        """While the broker waits for its editor, strace attaches to the spawner."""
         spawner = processes.wait_until(self.spawner, PATIENCE, 0.002)
         assert spawner, 'the broker has no spawner'
         self.tracer = subprocess.Popen([*self.fault.strace(self.log), '-p', str(spawner)],
@@ -174,7 +175,9 @@ class Trial:
         assert traced, 'strace does not attach'
 
     def detach(self):
-        """Every new process would meet the fault again: strace lets go of all."""
+        """
+        Detaches strace from all processes: otherwise every new process would meet the fault again.
+        """
         tracers = [pid for pid in self.room.running() if processes.name_of(pid) == 'strace']
         if self.tracer:
             tracers.append(self.tracer.pid)
@@ -187,7 +190,7 @@ class Trial:
     # ---- the session ----
 
     def answer(self, method, params):
-        """The result; None where the broker refused or has ended."""
+        """Returns the result; None if the broker refused the request or has ended."""
         raw_id = self.client.start(method, params)
         try:
             value = self.client.response(raw_id, PATIENCE).value
@@ -201,7 +204,7 @@ class Trial:
         return value['result']
 
     def attempt(self):
-        """A whole session; False where one of its steps was refused."""
+        """Plays a whole session; returns False if one of its steps was refused."""
         work = self.room.work
         if self.answer('initialize', {'protocolVersion': 1,
                                       'clientCapabilities': CAPABILITIES}) is None:
@@ -220,7 +223,10 @@ class Trial:
         return True
 
     def check(self, reason, said):
-        """A prompt that was answered well was done, but for what it says itself."""
+        """
+        Checks a prompt that was answered well: it did everything, except what it reports as
+        refused.
+        """
         outcome = self.outcome
         refusals = [line for line in said if ' -> error ' in line]
         outcome.refusals += refusals
@@ -332,7 +338,7 @@ def judge(trial):
 
 
 def judge_killed(trial):
-    """The broker itself was killed: nobody answers any more, and nothing may be left."""
+    """The broker itself was killed: nobody has to answer, but nothing may be left."""
     outcome = trial.outcome
     wrong = [*judge_session(outcome)]
     if outcome.status not in (0, -signal.SIGKILL) or outcome.complaints():
@@ -340,12 +346,14 @@ def judge_killed(trial):
     return verdict(trial, wrong)
 
 
-# What ld.so says for want of memory.
+# Messages of ld.so when it lacks memory.
 NOT_LOADED = ('error while loading shared libraries', 'cannot allocate TLS data structures')
 
 
 def judge_memory(trial):
-    """Without memory the broker aborts, by design, and says so; with less it is not loaded."""
+    """
+    Without memory the broker aborts, by design, and says so; with even less it cannot be loaded.
+    """
     outcome = trial.outcome
     if outcome.status == 127 and any(words in outcome.stderr for words in NOT_LOADED):
         return ''

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an editor serves to its agent: files, terminals, answers of a user."""
+"""What an editor serves to its agent: files, terminals, and a user's answers."""
 
 import itertools
 import os
@@ -31,7 +31,7 @@ class RpcError(Exception):
 
 
 class Terminal:
-    """A command whose output is kept to its last bytes."""
+    """A command of which the last bytes of output are kept."""
 
     def __init__(self, params, cwd, env):
         words = params.get('args') or []
@@ -73,7 +73,10 @@ class Terminal:
 
 
 class Host:
-    """Answers an agent's requests. `replies` wins: a value, a function of the params, or NEVER."""
+    """
+    Answers an agent's requests. An entry in `replies` takes precedence: a value, a function of the
+    params, or NEVER.
+    """
 
     def __init__(self, cwd=None):
         self.cwd = cwd

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
 A small Internet in namespaces of its own: this process is on a machine that reaches servers by a
-cable and asks a name server there. Needs no root, and nothing leaves this machine.
+cable and asks a name server there. It needs no root, and nothing leaves this machine.
 
     this machine: 10.77.0.1, fd77::1 ── 10.77.0.2, fd77::2: a name server, and every other address
 """
@@ -31,7 +31,7 @@ PRIVATE = '10.99.0.1'
 METADATA = '169.254.169.254'
 STREAM_PORT, OTHER_PORT, DATAGRAM_PORT, WEB_PORT = 8000, 8001, 9000, 8002
 
-# What the name server says; every other name below .example is public.
+# The answers of the name server; every other name below .example is public.
 NAMES = {'private.example': PRIVATE, 'metadata.example': METADATA, 'here.example': HERE,
          'here-too.example': HERE_TOO,
          'loopback.example': '127.0.0.1', 'none.example': None}
@@ -80,7 +80,7 @@ def answer_question(message):
 
 
 def small_package():
-    """What `npm pack` makes: a package of one file."""
+    """Makes what `npm pack` makes: a package of one file."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode='w:gz') as archive:
         content = b'{"name": "small", "version": "1.0.0"}'
@@ -95,7 +95,7 @@ PACKAGE_HASH = 'sha512-' + base64.b64encode(hashlib.sha512(PACKAGE).digest()).de
 
 
 class Web(http.server.BaseHTTPRequestHandler):
-    """A registry of npm's with the package `small`; anything else is answered by itself."""
+    """An npm registry with the package `small`; any other request is answered with itself."""
 
     protocol_version = 'HTTP/1.1'
 
@@ -135,7 +135,7 @@ def serve_web(log):
 
 
 def serve(log, ready):
-    """Every server of the far side, for ever."""
+    """Runs every server of the far side, for ever."""
     selector = selectors.DefaultSelector()
     for port in (STREAM_PORT, OTHER_PORT):
         listener = socket.create_server(('::', port), family=socket.AF_INET6, backlog=64,
@@ -203,8 +203,8 @@ def make_machine(far_pid, go, folder):
 
 def enter(folder):
     """
-    This process's namespaces, for good; it has one thread. `folder` stays. An OSError where this
-    machine forbids it.
+    Moves this process, which has one thread, into namespaces of its own for good. `folder` stays
+    visible. Raises OSError if this machine forbids it.
     """
     user, group = os.geteuid(), os.getegid()
     if user != 0:
@@ -225,7 +225,7 @@ def enter(folder):
     make_machine(pid, go[1], folder)
     if os.read(made[0], 1) != b'x':
         raise OSError('the far side has ended')
-    if user != 0:  # a process of root is not confined
+    if user != 0:  # no process of root can be confined
         unshare(CLONE_NEWUSER)
         name_user((user, group), 0, 0)
     return log

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An API behind a key, over TLS on loopback, whose certificate an authority of its own has made."""
+"""
+An API that needs a key, over TLS on loopback. An authority of the test's own has signed its
+certificate.
+"""
 
 import contextlib
 import os
@@ -20,7 +23,10 @@ def openssl(folder, *words):
 
 
 def make_certificates():
-    """A new folder for everybody: ca.pem; right.pem for localhost, wrong.pem for another name."""
+    """
+    Makes a folder that everybody can read: ca.pem; right.pem for localhost, wrong.pem for another
+    name.
+    """
     folder = tempfile.mkdtemp(prefix='acp-keys-')
     openssl(folder, 'req', '-x509', *NEW_KEY, '-keyout', 'ca.key', '-out', 'ca.pem',
             '-subj', '/CN=Nobody', '-addext', 'basicConstraints=critical,CA:TRUE')
@@ -43,7 +49,7 @@ def serving(folder, name):
 
 
 class Front:
-    """Puts TLS before a server of this machine that has none."""
+    """Puts TLS in front of a server of this machine that has none."""
 
     def __init__(self, folder, port):
         self.behind, self.context = port, serving(folder, 'right')
@@ -80,8 +86,9 @@ def pump(here, there):
 
 class Server:
     """
-    What it got is in `heads` and `bodies`. A path chooses the answer: /redirect, /echo (the head
-    that it got), /split (the same, in two pieces), /events, /flood; any other is answered with OK.
+    The requests that it got are in `heads` and `bodies`. The path chooses the answer: /redirect,
+    /echo (the head that it got), /split (the same, in two pieces), /events, /flood; it answers any
+    other path with OK.
     """
 
     def __init__(self, folder, name='right'):
@@ -185,7 +192,9 @@ class Server:
 
 
 def fields_of(head):
-    """Of a head, by their names in lower case; a name that stands twice has both values."""
+    """
+    The fields of a head, by their names in lower case. A name that occurs twice has both values.
+    """
     fields = {}
     for line in head.split('\r\n')[1:]:
         name, colon, value = line.partition(':')

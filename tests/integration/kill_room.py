@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A session that is cut off: one process is killed at one place, with edits on both sides."""
+"""A session that is cut off: one process is killed at one point, while both sides have edits."""
 
 import json
 import os
@@ -27,7 +27,7 @@ PROFILES['ssh-transient'] = {**PROFILES['ssh'], 'persistence': 'transient'}
 
 
 class Room(Case):
-    """A workspace and its sandbox; one broker after the other, each of them cut off."""
+    """A workspace and its sandbox, used by one broker after the other; each of them is cut off."""
 
     def __init__(self, provider):
         super().__init__()
@@ -35,7 +35,7 @@ class Room(Case):
         self.number = 0
 
     def runTest(self):
-        """Never run; unittest wants one."""
+        """Never run: unittest requires it."""
 
     def setUp(self):
         super().setUp()
@@ -54,7 +54,7 @@ class Room(Case):
         self.wanted = {}
 
     def clean_up(self):
-        """The host goes last."""
+        """Stops the host last."""
         try:
             super().clean_up()
         finally:
@@ -71,14 +71,16 @@ class Room(Case):
         return [pid for pid in self.agent_pids() if processes.is_running(pid)]
 
     def outside(self):
-        """What of the sandbox runs on the other host; the control, which ends the rest, first."""
+        """
+        Processes of the sandbox on the other host. The first is the control, which ends the others.
+        """
         return sorted(processes.marked(f'HOME={self.sshd.home}'))
 
     def guard(self, client):
         return self.outside()[0] if self.sshd else processes.parent_of(self.agents()[-1])
 
     def child(self, client):
-        """The last thing that was started in the sandbox, by the agent or by a sync."""
+        """The newest process in the sandbox, started by the agent or by a sync."""
         if self.sshd:
             return max(set(self.outside()[1:]) - set(self.agents()))
         own = ('acp-guard', 'acp-broker', 'acp-broker-poin', 'scripted-agent')
@@ -95,7 +97,7 @@ class Room(Case):
     # ---- a session ----
 
     def edit(self, root, label):
-        """On each side a file that is new, and one that was there."""
+        """Writes a new file and an existing file on each side."""
         for folder, side in ((self.work, 'here'), (root, 'there')):
             text = f'{label} {side}\n'
             for name in (side, f'{label}-{side}'):
@@ -112,14 +114,14 @@ class Room(Case):
         client.initialize(seconds=PATIENCE)
         session = client.call('session/new', {'cwd': str(self.work), 'mcpServers': []},
                               seconds=PATIENCE)['sessionId']
-        # A child of the agent's that is there all the time, in a session of its own.
+        # A child of the agent that runs all the time, in a session of its own.
         client.prompt(session, 'terminal (setsid sleep 300 >/dev/null 2>&1 &) ; sleep 0',
                       seconds=PATIENCE)
         status = client.call('_broker/session/status', {'sessionId': session}, PATIENCE)
         return client, session, pathlib.Path(status['runtimeRoot'] or self.work)
 
     def cut(self, phase, point, victim):
-        """Edits on both sides, and a turn, or the end, in which the victim is killed."""
+        """Edits both sides, and kills the victim during a turn or during the end."""
         client, session, root = self.begin(point)
         self.edit(root, f'cut{self.number}')
         self.when.touch()
@@ -138,7 +140,7 @@ class Room(Case):
         self.end(client, asked)
 
     def end(self, client, asked):
-        """However it goes on, it is answered, and it ends."""
+        """Waits for an answer, whatever it is, and for the broker's end."""
         if asked is not None and processes.is_running(client.pid):
             try:
                 client.answer(asked, PATIENCE)
@@ -155,7 +157,7 @@ class Room(Case):
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
 
     def check(self):
-        """Nothing runs, lies about or is held, and every edit is here."""
+        """Checks that nothing runs, lies about or is held, and that every edit is here."""
         self.assert_nothing_runs()
         done = self.sessions('collect')
         self.assertEqual(done.returncode, 0, done.stderr)

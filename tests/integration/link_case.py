@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-Turns on a host whose connection is cut while they run: broker and host are in network namespaces
-of their own, with one link between them. A turn must show the same as without a cut.
+Turns on a host whose connection is cut while they run. Broker and host are in network namespaces of
+their own, with one link between them. A turn must show the same as without a cut.
 """
 
 import os
@@ -35,7 +35,7 @@ class LinkCase(Gates, SshCase):
         self.chain = net.Chain(2)
         self.addCleanup(self.chain.__exit__)
         self.chain.__enter__()
-        self.addresses = 1  # number of addresses that the broker's machine has had
+        self.addresses = 1  # number of addresses that the broker's machine has had so far
         super().setUp()
         self.make_gates()
 
@@ -58,7 +58,7 @@ class LinkCase(Gates, SshCase):
     # ---- what is shown ----
 
     def own_calls(self, word):
-        """Of the broker's own tool calls, by the word in the title."""
+        """The updates of the broker's own tool calls that have this word in the title."""
         updates = [message.params['update'] for message in self.client.received
                    if message.method == 'session/update']
         return [update for update in updates
@@ -73,8 +73,8 @@ class LinkCase(Gates, SshCase):
 
     def transcript(self, after):
         """
-        What the editor has got since a place in `received`, in its order: what the agent said, its
-        tool calls, its requests, and the answers. Updates of a tool call are its states.
+        What the editor has got since a place in `received`, in order: what the agent said, its tool
+        calls, its requests, and the answers. For updates of a tool call it has only their states.
         """
         shown, calls = [], {}
         for message in self.client.received[after:]:
@@ -83,7 +83,7 @@ class LinkCase(Gates, SshCase):
             if call.startswith('acp-broker-') or update.get('sessionUpdate') == 'usage_update':
                 continue
             if update.get('sessionUpdate') == 'tool_call_update':
-                if 'status' in update:  # the others only bring a terminal's output
+                if 'status' in update:  # other updates only bring a terminal's output
                     shown[calls[call]] += f' then {update["status"]}'
                 continue
             calls.setdefault(call, len(shown))
@@ -101,17 +101,17 @@ class LinkCase(Gates, SshCase):
         self.assertTrue(back, f'the connection is not back, {count}: {self.client.stderr}')
 
     def cut_child(self, number):
-        """sshd's processes for the connection are killed."""
+        """Kills sshd's processes for the connection."""
         self.sshd.kill_connections()
 
     def cut_link(self, number):
-        """The link is down until the loss is noticed."""
+        """Takes the link down until the broker notices the loss."""
         self.chain.set_link(0, 'down')
         self.wait_lost(number)
         self.chain.set_link(0, 'up')
 
     def cut_address(self, number):
-        """The broker's machine has another address; nothing comes to the old one."""
+        """Gives the broker's machine another address; no packet reaches the old one."""
         self.addresses += 1
         last, now = (f'10.77.0.{100 + count}/24' if count > 1 else
                      f'{self.chain.address(0, "right")}/24'
@@ -120,7 +120,7 @@ class LinkCase(Gates, SshCase):
         self.chain.ip(0, 'address', 'add', now, 'dev', 'right')
 
     def cut_stopped(self, number):
-        """The broker is stopped, loses the connection meanwhile, and goes on."""
+        """Stops the broker, cuts its connection meanwhile, and lets it go on."""
         os.kill(self.client.pid, signal.SIGSTOP)
         self.sshd.kill_connections()
         os.kill(self.client.pid, signal.SIGCONT)
@@ -135,7 +135,7 @@ class LinkCase(Gates, SshCase):
 
 
 class LinkTurn(LinkCase):
-    """One long turn, with everything in it that a connection carries."""
+    """One long turn that has everything that a connection carries."""
 
     updates, update_size = 3000, 1000
     file_bytes = 6 << 20
@@ -147,7 +147,7 @@ class LinkTurn(LinkCase):
         self.client, self.session = self.opened(**keys)
         self.client.host.replies['session/request_permission'] = self.permit
         self.root = self.runtime(self.client, self.session)
-        self.begun = self.sshd.home / 'begun'  # the terminal's command; not a file of the workspace
+        self.begun = self.sshd.home / 'begun'  # not a file of the workspace
         (self.root / 'big').write_text('0123456789abcde\n' * (self.file_bytes // 16))
         self.turns = 0
 
@@ -162,7 +162,7 @@ class LinkTurn(LinkCase):
                 f'write {self.root}/theirs turn', 'pid', 'say over']
 
     def start_turn(self):
-        """Returns the place in `received` at which it begins, and its request."""
+        """Starts the turn; returns the place in `received` at which it begins, and its request."""
         self.turns += 1
         (self.work / 'mine').write_text(f'{self.turns}\n' * 1000)
         (self.work / 'theirs').unlink(missing_ok=True)
@@ -170,7 +170,7 @@ class LinkTurn(LinkCase):
         return len(self.client.received), self.client.start_prompt(self.session, *self.lines())
 
     def end_turn(self, place, waiting):
-        """Returns its transcript."""
+        """Waits for the end of the turn, checks the files, and returns the transcript."""
         self.assertEqual(self.client.answer(waiting)['stopReason'], 'end_turn')
         self.assertEqual((self.work / 'theirs').read_text(), 'turn')
         self.assertEqual((self.root / 'mine').read_text(), f'{self.turns}\n' * 1000)

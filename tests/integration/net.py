@@ -5,11 +5,13 @@ import os
 import shutil
 import subprocess
 
-HOLD_SECONDS = 600  # a namespace ends with the test, or at the latest after this time
+HOLD_SECONDS = 600  # a namespace ends with the test, or after this time at the latest
 
 
 class Chain:
-    """For `with`. Nothing of it has a name outside: a sleeping process holds each namespace."""
+    """
+    For `with`. A sleeping process holds each namespace, and nothing outside has a name for it.
+    """
 
     def __init__(self, count):
         self.count = count
@@ -49,18 +51,20 @@ class Chain:
             self.ip(number, 'link', 'set', name, 'up')
 
     def address(self, number, name='left'):
-        """Of one end of a link: the left one of it is called "right" where it is."""
+        """
+        The address of one end of a link. In a namespace, the link to its right is named "right".
+        """
         return f'10.77.{number if name == "right" else number - 1}.{1 if name == "right" else 2}'
 
     def inside(self, number):
-        """The words before a command that runs it there."""
+        """The words to put before a command to run it in that namespace."""
         return ['nsenter', f'--net=/proc/{self.holders[number].pid}/ns/net']
 
     def ip(self, number, *words):
         subprocess.run([*self.inside(number), 'ip', *words], check=True, timeout=30)
 
     def set_link(self, left, state):
-        """The link to the right of a namespace is taken "down", or "up" again."""
+        """Takes the link to the right of a namespace "down", or "up" again."""
         self.ip(left, 'link', 'set', 'right', state)
 
 

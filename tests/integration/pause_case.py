@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of pauses share: the cgroups that brokers make, and what stands still."""
+"""
+What the tests of pauses share: the cgroups that brokers make, and checks that processes stand
+still.
+"""
 
 import atexit
 import os
@@ -17,8 +20,8 @@ DAEMON = "(setsid sh -c 'while :; do echo >>ticks; sleep 0.02; done' &)"
 
 def own_cgroup():
     """
-    The folder of a cgroup (v2) of our own, in which we are from now on, where one can be made: so
-    that no broker of another test makes any beside ours. Else None.
+    Moves this process into a cgroup (v2) of its own for the rest of its life, so that no broker of
+    another test makes its cgroups beside ours. Returns the folder, or None if none can be made.
     """
     lines = pathlib.Path('/proc/self/cgroup').read_text().splitlines()
     own = next((line[4:] for line in lines if line.startswith('0::/')), None)
@@ -47,18 +50,18 @@ OWN_CGROUP = own_cgroup()
 
 
 def groups():
-    """The cgroups that brokers have made there."""
+    """The cgroups that brokers have made in our own."""
     return set(OWN_CGROUP.glob('acp-broker-*')) if OWN_CGROUP else set()
 
 
 def left():
-    """Those whose guard is no more."""
+    """The cgroups whose guard does not run any more."""
     return {group for group in groups()
             if processes.name_of(int(group.name.rpartition('-')[2])) != 'acp-guard'}
 
 
 def is_held(pid):
-    """Stopped by a signal, or in a cgroup that is frozen."""
+    """Whether the process is stopped by a signal, or is in a frozen cgroup."""
     text = pathlib.Path(f'/proc/{pid}/cgroup').read_text()
     for group in groups():
         if f'/{group.name}\n' in text:
@@ -67,13 +70,13 @@ def is_held(pid):
 
 
 class Pausing:
-    """For a case whose clients have sessions; `root` is where the agent works."""
+    """For a case whose clients have sessions; the agent works in `root`."""
 
     by = 'cgroup' if OWN_CGROUP else 'signals'
 
     def setUp(self):
         self.groups_before = left()
-        self.addCleanup(self.assert_no_group_is_left)  # after all others, which end the brokers
+        self.addCleanup(self.assert_no_group_is_left)  # after the brokers have ended
         super().setUp()
 
     def assert_no_group_is_left(self):
@@ -113,7 +116,10 @@ class Pausing:
         self.assertEqual(self.size(path), before)
 
     def with_daemon(self, client, session, root):
-        """A process of a terminal that was released, in a session of its own; what it writes."""
+        """
+        Lets the agent start a process from a terminal that it then releases; the process has a
+        session of its own. Returns the file that it writes.
+        """
         client.prompt(session, f'terminal {DAEMON}', seconds=PATIENCE)
         self.assert_grows(root / 'ticks')
         return root / 'ticks'

@@ -49,17 +49,17 @@ class PlatformCase(Case):
         return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
     def inside(self, box=None):
-        """The root of a box, as this machine sees it."""
+        """The root of a box, as a path on this machine."""
         return self.platform / 'boxes' / (box or self.boxes()[0]) / 'root'
 
     def log(self):
-        """What was asked of the platform, but exec and state, in order."""
+        """The calls of the platform's commands in order, except exec, state and list."""
         path = self.platform / 'log'
         lines = path.read_text().splitlines() if path.exists() else []
         return [line for line in lines if line.split()[0] not in ('state', 'list')]
 
     def in_boxes(self):
-        """Processes in a box, but its init. A name has a hash of this test's folder."""
+        """The processes in a box, except its init. A name has a hash of this test's folder."""
         return sorted(pid for box in self.boxes() for pid in processes.marked(f'IN_BOX={box}'))
 
     def running(self):
@@ -83,7 +83,7 @@ class PlatformCase(Case):
         return client, client.new_session(self.work)
 
     def runtime(self, client, session):
-        """Where the workspace is in the box, as this machine sees it."""
+        """The folder of the workspace in the box, as a path on this machine."""
         status = client.call('_broker/session/status', {'sessionId': session})
         return pathlib.Path(f'{self.inside()}{status["runtimeRoot"]}')
 
@@ -92,7 +92,7 @@ class PlatformCase(Case):
         self.assertEqual(client.wait(), 0, client.stderr)
 
     def refused(self, code, **keys):
-        """The error with which initialize fails."""
+        """Checks that `initialize` fails, and returns the error."""
         client = self.broker(options=self.config(**keys))
         error = self.failure(client.response(client.start('initialize', {
             'protocolVersion': 1, 'clientCapabilities': {}})), code)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A session under a policy, and what its editor is shown and told."""
+"""A session under a policy, and checks of what its editor is shown and told."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ def no_window(params):
 
 
 def checked(part, value):
-    """The value, once it fits a part of the schema."""
+    """The value, after a check that it fits a part of the schema."""
     schema = dict(EXPLAIN, **{'$ref': '#/$defs/' + part})
     jsonschema.Draft202012Validator(schema).validate(value)
     return value
@@ -26,7 +26,7 @@ def checked(part, value):
 
 class PolicyCase(Case):
     def open(self, *flags, policy=('mode = ask-all',), broker=(), **keys):
-        """A client with a session under a policy; `broker` is lines of the [broker] section."""
+        """A client with a session under a policy; `broker` has lines for the [broker] section."""
         options = self.config(policy=policy, **keys)
         if broker:
             path = self.dir / 'config'

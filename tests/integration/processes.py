@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-Looks at processes through /proc: who runs, who is whose child, how much memory is private. Whatever
-a test starts has its mark in the environment: this run of the program, and the test's name.
+Looks at processes through /proc: which ones run, which is whose child, how much private memory one
+has. Everything that a test starts has the test's mark in its environment: this run of the program,
+and the test's name.
 """
 
 import itertools
@@ -12,7 +13,7 @@ import threading
 import time
 import uuid
 
-# Seconds; how long a test waits for any event. It goes on as soon as the event comes, so all this
+# Seconds; how long a test waits for any event. It goes on as soon as the event comes, so the whole
 # time passes only if there is a defect.
 PATIENCE = 120.0
 
@@ -30,13 +31,13 @@ for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
 
 
 def new_mark(test):
-    """The value of a mark, of its own; tests may run beside each other in several threads."""
+    """A new value for a mark; tests may run beside each other in several threads."""
     current.mark = f'{RUN}.{next(numbers)}.{test}'
     return current.mark
 
 
 def marked_environment():
-    """Our environment with the mark of the test that runs, for what knows no test."""
+    """Our environment with the mark of the running test, for code that does not know the test."""
     return {**os.environ, MARK: getattr(current, 'mark', f'{RUN}.0.none')}
 
 
@@ -49,7 +50,7 @@ def read_file(path):
 
 
 def stat_of(pid):
-    """(name, state, parent) or None where there is no such process."""
+    """(name, state, parent), or None if there is no such process."""
     text = read_file(f'/proc/{pid}/stat').decode('utf-8', 'replace')
     if not text:
         return None
@@ -59,7 +60,7 @@ def stat_of(pid):
 
 
 def is_running(pid):
-    """True unless it has ended; a zombie has."""
+    """Whether the process has not ended yet; a zombie has ended."""
     stat = stat_of(pid)
     return stat is not None and stat[1] not in 'ZX'
 
@@ -69,14 +70,14 @@ def all_pids():
 
 
 def marked(mark):
-    """Running processes whose environment holds the mark; the first that was started first."""
+    """Running processes whose environment has the mark, the oldest first."""
     needle = mark.encode()
     return [pid for pid in sorted(all_pids())
             if needle in read_file(f'/proc/{pid}/environ') and is_running(pid)]
 
 
 def of_this_run():
-    """What still runs of all that the tests of this program have started."""
+    """The processes that the tests of this program have started and that still run."""
     return marked(f'{MARK}={RUN}.')
 
 
@@ -136,8 +137,8 @@ def wait_until(condition, seconds=PATIENCE, step=0.02):
 
 def wait_at_rest(measure, seconds=0.7):
     """
-    Until a number has not changed for a while; the number. What goes on after a longer pause is
-    seen too early: then a test shows less, and fails no more often.
+    Waits until a number has not changed for a while, and returns it. If something goes on after a
+    longer pause, this returns too early: then the test shows less, but it does not fail more often.
     """
     last = [None, time.monotonic()]
 
@@ -152,7 +153,7 @@ def wait_at_rest(measure, seconds=0.7):
 
 
 def private_bytes(pid):
-    """What only this process holds in memory (USS)."""
+    """The memory that only this process holds (USS)."""
     total = 0
     for line in read_file(f'/proc/{pid}/smaps_rollup').splitlines():
         if line.startswith((b'Private_Clean:', b'Private_Dirty:', b'Private_Hugetlb:')):
@@ -168,7 +169,7 @@ def open_files(pid):
 
 
 def files_of(pid):
-    """"NUMBER FILE" of each descriptor that is still open when it is looked at."""
+    """A line "NUMBER FILE" for each descriptor that is still open when we look at it."""
     folder, files = f'/proc/{pid}/fd', []
     with contextlib.suppress(OSError):
         for number in sorted(os.listdir(folder)):
@@ -178,7 +179,7 @@ def files_of(pid):
 
 
 class Watcher:
-    """Looks again and again at every command line; for `with`."""
+    """Reads all command lines over and over; for `with`."""
 
     def __init__(self, needle):
         self.needle = needle.encode()

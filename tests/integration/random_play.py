@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-What an editor and an agent do at random: the steps of test_random.py. Everything is drawn from one
-generator, so that a seed gives the same steps again; when they meet is the machine's affair.
+The random steps of an editor and an agent, for test_random.py. One generator draws everything, so
+that a seed gives the same steps again; but their timing depends on the machine.
 """
 
 import json
@@ -9,7 +9,7 @@ import threading
 
 from host import NEVER, Host, RpcError
 
-TERMINALS = 5  # requests name ids of so many of the last terminals, and of the first ones
+TERMINALS = 5  # requests name one of this many last terminals, or of this many first ones
 FILES = ('f0', 'f1', 'f2', 'sub/f3', 'seldom')
 
 COMMANDS = (
@@ -42,7 +42,7 @@ class Script:
         return json.dumps(dict(more, sessionId=self.session))
 
     def ask(self):
-        """Waits for the answer, or goes on."""
+        """Draws whether the agent waits for the answer or goes on."""
         return self.random.choice(('request', 'fire', 'fire'))
 
     def path(self):
@@ -51,7 +51,7 @@ class Script:
             f'{self.root}/{self.random.choice(FILES)}'
 
     def terminal_id(self):
-        """One that may exist: agents that are new begin with the first again."""
+        """An id that may exist; each new agent begins with the first id again."""
         last = self.random.choice((TERMINALS, self.created + 1))
         return f'term-{self.random.randint(max(1, last - TERMINALS), last)}'
 
@@ -104,7 +104,7 @@ class Script:
 
 
 class Person(Host):
-    """Answers what it is asked at once, late, wrongly, twice or never, as was drawn before."""
+    """Answers questions at once, late, wrongly, twice or never, as drawn before."""
 
     ANSWERS = ('allow_once', 'allow_always', 'reject_once', 'reject_always', 'cancelled',
                'unknown', 'error', 'malformed', 'held', 'held', 'never')
@@ -115,7 +115,7 @@ class Person(Host):
         self.plan, self.open = [], threading.Event()
 
     def draw(self, random, may_be_silent):
-        """For one round: what is held is answered when it ends."""
+        """Draws the answers for one round; the held answers are sent at its end."""
         answers = [answer for answer in self.ANSWERS if may_be_silent or answer != 'never']
         with self.lock:
             self.plan = [random.choice(answers) for _ in range(100)]
@@ -152,7 +152,7 @@ class Person(Host):
 
 
 class Editor:
-    """Draws the steps of the editor's, and does them; `log` has what was done."""
+    """Draws the editor's steps and takes them; `log` records them."""
 
     def __init__(self, random, client, directories):
         self.random, self.client, self.directories = random, client, directories

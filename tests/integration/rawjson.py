@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds values in JSON text by their bytes, so that a test can say which bytes may differ."""
+"""Finds values in JSON text as bytes, so that a test can say which bytes may differ."""
 
 import json
 import re
@@ -100,13 +100,13 @@ def raw(data, path):
 
 
 def replace(data, path, value):
-    """The text with the value at the path replaced; as it is where there is none."""
+    """The text with the value at the path replaced; unchanged if there is no such value."""
     span = find(data, path)
     return data if span is None else data[:span[0]] + value + data[span[1]:]
 
 
 def without_member(data, at, name):
-    """The text less one member, with its comma, of the object at `at`."""
+    """The text without one member, and its comma, of the object at `at`."""
     found = list(members(data, at))
     for index, (member, start, _, end) in enumerate(found):
         if member != name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A workspace that is a repository of git's, and its copy, which the agent works in."""
+"""A workspace that is a git repository, and the copy of it that the agent works in."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ WORDS = ['-c', 'user.name=A', '-c', 'user.email=a@b', '-c', 'protocol.file.allow
 
 class RepositoryCase(TurnCase):
     def git(self, *words, where=None, **more):
-        """What git prints, run by the user; in the workspace, or where it is said."""
+        """Runs git as the user, in the workspace or in `where`; returns its output."""
         done = subprocess.run(['git', '-C', str(where or self.work), *WORDS, *words], text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False,
                               env=self.environment(), **more)
@@ -38,12 +38,12 @@ class RepositoryCase(TurnCase):
             path.write_text(text)
 
     def folder_of_git(self):
-        """Every file of the user's repository, and what it holds."""
+        """Every file in the user's `.git`, with its content."""
         return {str(path): path.read_bytes() for path in (self.work / '.git').rglob('*')
                 if path.is_file()}
 
     def prompt(self, client, session, *commands):
-        """A turn in which the agent runs these in a terminal; they have to succeed."""
+        """A turn in which the agent runs these commands in a terminal; they have to succeed."""
         before = len(client.texts())
         client.prompt(session, 'terminal ' + '; '.join(['set -e', *commands, 'echo "all" done']),
                       seconds=PATIENCE)
@@ -52,7 +52,7 @@ class RepositoryCase(TurnCase):
         return told
 
     def command(self, *words, cwd=None):
-        """What the broker's command prints, and what it says on stderr."""
+        """Runs a command of the broker's; returns its stdout and stderr."""
         done = subprocess.run([case.BROKER, *words], cwd=cwd or self.work, text=True,
                               env=dict(self.environment(), TZ='UTC'), stdin=subprocess.DEVNULL,
                               capture_output=True, check=False, timeout=PATIENCE)
@@ -60,5 +60,5 @@ class RepositoryCase(TurnCase):
         return done.stdout, done.stderr
 
     def commits(self):
-        """What the agent's commits are, as `commits list --json` has them."""
+        """The agent's commits, in the form of `commits list --json`."""
         return json.loads(self.command('commits', 'list', '--json')[0])['branches']

@@ -116,7 +116,7 @@ class Methods:
         self.refused('INVALID_PARAMS', status)
 
     def sleeper(self, command='_broker/exec'):
-        """A command that runs; its request's id."""
+        """Starts a command that keeps running; returns the request's id and the process id."""
         place = self.dir / 'begun'
         request = self.client.start(command, {
             'sessionId': self.session,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Sessions whose broker is killed, and what acp-broker sessions says and does of them."""
+"""
+Sessions whose broker is killed, and what acp-broker sessions reports about them and does with them.
+"""
 
 import json
 import os
@@ -14,7 +16,7 @@ from sync_case import SyncCase
 
 class SessionsCase(SyncCase):
     def sessions(self, *words, status=0, profile='copy', program=case.BROKER, **more):
-        """What a command prints, to stdout or, where it fails, to stderr."""
+        """Runs a command; returns its stdout, or its stderr if it fails."""
         config = self.dir / f'config-{profile}'
         argv = [program, '--config', str(config), 'sessions', *words]
         done = subprocess.run(argv, cwd=self.dir, env={**self.environment(), **more}, text=True,
@@ -31,7 +33,7 @@ class SessionsCase(SyncCase):
         return entry
 
     def kill(self, client):
-        """The broker alone, as the kernel does; its guards end the rest."""
+        """Kills only the broker, with SIGKILL; its guards end the rest."""
         os.kill(client.process.pid, signal.SIGKILL)
         client.wait(PATIENCE)
         self.assert_nothing_runs()
@@ -45,7 +47,9 @@ class SessionsCase(SyncCase):
         self.assertEqual((self.work / f'{name}-there').read_text(), f'{name} there\n')
 
     def left(self, **keys):
-        """The sandbox of a broker that was killed with edits pending on both sides."""
+        """
+        Leaves the sandbox of a killed broker, with pending edits on both sides; returns its root.
+        """
         client, session = self.opened(**keys)
         runtime = self.runtime(client, session)
         self.edit_both(runtime)

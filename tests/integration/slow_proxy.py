@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A TCP proxy on 127.0.0.1 that delays, stalls, cuts and counts what goes through it."""
+"""A TCP proxy on 127.0.0.1 that delays, stalls, cuts and counts the bytes that pass through it."""
 
 import collections
 import selectors
@@ -9,11 +9,13 @@ import threading
 import time
 
 PIECE = 65536
-HELD_MAX = 8 * 1024 * 1024  # bytes on their way, each direction; then the sender is held back
+HELD_MAX = 8 * 1024 * 1024  # bytes under way in each direction; then the sender has to wait
 
 
 class Direction:
-    """Bytes on their way from one socket to the other, each piece with the time it is due."""
+    """
+    The bytes under way from one socket to the other, each piece with the time at which it is due.
+    """
 
     def __init__(self, proxy, source, target, name):
         self.proxy, self.source, self.target, self.name = proxy, source, target, name
@@ -25,7 +27,7 @@ class Direction:
         return not self.at_end and self.held < HELD_MAX and not self.proxy.is_stalled
 
     def due(self):
-        """Seconds until there is something to write; None: nothing is on its way."""
+        """Seconds until the next piece is due; None if nothing is under way."""
         if self.is_over or self.proxy.is_stalled or not self.pieces:
             return None
         return max(0.0, self.pieces[0][0] - time.monotonic())
@@ -51,9 +53,10 @@ class Direction:
 
 
 class SlowProxy:
-    """For `with`: listens on `port`, connects to `target_port` for each that comes.
+    """
+    For `with`: listens on `port`, and connects each client to `target_port`.
 
-    `delay` is in seconds, each way. All that is set can be changed while it runs.
+    `delay` is in seconds, each way. All settings can be changed while it runs.
     """
 
     def __init__(self, target_port, delay=0.0):
@@ -79,7 +82,7 @@ class SlowProxy:
         self._order('stop')
         self.thread.join(10)
 
-    # ---- from the test's thread ----
+    # ---- called by the test's thread ----
 
     def _order(self, order):
         self.orders.append(order)
@@ -90,17 +93,19 @@ class SlowProxy:
         self._order('look')
 
     def drop(self):
-        """Nothing goes through those that are there, nor is their end told; new ones work."""
+        """
+        Lets nothing more through the present connections, nor reports their end; new ones work.
+        """
         self._order('drop')
 
     def cut(self):
-        """Resets every connection; new ones are taken."""
+        """Resets every connection; accepts new ones."""
         self._order('cut')
 
     def total(self):
         return sum(self.sent.values())
 
-    # ---- from its own ----
+    # ---- called by the proxy's own thread ----
 
     def allowance(self):
         return PIECE if self.cut_after is None else min(PIECE, self.cut_after)
@@ -133,7 +138,7 @@ class SlowProxy:
         if pair in self.pairs:
             self.pairs.remove(pair)
             for direction in pair:
-                # Resets it like a lost connection, unless both sides had ended it.
+                # Closes it with a reset, like a lost connection, unless both sides have ended it.
                 if not direction.is_over:
                     direction.source.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                                 struct.pack('ii', 1, 0))
@@ -158,7 +163,10 @@ class SlowProxy:
         return True
 
     def _wait(self):
-        """Pairs of a socket and what it is ready for; returns when the next piece is due."""
+        """
+        Waits until the next piece is due at most; returns pairs of a socket and what it is ready
+        for.
+        """
         selector = selectors.DefaultSelector()
         selector.register(self.listener, selectors.EVENT_READ)
         selector.register(self.wake_in, selectors.EVENT_READ)

@@ -14,9 +14,10 @@ LINK = {'resolve-timeout': '10m', 'connect-timeout': '10m', 'auth-timeout': '10m
         'login-timeout': '10m', 'channel-timeout': '10m', 'alive-interval': '1m',
         'alive-count': '10', 'link-grace': '10m'}
 
-# For a host that does not notice that its broker is gone: it gives up without a heartbeat.
+# For a host that does not notice that its broker is gone: it gives up after this time without a
+# heartbeat.
 GRACE = {'link-grace': '6s'}
-# For a connection that falls silent: either side gives up after six seconds.
+# For a connection that falls silent: both sides give up after six seconds.
 SILENT = {'alive-interval': '2s', 'alive-count': '3', **GRACE}
 
 
@@ -25,11 +26,11 @@ class SshCase(Case):
     ssh_client = 'libssh2'
     sshd_config = ''
     sshd_shell = None
-    runner = None  # as by default; 'never': the scripts do the work on the host
+    runner = None  # None: the default; 'never': scripts do the work on the host
 
     def setUp(self):
         self.sshd = self.make_sshd()
-        # Started first, so that it runs until everything that uses it has ended.
+        # Starts first, so that it runs until everything that uses it has ended.
         self.addCleanup(self.sshd.__exit__)
         self.sshd.__enter__()
         super().setUp()
@@ -39,7 +40,7 @@ class SshCase(Case):
         return Sshd(self.sshd_config, self.sshd_shell)
 
     def ssh_keys(self):
-        """The keys of the profile without which there is no connection."""
+        """The keys of the profile that a connection needs."""
         return {'host': 'box', 'ssh-config': str(self.sshd.config),
                 'ssh-client': self.ssh_client, **self.runner_keys()}
 
@@ -54,14 +55,14 @@ class SshCase(Case):
     # ---- there ----
 
     def remote(self):
-        """The processes on the host that were started for a user: they have its home."""
+        """The processes on the host that sshd started for a user: their HOME is the host's."""
         return processes.marked(f'HOME={self.sshd.home}')
 
     def running(self):
         return sorted(set(super().running()) | set(self.remote()))
 
     def workspaces(self):
-        """The folders there in which workspaces lie."""
+        """The folders of workspaces on the host."""
         return sorted(self.sshd.home.glob('.local/share/acp-broker/workspaces/*/*'))
 
     # ---- here ----

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-A session over SSH that is brought to a moment of its life and held there by gates: what the host
-runs then - its sshd, its login shell, its git, its rsync - waits until the test says go on.
+A session over SSH that gates stop at a moment of its life. A program that the host then runs (its
+sshd, its login shell, its git, its rsync) waits until the test lets it go on.
 """
 
 import os
@@ -13,7 +13,7 @@ import processes
 from slow_proxy import SlowProxy
 from ssh_case import SshCase
 
-GATE_SECONDS = 300  # a process waits no longer, even if the test has ended
+GATE_SECONDS = 300  # no process waits longer, even if the test has ended
 BIG = 4 * 1024 * 1024
 
 # Each gate is a file on the host: while it exists, a process that comes to it waits and says so.
@@ -62,7 +62,7 @@ exec '{rm}' "$@"
 
 
 class Gates:
-    """Beside a case whose host is `sshd`."""
+    """Gates on the host of a case with `sshd`."""
 
     def make_gates(self):
         self.gates = self.sshd.home / 'gates'
@@ -116,7 +116,7 @@ AuthorizedKeysCommandUser root
                 **self.runner_keys()}
 
     def heal(self):
-        """The host and the way to it are as they were."""
+        """Repairs the host and the connection."""
         self.proxy.cut_after = None
         self.proxy.delay = 0.0
         self.proxy.refuses = False

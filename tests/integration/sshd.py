@@ -24,8 +24,8 @@ def free_port():
 
 class Sshd:
     """
-    For `with`. `config` is lines of sshd_config(5), `shell` a login shell (all by path), `prefix`
-    the words of a command that runs what follows.
+    For `with`. `config` has lines of sshd_config(5), `shell` is the path of a login shell, `prefix`
+    has words that go before the command to run it.
     """
 
     def __init__(self, config='', shell=None, prefix=()):
@@ -77,7 +77,7 @@ class Sshd:
     # ---- its processes ----
 
     def connections(self):
-        """The processes directly below sshd: one for each connection."""
+        """The direct children of sshd: one for each connection."""
         return [pid for pid in processes.descendants(self.process.pid)
                 if processes.parent_of(pid) == self.process.pid]
 
@@ -94,18 +94,21 @@ class Sshd:
         processes.kill(self.process.pid, signal.SIGCONT)
 
     def names_in_home(self):
-        """Without .cache if only the runner is there, which stays for the next session."""
+        """
+        The names in the home. Leaves out .cache if it has only the runner, which stays for the next
+        session.
+        """
         names = {path.name for path in self.home.iterdir()}
         kept = {path.name.split('.')[0] for path in (self.home / '.cache').rglob('*')
                 if path.is_file()}
         return names - {'.cache'} if kept == {'acp-runner'} else names
 
     def kill_connections(self):
-        """SIGKILL to all of each connection; sshd itself goes on listening."""
+        """Sends SIGKILL to all processes of each connection; sshd itself goes on listening."""
         self._signal_below(signal.SIGKILL)
 
     def stop(self):
-        """Kills it, its connections and what they run, and removes its folder."""
+        """Kills sshd, its connections and their processes, and removes its folder."""
         if self.process is not None:
             processes.kill(self.process.pid, signal.SIGSTOP)
             below = processes.descendants(self.process.pid)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What tests of `acp-broker checkpoints` and `acp-broker conflicts` start from: stores that are
-filled as syncs fill them, in directories without an agent."""
+"""
+What tests of `acp-broker checkpoints` and `acp-broker conflicts` start from: directories without an
+agent, with stores that are filled as syncs fill them.
+"""
 
 import json
 import os
@@ -37,7 +39,10 @@ class Store(Case):
                               timeout=DEADLINE, check=False)
 
     def answer(self, *words, said='', **more):
-        """What a command prints; it says one line with these facts on stderr, or nothing."""
+        """
+        Runs a command and returns its output; checks that stderr is one line with these facts, or
+        empty.
+        """
         result = self.run_broker(*words, **more)
         self.assertEqual(result.returncode, 0, result.stdout)
         if said:
@@ -59,7 +64,7 @@ class Store(Case):
             (self.work / name).write_text(text)
 
     def files(self):
-        """Every file and link below the workspace, and what it holds."""
+        """Every file and link below the workspace, with its content."""
         found = {}
         for folder, _, names in os.walk(self.work):
             for name in names:

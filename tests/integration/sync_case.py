@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A session whose agent works in a copy of the workspace, and what its editor is shown of that."""
+"""
+A session whose agent works in a copy of the workspace, and checks of what its editor is shown.
+"""
 
 import contextlib
 import fcntl
@@ -24,7 +26,7 @@ SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'schemas'
 
 
 def checked(name, part, value):
-    """The value, once it fits this part of a schema."""
+    """The value, after a check that it fits this part of a schema."""
     schema = json.loads((SCHEMAS / f'{name}.json').read_text())
     schema['$ref'] = f'#/$defs/{part}'
     jsonschema.Draft202012Validator(schema).validate(value)
@@ -32,7 +34,7 @@ def checked(name, part, value):
 
 
 def fitting(name, result):
-    """The result of one of the broker's own methods, once it fits its schema."""
+    """The result of one of the broker's own methods, after a check that it fits its schema."""
     return checked(name, 'result', result)
 
 
@@ -75,7 +77,9 @@ class SyncCase(Case):
                 if path.is_file() and '.git' not in path.parts}
 
     def shown(self, client, session=None):
-        """What the broker has shown of itself: (session, kind of update, number, title, status)."""
+        """
+        The notices that the broker has shown: (session, kind of update, number, title, status).
+        """
         updates = [(m.params['sessionId'], m.params['update']) for m in client.received
                    if m.method == 'session/update']
         return [(s, u['sessionUpdate'], u['toolCallId'], u['title'], u['status'])
@@ -83,39 +87,44 @@ class SyncCase(Case):
                 and session in (None, s)]
 
     def notices(self, client):
-        """The news among it: neither that a sync is under way nor that it went well."""
+        """
+        The notices with news: those that do not just say that a sync is under way or went well.
+        """
         return [title for _, _, _, title, _ in self.shown(client)
                 if title != RUNNING and not QUIET.search(title)]
 
     def parked(self, name):
-        """What was parked of the conflicts of files with this name."""
+        """The parked versions of files with this name."""
         return [path.read_text() for path in sync_room.parked_files(self.state)
                 if path.name == name]
 
     @contextlib.contextmanager
     def held_store(self):
-        """No sync of the workspace begins meanwhile: another process has the store's lock."""
+        """Holds the store's lock, so that no sync of the workspace begins."""
         store, = (self.state / 'stores').iterdir()
         with open(store / 'acp-broker.lock', 'r+b') as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def wait_running(self, client, session=None, after=0):
-        """Until a sync is shown to be under way, after so many messages."""
+        """Waits until the editor is shown that a sync is under way, after this many messages."""
         return client.wait_for(lambda m: m.method == 'session/update'
                                and m.params['update'].get('title') == RUNNING
                                and session in (None, m.params['sessionId']), after=after)
 
 
 class TurnCase(SyncCase):
-    """The same, and what its agent has heard; a sync that waits when the agent says so."""
+    """Adds what the agent has received, and syncs that wait when the agent says so."""
 
     def heard(self, method):
-        """How often the agent was sent this."""
+        """How often the agent received this method."""
         return sum(b'"%s"' % method.encode() in line for line in self.journal('<'))
 
     def hold_when_asked(self, client):
-        """The store is locked from the moment in which the agent asks a permission; releases it."""
+        """
+        Locks the store from the moment in which the agent asks for a permission; returns a function
+        that releases the lock.
+        """
         holding = self.held_store()
         held = threading.Event()
         self.addCleanup(holding.__exit__, None, None, None)
@@ -133,7 +142,10 @@ class TurnCase(SyncCase):
         return release
 
     def wait_held(self, client, session=None):
-        """Until the sync after such a prompt is shown; on a slow machine the one before is too."""
+        """
+        Waits until the sync after such a prompt is shown; on a slow machine the one before it is
+        shown, too.
+        """
         asked = client.wait_for(lambda m: m.method == 'session/request_permission')
         return self.wait_running(client, session, client.messages.index(asked))
 

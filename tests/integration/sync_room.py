@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A workspace and its copy, edited on both sides, and what must have come of the edits."""
+"""A workspace and its copy, edited on both sides, and a check of the result of the edits."""
 
 import hashlib
 import os
@@ -22,7 +22,7 @@ WRONG = re.compile(r'error|missing|broken|corrupt|bad ', re.I)
 
 
 def points_in_code():
-    """The names of all points, and whether what follows can fail there."""
+    """The names of all points in the code, and whether the next call can fail there."""
     found = {}
     for folder in SOURCES:
         for path in sorted((case.ROOT / folder).rglob('*.c')):
@@ -41,12 +41,12 @@ def look(path):
 
 
 def parked_files(state, version='runtime'):
-    """What was parked of the conflicts of all workspaces."""
+    """The parked versions in the conflicts of all workspaces."""
     return sorted(state.glob(f'stores/*/parked/*/*/{version}/*'))
 
 
 def tree(root):
-    """The members below a root, and apart from them what a killed apply has kept."""
+    """The members below a root, and separately the versions that a killed apply has kept."""
     members, parked = {}, {}
     for folder, folders, names in os.walk(root):
         if '.git' in folders:
@@ -71,7 +71,7 @@ def lines(first='first', last='last'):
 
 
 def begin(root):
-    """What both sides have before they are edited."""
+    """Makes the files that both sides have before the edits."""
     for side in 'lr':
         for name in ('change', 'delete', 'move', 'mode'):
             write(root / f'{side}-{name}', f'{root.name} {side} {name}\n')
@@ -84,7 +84,7 @@ def begin(root):
 
 
 def edit(root, side):
-    """One side's edits: of every kind there is."""
+    """Makes one side's edits, one of every kind."""
     label = f'{root.name} {side} edited'
     write(root / f'{side}-change', f'{label} change\n')
     (root / f'{side}-delete').unlink()
@@ -103,7 +103,7 @@ def edit(root, side):
 
 
 def merged(base, local, runtime):
-    """What both sides have to be in the end; conflicts are decided for the local side."""
+    """The files that both sides must have at the end; conflicts are decided for the local side."""
     result = {}
     for path in {*base, *local, *runtime}:
         was, ours, theirs = base.get(path), local.get(path), runtime.get(path)
@@ -117,12 +117,12 @@ def merged(base, local, runtime):
 
 
 class Room(Case):
-    """One workspace, its copy, and one broker after the other."""
+    """A workspace and its copy, used by one broker after the other."""
 
     transport = 'git'
 
     def runTest(self):
-        """Never run; unittest wants one."""
+        """Never run: unittest requires it."""
 
     def setUp(self):
         super().setUp()
@@ -150,7 +150,7 @@ class Room(Case):
         return self.broker(options=options, env=self.environment(**more))
 
     def open(self, **more):
-        """A session; also where the copy is, once one was opened."""
+        """Opens a session; also notes the place of the copy."""
         client = self.begin_broker(**more)
         client.initialize()
         session = client.new_session(self.work)
@@ -163,7 +163,7 @@ class Room(Case):
         return client.wait()
 
     def make(self, count):
-        """The workspace, a repository with history, with `count` folders to be edited."""
+        """Makes the workspace: a repository with a history, and `count` folders to edit."""
         for number in range(count):
             begin(self.work / f'g{number}')
         git = ['git', '-C', str(self.work), '-c', 'user.name=A', '-c', 'user.email=a@b']
@@ -176,7 +176,7 @@ class Room(Case):
         self.assertEqual(self.close(client), 0, client.stderr)
 
     def session(self, **more):
-        """A whole session with one turn; ends early where the broker does, or refuses."""
+        """A whole session with one turn; ends early if the broker ends or refuses."""
         client = self.begin_broker(**more)
         try:
             client.initialize()
@@ -189,12 +189,12 @@ class Room(Case):
     # ---- what happens to them ----
 
     def edit_nothing(self):
-        """There is no copy yet."""
+        """For a first session: there is no copy yet."""
         self.base, self.remote = {}, {}
         self.local, _ = tree(self.work)
 
     def edit(self):
-        """Edits the next folder on both sides; what they were and are is remembered."""
+        """Edits the next folder on both sides; remembers the files before and after the edits."""
         folder = f'g{self.number}'
         self.number += 1
         self.base, _ = tree(self.work)
@@ -204,7 +204,7 @@ class Room(Case):
         self.remote, _ = tree(self.runtime)
 
     def check(self):
-        """With a new broker, everything is where it has to be."""
+        """Checks, with a new broker, that every file is where it has to be."""
         self.assert_nothing_runs()
         turn = f'turn{self.number}'
         for root, side in ((self.work, self.local), (self.runtime, self.remote)):
@@ -228,7 +228,7 @@ class Room(Case):
         self.assertFalse(wrong, f'{what} (is, should be): {str(wrong)[:2000]}')
 
     def check_parked(self):
-        """Each conflict once, with the version that was not taken."""
+        """Checks that each conflict is parked once, with the version that was not taken."""
         wanted = [('conflict', f'g{number} r edited\n') for number in range(self.number)]
         found = [(path.name, path.read_text()) for path in parked_files(self.state)]
         self.assertEqual(sorted(found), sorted(wanted))
@@ -258,8 +258,10 @@ class Room(Case):
 
 
 def big_contents(store):
-    """What the store has of big files: whole ones, and deltas, put together from their parts
-    (sync/store_impl.h)."""
+    """
+    The contents of big files in the store: whole ones, and deltas put together from their parts
+    (sync/store_impl.h).
+    """
     parts = {}
     for path in (store / 'big').glob('*/*'):
         parts[path.parent.name + path.name] = path.read_bytes()

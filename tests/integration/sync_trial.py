@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What happens to a sync, and rooms in which it happens to one after the other."""
+"""Trials that disturb a sync, and rooms in which one trial follows the other."""
 
 import concurrent.futures
 import functools
@@ -17,7 +17,7 @@ import sync_room
 from case import SANITIZED, WHOLE
 
 AT_ONCE = 4  # chains of trials
-LATE = 12  # we kill at the first time that a point is reached, and at the last one up to this
+LATE = 12  # we kill at the first time that a point is reached, and at the last time, up to this one
 SAMPLE = 5 if SANITIZED and not WHOLE else 1  # we run one of so many trials
 WAKING = re.compile(r'write\(\d+, "\\1(\\0){7}", 8\) += -1 .*INJECTED')
 
@@ -32,24 +32,27 @@ def survey(room):
 
 
 def made(count):
-    """A room whose copy is there, with `count` folders for edits."""
+    """A room that has its copy, and `count` folders to edit."""
     room = sync_room.Room()
     room.setUp()
     room.make_and_sync(count)
     return room
 
 
-# ---- trials: what happens to a session ----
+# ---- trials: ways to disturb a session ----
 
 def killed(point, count, room):
-    """At a point, the count-th time; how often a session comes by is not always the same."""
+    """
+    Kills the broker at the count-th time that it reaches a point; sessions do not always reach a
+    point equally often.
+    """
     _, status = room.session(ACP_POINT=f'{point}:{count}:kill')
     if count == 1 or status != 0:
         room.assertEqual(status, -signal.SIGKILL, 'the point was not reached')
 
 
 def killed_twice(first, second, room):
-    """The one that makes it good is killed, too."""
+    """Kills the next broker, too, which repeats the sync."""
     killed(first, 1, room)
     room.assert_nothing_runs()
     killed(second, 1, room)
@@ -67,7 +70,7 @@ def is_stopped(pid):
 
 
 def other_side_killed(point, names, room):
-    """The broker stands still at a point while it is done."""
+    """Kills these programs on the other side while the broker stands still at a point."""
     client = room.begin_broker(ACP_POINT=f'{point}:1:stop')
     client.start('initialize', {'protocolVersion': 1, 'clientCapabilities': {}})
     client.start('session/new', {'cwd': str(room.work), 'mcpServers': []})
@@ -80,7 +83,7 @@ def other_side_killed(point, names, room):
 
 
 def call_failed(call, way, number, hits, room):
-    """A system call of each thread of the broker's fails once."""
+    """Makes a system call fail once in each thread of the broker."""
     log = room.dir / f'strace-{room.number}'
     room.wrapper = strace(log, call, f'inject={call}:error={way}:when={number}')
     ended = threading.Event()
@@ -97,8 +100,8 @@ def call_failed(call, way, number, hits, room):
 
 def end_where_none_can_fail(room, log, ended):
     """
-    The write that wakes the loop up is to an eventfd, and fails in no kernel so. A broker that
-    met it sleeps on: it is killed there instead.
+    The write that wakes up the loop goes to an eventfd, and no kernel makes it fail like this. A
+    broker that meets this fault would sleep on, so we kill it.
     """
     while not ended.wait(0.05):
         if log.exists() and WAKING.search(log.read_text(errors='replace')):
@@ -113,7 +116,7 @@ exec {git} "$@"
 
 
 def pack_killed(room):
-    """The git that packs the history here is killed; that is made good in the next session."""
+    """Kills the git that packs the history here; the next session has to send the history."""
     folder = room.dir / 'bin'
     folder.mkdir()
     program = folder / 'git'
@@ -137,7 +140,7 @@ def strace(log, call, *words):
 
 
 def killed_at(counts, points):
-    """Trials: killed at each of the points, the first and a late time that it is reached."""
+    """Trials that kill at each of the points, at the first time and at a late time."""
     return [functools.partial(killed, point, count) for point in sorted(points)
             for count in sorted({1, min(counts[point], LATE)})]
 
@@ -145,7 +148,7 @@ def killed_at(counts, points):
 # ---- chains of them ----
 
 def run_chain(trials):
-    """Trials in one room, each with edits and a check; what was wrong, as texts."""
+    """Runs trials in one room, each with edits and a check; returns what was wrong, as texts."""
     wrong = []
     trials = list(trials)
     while trials:
@@ -178,7 +181,7 @@ def described(trial):
 
 
 def run_first(trial):
-    """A trial of the first sync of all."""
+    """Runs a trial of the very first sync."""
     room = sync_room.Room()
     room.setUp()
     try:
@@ -197,7 +200,7 @@ def run_first(trial):
 class Trials(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """How often each point is reached in the first session, and in one with edits."""
+        """Finds out how often the first session, and one with edits, reaches each point."""
         cls.points = sync_room.points_in_code()
         room = sync_room.Room()
         room.setUp()

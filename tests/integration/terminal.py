@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`acp-broker chat` in a real terminal: tmux has the keys sent and the screen read."""
+"""`acp-broker chat` in a real terminal: tmux sends the keys and reads the screen."""
 
 import json
 import shlex
@@ -28,16 +28,16 @@ class Terminal(Chat):
                               timeout=PATIENCE, check=False).stdout
 
     def begin(self, columns=80, argv=None, stops=False, **variables):
-        """A shell of the terminal starts the chat, and says afterwards how it ended."""
+        """A shell in the terminal starts the chat, and afterwards prints how it ended."""
         words = shlex.join(argv or self.argv())
         before = ' '.join(f'{name}={shlex.quote(str(value))}' for name, value in variables.items())
-        # Ctrl-C also reaches the shell, which would end.
+        # Ctrl-C also reaches the shell, which would end without the trap.
         after = 'echo status=$?; stty -a | grep -o " icanon"; exec cat'
         line = f'trap : INT; {before} {words}; {after}'
-        if stops:  # a shell with jobs: after Ctrl-Z the chat goes on once a line is typed
+        if stops:  # a shell with jobs: after Ctrl-Z the chat goes on when a line is typed
             line = (f'set -m; {words}; stty -a | grep -o " icanon"; echo stopped; read line; '
                     f'clear; fg; {after}')
-        if self.has_begun:  # the same terminal, and what ran in it is killed
+        if self.has_begun:  # the same terminal; this kills the program in it
             self.tmux('respawn-pane', '-k', '-c', str(self.work), 'sh', '-c', line)
         else:
             self.addCleanup(self.tmux, 'kill-server')

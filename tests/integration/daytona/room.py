@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A session whose agent works in a sandbox of Daytona's stand-in, and what is left of it there."""
+"""
+A session whose agent works in a sandbox of Daytona's stand-in, and checks of what is left of it.
+"""
 
 import json
 import pathlib
@@ -13,8 +15,8 @@ from acp import RpcError  # noqa: E402
 from case import BROKER  # noqa: E402
 from processes import PATIENCE  # noqa: E402
 
-# Keys of the profile. Only the grace passes during a test: a sandbox cannot see that its broker is
-# gone, and gives up after this time without a heartbeat. The other deadlines do not pass.
+# Keys of the profile. Only link-grace passes during a test: a sandbox cannot see that its broker is
+# gone, and gives up when it has got no heartbeat for this time. The other deadlines do not pass.
 KEYS = {'link-grace': '6s', **{f'{name}-timeout': '10m' for name in (
     'connect', 'auth', 'login', 'channel', 'api', 'create', 'stop', 'prepare')}}
 
@@ -41,7 +43,7 @@ class Room(DaytonaCase):
         return client
 
     def start_error(self, **keys):
-        """The error of a start that fails."""
+        """Starts a broker that must fail at `initialize`; returns the error."""
         client = self.broker(options=self.config(**keys))
         with self.assertRaises(RpcError) as caught:
             client.initialize(seconds=PATIENCE)
@@ -75,11 +77,11 @@ class Room(DaytonaCase):
     # ---- what is there ----
 
     def boxes(self):
-        """The sandboxes there are; what is deleted takes a moment to be gone."""
+        """The sandboxes that exist. A sandbox that is being deleted does not count."""
         return [box for box in self.daytona.sandboxes() if box['state'] != 'destroying']
 
     def box(self):
-        """The one sandbox there is."""
+        """The only sandbox that exists."""
         boxes = self.boxes()
         self.assertEqual(len(boxes), 1, boxes)
         return boxes[0]

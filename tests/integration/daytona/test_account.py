@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A sandbox that was made with another API key: that the service does not know it with this one says
-nothing about it, so nothing is forgotten, none is made in its place, and everybody is told.
+A sandbox that was made with another API key. The service does not know it under the present key,
+but that proves nothing. So the broker forgets nothing, makes no sandbox in its place, and reports
+it.
 """
 
 import json
@@ -50,7 +51,9 @@ class Account(Room):
         self.assertRegex(told.stdout, 'permissions.*does not say')
 
     def test_a_command_prints_the_key(self):
-        """It is run once by a broker, and once more when its key is not taken any more."""
+        """
+        A broker runs the command once, and once more when the service no longer accepts the key.
+        """
         store, runs = self.dir / 'store', self.dir / 'runs'
         store.write_text(f'{self.key}\nlogin: me\n')
         keys = {'api-key-command': f'"echo run >> {runs}; cat {store}"'}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A profile that says something else than when its sandbox was made."""
+"""A profile that has changed since its sandbox was made."""
 
 import json
 import pathlib

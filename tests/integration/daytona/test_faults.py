@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-What Daytona, its gateway and the network can do to a session. Each time: it ends within deadlines
-of seconds, the error says what it was, every sandbox there is is listed, the workspace is whole.
+Faults of Daytona, its gateway and the network. Each time the session ends within deadlines of
+seconds, the error says what happened, every sandbox that exists is listed, and the workspace is
+whole.
 """
 
 import pathlib
@@ -19,11 +20,11 @@ from together import Together  # noqa: E402
 from trouble import Trouble  # noqa: E402
 
 AT_ONCE = 6
-EVER = 1000  # times: until somebody ends it
+EVER = 1000  # times: until the test ends the fault
 
 # For a call that never succeeds. All other calls succeed within this time, even on a busy machine.
 QUICK = {'api-timeout': '4s'}
-# For tests in which all calls but one must succeed: each of them may take so long.
+# For tests in which all calls but one must succeed: each of them may take this long.
 PATIENT = {'api-timeout': '10s'}
 
 WAYS = {
@@ -39,7 +40,7 @@ def load_tests(loader, tests, pattern):
 
 
 class Api(Trouble):
-    """The API at each call that a start makes."""
+    """The API fails at each call that a start makes."""
 
     def setUp(self):
         super().setUp()
@@ -54,7 +55,7 @@ class Api(Trouble):
         self.check_listed()
 
     def start_at(self, call):
-        """No way in which the call fails leaves anything that the next start does not take."""
+        """However the call fails, the next start can use everything that the failed one left."""
         for way, (fault, code, retryable) in WAYS.items():
             with self.subTest(way):
                 self.start_failing(call, code, retryable, fault)
@@ -120,7 +121,10 @@ class Api(Trouble):
     # ---- at the end ----
 
     def end_at(self, call, left, **keys):
-        """What could not be ended is said and listed; all of it is here, and collect ends it."""
+        """
+        The broker says that it could not end the sandbox, and lists it. All files are here, and
+        collect ends the sandbox.
+        """
         for way, (fault, _, _) in WAYS.items():
             with self.subTest(way):
                 client, session = self.opened(**QUICK, **keys)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A broker that is killed at each stage of a Daytona sandbox's life (base/point.h), and one that comes
-after it: no edit is lost, and nothing is left there that nobody knows of.
+A broker is killed at each stage of a Daytona sandbox's life (base/point.h), and another one comes
+after it: no edit is lost, and no sandbox is left that nobody knows of.
 """
 
 import concurrent.futures
@@ -20,7 +20,7 @@ import processes  # noqa: E402
 
 POINTS = program('ACP_BROKER_POINTS', 'tests/support/points/acp-broker-points')
 
-# In their order in a session's life.
+# The stages, in the order of a session's life.
 STAGES = ('daytona.noting', 'daytona.creating', 'daytona.created', 'daytona.token',
           'daytona.connected', 'keeper.saved', 'keeper.synced', 'keeper.ending', 'daytona.ending',
           'daytona.ended', 'keeper.ended')
@@ -68,7 +68,10 @@ class Cell(Room):
             self.assertEqual(left, ['known_hosts'])
 
     def is_settled(self, persistence):
-        """What the first one left is collected, and its sandbox gone where it was transient."""
+        """
+        Whether everything that the first broker left is collected, and its transient sandbox is
+        gone.
+        """
         states = [one['state'] for one in self.records()]
         if len(self.notes()) != 1:
             return False
@@ -84,7 +87,7 @@ class Cell(Room):
 
 class Killed(Room):
     def setUp(self):
-        """Each cell has its own."""
+        """Each cell sets up its own room."""
 
     def run_cells(self, cells):
         failures = []

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A broker that is killed while the service works on a call of its. What is there then is listed, the
-next broker takes it up or ends it, and nothing that was written in it is lost.
+A broker is killed while the service works on one of its calls. Every sandbox that then exists is
+listed, the next broker uses it or ends it, and nothing that was written in it is lost.
 """
 
 import functools
@@ -30,13 +30,15 @@ def load_tests(loader, tests, pattern):
 
 
 class Killed(Trouble):
-    """Trials one after the other, with one service."""
+    """Trials one after the other, with the same service."""
 
     def broker_argv(self, *options, agent):
         return [sync_room.POINTS, *options, '--', *agent]
 
     def session(self, persistence, begun=lambda _: None):
-        """A session with a turn and an edit after it; `begun` is given the broker at once."""
+        """
+        A session with a turn and an edit after it. Passes the broker to `begun` as soon as it runs.
+        """
         left = {record['id'] for record in self.records() if record['state'] != 'stopped'}
         client = self.broker(options=self.config(persistence=persistence))
         begun(client)
@@ -54,14 +56,17 @@ class Killed(Trouble):
         return client.wait(PATIENCE)
 
     def wait_taken_up(self, client, left):
-        """What others have left is finished beside the session."""
+        """Waits until the broker has finished, beside its session, what others have left."""
         def is_finished():
             states = [one['state'] for one in self.records() if one['id'] in left]
             return set(states) <= {'stopped'} and len(self.boxes()) <= 1
         self.assertTrue(processes.wait_until(is_finished, PATIENCE, STEP_SECONDS), client.stderr)
 
     def kill_during(self, call, client):
-        """Once the service has that call, which it does and never answers."""
+        """
+        Kills the broker when the service gets this call; the service does the call and never
+        answers.
+        """
         before = self.daytona.counts().get(call, 0)
         self.daytona.fault(call, action='hang', effect=True)
 
@@ -74,12 +79,12 @@ class Killed(Trouble):
         self.addCleanup(thread.join, PATIENCE)
 
     def written(self):
-        """What is in the workspaces of all sandboxes."""
+        """The files in the workspaces of all sandboxes."""
         return {path.name: path.read_text() for box in self.boxes() for path in pathlib.Path(
             box['home']).glob('.local/share/acp-broker/workspaces/*/work/*') if path.is_file()}
 
     def check(self, persistence):
-        """What is left after the kill, and what the next broker makes of it."""
+        """Checks what is left after the kill, and that the next broker brings all of it here."""
         self.assertTrue(processes.wait_until(lambda: not self.running(), PATIENCE, STEP_SECONDS))
         self.daytona.no_faults()
         self.check_listed(persistence=persistence)

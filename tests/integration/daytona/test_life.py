@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The life of a sandbox of Daytona's: made, found again, stopped, archived, deleted."""
+"""The life of a Daytona sandbox: it is made, found again, stopped, archived and deleted."""
 
 import json
 import pathlib
@@ -215,7 +215,7 @@ class Trouble(Room):
     def test_a_setup_that_fails_leaves_nothing_running(self):
         self.assertEqual(self.start_error(setup='exit 7').data['code'], 'SETUP_FAILED')
         self.assertEqual((self.boxes(), self.notes()), ([], []))
-        self.end(self.greeted())  # what is from before is stopped, and stays
+        self.end(self.greeted())  # the sandbox of an earlier broker: it is stopped, and stays
         self.assertEqual(self.start_error(setup='exit 7').data['code'], 'SETUP_FAILED')
         self.assertEqual(self.box()['state'], 'stopped')
 
@@ -254,7 +254,7 @@ class Trouble(Room):
                            headers={'Retry-After-authenticated': 1})
         client = self.greeted()
         self.end(client)
-        self.assertIn('status 503', client.stderr)  # why it takes so long
+        self.assertIn('status 503', client.stderr)  # so the user knows why it takes so long
         self.assertIn('trying again, for', client.stderr)
 
     def test_one_in_error_from_before_is_left_with_what_is_in_it(self):
@@ -288,11 +288,12 @@ class Trouble(Room):
             client.wait(PATIENCE)
 
     def is_said(self, what, client, session):
-        """Whether a prompt is told, or the log has, what became of the sandbox.
+        """
+        Whether an error of the prompt, or the log, says what became of the sandbox.
 
-        Until the service has been asked a prompt is only told to try again. The sandbox's processes
-        die first: where their end is seen before that of the link the agent has ended, and the
-        session goes on in a sandbox that runs.
+        Until the broker has asked the service, the prompt's error only says to try again. The
+        sandbox's processes die first. If the broker sees their end before that of the link, only
+        the agent has ended, and the session goes on in a sandbox that runs.
         """
         told = ''
         try:
@@ -303,7 +304,7 @@ class Trouble(Room):
 
     def test_a_process_whose_shell_is_killed_takes_nothing_with_it(self):
         client, session = self.opened()
-        for name in ('a', 'b'):  # the second one is told, too
+        for name in ('a', 'b'):  # the second prompt is told, too
             self.prompt(client, session, 'terminal kill -9 0')
             self.assertNames(client.texts()[-1], 'ended | not known')
             self.prompt(client, session, f'terminal echo {name} > {name}')

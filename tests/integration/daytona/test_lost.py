@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A sandbox that is lost under a session, or whose gateway fails: the error says what has become of
-it, what is in it is collected where it still can be, and the next session goes on.
+A sandbox is lost under a session, or its gateway fails: the error says what has become of it, its
+files are collected if that is still possible, and the next session goes on.
 """
 
 import pathlib
@@ -24,7 +24,8 @@ EVER = 1000  # times: until somebody ends it
 HERE = {'mine': 'mine\n', 'a': 'a\n'}
 PENDING = {**HERE, 'pending': 'pending\n'}
 
-# For a request that is never answered. All others are answered by then, even on a busy machine.
+# For a request that is never answered. All others are answered within this time, even on a busy
+# machine.
 IMPATIENT = {'connect-timeout': '8s', 'auth-timeout': '8s', 'channel-timeout': '8s',
              'login-timeout': '8s', 'api-timeout': '10s'}
 
@@ -34,7 +35,7 @@ def load_tests(loader, tests, pattern):
 
 
 class Lost(Trouble):
-    """In the sandbox is a file that no turn has brought here."""
+    """The sandbox has a file that no turn has brought here."""
 
     def begin(self, **keys):
         (self.work / 'mine').write_text('mine\n')
@@ -62,7 +63,7 @@ class Lost(Trouble):
         return told.stderr
 
     def check_goes_on(self, tree):
-        """With what there is, and one sandbox."""
+        """The next session works with the files that are left, and with one sandbox."""
         self.assertEqual(self.tree(), tree)
         client, session = self.opened()
         self.prompt(client, session, 'terminal cat mine > next')
@@ -71,7 +72,10 @@ class Lost(Trouble):
         self.assertEqual(len(self.check_listed()), 1)
 
     def lose(self, client, why, **change):
-        """It changes under the session, and is gone if nothing is named; the log says so."""
+        """
+        The sandbox changes under the session, or vanishes if no change is given; waits for the log
+        line.
+        """
         box = self.box()['id']
         if change:
             self.daytona.force(box, **change)
@@ -82,8 +86,8 @@ class Lost(Trouble):
 
     def prompt_again(self, client, session):
         """
-        A prompt that is sent again while its error says that this can help: the first may see the
-        agent's end alone, and the others fail until the broker has found out what was lost.
+        Sends a prompt again while its error says that this can help. The first one may see only the
+        agent's end; the others fail until the broker has found out what was lost.
         """
         def is_answered():
             try:
@@ -115,7 +119,7 @@ class Lost(Trouble):
         self.check_told(client, first, lost['runtimeRoot'])
         starts = self.daytona.counts().get('start')
         self.assertNotEqual(self.collect(wanted=1), '')
-        self.assertEqual(self.daytona.counts().get('start'), starts)  # it is another one
+        self.assertEqual(self.daytona.counts().get('start'), starts)  # this sandbox is another one
         told = self.command('sessions', 'discard', lost['id'])
         self.assertEqual(told.returncode, 0, told.stderr)
         self.check_goes_on({**HERE, 'again': 'again\n'})
@@ -127,14 +131,16 @@ class Lost(Trouble):
         return [one['title'] for one in updates if one['sessionUpdate'] == 'tool_call']
 
     def check_told(self, client, instance, root):
-        """The session itself says that its sandbox is another one, and what is gone with it."""
+        """
+        The session itself says that its sandbox is another one, and what was lost with the old one.
+        """
         told = [text for text in self.notices(client) if 'in a new sandbox' in text]
         self.assertEqual(len(told), 1, told)
         self.assertIn(f'({instance}) was deleted', told[0])
         self.assertIn(f'what was changed in {root} since the last sync', told[0])
 
     def test_what_a_killed_transient_one_had_is_nobody_elses_base(self):
-        """Every sandbox there has the same home: so the root of each has the same name."""
+        """Every sandbox there has the same home, so the root has the same name in each."""
         there = self.dir / 'there'
         keys = {'persistence': 'transient', 'runtime-root': there}
         files = {f'in{number}.txt': f'{number}\n' for number in range(4)}
@@ -160,7 +166,7 @@ class Lost(Trouble):
         self.assertEqual(bases, [])
 
     def test_it_is_deleted_while_nobody_is_there(self):
-        """And its session is taken up by another broker, in one of the same name."""
+        """Another broker then loads the session, in another sandbox of the same name."""
         client, session = self.begin()
         client.process.kill()
         client.wait(PATIENCE)
@@ -218,7 +224,7 @@ class Lost(Trouble):
         self.assertIn('Invalid credentials',
                       self.fails(client, session, 'DAYTONA_UNAUTHORIZED', False))
         self.daytona.no_faults()
-        self.leave(client, 'stopped')  # it was taken once more, at the end
+        self.leave(client, 'stopped')  # at the end the broker connected to it once more
         self.check_goes_on({**PENDING, 'later': 'later\n'})
 
     def test_what_is_behind_the_gateway_is_down(self):
@@ -235,7 +241,7 @@ class Lost(Trouble):
         self.check_goes_on(PENDING)
 
     def test_a_second_signal_does_not_wait_for_the_service(self):
-        """Which never answers to the stop; what is left is for the next start."""
+        """The service never answers the stop; the next start stops the sandbox."""
         client, _ = self.begin()
         self.daytona.fault('stop', action='hang', times=EVER)
         client.process.terminate()
@@ -252,7 +258,7 @@ class Lost(Trouble):
         self.check_goes_on(PENDING)
 
     def test_its_connection_is_silent(self):
-        """It may be noticed before the end, which then collects over another one."""
+        """The broker may notice it before its end; then it collects over another connection."""
         client, session = self.begin(**IMPATIENT)
         self.daytona.ssh_fault('bytes', action='hang')
         self.fails(client, session, 'TIMEOUT_EXCEEDED', True)
@@ -262,7 +268,7 @@ class Lost(Trouble):
 
 
 class Gateway(Trouble):
-    """Fails at each stage of a connection."""
+    """The gateway fails at each stage of a connection."""
 
     def begins(self, stage, codes):
         self.end(self.greeted())
@@ -282,7 +288,7 @@ class Gateway(Trouble):
         self.assertEqual(len(self.check_listed()), 1)
 
     def begins_again(self, stage):
-        """After the token was taken one drop is forgiven."""
+        """After the gateway has taken the token, the broker tolerates one drop."""
         self.daytona.ssh_fault(stage)
         self.end(self.greeted())
         self.begins(stage, 'LINK_LOST')

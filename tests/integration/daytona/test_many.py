@@ -18,7 +18,7 @@ PATIENCE = 2 * processes.PATIENCE  # for twenty of everything
 
 class Many(Room):
     def all_opened(self, options, places):
-        """A broker with a session for each place, all at the same time."""
+        """Opens a session for each place, with one broker for each, all at the same time."""
         clients = [self.broker(options=options, cwd=place) for place in places]
         greetings = [client.start('initialize', {
             'protocolVersion': 1, 'clientCapabilities': {}}) for client in clients]
@@ -30,7 +30,7 @@ class Many(Room):
                 for client, asked in zip(clients, begun)]
 
     def all_prompted(self, opened, commands):
-        """Each has a turn of its own, all at the same time."""
+        """Each session has a turn, all at the same time."""
         asked = [client.start_prompt(session, command)
                  for (client, session), command in zip(opened, commands)]
         for (client, _), turn in zip(opened, asked):
@@ -65,7 +65,7 @@ class Many(Room):
         self.assertEqual(self.daytona.connections(), [])
         counts = self.daytona.counts()
         self.assertEqual((counts['create'], counts['delete']), (MANY, MANY))
-        # A slow start is tried again, three times.
+        # The broker tries a slow start again, up to three times.
         self.assertIn(counts['ssh-access'], range(MANY, 4 * MANY + 1))
 
     def test_three_share_one_and_two_go_on_when_one_is_killed(self):

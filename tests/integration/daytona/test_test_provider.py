@@ -34,7 +34,9 @@ class TestProvider(room.Room):
         self.assertEqual(list(self.dir.glob('acp-broker-trial-*')), [])
 
     def doctor(self, *agent, status=0, made=1, **keys):
-        """The steps by name. Of the sandboxes that were made, nothing stays."""
+        """
+        Returns the steps by name, and checks that none of the sandboxes that doctor made stays.
+        """
         argv = [case.BROKER, *self.config(**keys), 'doctor', '--json', '--', *agent]
         done = subprocess.run(argv, cwd=self.work, env=self.environment(), text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False,
@@ -47,7 +49,7 @@ class TestProvider(room.Room):
 
     def test_doctor_has_a_session_in_the_sandbox_of_its_checks(self):
         self.doctor(*self.agent_argv(), persistence='reuse')
-        self.assertEqual(len(self.daytona.calls('stop')), 1)  # as a session does
+        self.assertEqual(len(self.daytona.calls('stop')), 1)  # as a session does at its end
 
     def test_doctor_has_a_session_in_a_transient_sandbox(self):
         self.doctor(*self.agent_argv(), persistence='transient', made=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tests share in which something goes wrong: how it is told, and what is left of it."""
+"""What tests of troubles share: how the broker reports a trouble, and what is left after it."""
 
 import json
 
@@ -17,7 +17,7 @@ class Trouble(Room):
         self.assertEqual((error.data['code'], error.data['retryable']), (code, retryable), error)
 
     def check_listed(self, **keys):
-        """Every sandbox that costs something is shown; their names."""
+        """Checks that every sandbox that costs something is listed; returns their names."""
         told = self.command('sandboxes', 'list', '--json', **keys)
         self.assertEqual(told.returncode, 0, told.stderr)
         shown = sorted(one['name'] for one in json.loads(told.stdout)['sandboxes'])
