@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""An agent that dies in mid-session: everything is answered, and the next session has a new one."""
+"""An agent dies in mid-session: every request is answered, and the next session has a new agent."""
 
 import os
 import signal
@@ -21,14 +21,14 @@ class Dying(Case):
         self.session = self.client.new_session(self.work)
 
     def die(self, *lines, session=None):
-        """A prompt in which the agent dies; its error."""
+        """Sends a prompt in which the agent dies, and returns its error."""
         prompt = self.client.start_prompt(session or self.session, *lines)
         error = self.failure(self.client.response(prompt), 'AGENT_EXITED')
         self.assertTrue(error['data']['retryable'])
         return error
 
     def works_again(self):
-        """A new session starts a fresh agent, which is initialized as the first one was."""
+        """A new session starts a fresh agent, which is initialized like the first one."""
         session = self.client.new_session(self.work)
         self.client.prompt(session, 'say alive')
         self.assertEqual(self.client.texts()[-1], 'alive')
@@ -83,7 +83,7 @@ class AgentDies(Dying):
             self.assertIn('SIGKILL', error['message'] + error['data'].get('detail', ''))
         withdrawn = self.client.wait_for(lambda m: m.method == '$/cancel_request')
         self.assertEqual(withdrawn.params, {'requestId': int(asked.id)})
-        # The user answers a question that nobody asks any more.
+        # The user answers the question after the broker has withdrawn it.
         self.client.send_line(b'{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":'
                               b'"cancelled"}}}' % asked.id)
         self.works_again()
@@ -112,7 +112,7 @@ class AgentDies(Dying):
             lambda: processes.open_files(self.client.pid) <= files))
 
     def locks(self):
-        """How many sessions' records the broker holds; it takes them after the answer."""
+        """The number of sessions' records that the broker holds; it takes them after the answer."""
         return sum(name.endswith('.lock') for name in processes.files_of(self.client.pid))
 
     def test_a_session_that_cannot_be_loaded_is_not_papered_over(self):
@@ -134,7 +134,7 @@ class AgentDies(Dying):
 
 
 class LeavesSomething(Dying):
-    """Something of it stays, for longer than anybody waits here."""
+    """A process or descriptor of the agent stays, for longer than any test waits."""
 
     deadlines = {**STUBBORN, 'drain_timeout': '500ms'}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""acp-broker agents: what is known, what is configured, and where it is."""
+"""acp-broker agents: the known agents, the configured ones, and where they are."""
 
 import json
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A session that is opened while another broker ends the sandbox that it would be in."""
+"""A session is opened while another broker ends the sandbox that the session would use."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from sync_room import POINTS
 
 class Announced(SessionsCase):
     def at_point(self, point):
-        """A session of a transient sandbox, whose broker stops when it gets there."""
+        """Opens a session in a transient sandbox; its broker stops when it reaches this point."""
         self.copied(persistence='transient').close_stdin()  # writes the configuration
         options = ['--config', str(self.dir / 'config-copy'), '--profile', 'copy']
         client = self.start([POINTS, *options, '--', *self.agent_argv()],
@@ -35,7 +35,7 @@ class Announced(SessionsCase):
         self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
 
     def opening(self, **keys):
-        """A second broker, whose session is asked for and not answered yet."""
+        """A second broker with a request for a session that is not answered yet."""
         second = self.copied(persistence='transient', **keys)
         return second, second.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
 

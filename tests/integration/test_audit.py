@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The audit log: a line for each decision, nothing secret."""
+"""The audit log: one line for each decision, and no secret."""
 
 import json
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A reader that stops: nothing is lost, nothing comes out of order, memory stays bounded."""
+"""A reader stops: nothing is lost, nothing comes out of order, and memory stays bounded."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import processes
 from case import SANITIZED, Case, main
 
 MIB = 1 << 20
-ALLOWED = 24 * MIB  # above idle, besides the one message in hand
+ALLOWED = 24 * MIB  # beyond idle, and besides the one message in hand
 
 
 class Gauge:
@@ -49,7 +49,7 @@ class Backpressure(Case):
                             f'{above / MIB:.1f} MiB above {gauge.idle / MIB:.1f} MiB')
 
     def wait_still(self, client):
-        """Until the agent says no more, and the editor gets rid of no more."""
+        """Waits until the agent sends no more and the editor can write no more."""
         path = self.journal_path()
         processes.wait_at_rest(lambda: (os.path.getsize(path), client.outgoing.qsize()))
 
@@ -62,7 +62,7 @@ class Backpressure(Case):
 
 
 class SlowAtTheEnd(Backpressure):
-    """The editor closes its side while there is more for it than it has read."""
+    """The editor closes its side before it has read everything that is sent to it."""
     SIZE = 1000
 
     def open_flooded(self, count, *before, **keys):
@@ -73,11 +73,11 @@ class SlowAtTheEnd(Backpressure):
         return client, client.start_prompt(session, *before, f'stream {count} {self.SIZE}')
 
     def wait_said(self):
-        """Until the agent has said it all."""
+        """Waits until the agent has answered the prompt."""
         self.wait_journal(b'"stopReason"', '>')
 
     def read_slowly(self, client):
-        """Up to the end, in pieces with a pause after each; how many updates there were."""
+        """Reads to the end, in pieces with a pause after each; returns the number of updates."""
         def ended():
             client.resume()
             client.pause()
@@ -146,7 +146,7 @@ class EditorStops(Backpressure):
         prompt = client.start_prompt(session, f'stream {self.COUNT} {self.SIZE}')
         self.wait_still(client)
         sent = len(self.journal('>'))
-        self.assertLess(sent, self.COUNT)  # the agent itself is held up, nothing is thrown away
+        self.assertLess(sent, self.COUNT)  # the agent itself has to wait; nothing is thrown away
 
         # A cancel reaches the agent while the editor does not read.
         client.notify('session/cancel', {'sessionId': other})
@@ -172,7 +172,7 @@ class EditorStops(Backpressure):
         self.assertLess(len(numbers), self.COUNT)
 
     def test_a_replay_waits_for_the_editor(self):
-        count, size = 50_000, 1000  # twice what may be held
+        count, size = 50_000, 1000  # twice what the broker may hold
         client = self.broker('--load-replay', str(count), '--load-size', str(size),
                              options=self.config(session_timeout='5s'))
         client.initialize()
@@ -219,7 +219,7 @@ class EditorStops(Backpressure):
         client.prompt(session, 'say ready')
         idle = processes.private_bytes(client.pid)
         client.prompt(session, *[f'diff {MIB}'] * 10)
-        if not SANITIZED:  # which keep freed memory for a while
+        if not SANITIZED:  # sanitizers keep freed memory for a while
             self.assertTrue(processes.wait_until(
                 lambda: processes.private_bytes(client.pid) - idle < MIB // 2, step=0.1),
                 processes.private_bytes(client.pid) - idle)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Files that are written to all the time, on either side: they are in the way of nothing else."""
+"""Files that somebody writes to all the time, on either side, do not disturb anything else."""
 
 import contextlib
 import shutil
@@ -41,7 +41,7 @@ base.close()
 print(min(count, 900), flush=True)
 """
 
-# Dies the first time that it runs one of three commands.
+# A git that dies the first time that it runs one of three commands.
 DYING_GIT = """#!/bin/sh
 case "$*" in
 *write-tree*|*diff-files*|*force-remove*)
@@ -52,7 +52,7 @@ exec {git} "$@"
 
 
 class Busy:
-    """The writer writes between a reader's reads: no time decides whether it meets one."""
+    """The writer writes between two reads of a reader, so the test does not depend on timing."""
 
     transport = None
 
@@ -77,7 +77,7 @@ class Busy:
         return [text for text in self.notices(client) if name in text]
 
     def turns(self, client, session):
-        """Two turns, in which all else travels."""
+        """Two turns, in which all other files travel."""
         runtime = self.runtime(client, session)
         for number in '12':
             (self.work / 'here').write_text(number)
@@ -188,7 +188,7 @@ class ByGit(Here, There, TurnCase):
 
 
 class Databases:
-    """A database of SQLite's that an application works with."""
+    """An SQLite database that an application works with."""
 
     transport = None
 
@@ -241,7 +241,9 @@ class Databases:
 
 
 class Dying(TurnCase):
-    """A file that gets shorter while git reads it, as when it writes its index, kills git."""
+    """
+    A file that gets shorter while git reads it (for example as git writes its index) kills git.
+    """
 
     def environment(self):
         folder = self.dir / 'programs'

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Files that are written to all the time, where files travel by rsync."""
+"""Files that somebody writes to all the time, with a sync by rsync."""
 
 import unittest
 

@@ -16,7 +16,7 @@ HOSTILE = 'a\x1b]0;owned\x07b\x1b[2Jc\u202ed'
 
 class InTerminal(Terminal):
     def test_a_session(self):
-        """A prompt, a question, a cancelled turn, a paste: one start for all of them."""
+        """A prompt, a question, a cancelled turn and a paste, all in one chat."""
         self.begin()
         self.type('say one **two**', 'Enter')
         self.wait_for('\none **two**\n')
@@ -30,12 +30,12 @@ class InTerminal(Terminal):
         self.assertTrue(processes.wait_until(lambda: len(self.sent('session/prompt')) == 3))
         self.tmux('send-keys', 'C-c')
         self.wait_for('cancelling', 'ended: cancelled')
-        self.tmux('send-keys', 'C-c')  # the first of its own
+        self.tmux('send-keys', 'C-c')  # the first one of this turn
         self.wait_for('Ctrl-C again')
         self.tmux('set-buffer', 'say first\nsay second\n')
         self.tmux('paste-buffer', '-p')
         self.wait_for('say second')
-        self.assertEqual(len(self.sent('session/prompt')), 3)  # a pasted line end sends nothing
+        self.assertEqual(len(self.sent('session/prompt')), 3)  # a line end in a paste sends nothing
         self.tmux('send-keys', 'Enter')
         self.wait_for('\nfirstsecond\n')
         self.assertEqual(self.sent('session/prompt')[3]['prompt'][0]['text'].rstrip('\n'),
@@ -96,7 +96,7 @@ class InTerminal(Terminal):
         self.tmux('send-keys', 'C-z')
         self.wait_for('stopped', ' icanon')
         self.tmux('send-keys', 'Enter')
-        self.wait_for('> say not')  # what was typed is shown again
+        self.wait_for('> say not')  # chat shows again what was typed
         self.type(' yet')
         self.wait_for('> say not yet')
         self.tmux('send-keys', 'Enter')
@@ -143,7 +143,7 @@ class InTerminal(Terminal):
         store, = (self.dir / 'home/state/acp-broker/stores').iterdir()
 
         def held(keys, wanted):
-            """What is shown while no sync can begin: another process has the store's lock."""
+            """The screen while another process has the store's lock, so that no sync can begin."""
             with open(store / 'acp-broker.lock', 'r+b') as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 self.tmux('send-keys', *keys)
@@ -221,7 +221,7 @@ class Piped(Chat):
             self.assertEqual(blocks(line), [text(line)])
         self.assertEqual(blocks(f'@{self.work}/notes.txt'),
                          [link(f'{self.work}/notes.txt', 'notes.txt')])
-        # In a copy, the name is the copy's.
+        # In a copy, the agent gets the copy's path.
         (_, _, name, uri), = blocks('@notes.txt', '--config', str(config), '--profile', 'p')
         self.assertEqual((name, uri.startswith(f'file://{self.work}')), ('notes.txt', False))
         self.assertTrue(uri.endswith('/notes.txt'), uri)
@@ -244,7 +244,7 @@ class Piped(Chat):
         self.assertEqual(self.sent('session/load')[0]['sessionId'], 's-77')
         self.assertEqual(self.sent('session/new'), [])
         self.assertTrue(out.endswith('\non\n'), out)
-        self.run_chat('/load\nsay on')  # the workspace has only this session
+        self.run_chat('/load\nsay on')  # the workspace has only this session, so no id is needed
         self.assertEqual(len(self.sent('session/load')), 1)
         for words, status, facts in ((['--resume'], 1, f'earlier session | {self.work}'),
                                      (['s-77'], 2, 'chat | --resume | s-77')):

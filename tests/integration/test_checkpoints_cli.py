@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`acp-broker checkpoints list`, `show` and `diff`, and which workspace is meant:
-`test_checkpoints_cli.py [BROKER]`, or the binary that ACP_BROKER names."""
+"""
+`acp-broker checkpoints list`, `show` and `diff`, and how they find the workspace:
+`test_checkpoints_cli.py [BROKER]`, or the binary that ACP_BROKER names.
+"""
 
 import json
 import os
@@ -77,7 +79,7 @@ class Place(Store):
         env = self.environment()
         env['PWD'] = str(link)
         self.assertEqual(len(self.checkpoints(cwd=link, env=env)), 1)
-        # The broker ignores a $PWD that is another directory.
+        # The broker ignores $PWD if it names another directory.
         env['PWD'] = str(self.dir)
         self.assertEqual(self.run_broker('checkpoints', 'list', env=env).returncode, 1)
 
@@ -169,7 +171,7 @@ class Diff(Store):
     FORMS = (([], []), (['--stat'], ['--stat=80']))
 
     def assert_as_git(self, number, other, forms=FORMS):
-        """The forms of a diff are what git makes of the same trees."""
+        """Each form of a diff is what git prints for the same trees."""
         trees = {c['checkpoint']: c['tree'] for c in self.checkpoints()}
         git = ['git', f'--git-dir={self.make("path")}', '-c', 'core.bigFileThreshold=512m',
                '-c', 'core.quotePath=false', 'diff', '--no-renames', '--abbrev=7']

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The programs that a broker starts on this machine for a sync - `git ls-files`, `git pack-objects`,
-rsync - killed with SIGKILL: before they have done anything, in the middle, and when all is done
-but that. The next sync, of another broker, finds everything where it has to be.
+The programs that a broker starts on this machine for a sync (`git ls-files`, `git pack-objects`,
+rsync) are killed with SIGKILL: before they have done anything, in the middle, and just before their
+end. The next sync, by another broker, finds every file where it has to be.
 """
 
 import shutil
@@ -14,7 +14,7 @@ import sync_room
 from acp import RpcError
 from processes import PATIENCE
 
-# Runs instead of the real program: once it is armed, the next call that fits dies of SIGKILL.
+# Runs instead of the real program. Once it is armed, the next matching call dies by SIGKILL.
 SCRIPT = '''#!/bin/sh
 case " $* " in
 *" --server "*) exec {real} "$@" ;;
@@ -56,7 +56,7 @@ class Child(sync_room.Room):
                         *words], check=True, capture_output=True)
 
     def prepare(self, program, transport):
-        """A repository whose index libgit2 cannot read; what is ignored in it is tracked."""
+        """A repository whose index libgit2 cannot read, with a tracked file that is ignored."""
         self.path.write_text(self.path.read_text() + f'\ttransport = {transport}\n')
         self.make(2)
         (self.work / '.gitignore').write_text('*.log\n')
@@ -67,7 +67,7 @@ class Child(sync_room.Room):
         self.put_before(*program)
 
     def prompt(self, client, session):
-        """May be refused: then it says why."""
+        """The broker may refuse the prompt; then it has to say why."""
         try:
             client.prompt(session, f'terminal echo {self.number} > turn{self.number}',
                           seconds=PATIENCE)
@@ -106,11 +106,11 @@ class Child(sync_room.Room):
 
 
 class Git(Child):
-    """By the transport git."""
+    """With the git transport."""
 
 
 class Rsync(Child):
-    """By the transport rsync."""
+    """With the rsync transport."""
 
 
 def add(room, name, program, phase, how):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""An editor comes back to a session of an earlier broker: one takes it over, and no two."""
+"""An editor returns to a session of an earlier broker: one broker takes it over, and only one."""
 
 import contextlib
 import fcntl
@@ -20,7 +20,7 @@ from processes import PATIENCE
 
 class Comeback(SessionsCase):
     def another(self, *flags, cwd=None, **keys):
-        """A broker of the profile, whose agent remembers its sessions in a file."""
+        """A broker with the profile; its agent remembers its sessions in a file."""
         lines = ['[profile "copy"]', '\tisolation = copy']
         values = dict(case.DEADLINES, **{k.replace('_', '-'): v for k, v in keys.items()})
         lines += [f'\t{name} = {value}' for name, value in values.items()]
@@ -56,13 +56,13 @@ class Comeback(SessionsCase):
         self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
 
     def holders(self, session):
-        """The records in which the session is, once it is in one alone."""
+        """Waits until only one record has the session, and returns it."""
         def found():
             return [r for r in self.records() if session in r['sessions']]
         self.assertTrue(processes.wait_until(lambda: len(found()) == 1, PATIENCE), self.records())
         return found()
 
-    # ---- it comes back ----
+    # ---- the session comes back ----
 
     def test_after_an_ordinary_end(self):
         for method in ('session/load', 'session/resume'):
@@ -100,7 +100,7 @@ class Comeback(SessionsCase):
         self.ended(client)
 
     def test_the_list_of_another_broker_before_it_has_a_session(self):
-        """The agent knows its sessions by the names of the copies."""
+        """The agent knows its sessions by the paths of the copies."""
         first, session = self.begin()
         self.ended(first)
         elsewhere = self.dir / 'elsewhere'
@@ -144,7 +144,7 @@ class Comeback(SessionsCase):
         client.prompt(session, f'say again {self.work}')
         prompts = [json.loads(line)['params']['prompt'] for line in self.journal('<')
                    if b'"session/prompt"' in line]
-        self.assertEqual([len(prompt) for prompt in prompts], [2, 1])  # told once
+        self.assertEqual([len(prompt) for prompt in prompts], [2, 1])  # the agent is told only once
         self.assertIn(str(self.work), prompts[0][0]['text'])
         self.assertIn(str(self.runtime(client, session)), prompts[0][1]['text'])
         self.ended(client)
@@ -201,7 +201,7 @@ class Comeback(SessionsCase):
                 lock = held.enter_context(open(store / 'acp-broker.lock', 'r+b'))
                 fcntl.flock(lock, fcntl.LOCK_EX)
             waiting = client.start('session/load', self.params(session))
-            time.sleep(2.5)  # meanwhile the broker has looked for records to finish, and begun this
+            time.sleep(2.5)  # meanwhile the broker has begun to finish this record
         client.answer(waiting, PATIENCE)
         self.assertTrue(processes.wait_until((other / 'late').exists, PATIENCE), client.stderr)
         self.assertTrue(processes.wait_until(
@@ -211,7 +211,9 @@ class Comeback(SessionsCase):
         self.ended(client)
 
     def written_for(self, directory):
-        """What is written into the sandbox of a directory, and has to come there."""
+        """
+        Writes a file into the sandbox of a directory; returns the path at which it has to arrive.
+        """
         there, = [r['runtimeRoot'] for r in self.records() if r['localRoot'] == str(directory)]
         pathlib.Path(there, 'late').write_text('late\n')
         return directory / 'late'
@@ -220,7 +222,7 @@ class Comeback(SessionsCase):
         other, older = self.dir / 'other', self.dir / 'older'
         other.mkdir()
         older.mkdir()
-        before = self.another()  # the broker looks at this one's record last
+        before = self.another()  # the broker looks at the record of this one last
         before.new_session(older)
         self.wait_state('active')
         stores = set((self.state / 'stores').iterdir())
@@ -263,7 +265,7 @@ class Comeback(SessionsCase):
         self.assertTrue(any('another sandbox' in text for text in self.notices(client)))
         self.ended(client)
 
-    # ---- one has it ----
+    # ---- another broker has it ----
 
     def test_it_is_refused_while_another_has_it(self):
         first, session = self.begin()
@@ -282,7 +284,7 @@ class Comeback(SessionsCase):
         self.holders(session)
 
     def given_up(self, method):
-        """While its agent is dead; no record has it then."""
+        """The editor gives up the session while its agent is dead; afterwards no record has it."""
         first, session = self.begin()
         self.failure(first.response(first.start_prompt(session, 'exit 3'), PATIENCE),
                      'AGENT_EXITED')
@@ -334,7 +336,7 @@ class Comeback(SessionsCase):
 
     @contextlib.contextmanager
     def finishing(self, record):
-        """Another process, which is this one, finishes what is in a record."""
+        """Pretends that this process is another broker that finishes the work of a record."""
         with open(self.state / 'sessions' / f'{record["id"]}.lock', 'w') as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             lock.write(f'{os.getpid()} finishing\n')
@@ -378,7 +380,7 @@ class Comeback(SessionsCase):
             self.assertEqual(answer['error']['code'], -32800)
         self.load(client, session)
 
-    # ---- it does not ----
+    # ---- the session does not come back ----
 
     def test_what_the_agent_has_forgotten_is_said(self):
         first, session = self.begin()
@@ -397,10 +399,10 @@ class Comeback(SessionsCase):
             client.call('session/load', self.params('nobody'))
         self.assertEqual((caught.exception.code, caught.exception.data), (-32002, None))
 
-    # ---- what is listed ----
+    # ---- what session/list has ----
 
     def note_elsewhere(self, session, reference='box-1', **more):
-        """A record of a sandbox with a home of its own, in which the agent was."""
+        """A record of a session in a sandbox elsewhere that has a home of its own."""
         record = self.records()[0]
         record.update({'id': f'{len(self.records()):016x}', 'sessions': [session],
                        'reference': reference, 'state': 'stopped', **more})
@@ -411,10 +413,10 @@ class Comeback(SessionsCase):
         client, session = self.begin()
         record = self.note_elsewhere('elsewhere')
         self.note_elsewhere('ended', persistence='transient')
-        self.note_elsewhere('shared', None)            # its agent has the home of this one
+        self.note_elsewhere('shared', None)            # its agent has this machine's home
         self.note_elsewhere('theirs', profile='them')
         self.note_elsewhere('gone', localRoot=str(self.dir / 'gone'))
-        self.note_elsewhere(session)                   # the agent itself lists this one
+        self.note_elsewhere(session)                   # the agent here lists this one itself
         mine, added = client.call('session/list', {})['sessions']
         self.assertEqual(mine, {'sessionId': session, 'cwd': str(self.work),
                                 'title': f'Session {session}'})
@@ -425,7 +427,7 @@ class Comeback(SessionsCase):
         self.assertNotIn('elsewhere', [one['sessionId'] for one in listed])
 
     def start_lists(self, client, *params):
-        """Requests that the broker has before it has looked at the records for any."""
+        """Sends requests that the broker gets before it has read the records for any of them."""
         ids = [b'"list %d"' % (len(client.messages) + place) for place in range(len(params))]
         client.send_bytes(b''.join(
             b'{"jsonrpc":"2.0","id":%s,"method":"session/list","params":%s}\n'

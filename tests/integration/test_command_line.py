@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The command line and the configuration file, as a user meets them: `test_command_line.py
-[BROKER]`, or the binary that ACP_BROKER names."""
+"""
+The command line and the configuration file, from the user's point of view: `test_command_line.py
+[BROKER]`, or the binary that ACP_BROKER names.
+"""
 
 import json
 import os
@@ -29,7 +31,7 @@ SCHEMA = json.loads((ROOT / 'docs' / 'schemas' / 'check.json').read_text())
 
 class CommandLine(Case):
     def run_broker(self, *words, stdin=b'', cwd=None, env=None):
-        """Runs the broker to its end, its input being what is given and then the end."""
+        """Runs the broker to its end, with `stdin` as its whole input."""
         return subprocess.run([BROKER, *words], input=stdin, capture_output=True,
                               cwd=cwd or self.work, env=env or self.environment(),
                               timeout=PATIENCE, check=False)
@@ -45,14 +47,17 @@ class CommandLine(Case):
         return path
 
     def mistake(self, expected, *words, env=None):
-        """The broker says one line with these facts on stderr, nothing else, and exits with 2."""
+        """
+        Checks that the broker prints one line with these facts on stderr, and nothing else, and
+        exits with 2.
+        """
         result = self.run_broker(*words, env=env)
         self.check_line(result.stderr.decode(), expected)
         self.assertEqual(result.stdout, b'')
         self.assertEqual(result.returncode, USAGE)
 
     def checked(self, *words, status=0, env=None):
-        """The lines of `check`, as a list of label and text; continued labels are kept."""
+        """The lines of `check`, as a list of label and text; a continued line keeps its label."""
         result = self.run_broker('check', *words, env=env)
         self.assertEqual(result.stderr, b'')
         self.assertEqual(result.returncode, status, result.stdout)
@@ -63,7 +68,7 @@ class CommandLine(Case):
         return pairs
 
     def checked_json(self, *words, status=0, env=None):
-        """The object of `check --json`, which is as its schema says."""
+        """The object that `check --json` prints; checks that it fits its schema."""
         result = self.run_broker('check', '--json', *words, env=env)
         self.assertEqual(result.stderr, b'')
         self.assertEqual(result.returncode, status, result.stdout)
@@ -77,7 +82,7 @@ class CommandLine(Case):
 
 
 class Log(CommandLine):
-    """--log-format json: every line of the log is an object, also those of what went wrong."""
+    """--log-format json: every line of the log is an object, even those about mistakes."""
 
     def logged(self, text):
         schema = dict(LOG, **{'$ref': '#/$defs/result'})
@@ -118,7 +123,7 @@ class Words(CommandLine):
         self.assertLessEqual(max(map(len, lines)), 80)
         columns = {re.match(r'.*? {2,}(?=[^ ])', line.lstrip()).end() + len(line)
                    - len(line.lstrip()) for line in lines if line.lstrip().startswith('-')}
-        self.assertLessEqual(len(columns), 1, text)  # all helps of options stand below each other
+        self.assertLessEqual(len(columns), 1, text)  # all options' helps begin in one column
         return text
 
     def test_help_lists_the_options_of_a_session_and_all_commands(self):
@@ -494,7 +499,10 @@ class Run(CommandLine):
 
 class Terminal(CommandLine):
     def start_on_terminal(self, *words):
-        """A broker whose stdin is a terminal; the terminal, it, and what it has said on stderr."""
+        """
+        Starts a broker with a terminal as its stdin; returns the terminal, the broker and its
+        stderr.
+        """
         ours, theirs = pty.openpty()
         self.addCleanup(os.close, ours)
         self.out, self.errors = self.dir / 'out', self.dir / 'errors'
@@ -536,7 +544,7 @@ class Terminal(CommandLine):
         done = subprocess.run([BROKER, '--', AGENT], stdin=theirs, capture_output=True, check=False,
                               env=dict(self.environment(), ACP_BROKER_LOGIN='0f' * 16),
                               timeout=PATIENCE, cwd=self.work, text=True)
-        self.assertNames(done.stderr, 'ACP_BROKER_LOGIN')  # of a note that is not there
+        self.assertNames(done.stderr, 'ACP_BROKER_LOGIN')  # it names no note
         self.assertNotIn('--help', done.stderr)
 
     def test_others_are_told_nothing(self):

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The commands that change a workspace, and a session's rollback, killed at each point (base/point.h)
-they come by: every version is still somewhere, and the same again finishes.
+Commands that change a workspace, and the rollback of a session, are killed at each point
+(base/point.h) that they reach. Every version is still somewhere, and the same command finishes the
+work.
 """
 
 import collections
@@ -18,14 +19,14 @@ from store_case import DEADLINE, Store
 
 AT_ONCE = 4
 SAMPLE = 5 if case.SANITIZED and not case.WHOLE else 1
-SEEN = set()  # the points that any command here has reached
+SEEN = set()  # the points that any of the commands has reached
 
 
 class Command(Store):
-    """One command in a workspace of its own; killed, and given again."""
+    """One command in a workspace of its own: it is killed, and run again."""
 
     def runTest(self):
-        """Never run; unittest wants one."""
+        """Never run: unittest requires it."""
 
     def command(self, *words, **more):
         log = self.dir / 'points'
@@ -52,7 +53,7 @@ class Command(Store):
                 if not name.endswith('.acp-conflict') and '.acp-broker-' not in name}
 
     def everything(self):
-        """Every version of every file that is anywhere: here, parked, or in the store."""
+        """All versions of all files: in the workspace, parked, or in the store."""
         store = self.make('path')
         git = ['git', f'--git-dir={store}']
         fsck = subprocess.run([*git, 'fsck', '--full', '--no-dangling'], text=True,
@@ -79,15 +80,18 @@ class Command(Store):
         done = result.returncode == 0 or b'there is no conflict' in result.stderr
         self.assertTrue(done, result.stderr)
         self.assertEqual(self.members(), wanted)
-        if words[0] == 'conflicts':  # the version that was not taken is wanted no more
+        if words[0] == 'conflicts':  # nobody wants the version that was not taken any more
             versions.remove('mine\n')
-            self.command('checkpoints', 'restore', '1', 'a')  # it sweeps
+            self.command('checkpoints', 'restore', '1', 'a')  # this command also cleans up
         self.check_kept(versions)
         self.assertEqual([str(path) for path in self.work.rglob('.acp-broker-*')], [])
 
 
 def run_command(words, trial):
-    """What the command comes by, and makes; with a trial it is killed there before."""
+    """
+    Returns the points that the command reaches, and the files that it makes; with a trial, kills it
+    at a point before.
+    """
     room = Command()
     room.setUp()
     try:
@@ -151,7 +155,7 @@ def rolled_back(room, session, client):
 
 
 def begin_rollback(room):
-    """A workspace with two checkpoints, the second of edits on both sides."""
+    """A workspace with two checkpoints; the second has edits of both sides."""
     room.make_and_sync(1)
     room.edit()
     client, _ = room.open()
@@ -160,7 +164,7 @@ def begin_rollback(room):
 
 
 def survey_rollback():
-    """How often each point is reached before a session's rollback begins, and at its end."""
+    """Counts how often each point is reached before a session's rollback begins, and at its end."""
     room = sync_room.Room()
     room.setUp()
     try:
@@ -192,7 +196,7 @@ def kill_rollback(trial):
         room.assert_nothing_runs()
         room.base, room.local, room.remote = {}, edited, {}
         client, session = room.open()
-        room.check_store()  # whatever was edited is in a checkpoint
+        room.check_store()  # a checkpoint has everything that was edited
         rolled_back(room, session, client)
         room.assert_same(sync_room.tree(room.work)[0], wanted, 'the workspace')
         room.assert_same(sync_room.tree(room.runtime)[0], wanted, 'the copy')
@@ -223,7 +227,7 @@ class KilledRollback(Killed):
 
 class Points(case.Case):
     def test_every_point_of_theirs_is_reached(self):
-        """Runs after the others: unittest goes by the names of the classes."""
+        """Runs after the other tests: unittest sorts by the names of the classes."""
         theirs = {name for name in sync_room.points_in_code()
                   if name.startswith(('command.', 'take.', 'back.'))}
         self.assertEqual(len(theirs), 5)

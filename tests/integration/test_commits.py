@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The commits that an agent makes in its copy: told, listed, and fetched by whoever wants them."""
+"""
+The commits that an agent makes in its copy: the session names them, a command lists them, and the
+user can fetch them.
+"""
 
 import re
 import subprocess
@@ -25,7 +28,7 @@ class Commits(RepositoryCase):
                 for branch in branches]
 
     def fetch(self, line):
-        """A user pastes the line into a shell; what came is in FETCH_HEAD."""
+        """Pastes the line into a shell, as a user does; returns the commits in FETCH_HEAD."""
         subprocess.run(['sh', '-ec', line], cwd=self.work, env=self.environment(), check=True,
                        capture_output=True, stdin=subprocess.DEVNULL)
         return self.git('log', '--format=%s', 'FETCH_HEAD').split('\n')[:-1]
@@ -101,7 +104,7 @@ class Commits(RepositoryCase):
         self.assertEqual(branch['commits'][1:], before[0]['commits'])
 
     def test_a_branch_whose_name_is_a_command_is_fetched_by_its_line(self):
-        """A name of git's may hold nearly anything but blanks; the line is for a shell."""
+        """A git name may have nearly any character but a blank, and the line is for a shell."""
         name = "it's;touch$IFS$PWD/ran;$(touch$IFS$PWD/ran)&'"
         client, session = self.opened()
         runtime = self.runtime(client, session)

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`acp-broker commits take`: the user's branch moves to an agent's commits; the files are there."""
+"""
+`acp-broker commits take`: the user's branch moves to an agent's commits, whose files are already
+here.
+"""
 
 import fcntl
 import os
@@ -44,7 +47,7 @@ class Taken(Store):
         return self.git('status', '--porcelain', '--untracked-files=all')
 
     def committed(self, branch='main', **files):
-        """The agent commits these files (None: deleted) to a branch; its commit."""
+        """The agent commits these files (None: deleted) to a branch; returns the commit."""
         if not self.agent.exists():
             self.git('clone', '-q', self.git('rev-parse', '--show-toplevel').strip(),
                      str(self.agent), where=self.dir)
@@ -60,7 +63,7 @@ class Taken(Store):
         return self.head(self.agent)
 
     def synced(self, **files):
-        """What a sync does with the same files."""
+        """The agent commits these files, and the workspace gets them as by a sync."""
         tip = self.committed(**files)
         for name, text in files.items():
             if text is None:
@@ -70,7 +73,7 @@ class Taken(Store):
         return tip
 
     def everything(self):
-        """The files, where HEAD and the branches are, what is staged, and no lock."""
+        """The files, the refs, the index and HEAD; checks that no lock is left."""
         self.assertEqual([path.name for path in (self.work / '.git').glob('*.lock')], [])
         self.assertFalse((self.work / '.git/acp-broker-index').exists())
         files = {name: text for name, text in self.work_files().items()}
@@ -82,7 +85,9 @@ class Taken(Store):
                 if path.is_file() and '.git' not in path.relative_to(self.work).parts}
 
     def refused(self, expected, *words, status=1):
-        """Nothing has moved; every fact is said, in several lines."""
+        """
+        Checks that the command refuses, that stderr has every fact, and that nothing has moved.
+        """
         before = self.everything()
         result = self.run_broker('commits', 'take', *words)
         self.assertEqual((result.returncode, result.stdout), (status, b''), result.stderr)
@@ -91,7 +96,7 @@ class Taken(Store):
         return result.stderr.decode()
 
     def taken(self, *words):
-        """Branch and index have moved, and no file was touched."""
+        """Runs the command; checks that it touched no file, and returns its output."""
         files = self.work_files()
         text = self.answer('commits', 'take', *words)
         self.assertEqual(self.work_files(), files)
@@ -166,7 +171,7 @@ class Taken(Store):
         self.taken()
 
     def park(self, kind, **files):
-        """A sync parks this of the runtime, in which nothing else has changed."""
+        """Parks these versions of the runtime as a sync does; nothing else has changed there."""
         folders = [self.dir / 'base', self.dir / 'runtime']
         for folder in folders:
             folder.mkdir()
@@ -264,7 +269,7 @@ class Taken(Store):
         self.synced(a='2\n')
         lock = self.work / '.git/index.lock'
         lock.write_text('acp-broker commits take\n')
-        with open(lock, 'rb') as held:  # as by a workspace that is another part of the repository
+        with open(lock, 'rb') as held:  # as a workspace does that is another part of the repository
             fcntl.flock(held, fcntl.LOCK_EX)
             result = self.run_broker('commits', 'take')
             self.check_line(result.stderr.decode(), str(lock))
@@ -320,7 +325,7 @@ class Taken(Store):
         self.assertEqual((self.head(), self.status()), (tip, ''))
 
     def test_nothing_that_the_agent_may_have_written_is_run(self):
-        """Hooks, filters and a monitor may be files of the work tree, or read them."""
+        """Hooks, filters and a monitor may be files of the work tree, or read such files."""
         ran = self.dir / 'ran'
         self.write(tool=f'#!/bin/sh\ntouch {ran}\ncat\n')
         (self.work / 'tool').chmod(0o755)
@@ -411,7 +416,7 @@ class Taken(Store):
 
 
 class Whole(RepositoryCase):
-    """With an agent, its copy, and the store as syncs fill it."""
+    """With an agent, its copy, and a store that real syncs fill."""
 
     def test_after_a_turn_both_sides_are_clean_and_the_same(self):
         self.repository()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the shells offer while a user types: bash, zsh and fish, with the scripts they install."""
+"""What bash, zsh and fish offer while a user types, with the scripts that the package installs."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ _acp_broker
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
-# What zsh's own functions would be called with.
+# zsh calls these functions; here they print their arguments.
 ZSH = """
 compdef() {{ }}
 _describe() {{ print -rl -- "${{(@)${{(P)2}}%%:*}}" }}

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-An agent in a cell: whatever it starts is there, and its copy is kept in step. As root the whole
-test becomes another user, since nothing that is root is confined.
+An agent in a cell: everything that it starts is there, too, and its copy is synced. As root the
+whole test becomes another user, because no process of root can be confined.
 """
 
 import errno
@@ -84,7 +84,7 @@ class Confined(SyncCase):
         return client, client.new_session(self.work)
 
     def shell(self, client, session, line):
-        """What the line has printed, in a terminal of the agent."""
+        """Runs the line in a terminal of the agent; returns its output."""
         before = len(client.texts(session))
         client.prompt(session, f'terminal {line}')
         return '\n'.join(client.texts(session)[before:])
@@ -94,7 +94,7 @@ class Confined(SyncCase):
         self.assertEqual(client.wait(), 0, client.stderr)
         self.assert_nothing_runs()
 
-    # ---- what it is told, and may do ----
+    # ---- what the agent is told, and what it may do ----
 
     def test_the_editor_is_told_and_nothing_is_left_running(self):
         client, session = self.confined()
@@ -174,7 +174,7 @@ class Confined(SyncCase):
         client.wait()
 
     def command(self, *words):
-        """What a command of the program has printed, on both."""
+        """Runs a command of the broker's; returns its stdout and stderr."""
         done = subprocess.run([BROKER, '--config', str(self.dir / 'config'), *words], cwd=self.dir,
                               env=self.environment(), capture_output=True, check=False, text=True,
                               timeout=PATIENCE)
@@ -240,7 +240,7 @@ class Confined(SyncCase):
         self.assertNames(answer['_meta']['broker']['warnings'][0], 'not confined | seccomp')
         self.ends(client)
 
-    # ---- what is kept of an agent ----
+    # ---- what is kept of an agent's files ----
 
     def test_sessions_are_kept_and_nothing_that_executes(self):
         claude = self.dir / 'home/.claude'
@@ -290,7 +290,7 @@ class Confined(SyncCase):
                       if each['kind'] == 'home')
             return found
         client, session = self.confined(agent_state='codex')
-        # As an agent leaves it: full, and with a folder that nobody may enter.
+        # As an agent may leave it: with a large file, and with a folder that nobody may enter.
         self.shell(client, session, 'cd ~/.codex/sessions && head -c 300000 /dev/zero >1 && '
                    'mkdir -p a/b && echo >a/b/2 && chmod 0 a')
         path = home()['path']
@@ -311,7 +311,9 @@ class Confined(SyncCase):
         self.ends(client)
 
     def test_a_refreshed_login_reaches_the_home_and_the_other_cell(self):
-        """Claude Code renames a file into place, with more in it than a login."""
+        """
+        The agent renames a file into place, as Claude Code does; the file has more than a login.
+        """
         def login(token, time, **more):
             return json.dumps({'claudeAiOauth': {'accessToken': token, 'expiresAt': time}, **more})
         path = self.dir / 'home/.claude/.credentials.json'
@@ -333,7 +335,10 @@ class Confined(SyncCase):
         self.assert_nothing_runs()
 
     def test_who_is_not_logged_in_is_told_how(self):
-        """No login in a terminal: what runs there would run outside, as the agent says."""
+        """
+        The editor gets no login in a terminal, because the agent's commands would run outside of
+        the cell.
+        """
         for state, facts in (('codex', 'codex-acp login | agent-state = codex'),
                              ('gemini', 'gemini | Sign in with Google | agent-state = gemini'),
                              ('none', 'agent-state = NAME | secret-env = NAME')):
@@ -412,7 +417,7 @@ class Confined(SyncCase):
                 self.start_confined(confine=confine, allow_write='~/.config')
             self.assertNames(str(caught.exception), 'allow-write = ~/.config | acp-broker')
 
-    # ---- ends ----
+    # ---- how it ends ----
 
     def test_all_ends_with_a_killed_broker(self):
         client, session = self.confined()
@@ -429,7 +434,7 @@ class Confined(SyncCase):
         client.wait()
         self.assert_nothing_runs()
 
-    # ---- where it cannot be ----
+    # ---- where no cell can be made ----
 
     def test_required_fails_and_yes_tells(self):
         self.wrapper = refusing(FSOPEN, errno.EPERM)
@@ -499,7 +504,7 @@ class Confined(SyncCase):
             self.assertNames(str(self.refusal(confine=confine)), 'home folder /usr')
 
     def refusal(self, **keys):
-        """The error of a broker that starts no agent."""
+        """The error of a broker that refuses to start the agent."""
         client = self.broker(options=self.config(**keys), agent=[AGENT])
         with self.assertRaises(RpcError) as caught:
             client.initialize()

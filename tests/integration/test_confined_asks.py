@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The network of an agent in a cell with `network = ask`, on a small Internet: the user decides about
-what the profile does not name.
+An agent in a cell with `network = ask`, on a small Internet: the user decides about hosts that the
+profile does not name.
 """
 
 import json
@@ -87,7 +87,7 @@ def make_mcp_agent():
 
 class ConfinedAsks(NetworkCase):
     def asking(self, answers=(), **keys):
-        """`answers`: of a host with its port, the id of an option."""
+        """`answers` maps a host with its port to the id of the option that the user chooses."""
         client, session = self.allowing(network='ask', **keys)
         answers = dict(answers)
 
@@ -99,7 +99,7 @@ class ConfinedAsks(NetworkCase):
         return client, session
 
     def asked(self, client):
-        """What was asked about, in order."""
+        """The hosts and ports in the questions, in order."""
         return [':'.join(ASKED.search(params['toolCall']['title']).groups())
                 for method, params in client.host.seen if method == 'session/request_permission']
 
@@ -126,7 +126,7 @@ class ConfinedAsks(NetworkCase):
             f'yes.example:{STREAM_PORT}', f'yes.example:{OTHER_PORT}', f'{PUBLIC}:{STREAM_PORT}',
             f'no.example:{STREAM_PORT}'])
         names = {line.split()[1] for line in self.arrived() if line.startswith('name')}
-        self.assertEqual(names, {'allowed.example', 'yes.example'})  # and never the refused one
+        self.assertEqual(names, {'allowed.example', 'yes.example'})  # never the refused one
         question = next(params for method, params in client.host.seen
                         if method == 'session/request_permission')
         self.assertEqual(question['sessionId'], session)

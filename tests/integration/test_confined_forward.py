@@ -47,7 +47,7 @@ HAS_IP6 = listens_on_ip6()
 
 
 def free_port():
-    """One that nobody has, on both addresses of "localhost"."""
+    """A port that nobody uses, on both addresses of "localhost"."""
     while True:
         with socket.create_server(('127.0.0.1', 0)) as four:
             port = four.getsockname()[1]
@@ -56,7 +56,7 @@ def free_port():
 
 
 def tell(port, said=b'hello', address='127.0.0.1'):
-    """What the server behind the port has answered; None: the connection was refused or reset."""
+    """The answer of the server behind the port; None if the connection was refused or reset."""
     try:
         with socket.create_connection((address, port), 60) as client:
             client.settimeout(60)
@@ -89,7 +89,7 @@ class ConfinedForward(SyncCase):
         return client, client.new_session(self.work)
 
     def serve(self, client, session, *places):
-        """The agent starts the server, which runs until the end."""
+        """Lets the agent start the server, which runs until the session ends."""
         client.start_prompt(session, f'terminal python3 serve.py {" ".join(map(str, places))}')
 
     def reach(self, port, wanted, **more):
@@ -111,7 +111,7 @@ class ConfinedForward(SyncCase):
         self.reach(other, b'3000 hello')
         for port in (3000, 3001):
             with self.subTest(port=port):
-                answer = tell(port)  # somebody else of this machine may listen there
+                answer = tell(port)  # another program of this machine may listen there
                 self.assertFalse(answer and answer.startswith(b'%d ' % port))
         much = b'x' * (4 << 20)
         self.assertEqual(tell(self.port, much), b'%d ' % self.port + much)
@@ -128,7 +128,7 @@ class ConfinedForward(SyncCase):
         for _ in range(CONNECTIONS_MAX):
             held.append(socket.create_connection(('127.0.0.1', self.port), 60))
             self.addCleanup(held[-1].close)
-            self.assertTrue(held[-1].recv(1))  # the server has it
+            self.assertTrue(held[-1].recv(1))  # the server has accepted it
         self.assertIsNone(tell(self.port))
         self.assertTrue(processes.wait_until(lambda: any(
             str(CONNECTIONS_MAX) in text for text in self.notices(client))))

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A confined agent in the workspace itself (isolation = none): what it may write there, and what it
-may not. As root the whole test becomes another user, since nothing that is root is confined.
+A confined agent in the workspace itself (isolation = none): which files it may write there, and
+which not. As root the whole test becomes another user, because no process of root can be confined.
 """
 
 import os
@@ -53,7 +53,7 @@ class ConfinedHere(SyncCase):
         return client, answer['_meta']['broker']
 
     def shell(self, client, session, line):
-        """What the line has printed, in a terminal of the agent."""
+        """Runs the line in a terminal of the agent; returns its output."""
         before = len(client.texts(session))
         client.prompt(session, f'terminal {line}')
         return '\n'.join(client.texts(session)[before:])
@@ -83,7 +83,7 @@ class ConfinedHere(SyncCase):
         self.assertEqual((self.work / '.envrc').read_text(), 'mine\n')
         self.assertEqual(list((self.work / '.vscode').iterdir()), [])
         self.assertFalse((self.work / '.git/hooks/post-commit').exists())
-        # The broker writes none of it for the agent either, and asks nobody.
+        # The broker does not write these files for the agent either, and asks nobody.
         client.prompt(session, f'write {self.work}/.envrc EVIL',
                       f'write {self.work}/.vscode/tasks.json EVIL',
                       f'write {self.work}/new text')
@@ -130,7 +130,7 @@ class ConfinedHere(SyncCase):
         (self.work / 'n').write_text('other\n')
         (self.work / 'n').rename(self.work / '.zed/tasks.json')
         (self.work / 'n').write_text('other\n')
-        (self.work / 'n').rename(self.work / '.mcp.json')  # the late pins are renewed, too
+        (self.work / 'n').rename(self.work / '.mcp.json')  # later pins are renewed, too
         self.assertNames(self.wait_notices(client, 3)[-1], f'{self.work}/.mcp.json')
         self.shell(client, other, 'echo EVIL >>.mcp.json')
         self.assertEqual((self.work / '.mcp.json').read_text(), 'other\n')

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Keys that a confined agent uses and cannot read: they are nowhere in the cell, and go to the named
-host alone.
+Keys that a confined agent uses and cannot read: nothing in the cell has them, and they go only to
+the host that the profile names.
 """
 
 import json
@@ -24,7 +24,7 @@ from test_confined import AGENT, BROKER, PROGRAMS
 KEY = 'sk-real-0123456789abcdef-the-key'
 OUTPUT = re.compile(r'^terminal/output -> (.*)$', re.M)
 
-# Sends the request in a file, in which P is the placeholder, and prints what comes back.
+# Sends the request in a file, with the placeholder instead of P, and prints the answer.
 RAW = r"""
 import os, socket, sys, urllib.parse
 base = urllib.parse.urlsplit(os.environ.get('BASE') or os.environ['ANTHROPIC_BASE_URL'])
@@ -42,7 +42,7 @@ for name in sys.argv[1:]:
     print(name, repr(answer.decode('latin-1')))
 """
 
-# Looks for a text in all that a process of the cell can read.
+# Searches everything that a process of the cell can read for a text.
 SEEK = r"""
 import os, sys
 wanted = ''.join(sys.argv[1:3]).encode()  # no command line has all of it
@@ -79,7 +79,7 @@ for top in sys.argv[3:] or own:
 print(sorted(found))
 """
 
-# Reads the first event of a stream, makes the second one come, and reads that.
+# Reads the first event of a stream, releases the second one, and reads that.
 STREAM = r"""
 import os, socket, sys, urllib.parse
 base = urllib.parse.urlsplit(os.environ['ANTHROPIC_BASE_URL'])
@@ -148,14 +148,14 @@ class ConfinedKeys(SyncCase):
         return client, client.new_session(self.work)
 
     def shell(self, client, session, line):
-        """What the line has printed, in a terminal of the agent."""
+        """Runs the line in a terminal of the agent; returns its output."""
         before = len(client.texts(session))
         client.prompt(session, f'terminal {line}')
         said = '\n'.join(client.texts(session)[before:])
         return json.loads(OUTPUT.search(said)[1])['output']
 
     def send_all(self, requests, prefix='', **keys):
-        """What came back for each request, which is a raw text."""
+        """Sends each request, given as raw text; returns the answers."""
         for name, text in requests.items():
             (self.work / name).write_bytes(text.encode('latin-1'))
         client, session = self.begin(**keys)
@@ -251,12 +251,12 @@ class ConfinedKeys(SyncCase):
         self.assertEqual(self.server.bodies, [b'z' * size, b'y' * size])
         self.ends(client)
 
-    # ---- where the key is not ----
+    # ---- places where the key must not be ----
 
     def test_the_key_is_nowhere_in_the_cell(self):
         half = len(KEY) // 2
         seek = f'python3 seek.py {KEY[:half]} {KEY[half:]}'
-        # The same outside of a cell finds it.
+        # Outside of a cell the same search finds the key.
         done = subprocess.run(
             ['sh', '-c', f'{seek.replace("seek.py", str(self.work / "seek.py"))} {self.dir}; :'],
             env=self.environment(), capture_output=True, text=True, check=True)
@@ -274,7 +274,7 @@ class ConfinedKeys(SyncCase):
         self.assertNames(warned, 'OTHER_NAME | auth.json')
         placeholder = re.search(r'^ANTHROPIC_API_KEY=(.*)$', text, re.M)[1]
         self.assertEqual(self.shell(client, session, seek).strip(), '[]')
-        # What is there is found in the same way.
+        # In the cell the search finds what is there: the placeholder.
         cut = len(placeholder) // 2
         found = self.shell(
             client, session, f'python3 seek.py {placeholder[:cut]} {placeholder[cut:]}')
@@ -407,7 +407,7 @@ class ConfinedKeys(SyncCase):
             'ANTHROPIC_API_KEY' in text for text in self.notices(client))))
         self.ends(client)
 
-    # ---- how it ends, and what is said ----
+    # ---- how it ends, and what the user is told ----
 
     def test_the_audit_has_each_request(self):
         client, _ = self.send_all({'a': request(), 'b': request('GET', '/v1/redirect')})
@@ -496,7 +496,7 @@ class ConfinedKeys(SyncCase):
 
 
 def holders(broker):
-    """The processes below a broker that have keys."""
+    """The processes below a broker that hold keys."""
     return [pid for pid in processes.descendants(broker)
             if b'--acp-broker-keys' in processes.read_file(f'/proc/{pid}/cmdline')
             and processes.read_file(f'/proc/{processes.parent_of(pid)}/cmdline').find(

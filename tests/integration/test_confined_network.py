@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The network of an agent in a cell with `network = allow`, on a small Internet: what the profile
-names is reached, and nothing else. Each attack works without the cell.
+An agent in a cell with `network = allow`, on a small Internet: it reaches what the profile names,
+and nothing else. Each attack works without the cell.
 """
 
 import errno
@@ -106,7 +106,7 @@ except OSError as failed:
 
 
 class NetworkCase(SyncCase):
-    servers = ()  # of MCP, for each session
+    servers = ()  # MCP servers of each session
 
     def setUp(self):
         super().setUp()
@@ -119,7 +119,7 @@ class NetworkCase(SyncCase):
         threading.Thread(target=self.serve, args=(listener,), daemon=True).start()
 
     def serve(self, listener):
-        """A service of this machine's."""
+        """A service on this machine."""
         try:
             while True:
                 client, _ = listener.accept()
@@ -132,7 +132,7 @@ class NetworkCase(SyncCase):
         return (FOLDER / 'log').read_text().splitlines()
 
     def arrived(self):
-        """What has reached the far side in this test."""
+        """What the far side has received in this test."""
         return self.log()[self.heard:]
 
     def broker_argv(self, *options, agent):
@@ -153,21 +153,21 @@ class NetworkCase(SyncCase):
                 for line in lines if line['operation'] == 'network/connect']
 
     def try_all(self, client, session, *tries):
-        """What each try has said, in one terminal."""
+        """Runs all tries in one terminal; returns one line for each."""
         said = self.shell(client, session, '; '.join(f'python3 try.py {each}' for each in tries))
         found = [line for line in said.splitlines() if line]
         self.assertEqual(len(found), len(tries), said)
         return found
 
     def shell(self, client, session, line):
-        """What the line has printed, in a terminal of the agent."""
+        """Runs the line in a terminal of the agent; returns its output."""
         before = len(client.texts(session))
         client.prompt(session, f'terminal {line}')
         said = '\n'.join(client.texts(session)[before:])
         return json.loads(OUTPUT.search(said)[1])['output']
 
     def outside(self, words):
-        """The same without a cell."""
+        """Runs a try without a cell."""
         done = subprocess.run(['python3', str(self.work / 'try.py'), *words.split()],
                               env=self.environment(), capture_output=True, text=True, check=True)
         return done.stdout.strip()
@@ -182,7 +182,7 @@ class NetworkCase(SyncCase):
 
 
 class ConfinedNetwork(NetworkCase):
-    # ---- what is reached ----
+    # ---- what can be reached ----
 
     def test_what_the_profile_names_is_reached_by_every_way(self):
         client, session = self.allowing(
@@ -216,7 +216,7 @@ class ConfinedNetwork(NetworkCase):
         self.ends(client)
 
     def test_a_network_does_not_open_this_machine(self):
-        """Whichever of its addresses in that network somebody tries."""
+        """The network has two addresses of this machine; neither can be reached."""
         attacks = [f'tcp {address} {self.port}' for address in (HERE, HERE_TOO)]
         attacks += [f'connect {name}.example {self.port}' for name in ('here', 'here-too')]
         for words in attacks:
@@ -304,7 +304,7 @@ class ConfinedNetwork(NetworkCase):
         self.assertIn('web GET /small/-/small-1.0.0.tgz HTTP/1.1', self.arrived())
         self.ends(client)
 
-    # ---- what is not ----
+    # ---- what cannot be reached ----
 
     def test_attacks(self):
         attacks = [
@@ -344,7 +344,7 @@ class ConfinedNetwork(NetworkCase):
             self.assertRegex(line, r'\Aname (loopback|here|metadata|private)\.example \d+\Z')
         self.ends(client)
 
-    # ---- how it is ----
+    # ---- the agent's files, and the process that connects ----
 
     def test_the_agent_has_the_variables_and_the_files(self):
         client, session = self.allowing(allow_host='allowed.example')
@@ -385,7 +385,7 @@ class ConfinedNetwork(NetworkCase):
 
 
 def relays(broker):
-    """The relaying processes below a broker."""
+    """The processes below a broker that connect the cell."""
     return [pid for pid in processes.descendants(broker)
             if b'--acp-broker-relay' in processes.read_file(f'/proc/{pid}/cmdline')]
 

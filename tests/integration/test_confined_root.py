@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A broker that is root: whoever owns the workspace works in the cell, and never root."""
+"""A broker that runs as root: the owner of the workspace works in the cell, and never root."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ from test_start import REFUSING
 
 OF_ROOTS = 65533  # the user in a cell whose workspace belongs to root
 
-# The program is where every user may execute it, and where no cell hides it.
+# The program is in a place where every user may execute it, and where no cell hides it.
 PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
                                          os.access('/opt', os.W_OK) else None))
 PROGRAMS.chmod(0o755)
@@ -73,7 +73,7 @@ class ConfinedRoot(SyncCase):
         return client, client.new_session(self.work)
 
     def shell(self, client, session, line):
-        """What the line has printed, in a terminal of the agent."""
+        """Runs the line in a terminal of the agent; returns its output."""
         before = len(client.texts(session))
         client.prompt(session, f'terminal {line}')
         return '\n'.join(client.texts(session)[before:])
@@ -88,7 +88,9 @@ class ConfinedRoot(SyncCase):
         return status.st_uid, status.st_gid, oct(status.st_mode & 0o7777)
 
     def work_in(self, user, agent):
-        """The agent edits in its copy, by itself and by the broker; all is delivered."""
+        """
+        The agent edits its copy, by itself and through the broker; the workspace gets all of it.
+        """
         client, session = self.confined()
         said = self.shell(client, session, f'echo "<$(id -u) $(id -G) $USER>"; cat {self.dir}/'
                           'home/key; grep -h "CapEff\\|CapBnd" /proc/self/status; '
@@ -150,7 +152,7 @@ class ConfinedRoot(SyncCase):
         self.ends(client)
 
     def test_only_what_its_owner_can_read_is_in_the_copy(self):
-        """Root's own copy, of the same profile and made before, has it all."""
+        """An unconfined copy of root, made before with the same profile, has all files."""
         subprocess.run(['git', 'init', '-q', self.work], check=True)
         (self.work / '.gitignore').write_text('cache\n')
         for folder in ('cache', 'closed-folder', 'listed-folder'):
@@ -178,7 +180,8 @@ class ConfinedRoot(SyncCase):
         told = '\n'.join(self.notices(client))
         self.assertNames(told, f'3 that user {USER} | closed-folder | 1 ignored | {self.work}')
         self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\ntwo\n')
-        # What it makes of that name there replaces nothing, and nothing comes to it by a conflict.
+        # Files that the agent makes there under these names replace nothing, and it gets nothing by
+        # a conflict.
         self.shell(client, session, 'mkdir -p cache listed-folder closed-folder; '
                    f'for f in {" ".join(closed)}; do echo EVIL >$f; done')
         said = self.shell(client, session, look)

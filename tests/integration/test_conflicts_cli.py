@@ -129,7 +129,7 @@ class Conflicts(Store):
         return (result.stdout + result.stderr).decode()
 
     def tool(self, script):
-        """git's merge.tool of the user, which a repository cannot set."""
+        """Sets the merge.tool in the user's git configuration; a repository cannot set it."""
         (self.dir / 'home' / '.gitconfig').write_text(
             '[merge]\n\ttool = mine\n[mergetool "mine"]\n\ttrustExitCode = true\n'
             f'\tcmd = {script}\n')

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-`backend = container` with a real podman and runc: containers of an image that has folders and links
-alone. The programs in it are those of this machine, which podman's own configuration shows to every
-container. Skips where podman, runc or root's rights are missing.
+`backend = container` with a real podman and runc. The image has only folders and links; the
+programs are those of this machine, which podman's own configuration shows to every container. Skips
+if podman, runc or root's rights are missing.
 """
 
 import json
@@ -87,7 +87,7 @@ class Containers(Case):
 
     def podman(self, *words):
         env = {name: value for name, value in self.environment().items()
-               if name != processes.MARK}  # a container outlives the test's other processes
+               if name != processes.MARK}  # a container may outlive the test's other processes
         return subprocess.run(['podman', *words], env=env, stdin=subprocess.DEVNULL, text=True,
                               capture_output=True, check=False, timeout=PATIENCE)
 
@@ -125,7 +125,7 @@ class Containers(Case):
         self.assertEqual(client.wait(), 0, client.stderr)
 
     def with_podman(self, lines, **keys):
-        """A broker that finds a podman on PATH which runs these lines first."""
+        """A broker that finds a podman on PATH that runs these lines first."""
         fake = self.dir / 'bin/podman'
         fake.parent.mkdir()
         fake.write_text(f'#!/bin/sh\n{lines}\nexec {shutil.which("podman")} "$@"\n')
@@ -282,7 +282,7 @@ class Ends(Containers):
         self.assert_nothing_runs()
 
     def test_the_broker_is_killed_while_the_engine_makes_the_container(self):
-        """What it leaves has the name that the next one needs."""
+        """The container that is left has the name that the next broker needs."""
         client = self.with_podman(f"""if [ "$1" = run ]; then
             {shutil.which('podman')} "$@"
             exec sleep 500
@@ -319,7 +319,7 @@ class Refusals(Containers):
         self.assertEqual((self.containers(), self.notes()), ([], []))
 
     def test_an_engine_that_makes_it_otherwise(self):
-        """It is what docker does where the kernel has no such controller."""
+        """As docker does if the kernel lacks the controller."""
         client = self.with_podman("""if [ "$1" = inspect ]; then
             printf 'memory=0\\033[2J\\n'
             exit

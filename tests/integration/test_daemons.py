@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""docs/daemons.md: its configuration, its commands and every line of its conversations, run."""
+"""Runs docs/daemons.md: its configuration, its commands and every line of its conversations."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from sync_case import SyncCase, checked
 PAGE = (case.ROOT / 'docs' / 'daemons.md').read_text()
 BLOCKS = re.findall(r'^```(\w*)\n(.*?)^```$', PAGE, re.M | re.S)
 
-# What the page calls by names that make sense to its readers.
+# The page uses names that make sense to its readers; these are the ones of the tests.
 NAMES = {'claude-agent-acp': case.AGENT, 'Fix the failing test': 'say Done.'}
 
-# Members whose values are the point; of all others the type is.
+# Members whose values must be equal; for all others only the type must be.
 EXACT = {'method', 'state', 'previous', 'code', 'retryable', 'stage', 'stopReason', 'sessionId',
          'isHealthy', 'isHeld', 'isReadable', 'localRoot', 'profile', 'backend', 'sync'}
 
@@ -32,7 +32,7 @@ def blocks(kind):
 
 
 def misfit(example, value, where='it'):
-    """Why a value is not like the example; None: it is. More members than there are fit, too."""
+    """Why a value does not fit the example, or None if it does. It may have more members."""
     if isinstance(example, dict) and isinstance(value, dict):
         for key, part in example.items():
             if key not in value:
@@ -76,7 +76,7 @@ class Page(SyncCase):
         return done.stdout
 
     def block(self, words):
-        """The one block of the page that has only this command."""
+        """The only block of the page that has just this command."""
         block, = [text.strip() for text in blocks('sh')
                   if re.fullmatch(f'acp-broker {words}[^\n]*\n', text)]
         return block
@@ -85,7 +85,10 @@ class Page(SyncCase):
         return self.start([case.BROKER, '--config', str(self.file), '--profile', 'job'])
 
     def schema_of(self, message, value):
-        """What an answer or a notification of the broker's own has to fit, and what it says."""
+        """
+        Checks an answer or a notification of the broker's own against its schema; returns its
+        content.
+        """
         if 'method' in value:
             name, part, content = value['method'], 'params', value['params']
         else:

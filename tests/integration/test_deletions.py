@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""An agent that deletes most of the workspace in its copy: what becomes of it here."""
+"""An agent deletes most of the workspace in its copy: what happens to the files here."""
 
 import os
 import re
@@ -23,7 +23,7 @@ ASKED = 'session/request_permission'
 
 class Deletions(TurnCase):
     def filled(self, **keys):
-        """A session in a workspace of many files, all of which its copy has."""
+        """A session in a workspace of many files; the copy has all of them."""
         many = self.work / 'many'
         many.mkdir()
         for number in range(COUNT):
@@ -35,7 +35,7 @@ class Deletions(TurnCase):
         return len(list(self.work.glob('many/f*')))
 
     def answer_with(self, client, option):
-        """The user's answer: an option's id, or None for a cancelled question."""
+        """The user will answer with the option of this id, or cancel the question (None)."""
         outcome = {'outcome': 'selected', 'optionId': option} if option else {
             'outcome': 'cancelled'}
         client.host.replies[ASKED] = {'outcome': outcome}
@@ -159,7 +159,7 @@ class Deletions(TurnCase):
             self.answer_with(client, answer)
             client.prompt(session, 'say on', seconds=PATIENCE)
             self.assertEqual(len(list(there.glob('many/f*'))), left)
-        self.assertEqual(len(self.asked(client)), 1)  # a no is one
+        self.assertEqual(len(self.asked(client)), 1)  # the first no holds
         (self.dir / 'unmounted').rename(self.work / 'many')
         client.prompt(session, 'say on', seconds=PATIENCE)
         self.assertEqual((self.here(), len(list(there.glob('many/f*')))), (COUNT, COUNT))
@@ -191,7 +191,7 @@ class Deletions(TurnCase):
         self.assertEqual(len(self.asked(client)), 1)
 
     def cloned_anew(self):
-        """The workspace is another folder, without one file, and the agent's copy has a new one."""
+        """The workspace is another folder, without one file; the agent's copy has a new file."""
         client, session = self.filled()
         there = self.runtime(client, session)
         self.ended(client)
@@ -213,7 +213,7 @@ class Deletions(TurnCase):
         self.assertNames(notice, f'{self.work} is another folder | yes')
         self.answer_with(client, 'refuse')
         self.refused(client, session)
-        self.refused(client, session)  # a no to one prompt is none to the next
+        self.refused(client, session)  # a no to one prompt does not answer the next question
         self.assertEqual(len(self.asked(client)), 2)
         self.assertEqual(((self.work / 'later').exists(), (there / 'other').exists()),
                          (False, True))

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`acp-broker du` and `prune`: what is kept, and that nothing goes which is needed."""
+"""
+`acp-broker du` and `prune`: what the broker keeps, and that prune removes nothing that is needed.
+"""
 
 import json
 import os
@@ -25,7 +27,7 @@ class Disk(SessionsCase):
         return done.stdout, done.stderr
 
     def held(self):
-        """Everything that is kept."""
+        """All entries of `du`."""
         return json.loads(self.run_broker('du', '--json')[0])['holdings']
 
     def states(self):
@@ -40,7 +42,7 @@ class Disk(SessionsCase):
         self.assertEqual(client.wait(PATIENCE), status, client.stderr)
 
     def session(self, *commands, **keys):
-        """A session that has ended; its copy."""
+        """Plays a session to its end; returns the path of its copy."""
         client, session = self.opened(**keys)
         for command in commands:
             client.prompt(session, f'terminal {command}', seconds=PATIENCE)
@@ -137,7 +139,7 @@ class Disk(SessionsCase):
         self.assertEqual(self.one('copy')['state'], 'not collected')
 
     def test_a_store_of_checkpoints_alone_goes(self):
-        """The agent works in the workspace itself: no sandbox needs what is kept."""
+        """The agent works in the workspace itself, so no sandbox needs the store."""
         config = self.dir / 'config-copy'
         config.write_text('[profile "copy"]\n\tcheckpoints = true\n')
         client = self.broker(options=['--config', str(config), '--profile', 'copy'])
@@ -191,7 +193,7 @@ class Disk(SessionsCase):
         self.assertTrue(runtime.exists())
         client = self.copied(copy_max_age='1ms')
         session = client.new_session(other)
-        made = runtime.parent / '.made'  # the folder itself is where this agent was started
+        made = runtime.parent / '.made'  # the folder itself stays: this agent was started in it
         self.assertTrue(processes.wait_until(lambda: not made.exists(), PATIENCE))
         self.assertEqual((self.work / 'late').read_text(), 'after the end\n')
         own = self.runtime(client, session)

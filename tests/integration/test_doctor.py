@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""acp-broker doctor: what is well is green and leaves nothing; each planted fault is named."""
+"""
+acp-broker doctor: without a fault every step is green and nothing is left; it names each planted
+fault.
+"""
 
 import errno
 import http.server
@@ -58,8 +61,8 @@ for line in sys.stdin:
         answer = {'error': {'code': -32603, 'message': text}}
     print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], **answer}), flush=True)
 """
-# Mounts a file system that never answers on a folder, then executes a program. Only this program
-# and its descendants hold the file system's descriptor.
+# Mounts a file system that never answers on a folder, and then executes a program. Only this
+# program and its descendants hold the file system's descriptor.
 SILENT = """
 import ctypes, os, sys
 fd = os.open('/dev/fuse', os.O_RDWR)
@@ -90,7 +93,7 @@ class Doctor(Case):
                               check=False, timeout=3 * PATIENCE, **more)
 
     def told(self, *options, agent=None, status=1, **more):
-        """What it says for programs, and nothing of it is left."""
+        """Runs doctor and returns its report; checks the report, and that nothing is left."""
         done = self.run_doctor(*options, '--json', agent=agent or self.agent_argv(), **more)
         self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
         report = json.loads(done.stdout)
@@ -111,12 +114,12 @@ class Doctor(Case):
         return report['findings']
 
     def wrong(self, *options, outcome='failed', **more):
-        """(step, code) of all that is wrong."""
+        """(step, code) of each finding with this outcome."""
         return [(finding['step'], finding['code']) for finding in self.told(*options, **more)
                 if finding['outcome'] == outcome]
 
     def fault(self, step, code, *options, **more):
-        """Exactly this is wrong; returns the finding."""
+        """Checks that exactly this step fails with this code; returns the finding."""
         self.assertEqual(self.wrong(*options, **more), [(step, code)], self.report)
         finding, = [f for f in self.report['findings'] if f['outcome'] == 'failed']
         self.assertTrue(finding['advice'])
@@ -308,7 +311,7 @@ class Here(Doctor):
         self.assertNames(found['text'], 'max-files')
 
     def silent(self, folder):
-        """A file system on the folder, for doctor alone, that never answers."""
+        """Puts a file system that never answers on the folder; only doctor sees it."""
         folder.mkdir(parents=True, exist_ok=True)
         self.before = ['unshare', '-Urm', sys.executable, '-c', SILENT, str(folder)]
         # At the end of a program, the leak checker stops each thread and waits until it has
@@ -355,7 +358,7 @@ class Here(Doctor):
         client.initialize()
         above, = [pid for pid in self.running()
                   if processes.parent_of(pid) == client.process.pid]
-        processes.kill(client.process.pid, signal.SIGSTOP)  # it would let the other go on
+        processes.kill(client.process.pid, signal.SIGSTOP)  # else it continues the other
         processes.kill(above, signal.SIGSTOP)
         self.addCleanup(processes.kill, above, signal.SIGCONT)
         client.process.kill()
@@ -421,10 +424,10 @@ class Refusing(http.server.BaseHTTPRequestHandler):
 
 @unittest.skipUnless(can_be_started(), 'there is no sshd')
 class There(Doctor):
-    """All of them on one host; what a test spoils is its own ssh_config."""
+    """The same steps on one host; a test that breaks something uses an ssh_config of its own."""
 
     def box(self, *replaced, **keys):
-        """The options for a profile whose host is the sshd's, by a configuration of its own."""
+        """The options for a profile with sshd's host, whose ssh_config has these replacements."""
         text = SSHD.config.read_text()
         for old, new in replaced:
             self.assertIn(old, text)

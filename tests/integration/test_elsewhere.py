@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""An agent in a copy: whose files and commands an editor serves it, and in which session."""
+"""An agent in a copy: which files and commands an editor serves to it, and in which sessions."""
 
 import json
 import os
@@ -75,7 +75,7 @@ class Elsewhere(SyncCase):
         self.assertEqual((self.work / '.git/config').read_text(), 'mine')
 
     def refused(self, client, session):
-        """No message of a session that is not open reaches the agent."""
+        """Sends messages of a session that is not open; checks that none reaches the agent."""
         client.notify('session/cancel', {'sessionId': session})
         for method, params in (
                 ('session/prompt', {'prompt': [{'type': 'text', 'text': 'say hi'}]}),
@@ -84,7 +84,9 @@ class Elsewhere(SyncCase):
             self.failure(client.response(asked), 'INVALID_PARAMS')
 
     def test_a_session_that_was_not_opened_is_not_prompted(self):
-        """Whatever has failed: without its sync the agent would work on something else."""
+        """
+        Whatever has failed: without the session's first sync the agent would work on other files.
+        """
         client = self.copied()
         missing = {'cwd': str(self.work / 'missing'), 'mcpServers': []}
         self.failure(client.response(client.start('session/new', missing)), 'DIRECTORY_NOT_FOUND')
@@ -132,7 +134,7 @@ class Elsewhere(SyncCase):
         self.assertEqual((self.work / 'a.txt').read_text(), 'eins')
 
     def test_a_yes_is_to_the_file_that_was_shown(self):
-        """A link that comes here while the question is open leads no write elsewhere."""
+        """A link that appears while the question is open does not lead the write elsewhere."""
         place = self.begin(policy=('mode = ask-all',))
         (self.work / 'sub').mkdir()
 

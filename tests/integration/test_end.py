@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""However a session ends, nothing of it is left, within the named deadlines."""
+"""However a session ends, nothing of it is left, and it ends within the named deadlines."""
 
 import os
 import pathlib
@@ -27,7 +27,7 @@ class Ending(Case):
         return client
 
     def open_with(self, command, **keys):
-        """An agent that has started a command before."""
+        """A session with an agent that has started a command before its own start."""
         client = self.broker(options=self.config(**keys),
                              agent=['sh', '-c', f'{command} </dev/null >/dev/null 2>&1 & exec "$@"',
                                     'sh', *self.agent_argv()])
@@ -36,7 +36,7 @@ class Ending(Case):
         return client
 
     def agent(self):
-        """The agent's process id; the first that was noted."""
+        """The process id of the first agent."""
         return self.agent_pids()[0]
 
     def guard(self):
@@ -45,7 +45,7 @@ class Ending(Case):
         return guard
 
 
-# What an agent may do to stay: its flags, and a prompt.
+# Ways in which an agent may try to stay: its flags, and a prompt.
 AGENTS = {
     'polite': ((), ()),
     'ignores EOF': (('--ignore-eof',), ()),
@@ -96,7 +96,7 @@ class EveryAgent(Ending):
         self.assertEqual(client.wait(), 0)
 
     def test_the_broker_is_killed(self):
-        """No deadline passes: they are longer than anybody waits here."""
+        """No deadline passes: the deadlines are longer than any test waits."""
         self.each(lambda client: os.kill(client.pid, signal.SIGKILL), {})
 
     def test_the_editor_is_killed(self):
@@ -119,7 +119,7 @@ class EveryAgent(Ending):
 
 
 class Wrapped(Ending):
-    """The agent is started by another program, as npx and uvx do."""
+    """Another program starts the agent, as npx and uvx do."""
 
     def open_wrapped(self):
         agent = self.agent_argv('--ignore-eof', '--ignore-term')
@@ -154,7 +154,7 @@ class Wrapped(Ending):
 
 class Deadlines(Ending):
     def test_a_polite_agent_is_not_waited_for(self):
-        """The deadlines are longer than anybody waits here."""
+        """The deadlines are longer than any test waits."""
         client = self.open()
         client.close_stdin()
         self.assertEqual(client.wait(), 0)
@@ -175,7 +175,7 @@ class Deadlines(Ending):
                     client.close_stdin()
                 else:
                     os.kill(client.pid, signal.SIGTERM)
-                time.sleep(0.2)  # so that the one is seen before the other, mostly
+                time.sleep(0.2)  # so that the broker mostly sees one before the other
             client.wait()
             self.assertGreater(time.monotonic() - started, 1.9, steps)
 
@@ -184,7 +184,7 @@ class Deadlines(Ending):
             stop_kill_timeout='2s'))
 
         def hurried():
-            """Two that come at once are one."""
+            """Two signals that come at once count as one."""
             os.kill(client.pid, signal.SIGTERM)
             return client.process.poll() is not None
         self.assertTrue(processes.wait_until(hurried, step=0.3))
@@ -220,7 +220,7 @@ class Deadlines(Ending):
 
 
 class KillNine(Ending):
-    """A kill -9 of what watches over the agent."""
+    """kill -9 of the processes that watch the agent."""
 
     FLAGS = ('--ignore-eof', '--ignore-term')
 
@@ -229,7 +229,7 @@ class KillNine(Ending):
                          options=self.config(**deadlines))
 
     def assert_agent_goes(self, client):
-        """It goes with all it has left, and a fresh one can be had."""
+        """The agent and all that it has left end, and a fresh agent can be started."""
         mine = self.agent_pids()
         gone = processes.wait_until(
             lambda: not any(processes.is_running(pid) for pid in mine))
@@ -253,7 +253,7 @@ class KillNine(Ending):
     def test_of_the_broker_and_the_guard(self):
         client = self.open_stubborn()
         guard = self.guard()
-        os.kill(guard, signal.SIGSTOP)  # else it may have done its work by then
+        os.kill(guard, signal.SIGSTOP)  # otherwise it might have done its work by then
         for pid in (client.pid, guard):
             os.kill(pid, signal.SIGKILL)
         self.assert_nothing_runs()
@@ -265,7 +265,7 @@ class KillNine(Ending):
         self.assert_nothing_runs()
 
     def test_of_everything_but_the_agent(self):
-        """The agent itself still dies; what it forked away is out of reach then."""
+        """The agent itself still dies; a process that it has forked away is then out of reach."""
         client = self.open(*self.FLAGS)
         guard = self.guard()
         pids = [client.pid, processes.parent_of(guard), guard]
@@ -316,7 +316,7 @@ while True:
 
 
 class Stopped(Ending):
-    """A process of the agent's stops its guard and the guard's parent."""
+    """A process of the agent's stops its guard, and the guard's parent."""
 
     def begin(self, pause):
         script = self.dir / 'stopper.py'
@@ -359,7 +359,7 @@ class Stopped(Ending):
             lambda: not any(map(is_stopped, guards))))
 
 
-FREEZER = pathlib.Path('/sys/fs/cgroup/freezer')  # of v1: who is in it, frozen, does not die
+FREEZER = pathlib.Path('/sys/fs/cgroup/freezer')  # v1: a process frozen in it does not die
 
 
 class Survives(Ending):
@@ -391,7 +391,7 @@ class Survives(Ending):
 
 
 class Surroundings(Ending):
-    """The agent inherits what it would have inherited from the editor, but for signals."""
+    """The agent inherits the same as from the editor, except for signals."""
 
     def state(self, client):
         client.initialize()
@@ -405,20 +405,20 @@ class Surroundings(Ending):
         return kept, limits, processes.open_files(pid), client.texts()
 
     def test_environment_directory_signals_limits_and_descriptors(self):
-        # processes.py handles it, so that what is started inherits the default
+        # processes.py handles it; so everything that we start inherits the default
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_DFL))
         direct = self.state(self.direct())
         self.assertEqual(self.state(self.broker()), direct)
 
     def test_no_signal_is_ignored_or_blocked_whatever_the_broker_inherited(self):
-        """A shell that runs the agent itself in the background would make it ignore some."""
+        """If a shell started the agent in the background, the agent would ignore some signals."""
         numbers = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)
         was = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
         self.addCleanup(signal.pthread_sigmask, signal.SIG_SETMASK, blocked)
         self.addCleanup(lambda: [signal.signal(*pair) for pair in was.items()])
         kept = self.state(self.broker())[0]
-        own = 1 << signal.SIGPIPE - 1  # the scripted agent ignores it itself
+        own = 1 << signal.SIGPIPE - 1  # the scripted agent itself ignores it
         self.assertEqual((int(kept['SigIgn'][0], 16), int(kept['SigBlk'][0], 16)), (own, 0))
 
     def test_ctrl_c_in_a_terminal_reaches_the_broker_alone(self):

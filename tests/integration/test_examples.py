@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The files of examples/: units that systemd takes, and a container that has what it needs."""
+"""The files of examples/: systemd accepts the units, and the container has what it needs."""
 
 import json
 import os
@@ -23,18 +23,19 @@ INSTALLED = '/usr/bin/acp-broker'
 PROFILE = EXAMPLES / 'apparmor' / 'acp-broker'
 MANAGER = '/lib/systemd/systemd'
 
-# In namespaces of its own: systemd's manager of a user asks whether the system was booted with it.
+# Runs in namespaces of its own, because systemd's user manager asks whether systemd booted the
+# system.
 BOOTED = 'mount -t tmpfs none /run && mkdir -p /run/systemd/system && "$@" --user; exit $?'
 
 
 def settings(name):
-    """The keys of a unit; the last value of each."""
+    """The keys of a unit, with the last value of each."""
     lines = (UNITS / name).read_text().splitlines()
     return dict(line.split('=', 1) for line in lines if re.match(r'\w+=', line))
 
 
 def packages(stage):
-    """What a stage of the container installs."""
+    """The packages that a stage of the container installs."""
     part = CONTAINER.split('FROM ')[stage].replace('\\\n', ' ')
     words = re.search(r'--no-install-recommends([^&\n]*)', part).group(1)
     return set(words.split())
@@ -55,7 +56,7 @@ def control_groups():
 
 class Units(case.Case):
     def placed(self, folder=None):
-        """The units, with the program where the tests have it."""
+        """Copies the units, with the path of the program that the tests use."""
         folder = folder or self.dir / 'units'
         folder.mkdir(parents=True)
         for path in UNITS.iterdir():
@@ -102,7 +103,7 @@ class Units(case.Case):
             listener.wait(PATIENCE)
 
     def manager(self, env):
-        """A user's manager of systemd, in control groups, namespaces and a /run of its own."""
+        """A systemd user manager, in control groups, namespaces and a /run of its own."""
         groups = [group / f'acp-test-{os.getpid()}' for group in control_groups()]
         self.addCleanup(self.remove_groups, groups)
         try:
@@ -129,7 +130,7 @@ class Units(case.Case):
             self.skipTest(f'no manager runs here: {started.stderr.read().decode()}')
 
     def end_manager(self, started):
-        started.kill()  # and with it all processes of its namespace
+        started.kill()  # this also kills all processes of its namespace
         started.communicate(timeout=PATIENCE)
 
     def remove_groups(self, groups):
@@ -142,7 +143,7 @@ class Units(case.Case):
         def try_to_remove(group):
             try:
                 return not group.exists() or gone(group)
-            except OSError:  # its processes end at this moment
+            except OSError:  # its processes are ending at this moment
                 return False
         for group in groups:
             self.assertTrue(processes.wait_until(lambda: try_to_remove(group), PATIENCE))
@@ -192,7 +193,9 @@ class Units(case.Case):
 
 
 class Container(unittest.TestCase):
-    """What no machine without a container's tools can build: its parts are compared instead."""
+    """
+    A machine without a container's tools cannot build the image, so the test compares its parts.
+    """
 
     def test_it_builds_with_what_dev_builds_with(self):
         text = (case.ROOT / 'dev').read_text()

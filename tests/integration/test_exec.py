@@ -26,7 +26,7 @@ class Exec(Case):
                               cwd=self.work, env=self.environment(), timeout=PATIENCE, check=False)
 
     def begin(self, *words, stdout=subprocess.PIPE, **more):
-        """A prompt under way; the test ends it."""
+        """Starts a prompt; the test ends it."""
         process = subprocess.Popen(self.argv(*words, **more), stdin=subprocess.PIPE, stdout=stdout,
                                    stderr=subprocess.PIPE, cwd=self.work, env=self.environment())
         self.addCleanup(self.reap, process)
@@ -171,7 +171,9 @@ class Policies(Exec):
         self.prompt = f'read {self.file}\nwrite {self.file} new\npermission Do it'
 
     def outcome(self, *options):
-        """Whether it could read, write, and was allowed what it asked for."""
+        """
+        Whether the agent could read and write the file, and got the permission that it asked for.
+        """
         self.file.write_text('old')
         out, _ = self.answer(self.prompt, *options)
         return ('"content":"old"' in out, self.file.read_text() == 'new', '"yes"' in out)
@@ -199,7 +201,7 @@ class Policies(Exec):
 
 class Ends(Exec):
     def hanging(self, prompt):
-        """Its process, when the agent has said something in the turn."""
+        """Starts a prompt that hangs; returns the process once the agent has said something."""
         process = self.begin(f'say here\n{prompt}', *self.config())
         self.assertEqual(os.read(process.stdout.fileno(), 4), b'here')
         return process

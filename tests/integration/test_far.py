@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A sandbox whose roots are elsewhere: paths, tools, further agents - on the fake provider."""
+"""A sandbox whose roots are elsewhere: paths, tools and further agents, with the fake provider."""
 
 import json
 import os
@@ -153,13 +153,13 @@ class Tools(FarCase):
 
 class Close(FarCase):
     def test_a_session_is_closed_while_what_its_agent_asks_for_is_looked_up(self):
-        """To refuse that is another message, dealt with before the one in hand has gone."""
+        """The broker refuses that request by another message, before the one in hand has gone."""
         options = self.config(policy=['deny = write **/f1'], backend='fake', sync='none',
                               delay='300ms', runtime_root=str(self.dir / 'inside'))
         client = self.start([FAR_BROKER, *options, '--', *self.agent_argv()])
         client.initialize()
         session = client.new_session(self.work)
-        for _ in range(8):  # so that the editor's ids are none of the agent's
+        for _ in range(8):  # so that the editor's ids differ from the agent's
             client.response(client.start('_broker/nothing'), 10)
         path = self.dir / 'inside' / '0' / 'a.txt'
         write = json.dumps({'sessionId': session, 'path': str(path), 'content': 'x'})
@@ -175,7 +175,7 @@ class Close(FarCase):
 
 class FurtherAgents(FarCase):
     def two(self, **keys):
-        """Two sessions of one client, each with an agent of its own."""
+        """Two sessions of one client, each with its own agent."""
         client = self.far(roots_max=1, **keys)
         client.initialize()
         client.call('authenticate', {'methodId': 'token'})

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Every system call of a session's start and of its first prompt fails, one at a time; every process
-is killed at every stage. What must come of it: an answer or one line that a user understands,
-never a hang, never a crash, and nothing left behind.
+Every system call of a session's start and of its first prompt fails, one at a time, and every
+process is killed at every stage. The result must be an answer, or one line that a user understands.
+Nothing hangs, crashes or is left behind.
 """
 
 import concurrent.futures
@@ -19,7 +19,7 @@ from faults_survey import ERRORS, INTERRUPTED, SHORT_WRITES, SLOWNESS, Survey
 from faults_trial import (
     Fault, Room, Trial, judge, judge_killed, judge_memory, why_no_ptrace)
 
-AT_ONCE = 3     # trials; they mostly wait for each other's processes
+AT_ONCE = 3     # trials at the same time; they mostly wait for each other's processes
 EACH_CALL = 15  # how often we make each call fail; if it occurs more often, evenly chosen ones
 UNTRACED = Fault('nobody')
 WHY_NOT = why_no_ptrace()
@@ -32,16 +32,16 @@ class Faults(unittest.TestCase):
             self.fail(WHY_NOT)
 
     def run_all(self, trials, verdict=judge):
-        """Runs them, some at once; fails with everything that was wrong with any."""
+        """Runs the trials, some of them at the same time; reports everything that was wrong."""
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             wrong = [text for text in pool.map(lambda trial: verdict(trial.run()), trials) if text]
         self.assertFalse(wrong, f'{len(wrong)} of {len(trials)}:\n' + '\n'.join(wrong[:20]))
 
     def meddle(self, faults, verdict=judge, attempts=2):
         """
-        Most faults have to be met, of those whose call is made in every session: a survey that
-        counts wrongly would prove nothing. Which call is the last of its kind depends on who is
-        faster, so one that was not met is tried once more.
+        Runs a trial for each fault. Of the faults in calls that every session makes, most must
+        really have happened: a survey that counts wrongly would prove nothing. Which call is the
+        last of its kind depends on timing, so a fault that did not happen is tried once more.
         """
         met, missed = set(), faults
         for _ in range(2):
@@ -86,12 +86,14 @@ class InTheBroker(Faults):
 
 
 def limited(option, value):
-    """A wrapper that gives what it starts less of something."""
+    """A command that gives the program it starts less of something."""
     return ['/bin/sh', '-c', f'ulimit {option} {value}; exec "$@"', 'sh']
 
 
 def needed_kib(program):
-    """The addresses that its file, its loader and its stack take: with less, exec(2) kills it."""
+    """
+    The address space for the program's file, its loader and its stack; with less, exec(2) kills it.
+    """
     header = pathlib.Path(program).read_bytes()[:4096]
     start, size, count = struct.unpack_from('<Q14xHH', header, 32)
     ends = [0]
@@ -102,7 +104,7 @@ def needed_kib(program):
 
 
 class Limits(Faults):
-    """What runs out for good, without strace."""
+    """Something runs out for good, without strace."""
 
     def shrink(self, option, values, verdict=judge):
         trials = [Trial(UNTRACED, wrapper=limited(option, value), attempts=1) for value in values]
@@ -127,7 +129,10 @@ class Limits(Faults):
 
 
 class InItsKeepers(Faults):
-    """In the process that starts others, in the guards, and in what becomes the agent."""
+    """
+    Faults in the process that starts others, in the guards, and in the future agent before its
+    execve.
+    """
 
     @classmethod
     def setUpClass(cls):
@@ -150,7 +155,8 @@ class InItsKeepers(Faults):
         self.meddle(self.survey.faults(SLOWNESS, 3, quiet=True))
 
     def test_nobody_notices_a_guard_that_ends_with_an_order_unread(self):
-        # The guard's last report waits for the order to end; the broker looks when it has gone.
+        # The guard's last report waits for the order to end; the broker looks for the guard when it
+        # has gone.
         self.meddle([Fault('all', 'sendto:delay_enter=50000:when=3',
                            'recvfrom:delay_enter=200000:when=3', quiet=True)])
 
@@ -199,7 +205,7 @@ class OfTheTrace(Faults):
 
 
 class OfStandardStreams(Faults):
-    """What an editor may start the broker with by mistake."""
+    """Standard streams that an editor may give the broker by mistake."""
 
     STREAMS = (
         ('<&-', 0, ''),
@@ -226,7 +232,7 @@ class OfStandardStreams(Faults):
 
 
 class LittleByLittle(Room):
-    """Large messages through narrow pipes, while every other write would block."""
+    """Large messages through narrow pipes, where every second write would block."""
 
     SIZE = 300_000
     ARGV = ['strace', '-D', '-qq', '-o', '/dev/null', '-e', 'trace=writev', '-e',

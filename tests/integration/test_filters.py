@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Repositories whose files have filters: no commit of the agent's has what the user's would not."""
+"""
+Repositories whose files have filters: no commit of the agent's has content that a commit of the
+user's would not have.
+"""
 
 import os
 import pathlib
@@ -22,7 +25,10 @@ def needs(program):
 
 class FilterCase(RepositoryCase):
     def begin(self, **files):
-        """A repository of these files, each as its filter makes it; the session's copy of it."""
+        """
+        A repository with these files, each as its filter makes it; opens a session with a copy of
+        it.
+        """
         self.write(self.work, **files)
         self.git('add', '-A')
         self.git('commit', '-qm', 'first')
@@ -31,7 +37,7 @@ class FilterCase(RepositoryCase):
         return client, session, self.runtime(client, session)
 
     def there(self, runtime, command, fails=False):
-        """What a command of the agent's prints in the copy."""
+        """Runs a command of the agent's in the copy; returns its output."""
         done = subprocess.run(['sh', '-ec', command], cwd=runtime, env=self.environment(),
                               stdin=subprocess.DEVNULL, capture_output=True, check=False)
         self.said = done.stderr.decode('latin-1')
@@ -40,7 +46,10 @@ class FilterCase(RepositoryCase):
         return printed
 
     def assert_unchanged(self, runtime, *names):
-        """They are as here and unchanged for git, and a commit of everything has none of them."""
+        """
+        Checks that the files are the same as here and unchanged for git, and that a commit of
+        everything has none of them.
+        """
         for name in names:
             self.assertEqual((runtime / name).read_bytes(), (self.work / name).read_bytes())
         self.assertEqual(self.there(runtime, 'git status --porcelain'), '')
@@ -50,7 +59,7 @@ class FilterCase(RepositoryCase):
         self.assertEqual(self.there(runtime, 'git status --porcelain'), '')
 
     def assert_no_object_has(self, folder, secret):
-        """No object of a repository holds it."""
+        """Checks that no object of a repository contains the secret."""
         all_of_it = subprocess.run(
             ['git', f'--git-dir={folder}', 'cat-file', '--batch', '--batch-all-objects',
              '--unordered'], env=self.environment(), capture_output=True, check=True).stdout
@@ -60,7 +69,7 @@ class FilterCase(RepositoryCase):
         return [text for text in self.notices(client) if 'have filters' in text]
 
     def wait_told(self, client):
-        """What the user is told of the filters; it may come after an answer."""
+        """Waits for the notice about the filters, which may come after an answer; returns it."""
         client.wait_for(lambda m: m.method == 'session/update'
                         and 'have filters' in m.params['update'].get('title', ''), 60)
         told = self.told(client)
@@ -72,7 +81,10 @@ class Blocked(FilterCase):
     """Filters whose program or key only the user has."""
 
     def keep_out(self, client, session, secret, *names, is_whole=True):
-        """Whatever the agent does with git: its commits have the filtered files as they were."""
+        """
+        Checks that the agent's commits have the filtered files as they were, whatever it does with
+        git.
+        """
         name = names[0]
         runtime = self.runtime(client, session)
         told = self.wait_told(client)
@@ -140,7 +152,7 @@ class Blocked(FilterCase):
         for command in ('', 'git checkout -qb side', f'echo 2 > a; {COMMIT} -m two a',
                         'git checkout -q main'):
             self.there(runtime, command)
-            # By its times alone git knows that it has changed; it may look at the content, too.
+            # git knows of the change only by the file's times, and may compare the content, too.
             self.assertIn(self.there(runtime, 'git status --porcelain'), (' M env\n', ''))
             said += self.said
             self.assertEqual(self.there(runtime, 'git diff'), '')
@@ -284,7 +296,7 @@ class Blocked(FilterCase):
 
 
 class Carried(FilterCase):
-    """What needs no secret and is there does the same as here."""
+    """Filters that need no secret and exist in the copy work as they do here."""
 
     @needs('git-lfs')
     def test_git_lfs(self):

@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A checkout, a pull or a rebase on one side in mid-session, with edits pending on the other."""
+"""
+A checkout, a pull or a rebase on one side in mid-session, while edits of the other side are
+pending.
+"""
 
 import case
 
 from repository_case import RepositoryCase
 from processes import PATIENCE
 
-MANY = 250  # deletions, which are asked about, whoever made them
+MANY = 250  # so many deletions that the broker asks about them, whoever made them
 
 
 class Moves(RepositoryCase):
@@ -25,7 +28,7 @@ class Moves(RepositoryCase):
         self.git('commit', '-qm', message, where=where)
 
     def advance(self):
-        """Somebody else has pushed."""
+        """Somebody else pushes a commit."""
         self.write(self.dir / 'upstream', theirs='2\n', fresh='2\n')
         self.commit(self.dir / 'upstream', 'further')
 
@@ -34,7 +37,10 @@ class Moves(RepositoryCase):
                 if path.is_file() and '.git' not in path.parts}
 
     def assert_agree(self, client, session, expected, asked=0):
-        """Both sides have exactly these files; nobody was told anything, or asked more often."""
+        """
+        Checks that both sides have exactly these files, that nobody was told anything, and how
+        often the user was asked.
+        """
         runtime = self.runtime(client, session)
         self.assertEqual(self.files(self.work), expected)
         self.assertEqual(self.files(runtime), expected)
@@ -46,7 +52,10 @@ class Moves(RepositoryCase):
             self.git('fsck', '--strict', where=where)
 
     def moved_here(self, expected, *words, asked=0):
-        """The user moves the workspace while the agent's edit is not here yet."""
+        """
+        The user moves the workspace to another commit while the agent's edit has not arrived here
+        yet.
+        """
         client, session = self.opened()
         runtime = self.runtime(client, session)
         self.write(runtime, shared='agent\n', added='agent\n')
@@ -59,7 +68,9 @@ class Moves(RepositoryCase):
         return client, session
 
     def moved_there(self, expected, *commands):
-        """The agent moves its copy while the user's edit is not there yet."""
+        """
+        The agent moves its copy to another commit while the user's edit has not arrived there yet.
+        """
         client, session = self.opened()
         before = self.folder_of_git()
         runtime = self.runtime(client, session)

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Files that the user's own tools run commands from (guard-paths): an agent has to ask first."""
+"""
+Files from which the user's own tools run commands (guard-paths): the user is asked before an agent
+changes one.
+"""
 
 import json
 import os
@@ -20,7 +23,7 @@ ASKED = 'session/request_permission'
 
 
 class Served(PolicyCase):
-    """The broker serves the user's own files."""
+    """The broker serves the agent with the user's own files."""
 
     def guarded(self, client):
         return [question['toolCall']['locations'][0]['path']
@@ -92,13 +95,13 @@ class Served(PolicyCase):
 
 
 class Synced(TurnCase):
-    """The agent works in a copy, and a sync would bring the file here."""
+    """The agent works in a copy, and a sync would bring its file here."""
 
     GUARDED = ('mkdir .husky; echo its > .husky/pre-commit; echo new > .envrc; '
                'echo plain > plain; ln -s /etc/hostname out')
 
     def begin(self, choice=None, **keys):
-        """The user answers with an option of this kind, or (None) not at all."""
+        """The user answers with an option of this kind, or (None) never."""
         (self.work / '.envrc').write_text('old\n')
         client, session = self.opened(**keys)
         if choice:
@@ -160,7 +163,9 @@ class Synced(TurnCase):
                     (self.work / name).unlink()
 
     def words(self, question):
-        """Lines of the question's text: of each path what its diff does not say."""
+        """
+        The lines of the question's text that say what a diff does not show, one for each path.
+        """
         text, = [item['content']['text'] for item in question['toolCall']['content']
                  if item['type'] == 'content']
         return [line for line in text.split('\n') if line.startswith('- ')]

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The tools of the other tests: the scripted agent and the client, with no broker between them."""
+"""
+The tools of the other tests: the scripted agent and the client, without a broker between them.
+"""
 
 import pathlib
 import subprocess
@@ -77,7 +79,7 @@ class ScriptedAgent(Case):
         self.assertEqual(client.wait(), 0)
 
 
-# A program whose tests leave something: one with a test's environment, one without.
+# A program whose tests leave processes: one with the environment of a test, one without.
 LEAVES = '''
 import subprocess, unittest
 import case, processes
@@ -110,7 +112,7 @@ class Left(unittest.TestCase):
 
 
 class Comparator(unittest.TestCase):
-    """It allows the table of edits and nothing else."""
+    """The comparator allows the table of edits and nothing else."""
 
     INITIALIZE = (b'{"jsonrpc":"2.0","id":"a","result":{"protocolVersion":1,"authMethods":'
                   b'[{"type":"terminal","id":"x"},{"id":"y"}]}}')

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""acp-broker init: what it asks, what it writes, and what it leaves as it is."""
+"""acp-broker init: what it asks, what it writes, and what it does not touch."""
 
 import json
 import os
@@ -49,7 +49,10 @@ class Init(case.Case):
         return json.loads(done.stdout)
 
     def test_the_options_say_it_all(self):
-        """A new configuration is read without --profile; a second profile changes no byte of it."""
+        """
+        A new configuration works without --profile. A second profile changes no existing byte of
+        it.
+        """
         done = self.init('--agent', 'claude', '--place', 'copy')
         self.assertIn('+[profile "claude-copy"]\n+\tagent = claude\n+\tisolation = copy\n',
                       done.stdout)
@@ -164,7 +167,7 @@ class Init(case.Case):
                 self.assertEqual(self.checked()['profile'], 'claude-here')
 
     def answer(self, *answers):
-        """In a terminal: each answer, once its question is there. (status, what was shown)"""
+        """Answers each question in a terminal when it appears; returns (status, what was shown)."""
         ours, theirs = pty.openpty()
         with subprocess.Popen([case.BROKER, 'init'], cwd=self.work, env=self.environment(),
                               stdin=theirs, stdout=theirs, stderr=theirs) as program:

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Where a session may be cut off, times what may be killed there, times where the agent works: after
-each nothing is left, and no edit is lost. A cell is (phase, point, victim) of a provider.
+A matrix of the moments at which a session is cut off, the process that is killed, and the place
+where the agent works. After each cell nothing is left, and no edit is lost. A cell of a provider is
+(phase, point, victim).
 """
 
 import concurrent.futures
@@ -44,7 +45,7 @@ def cells(places, phase, victims):
 
 
 def matrix():
-    """(provider, cells): at the end the agent is gone, and with it who guards it."""
+    """(provider, cells). At the end the agent is gone, and its guard on this machine, too."""
     table = [('local', cells(PLAIN, 'turn', VICTIMS)),
              ('copy', cells(SYNCED, 'turn', VICTIMS) + cells(SYNCED, 'end', ('broker',)))]
     if sshd.can_be_started():
@@ -59,7 +60,10 @@ def matrix():
 
 
 def run_chain(provider, chain):
-    """What was wrong, as texts; after that the rest has a room of its own."""
+    """
+    Runs the cells; returns what was wrong, as texts. After a failure the other cells get a new
+    room.
+    """
     wrong = []
     while chain:
         room, cell = kill_room.Room(provider), None
@@ -80,7 +84,7 @@ def run_chain(provider, chain):
 
 class Matrix(unittest.TestCase):
     def test_nothing_is_left_and_nothing_lost(self):
-        """Of the whole matrix some cells, of each point and each victim at one place or other."""
+        """Runs a selection of the matrix; every point and every victim is in some cell."""
         chains = [(provider, some[i::-(-len(some) // CHAIN)])
                   for provider, all_cells in matrix() for some in [case.selected(all_cells, 7)]
                   for i in range(-(-len(some) // CHAIN))]

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What an agent and its terminals may use on this machine, and who is told which limit they met."""
+"""
+Limits of an agent and its terminals on this machine, and reports about the limit that was reached.
+"""
 
 import json
 import os
@@ -22,13 +24,16 @@ class Limits(Case):
     def check(self, *flags, wrapper=(), **keys):
         argv = self.broker_argv('check', *flags, *self.config(**keys), agent=['true'])
         env = self.environment()
-        if wrapper:  # of ptrace: there is no looking for leaks
+        if wrapper:  # of ptrace, which the leak checker needs, too
             env['ASAN_OPTIONS'] = env.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
         return subprocess.run([*wrapper, *argv], check=False, env=env, capture_output=True,
                               text=True, timeout=PATIENCE)
 
     def open_enforced(self, key, value, **keys):
-        """Skipped where this machine cannot enforce it: then it says so, and may refuse."""
+        """
+        Opens a session with a limit. If this machine cannot enforce it, checks that the broker says
+        so, and that it refuses with `required`; then skips.
+        """
         client, session = self.open(**{key: value}, **keys)
         warnings = self.greeting['_meta']['broker']['warnings']
         checked = self.check('--json', **{key: value}, **keys)
@@ -51,7 +56,7 @@ class Limits(Case):
         return client.call('_broker/usage', {})['agents'][0]['used']
 
     def terminal(self, client, session, command):
-        """Runs it to its end: its exit, and its output."""
+        """Runs a command in a terminal to its end; returns its exit and its output."""
         def ask(method, **params):
             client.prompt(session, f'request terminal/{method} ' + json.dumps(
                 {'sessionId': session, **params}))
@@ -115,19 +120,19 @@ class Limits(Case):
         client, session = self.open_enforced('processes', '12')
         end, output = self.terminal(client, session, 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; '
                                     'do sleep 60 & done; echo not reached')
-        if 'processes' not in (self.used(client) or {}):  # by setrlimit: the shell alone knows
+        if 'processes' not in (self.used(client) or {}):  # by setrlimit: only the shell notices
             self.assertNames(output, 'fork')
             return
         self.assertEqual(end['_meta']['broker']['limit'], 'processes')
         self.assertNames(output, 'processes = 12')
         self.assertGreaterEqual(self.used(client)['processes'], 2)
-        client.prompt(session, 'fork 20')  # the agent itself: it goes on
+        client.prompt(session, 'fork 20')  # the agent itself reaches it, and goes on
         note = client.wait_for(lambda m: m.method == 'session/update'
                                and 'processes' in m.params['update'].get('title', ''))
         self.assertNames(note.params['update']['title'], 'processes = 12')
 
     def test_a_cgroup_with_processes_of_its_own_is_named(self):
-        """Its controllers are there: the kernel refuses to enable them."""
+        """The controllers are there, but the kernel refuses to enable them."""
         mounts = ('/sys/fs/cgroup', '/sys/fs/cgroup/unified')
         mount = next((path for path in mounts if os.access(f'{path}/cgroup.controllers', os.R_OK)),
                      None)

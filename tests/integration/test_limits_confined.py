@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The same limits of an agent in a cell. As root the whole test becomes another user, since nothing
-that is root is confined.
+The same limits for an agent in a cell. As root the whole test becomes another user, because no
+process of root can be confined.
 """
 
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The same limits of an agent in a cell of a broker that is root."""
+"""The same limits for an agent in a cell, with a broker that runs as root."""
 
 import atexit
 import os

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What is no message, on either side: it is answered or logged, and the session goes on."""
+"""
+Lines that are no messages, from either side: the broker answers or logs them, and the session goes
+on.
+"""
 
 from case import Case, main
 from host import NEVER
@@ -17,13 +20,13 @@ class Malformed(Case):
         self.session = self.client.new_session(self.work)
 
     def goes_on(self):
-        """The session still works, and the agent got nothing but what it should."""
+        """Checks that the session still works, and that the agent got nothing else."""
         before = len(self.client.texts())
         self.client.prompt(self.session, 'say still here')
         self.assertEqual(self.client.texts()[before:], ['still here'])
 
     def answer_to(self, line):
-        """The answer that comes after a line was sent."""
+        """Sends a line; returns the next answer."""
         place = len(self.client.messages)
         self.client.send_line(line)
         return self.client.wait_for(lambda m: m.is_response, after=place)
@@ -130,7 +133,7 @@ class FromTheEditor(Malformed):
                      b'{"jsonrpc":"2.0","id":null,"result":{}}'):
             self.client.send_line(line)
         self.goes_on()
-        # One answer to _ask reached the agent, and none of those above.
+        # The agent got the answer to its _ask once, and none of the answers above.
         self.assertEqual(sum(1 for line in self.journal('<') if b'method' not in line), 1)
 
 

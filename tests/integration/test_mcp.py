@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The MCP servers of a session: untouched here, looked at where the agent is elsewhere."""
+"""
+The MCP servers of a session: the list is unchanged here, and checked if the agent works elsewhere.
+"""
 
 import json
 import subprocess
@@ -51,7 +53,7 @@ class McpCase(Case):
         return self.start(argv, env=env)
 
     def tool(self, folder, name='tool'):
-        """A program in the session's directory as the sandbox has it."""
+        """Puts a program into the session's directory, as the sandbox has it."""
         path = self.inside / '0' / folder
         path.mkdir(parents=True)
         path = path / name
@@ -63,12 +65,12 @@ class McpCase(Case):
         return client.new_session(self.work, mcpServers=list(servers))
 
     def given(self, method='session/new', number=0):
-        """The servers the agent was given by its request of this number."""
+        """The servers in the agent's request with this number."""
         seen = [json.loads(line) for line in self.journal('<') if f'"{method}"'.encode() in line]
         return seen[number]['params'].get('mcpServers')
 
     def notices(self, client, session, count):
-        """What the broker has told in the session, once that many have come."""
+        """Waits for this many notices in the session; returns them."""
         def is_notice(message):
             if message.method != 'session/update' or message.params['sessionId'] != session:
                 return False

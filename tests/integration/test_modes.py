@@ -83,7 +83,7 @@ for line in sys.stdin:
 
 class Modes(PolicyCase):
     def named(self, name, modes, current, options=None, **keys):
-        """A session of an agent that says it is this one."""
+        """A session of an agent that gives itself this name."""
         opened = {'sessionId': 's'}
         if modes:
             opened['modes'] = {'currentModeId': current,
@@ -119,7 +119,7 @@ class Modes(PolicyCase):
                 (self.dir / 'asked').unlink()
 
     def test_an_agent_that_asks_in_no_mode_gets_no_prompt(self):
-        """opencode 1.18.33 runs commands unasked, in both of its modes."""
+        """opencode 1.18.33 runs commands without asking, in both of its modes."""
         mode = {'id': 'mode', 'name': 'Session Mode', 'category': 'mode', 'type': 'select',
                 'currentValue': 'build', 'options': [{'value': 'build', 'name': 'build'},
                                                      {'value': 'plan', 'name': 'plan'}]}
@@ -223,7 +223,7 @@ class Modes(PolicyCase):
         with self.assertRaises(RpcError) as caught:
             client.prompt(session, 'say hello')
         self.assertIn('offers nothing else', caught.exception.message)
-        # The editor finds another one.
+        # The editor chooses another mode.
         client.call('session/set_mode', {'sessionId': session, 'modeId': 'ask'})
         client.prompt(session, 'say now')
         self.assertIn('now', client.texts())
@@ -298,19 +298,19 @@ class Modes(PolicyCase):
                                         'session/load', 'session/set_mode', 'session/prompt'])
         client.call('session/load', {'sessionId': 'another', 'cwd': str(self.work),
                                      'mcpServers': []})
-        prompt = client.start_prompt('another', 'go')  # it has said of no mode that it asks
+        prompt = client.start_prompt('another', 'go')  # it has not reported a mode in which it asks
         self.failure(client.response(prompt), 'PERMISSION_DENIED')
 
     def test_an_agent_that_changes_back_while_it_is_set_back_gets_no_prompt(self):
         client, session = self.told(new='yolo', set_mode='yolo')
         self.failure(client.response(client.start_prompt(session, 'go')), 'PERMISSION_DENIED')
         self.assertNotIn('session/prompt', self.asked())
-        notice, = self.notices(client)  # never that it was set back
+        notice, = self.notices(client)  # none says that the mode was set back
         self.assertIn('again and again', notice)
 
     def told(self, new='ask', **changes):
         """
-        A session of an agent that is in the mode `new`, and that tells of a change to another
+        A session of an agent that is in the mode `new`, and that reports a change to another mode
         before it answers a method.
         """
         agent = self.dir / 'agent.py'

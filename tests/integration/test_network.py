@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a profile says about the network and its backend cannot enforce: never silence."""
+"""Network settings of a profile that its backend cannot enforce: the broker always says so."""
 
 import subprocess
 import unittest
@@ -15,7 +15,7 @@ from ssh_case import SshCase
 
 class Here(Case):
     def greeted(self, **keys):
-        """The warnings of _meta.broker, and the log."""
+        """Returns the warnings of _meta.broker, and the log."""
         client = self.broker(options=self.config(**keys))
         warnings = client.initialize()['_meta']['broker']['warnings']
         client.close_stdin()

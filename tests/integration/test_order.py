@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the editor sends behind a prompt that waits reaches the agent behind it, in its order."""
+"""
+Messages that the editor sends after a waiting prompt reach the agent after it, in their order.
+"""
 
 import json
 import sys
@@ -13,7 +15,7 @@ from sync_case import TurnCase
 
 
 # Reports another mode when asked, and answers late: session/set_mode after `pause` seconds, or when
-# a session/load comes, and that one last.
+# a session/load comes; and the session/load last.
 MOODY = '''
 import json, sys, time
 first_mode, pause, journal = %r, %r, open(%r, 'a')
@@ -60,7 +62,10 @@ class OrderCase(TurnCase):
                 if line.get('method') in ('session/set_mode', 'session/prompt', 'session/load')]
 
     def sent(self, *methods):
-        """What the agent was sent of these, in order: the method, and what tells it from others."""
+        """
+        The messages of these methods that the agent got, in order: the method, and what tells it
+        from others.
+        """
         lines = [json.loads(line) for line in self.journal('<') if line.strip()]
         return [(line['method'], self.mark_of(line['params'])) for line in lines
                 if line.get('method') in methods]
@@ -160,7 +165,7 @@ class BehindASync(OrderCase):
         client = self.copied()
         with self.held_store():
             opening = client.start('session/new', {'cwd': str(self.work), 'mcpServers': []})
-            client.call('_broker/usage')  # it was read
+            client.call('_broker/usage')  # so the request before it was read
             client.notify('$/cancel_request', {'requestId': int(opening)})
             with self.assertRaises(RpcError) as cancelled:
                 client.answer(opening, PATIENCE)
@@ -270,7 +275,9 @@ class BehindAMode(OrderCase):
             ('session/set_mode', 'ask'), ('_echo', 'e'), ('_echo', 'f')])
 
     def test_a_prompt_waits_for_what_opens_its_session_once_more(self):
-        """Behind it came a session/load, whose answer says that the agent is in that mode again."""
+        """
+        A session/load comes after the prompt; its answer says that the agent is in that mode again.
+        """
         client, session = self.moody('yolo', None)
         prompt = client.start_prompt(session, 'say one')
         load = client.start('session/load', {
@@ -282,7 +289,7 @@ class BehindAMode(OrderCase):
             ('session/prompt', 'say one')])
 
     def test_a_prompt_does_not_overtake_one_that_waits_for_its_sync(self):
-        """The agent is being set back when the second one comes."""
+        """The second prompt comes while the agent is being set back."""
         client, session = self.moody('ask', 1, isolation='copy')
         with self.held_store():
             first = client.start_prompt(session, 'say one')

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""copy-per = session: each session has a copy of its own, and what becomes of these."""
+"""
+copy-per = session: each session has a copy of its own. Where the copies are, and how they end.
+"""
 
 import json
 import pathlib
@@ -20,7 +22,7 @@ LINES = ''.join(f'line {number}\n' for number in range(1, 21))
 
 
 def changed(*lines):
-    """LINES with these lines (number, text) instead."""
+    """LINES, with these lines (number, text) replaced."""
     all_lines = LINES.splitlines()
     for number, text in lines:
         all_lines[number - 1] = text
@@ -31,7 +33,9 @@ class OwnCopyCase(SessionsCase):
     flags = ()
 
     def agent_argv(self, *flags):
-        """Its sessions' names differ, as real ones do, and outlive it."""
+        """
+        The agent's session ids are all different, as real ones are, and it remembers its sessions.
+        """
         return super().agent_argv('--own-names', '--sessions', str(self.dir / 'remembered'),
                                   *self.flags, *flags)
 
@@ -40,14 +44,14 @@ class OwnCopyCase(SessionsCase):
         return super().copied(**{'copy_per': 'session', **keys})
 
     def begin(self, **keys):
-        """A client with two sessions in the workspace, and their copies."""
+        """A client with two sessions in the workspace; returns their copies, too."""
         (self.work / 'shared').write_text(LINES)
         client = self.copied(**keys)
         sessions = [client.new_session(self.work) for _ in range(2)]
         return client, sessions, [self.runtime(client, session) for session in sessions]
 
     def both(self, client, sessions, commands):
-        """One prompt in each session, at the same time."""
+        """Sends a prompt in each session at the same time."""
         results = [None, None]
 
         def run(which):
@@ -64,7 +68,7 @@ class OwnCopyCase(SessionsCase):
         self.assertEqual(client.wait(PATIENCE), status, client.stderr)
 
     def copies(self):
-        """The folders of sessions, whatever is in them."""
+        """The folders of the sessions' copies, whatever is in them."""
         return sorted((self.state / 'copies').glob('*.*'))
 
     def load(self, client, session):
@@ -89,7 +93,7 @@ class OwnCopies(OwnCopyCase):
         client, sessions, roots = self.begin()
         self.assertEqual(len(set(roots)), 2)
         self.assertEqual({root.name for root in roots}, {'work'})
-        # Both are in their turns when each edits the file; neither sees the other's edit.
+        # Both turns are open while each edits the file; neither sees the other's edit.
         meet = [f'terminal sed -i "{line}s/.*/{name}/" shared; touch {self.dir}/{name}; '
                 f'while [ ! -e {self.dir}/{other} ]; do sleep 0.01; done; '
                 'for each in x y; do grep -qx $each shared && echo has-$each; done'
@@ -142,7 +146,7 @@ class OwnCopies(OwnCopyCase):
         self.assertEqual({entry['path'] for entry in json.loads(du)['holdings']
                           if entry['kind'] == 'copy'}, {str(root.parent) for root in roots})
 
-    # ---- the end of one ----
+    # ---- the end of one session ----
 
     def test_a_session_that_is_closed_takes_its_copy_along(self):
         client, sessions, roots = self.begin()
@@ -154,7 +158,7 @@ class OwnCopies(OwnCopyCase):
         self.assertEqual((self.work / 'late').read_text(), 'late\n')
         client.prompt(sessions[1], 'terminal cat late')
         self.assertIn('late', ''.join(client.texts(sessions[1])))
-        # It is opened again in the same place, because the agent knows the session by that path.
+        # The session gets the same path again, because the agent knows it by that path.
         self.load(client, sessions[0])
         self.assertEqual(self.runtime(client, sessions[0]), roots[0])
         self.assertEqual((roots[0] / 'late').read_text(), 'late\n')
@@ -206,7 +210,7 @@ class OwnCopies(OwnCopyCase):
     # ---- a broker that is killed ----
 
     def edited(self):
-        """A broker of two sessions, with edits on all three sides."""
+        """A broker with two sessions, and edits in both copies and in the workspace."""
         client, sessions, roots = self.begin()
         client.prompt(sessions[0], 'say x')
         for name, root in zip('xy', roots):
@@ -237,7 +241,7 @@ class OwnCopies(OwnCopyCase):
 
 
 class Points(OwnCopyCase):
-    """A broker with two sessions, killed at each of the points that a turn and the end come by."""
+    """A broker with two sessions is killed at each point that a turn and the end reach."""
     POINTS = ('record.written', 'collect.asked', 'collect.answered', 'snapshot.taken',
               'merge.begun', 'slot.exchanged', 'base.setting', 'deliver.asked', 'deliver.done',
               'base.set', 'keeper.synced', 'keeper.done', 'keeper.ending', 'keeper.looked',

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-In cells: sessions with copies of their own (copy-per = session), and a program that uses a
-session's sandbox itself. As root the whole test becomes another user, since nothing that is root
-is confined.
+In cells: sessions with copies of their own (copy-per = session), and a program that itself uses a
+session's sandbox. As root the whole test becomes another user, because no process of root can be
+confined.
 """
 
 import os
@@ -57,7 +57,7 @@ class OwnCopies(Cells):
 
 class Confined(Methods, Cells):
     def sleeper(self, command='_broker/exec'):
-        """Processes have other numbers in there: the command line has a mark."""
+        """Process ids are different in a cell, so the command line has a mark."""
         mark = f'{1000 + os.getpid()}.{len(self.client.messages)}'
         request = self.client.start(command, {'sessionId': self.session,
                                               'command': ['sleep', mark]})

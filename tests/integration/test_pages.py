@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""README.md and the pages for users: every setting and every command in them is understood."""
+"""
+README.md and the pages for users: the broker understands every setting and every command in them.
+"""
 
 import json
 import os
@@ -61,7 +63,7 @@ VARIABLES = ('ANTHROPIC_API_KEY', 'DAYTONA_API_KEY', 'GEMINI_API_KEY', 'GITHUB_T
 
 
 def blocks(*kinds):
-    """(page, text) of the code blocks of these kinds, without their indent."""
+    """(page, text) of each code block of these kinds, without indentation."""
     for path in PAGES:
         for indent, kind, text in BLOCK.findall(path.read_text()):
             if kind in kinds:
@@ -69,7 +71,7 @@ def blocks(*kinds):
 
 
 def commands():
-    """(page, command) of each line of the shell's."""
+    """(page, command) of each line for the shell."""
     for page, text in blocks('sh'):
         for line in text.replace('\\\n', ' ').splitlines():
             command = re.sub(r'\s+#.*', '', line).strip()

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A workspace that is a part of a repository: git works in its copy, and nothing else is there."""
+"""
+A workspace that is a part of a repository: git works in its copy, and nothing else of the
+repository is there.
+"""
 
 import shutil
 
@@ -63,7 +66,8 @@ class Part(RepositoryCase):
         self.command('commits', 'take')
 
         self.prompt(client, session, 'true')
-        # The user works on outside of the part, and inside; the agent's next commit has all of it.
+        # The user goes on working outside of the part and inside; the agent's next commit has both
+        # changes.
         (self.top / 'libs/new.c').write_text('int n;\n')
         self.git('add', '-A', where=self.top)
         self.git('commit', '-qam', 'fifth')
@@ -75,7 +79,7 @@ class Part(RepositoryCase):
                          ['.gitignore', 'README', 'libs/new.c', 'libs/x/y.c',
                           'services/.gitignore', f'{WAY}/new.c', f'{WAY}/x.c',
                           'services/web/w.c'])
-        self.assertEqual(len(self.notices(client)), 2)  # of commits
+        self.assertEqual(len(self.notices(client)), 2)  # both are about commits
 
     def test_what_the_user_has_not_any_more_comes_with_the_agents_commits(self):
         client, session = self.opened()

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""_broker/session/pause and resume: what stands still, what goes on, and how each of it ends."""
+"""
+_broker/session/pause and resume: which processes stand still, what goes on, and how a pause ends.
+"""
 
 import os
 import shutil
@@ -20,12 +22,12 @@ from sync_case import SyncCase, checked
 
 class Copy(Pausing, SyncCase):
     def held(self):
-        """Which of the processes that the broker has started for the agent stand still."""
+        """Whether the processes that the broker has started for the agent stand still, as a set."""
         agent = self.agent_pids()[-1]
         return {is_held(pid) for pid in [agent, *processes.descendants(agent)]}
 
     def remembering(self):
-        """A session whose agent can have it back, once it was started anew."""
+        """A session that the agent can restore after it was started again."""
         config = self.dir / 'config-copy'
         lines = [f'\t{name} = {value}' for name, value in case.DEADLINES.items()]
         config.write_text('\n'.join(['[profile "copy"]', '\tisolation = copy', *lines]) + '\n')
@@ -101,7 +103,7 @@ class Copy(Pausing, SyncCase):
         prompt = client.start_prompt(session, 'say first', 'sleep 4000', 'say second')
         client.wait_text('first', PATIENCE)
         self.pause(client, session)
-        time.sleep(4.5)  # longer than the agent may be silent, and than it sleeps
+        time.sleep(4.5)  # longer than the agent may be silent, and than its sleep
         self.assertNotIn('second', client.texts(session))
         self.resume(client, session)
         self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'end_turn'})
@@ -194,7 +196,10 @@ class Copy(Pausing, SyncCase):
         self.assertTrue(processes.wait_until((self.work / 'late').exists, PATIENCE))
 
     def kill_with_all_that_watch(self, client):
-        """The broker, its spawner and its guards, none of which may act; who is left frozen."""
+        """
+        Kills the broker, its spawner and its guards, after stopping all of them; other processes
+        stay frozen.
+        """
         watching = [client.pid, *(pid for pid in processes.descendants(client.pid)
                                   if processes.name_of(pid) == 'acp-guard')]
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -210,7 +215,7 @@ class Copy(Pausing, SyncCase):
         self.pause(client, session)
         (root / 'late').write_text('late')
         self.kill_with_all_that_watch(client)
-        left = self.running()  # frozen, unless a broker of another test has found them already
+        left = self.running()  # frozen, unless a broker of another test has already found them
         self.copied()
         self.assertTrue(processes.wait_until(
             lambda: not any(processes.is_running(pid) for pid in left), PATIENCE),
@@ -251,7 +256,10 @@ class Plain(Pausing, case.Case):
 
 @unittest.skipUnless(OWN_CGROUP and os.getuid() == 0, 'takes root and a cgroup to give away')
 class Delegated(Pausing, case.Case):
-    """Another user than root, in a cgroup given to them as by systemd (Delegate=), or not."""
+    """
+    A user other than root, in a cgroup that belongs to that user, as systemd's Delegate= does, or
+    not.
+    """
 
     user = 65534
 
@@ -262,7 +270,10 @@ class Delegated(Pausing, case.Case):
         super().setUp()
 
     def removed(self):
-        """Once nobody is in it, and nothing that a broker has made is left below."""
+        """
+        Removes the group; succeeds when no process is in it, and nothing of a broker is left below
+        it.
+        """
         try:
             self.group.rmdir()
         except OSError:
@@ -274,7 +285,7 @@ class Delegated(Pausing, case.Case):
             os.chown(self.group / name, self.user, self.user)
 
     def broker_argv(self, *options, agent):
-        """The programs are copied to where that user may read them."""
+        """Copies the programs to a place where that user may read them."""
         programs = [shutil.copy(program, self.dir) for program in (case.BROKER, agent[0])]
         self.environment()
         for path in (self.dir, *self.dir.rglob('*')):
@@ -308,7 +319,7 @@ class Delegated(Pausing, case.Case):
 
 
 class BySignals(Pausing, SyncCase):
-    """Where no cgroup can be made."""
+    """No cgroup can be made."""
 
     by = 'signals'
 

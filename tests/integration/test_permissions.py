@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The broker's own questions: how they look, how they end, and what is remembered."""
+"""The broker's own questions: how they look, how they end, and which answers it remembers."""
 
 import json
 
@@ -165,7 +165,7 @@ class Asking(PolicyCase):
         question = client.wait_for(lambda m: m.method == 'session/request_permission')
         withdrawn = client.wait_for(lambda m: m.method == '$/cancel_request')
         self.assertEqual(withdrawn.params['requestId'], int(question.id))
-        # A late answer meets nothing, and the session goes on.
+        # A late answer has no effect, and the session goes on.
         client.send({'jsonrpc': '2.0', 'id': int(question.id), 'result': {
             'outcome': {'outcome': 'selected', 'optionId': 'allow'}}})
         client.wait_log('an answer | never made')
@@ -339,7 +339,7 @@ class Remembering(PolicyCase):
 
 
 class Links(PolicyCase):
-    """Rules on paths are about the file that is meant."""
+    """Rules about paths apply to the file to which a path really leads."""
 
     def prepare(self):
         (self.work / 'guarded').mkdir()
@@ -457,7 +457,10 @@ class Links(PolicyCase):
 
 
 class OneQuestion(PolicyCase):
-    """What was just allowed in a question of the agent's own is not asked about again."""
+    """
+    The broker does not ask about an action that the user has just allowed in the agent's own
+    question.
+    """
 
     def begin(self, *policy):
         self.client, self.session = self.open(policy=policy or ('mode = ask-all',))
@@ -473,7 +476,7 @@ class OneQuestion(PolicyCase):
         return 'request session/request_permission ' + json.dumps(params)
 
     def asked(self, *lines):
-        """How many questions of the broker's own the lines of one turn lead to."""
+        """The number of the broker's own questions that the lines of one turn cause."""
         before = len(self.questions(self.client))
         self.client.prompt(self.session, *lines)
         return sum(question['toolCall']['toolCallId'] != 'c'
@@ -485,7 +488,7 @@ class OneQuestion(PolicyCase):
             {'type': 'diff', 'path': path, 'newText': text}], **more)
 
     def execute(self, command, title=None, content=(), **more):
-        """The title has the command, unless another one is said."""
+        """The title has the command, unless the test gives another title."""
         text = command if isinstance(command, str) else ' '.join(command)
         return self.own(kind='execute', title=f'`{text}`' if title is None else title,
                         content=list(content), rawInput=dict(more, command=command))
@@ -538,7 +541,9 @@ class OneQuestion(PolicyCase):
                                     write), 0)
 
     def test_the_file_has_to_hold_what_was_shown(self):
-        """A diff shows little of a new text that has what it says is in the file already."""
+        """
+        A diff hides most of a new text if its old text claims that the file already has that part.
+        """
         self.client, self.session = self.open(broker=(f'audit = {self.dir}/audit',))
         path = self.work / 'a'
         write = f'write {path} evil\\nx'
@@ -630,7 +635,7 @@ class OneQuestion(PolicyCase):
                 (words, self.create('echo', args=['a', ''])),
                 (here, self.create('true', cwd=str(self.dir))),
                 (there, self.create('true')),
-                (there, self.create('true', cwd=str(self.dir))),  # nobody has seen where
+                (there, self.create('true', cwd=str(self.dir))),  # the question did not show where
                 (self.execute('true', env=env), self.create('true')),
                 (self.execute('true', env=env), self.create('true', env=env)),
                 (self.own(kind='edit', rawInput={'command': 'true'}), self.create('true'))):

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-`backend = exec`: whole sessions in boxes of a platform that the profile's commands reach, and what
-becomes of a box, and of what runs in it, when a command, the broker or the platform fails.
+`backend = exec`: whole sessions in boxes of a platform that the profile's commands reach; and how a
+box and its processes end if a command, the broker or the platform fails.
 """
 
 import os
@@ -47,7 +47,7 @@ class Sessions(PlatformCase):
         client, session = self.opened(transport=self.transport)
         self.assertTrue((root.parents[3] / 'kept').exists())
         self.assertEqual(self.runtime(client, session), root)
-        other, _ = self.opened(transport=self.transport)  # beside it, in the same box
+        other, _ = self.opened(transport=self.transport)  # a second session in the same box
         self.end(other)
         client.prompt(session, 'terminal echo it goes on')
         self.assertIn('it goes on', client.wait_text('terminal/output ->'))
@@ -82,7 +82,7 @@ class Killed(PlatformCase):
         return client, session, waiting
 
     def test_the_platforms_command(self):
-        """All that ran there ends, and the session goes on with the next request."""
+        """Everything that ran there ends, and the session goes on with the next request."""
         client, session, waiting = self.in_a_prompt()
         command, = [pid for pid in processes.descendants(client.pid)
                     if processes.name_of(pid) == 'nsenter' and
@@ -108,7 +108,7 @@ class Killed(PlatformCase):
         self.end(client)
 
     def test_the_broker_of_a_transient_box(self):
-        """The next start collects what is there, and destroys the box."""
+        """The next start collects the files that are there, and destroys the box."""
         client, _, _ = self.in_a_prompt(persistence='transient')
         left, = self.boxes()
         os.kill(client.pid, signal.SIGKILL)
@@ -122,7 +122,7 @@ class Killed(PlatformCase):
         self.assertEqual((self.boxes(), self.notes()), ([], []))
 
     def test_the_broker_before_a_session_was_opened(self):
-        """Nobody has worked in the box: the next start destroys it without looking into it."""
+        """Nobody has worked in the box, so the next start destroys it without looking into it."""
         client = self.broker(options=self.config(persistence='transient'))
         client.initialize()
         left, = self.boxes()
@@ -130,13 +130,13 @@ class Killed(PlatformCase):
         client.wait()
         client, _ = self.opened(persistence='transient')
         self.assertTrue(processes.wait_until(
-            lambda: left not in [note['name'] for note in self.notes()]))  # after the box
+            lambda: left not in [note['name'] for note in self.notes()]))  # it goes after the box
         self.assertNotIn(left, self.boxes())
         self.end(client)
         self.assertEqual(self.notes(), [])
 
     def test_the_broker_while_start_runs(self):
-        """Start's own processes end with it, and what it has made so far is destroyed later."""
+        """The processes of `start` end with it; a later start destroys what it has made so far."""
         fifo = self.dir / 'fifo'
         os.mkfifo(fifo)
         slow = f"sh -c 'mkdir -p {self.platform}/boxes/$0; echo here > {fifo}; sleep 600' %i"
@@ -165,13 +165,13 @@ class Killed(PlatformCase):
         self.end(client)
         box, = self.boxes()
         self.box('destroy', box)
-        client, session = self.opened()  # another one, of the same name
+        client, session = self.opened()  # another box with the same name
         self.assertEqual((self.runtime(client, session) / 'made').read_text(), 'made\n')
         self.end(client)
 
 
 class Hostile(PlatformCase):
-    """What a platform prints decides about nothing but a name, and hides nothing."""
+    """The output of a platform decides only about a name, and hides nothing."""
 
     def printing(self, text):
         return '"printf \'%s\'"' % text.replace('%', '%%')
@@ -188,7 +188,7 @@ class Hostile(PlatformCase):
     def test_names_that_are_fine(self):
         for printed in ('a', 'pod/team.a_1-x/' + 'b' * 185, 'name\\\\nsecond line -rf\\\\n'):
             with self.subTest(printed):
-                # There is no such box, which the platform itself says.
+                # There is no such box; the platform itself says so.
                 self.refused('EXEC_COMMAND_FAILED', start=self.printing(printed), state='')
 
     def test_start_hangs(self):
@@ -304,7 +304,9 @@ class Configuration(PlatformCase):
         self.assertNotIn(SECRET, seen.read_text())
 
     def stopping_badly(self, command):
-        """A session whose platform says that it could not stop the box; its log's last words."""
+        """
+        A session whose platform says that it could not stop the box; returns the end of the log.
+        """
         stop = self.dir / 'stop'
         stop.write_text(f'#!/bin/sh\n{command}\necho "no record of it" >&2\nexit 125\n')
         stop.chmod(0o755)
@@ -326,7 +328,9 @@ class Configuration(PlatformCase):
         self.assertNames(words, 'stop | status 125 | no record of it')
 
     def test_a_box_that_somebody_else_has_made(self):
-        """Without start there is one place, and its folders stay, or go with the session."""
+        """
+        Without `start` there is only one place; its folders stay, or are removed with the session.
+        """
         self.box('start', 'mine')
         keys = {verb: '' for verb in ('start', 'stop', 'destroy', 'list', 'state')}
         keys['exec'] = f'"{self.words("exec").replace("%i", "mine")}"'
@@ -363,7 +367,7 @@ class Commands(PlatformCase):
         one, = self.listed()
         self.assertEqual((one['name'], one['id'], one['state'], one['profile'], one['workspace']),
                          (box, box, 'running', 'test', str(self.work)))
-        self.command('sandboxes', 'stop', box, status=1)  # it is in use
+        self.command('sandboxes', 'stop', box, status=1)  # the session uses it
         self.end(client)
         self.assertEqual([one['state'] for one in self.listed()], ['stopped'])
         self.box('start', box)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """
 `backend = exec` with a real podman and runc: sessions in containers whose root is a folder with the
-programs of this machine, and what is left when podman's command, the broker or a container is
-killed. Skips where podman, runc or root's rights are missing.
+programs of this machine; and what is left if podman's command, the broker or a container is killed.
+Skips if podman, runc or root's rights are missing.
 """
 
 import os
@@ -103,7 +103,9 @@ class Podman(PlatformCase):
         self.assert_nothing_runs()
 
     def test_podman_exec_is_killed(self):
-        """It would leave its process running; the runner there ends with its channel."""
+        """
+        `podman exec` would leave its process running, but the runner there ends with its channel.
+        """
         client, session, waiting = self.in_a_prompt(persistence='transient')
         before = self.in_boxes()
         command, = [pid for pid in processes.descendants(client.pid)

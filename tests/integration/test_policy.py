@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Policy in a whole session: who is asked, what the agent is told, what the editor never sees."""
+"""
+A policy in a whole session: who is asked, what the agent is told, and what the editor never sees.
+"""
 
 import json
 
@@ -21,7 +23,9 @@ class Policy(Case):
         return client
 
     def said(self, *lines):
-        """What the agent says of the answers it got, a text each."""
+        """
+        Plays a turn; returns the agent's reports about the answers that it got, a text for each.
+        """
         before = len(self.client.texts())
         self.client.prompt(self.session, *lines)
         return self.client.texts()[before:]
@@ -148,7 +152,7 @@ class Policy(Case):
             self.assert_refused(self.said(f'terminal {command}')[0], 'terminal/create')
 
     def permission(self, session, **call):
-        """What the agent says of a permission it asks for."""
+        """The agent asks for a permission; returns its report about the answer."""
         params = {'sessionId': session, 'toolCall': call, 'options': [
             {'optionId': 'yes', 'name': 'Y', 'kind': 'allow_once'},
             {'optionId': 'no', 'name': 'N', 'kind': 'reject_once'}]}

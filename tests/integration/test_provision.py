@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a profile wants to be in a sandbox before its agent starts: `copy` and `setup`."""
+"""What a profile brings into a sandbox before its agent starts: `copy` and `setup`."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ class Provision(SyncCase):
         return ['--config', str(path), '--profile', 'p']
 
     def play(self, *lines):
-        """One session; the sandbox's home afterwards."""
+        """Plays one session; returns the sandbox's home."""
         client = self.broker(options=self.write_config(*lines))
         client.initialize()
         client.new_session(self.work)
@@ -65,7 +65,7 @@ class Provision(SyncCase):
         for words in ('setup, line 2', 'exit 7', 'status 7', 'out it went wrong'):
             self.assertIn(words, str(error))
         self.assertEqual(self.journal('<'), [])
-        home = self.play('setup = true', 'setup = "echo fine > ran"')  # and again, once it works
+        home = self.play('setup = true', 'setup = "echo fine > ran"')  # the second try works
         self.assertTrue((home / 'ran').exists())
 
     def test_a_line_that_does_not_end_meets_its_deadline(self):
@@ -138,7 +138,7 @@ class Provision(SyncCase):
             self.assertIn(f'copying {self.dir}/home/{line[2:]}', str(error))
             self.assertIn(words, str(error))
 
-    # ---- where they have no meaning ----
+    # ---- mistakes in these keys ----
 
     def test_mistakes_are_one_line(self):
         for line, isolation, words in (

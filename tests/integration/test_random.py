@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Prompts, cancels, permissions, terminals, files and deaths at random, with the broker as who serves
-the agent. The only thing asked for: every request is answered once, and at rest nothing is left -
-no process, no descriptor, no temporary file, no timer.
+Prompts, cancels, permissions, terminals, files and deaths at random, while the broker serves the
+agent. The test requires only this: every request is answered once, and at rest nothing is left: no
+process, no descriptor, no temporary file, no timer.
 
-The seed is printed; ACP_RANDOM_SEED sets it, ACP_RANDOM_ROUNDS how many rounds are played.
+The test prints its seed; ACP_RANDOM_SEED sets it, ACP_RANDOM_ROUNDS sets the number of rounds.
 ACP_RANDOM_KEEP names a folder for the journals and traces of a round that fails.
 """
 
@@ -37,8 +37,8 @@ QUIET = 0.5          # seconds without a wake-up, if we cannot see the call unde
 
 def waiting_in_poll(pid):
     """
-    (descriptors, milliseconds) that a process waits for in poll(2), (0, 0) where it is not there;
-    None where nobody can know.
+    (descriptors, milliseconds) that a process waits for in poll(2); (0, 0) if it is not in poll;
+    None if nobody can know.
     """
     words = processes.read_file(f'/proc/{pid}/syscall').split()
     if platform.machine() != 'x86_64' or not words:
@@ -61,7 +61,7 @@ def is_quiet(pid):
 
 
 class Broker:
-    """One broker: what it has at rest, and the rounds that are played with it."""
+    """One broker: what it holds at rest, and the rounds that the test plays with it."""
 
     def __init__(self, case, draw, flavour):
         self.case, self.random, self.flavour = case, draw, flavour
@@ -93,7 +93,7 @@ class Broker:
             processes.kill(pid)
 
     def wake_agents(self):
-        """Those that stopped reading read again."""
+        """Lets agents that stopped reading read again."""
         for pid in self.pids():
             processes.kill(pid, signal.SIGUSR1)
 
@@ -120,12 +120,14 @@ class Broker:
         self.client.resume()
 
     def open_sessions(self):
-        """One in each directory: so the same agents run with the same roots as before."""
+        """
+        Opens one in each directory, so that the same agents run with the same roots as before.
+        """
         self.editor.sessions = [(self.open_session(directory), root)
                                 for directory, root in self.editor.directories]
 
     def open_session(self, directory):
-        """An agent that was killed, or reads again, may not be known to: then once more."""
+        """Tries again if the broker does not know yet that an agent was killed or reads again."""
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -139,7 +141,7 @@ class Broker:
                 self.wake_agents()
 
     def settle(self):
-        """Everything under way is ended, as an editor would; what stays is killed."""
+        """Ends everything under way, as an editor would, and kills the processes that stay."""
         self.person.settle()
         if self.editor.lasts:
             self.kill_agents()
@@ -150,12 +152,12 @@ class Broker:
             self.client.notify('session/cancel', {'sessionId': session})
         self.await_answers()
         self.close(sessions)
-        # Agents may have been started in another order than at first.
+        # Agents may have been started in another order than at the beginning.
         if self.flavour == 'far, one root' or chance(self.random, 10):
             self.kill_agents()
 
     def close(self, sessions):
-        """Again where an agent that did not read was to be told."""
+        """Closes these sessions; tries again if an agent was not reading."""
         end = time.monotonic() + PATIENCE
         while sessions and time.monotonic() < end:
             asked = {self.editor.ask('session/close', {'sessionId': session}): session
@@ -182,7 +184,7 @@ class Broker:
         self.close([session for session, _ in self.editor.sessions])
 
     def at_rest(self):
-        """What it holds once it waits for nothing but its editor and its agents."""
+        """Returns what the broker holds once it waits only for its editor and its agents."""
         def look():
             waits = waiting_in_poll(self.client.pid)
             below = sorted(map(processes.name_of, processes.descendants(self.client.pid)))
@@ -196,7 +198,7 @@ class Broker:
                 return None  # a guard of an agent that has just died, or of a terminal
             if self.rest_was is not None and (
                     seen[0] > self.rest_was[0] or seen[1:] != self.rest_was[1:]):
-                return None  # a file that was open for a record then may be closed by now
+                return None  # a file that was open then, for a record, may be closed by now
             return seen if seen[2] is not None or is_quiet(self.client.pid) else None
 
         seen = processes.wait_until(same, PATIENCE, step=0.002)
@@ -207,8 +209,8 @@ class Broker:
 
     def open_files(self):
         """
-        Without the locks of plain records: a session that an agent opened after the editor took
-        its request back stays open, and its workspace has such a lock.
+        The number of open files, without the locks of plain records. A session that an agent opened
+        after the editor took its request back stays open, and its workspace has such a lock.
         """
         return sum('/acp-broker/plain/' not in line for line in self.files().splitlines())
 
@@ -218,7 +220,10 @@ class Broker:
     # ---- what was answered ----
 
     def check_editor(self, may_be_lost=()):
-        """Every request of the editor's once; no id of the broker's twice."""
+        """
+        Checks that every request of the editor was answered once, and that the broker used no id
+        twice.
+        """
         sent = [message.id for message in self.client.sent if message.is_request]
         answers = [message.id for message in self.client.received if message.is_response]
         missing = set(sent) - set(answers) - set(may_be_lost)
@@ -229,7 +234,7 @@ class Broker:
         self.case.assertEqual(len(asked), len(set(asked)), 'an id was minted twice')
 
     def calls_of_agents(self):
-        """(journal, the ids of the requests, the ids of the answers) of each agent there was."""
+        """(journal, the ids of the requests, the ids of the answers) of each agent that has run."""
         for path in self.case.dir.glob('journal-[1-9]*'):
             lines = path.read_bytes().split(b'\n')[:-1]
             messages = [(line[:1], json.loads(line[2:])) for line in lines]
@@ -238,20 +243,25 @@ class Broker:
                    [m['id'] for way, m in messages if way == b'<' and 'method' not in m])
 
     def open_calls(self):
-        """What agents that live wait for: (journal, ids)."""
+        """The requests of living agents without an answer: (journal, ids)."""
         alive = {f'journal-{pid}' for pid in self.pids()}
         return [(path.name, sorted(set(asked) - set(answers)))
                 for path, asked, answers in self.calls_of_agents()
                 if path.name in alive and set(asked) - set(answers)]
 
     def check_agents(self):
-        """Every request of an agent's at most once, and none that was not made."""
+        """
+        Checks that no request of an agent was answered twice, and that every answer has a request.
+        """
         for path, asked, answers in self.calls_of_agents():
             self.case.assertEqual(sorted(answers), sorted(set(answers)), f'twice in {path}')
             self.case.assertEqual(set(answers) - set(asked), set(), f'never asked in {path}')
 
     def check(self):
-        """A file operation under way on another thread looks like rest: so answers come first."""
+        """
+        A file operation under way on another thread looks like rest, so this first waits for all
+        answers.
+        """
         processes.wait_until(lambda: not self.open_calls(), PATIENCE, step=0.002)
         self.case.assertEqual(self.open_calls(), [], 'not answered')
         self.at_rest()
@@ -262,11 +272,13 @@ class Broker:
     # ---- the end ----
 
     def end(self):
-        """In the middle of a round, in one of the ways in which an editor leaves."""
+        """
+        Ends the broker in the middle of a round, in one of the ways in which an editor leaves.
+        """
         self.play()
         way = self.random.choice(('EOF', 'TERM', 'TERM twice', 'INT'))
         self.editor.log.append(('end', way))
-        if way != 'EOF':  # it cannot answer requests that it has not read by then
+        if way != 'EOF':  # it cannot answer requests that it has not read before it ends
             self.client.response(self.client.start('_broker/nothing'), PATIENCE)
         self.person.settle()
         if way == 'EOF':
@@ -284,7 +296,7 @@ class Broker:
 
 class Random(Case):
     def directories(self, flavour):
-        """(the editor's, the agent's name) of the directories in which sessions are opened."""
+        """The directories in which sessions are opened: (the editor's name, the agent's name)."""
         far = self.dir / 'inside'
         if flavour == 'near':
             return [(str(self.work), str(self.work)), (str(self.other), str(self.other))]
@@ -311,7 +323,7 @@ class Random(Case):
         return self.dir / 'journal-%p'
 
     def check_folders(self, flavour):
-        """Nothing is there that nobody asked for - once what is being written down is."""
+        """Checks that the folders have only expected files, once everything is written."""
         gone = processes.wait_until(lambda: not self.left_in_folders(), PATIENCE)
         self.assertTrue(gone, self.left_in_folders())
 
@@ -325,7 +337,7 @@ class Random(Case):
         return {name for name in found - known - records if not name.startswith('journal-')}
 
     def forget(self):
-        """The files of the brokers before, so that each begins alone."""
+        """Removes the files of earlier brokers, so that each begins alone."""
         for path in [*self.dir.glob('journal-*'), self.dir / 'pids']:
             path.unlink(missing_ok=True)
 

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Session records that nobody can read are in nobody's way; and how many there may be at once."""
+"""
+Session records that nobody can read do not disturb other work; and limits on the number of
+sessions.
+"""
 
 import contextlib
 import fcntl
@@ -15,7 +18,7 @@ from processes import PATIENCE
 
 class Unreadable(SessionsCase):
     def spoil(self):
-        """Everything that may lie where a record should, beside a good one."""
+        """Puts everything that may lie in a record's place beside a good record."""
         self.folder = self.state / 'sessions'
         good = self.the_one()['id']
         text = (self.folder / f'{good}.json').read_text()
@@ -34,7 +37,7 @@ class Unreadable(SessionsCase):
         return good
 
     def assert_spoiled(self, others=0):
-        """None of it was changed or removed."""
+        """Checks that none of these files was changed or removed."""
         files = sorted(self.folder.glob('*.json'))
         self.assertEqual({p.stem: p.read_text() for p in files if p.stem in self.bad}, self.bad)
         left = [p.stem for p in files if p.stem not in self.bad]
@@ -76,7 +79,7 @@ class Unreadable(SessionsCase):
         self.assert_spoiled(others=2)
 
     def records(self):
-        """Those that are good."""
+        """The good records."""
         return [json.loads(path.read_text()) for path in (self.state / 'sessions').glob('*.json')
                 if path.is_file() and not path.is_symlink()
                 and path.stem not in getattr(self, 'bad', ())]
@@ -101,7 +104,7 @@ class Unreadable(SessionsCase):
         self.assert_spoiled(others=1)
 
     def test_a_sandbox_stays_for_a_broker_whose_record_cannot_be_read(self):
-        """A newer one, that may work in it."""
+        """That broker may be a newer one that works in the sandbox."""
         client, runtime = self.transient()
         with contextlib.closing(open(self.folder / f'{"3" * 16}.lock', 'w')) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

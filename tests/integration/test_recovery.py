@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A starting broker finishes what those that are gone have begun, beside its own session."""
+"""A broker that starts finishes the work of brokers that are gone, beside its own session."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ POINTS = ('keeper.saved:1', 'keeper.synced:1', 'record.written:2', 'deliver.aske
 
 class Recovery(SessionsCase):
     def elsewhere(self, client=None):
-        """A session in another workspace of the same profile."""
+        """A session in another workspace with the same profile."""
         client = client or self.copied()
         other = self.dir / 'other'
         other.mkdir(exist_ok=True)
@@ -36,7 +36,9 @@ class Recovery(SessionsCase):
         self.assertEqual(client.wait(PATIENCE), 0)
 
     def assert_removed(self, runtime, client):
-        """The client's agent was started in the folder, which therefore stays until it ends."""
+        """
+        The client's agent was started in the folder, so the folder stays until the agent ends.
+        """
         self.assertTrue(processes.wait_until(
             lambda: not runtime.exists() or not os.listdir(runtime), PATIENCE))
         self.ended(client)
@@ -99,7 +101,7 @@ class Recovery(SessionsCase):
         gone.process.kill()
         gone.wait(PATIENCE)
         self.elsewhere()
-        self.wait_state('stopped')  # that of the third workspace
+        self.wait_state('stopped')  # the record of the third workspace
         self.assertFalse((self.work / 'a-there').exists())
         self.assertFalse((runtime / 'a-here').exists())
         first.prompt(session, 'say hello')
@@ -147,10 +149,12 @@ class Recovery(SessionsCase):
 
 
 class OtherProfiles(SessionsCase):
-    """Whoever starts next finishes what is left, with the settings of the profile it is of."""
+    """
+    The next broker finishes what is left, with the settings of the profile that the record names.
+    """
 
     def with_profiles(self, **profiles):
-        """A broker of the first of these profiles, which are all of its configuration."""
+        """A broker with the first of these profiles; its configuration has no others."""
         lines = []
         for name, keys in profiles.items():
             lines += [f'[profile "{name}"]', *(f'\t{key}' for key in keys)]
@@ -223,7 +227,10 @@ class OtherProfiles(SessionsCase):
         self.assert_both()
 
     def test_one_that_outlasts_the_time_for_it_is_not_first_for_ever(self):
-        """Its store is locked for longer than a recovery may take, and it is the newer one."""
+        """
+        The record with the locked store is the newer one; the lock lasts longer than a recovery may
+        take.
+        """
         other = self.dir / 'second'
         other.mkdir()
         self.left()
@@ -242,7 +249,7 @@ class OtherProfiles(SessionsCase):
             client.close_stdin()
             client.wait(PATIENCE)
             patient = ['isolation = copy', 'recovery-timeout = 10m', 'sync-lock-timeout = 10m']
-            self.with_profiles(copy=patient)  # the locked one would not let the other one pass
+            self.with_profiles(copy=patient)  # the locked record would not let the other pass
             self.wait_state('stopped')
         self.assert_both()
 
@@ -256,7 +263,7 @@ class OtherProfiles(SessionsCase):
 
 
 class Killed(unittest.TestCase):
-    """A session, then the collect of what it left: killed anywhere, nothing is lost."""
+    """A session, and then the collect of what it left, are killed anywhere: nothing is lost."""
 
     def collect(self, room, **more):
         argv = [sync_room.POINTS, '--config', str(room.path), 'sessions', 'collect']
@@ -272,7 +279,7 @@ class Killed(unittest.TestCase):
         return room
 
     def check(self, room):
-        """All of it is on both sides before any further session."""
+        """Checks that everything is on both sides before any further session."""
         done = self.collect(room)
         self.assertEqual(done.returncode, 0, done.stderr)
         turn = room.work / f'turn{room.number}'

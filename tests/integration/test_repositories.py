@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Workspaces that are repositories of every kind, and those that a part of is left out of."""
+"""Workspaces that are repositories of every kind, some of them incomplete."""
 
 import re
 import unittest
@@ -14,12 +14,12 @@ from processes import PATIENCE
 LEAKS = unittest.skipIf(case.SANITIZED, 'libgit2 loses memory where there are extensions')
 
 FILES = {'a': '1\n', 'in__b': '1\n', 'out__c': '1\n', 'out__d': '1\n'}
-# A file that .gitignore ignores and only the index has: without the index the broker must ask.
+# A file that .gitignore ignores, but that the index has; so the broker has to read the index.
 IGNORED = {'.gitignore': '*.o\n', 'ignored.o': 'kept\n'}
 
 
 class Sparse(RepositoryCase):
-    """A file that a sparse checkout leaves out is deleted nowhere."""
+    """A file that a sparse checkout leaves out is not deleted on any side."""
 
     def session(self, *words):
         self.repository(**FILES)
@@ -28,7 +28,9 @@ class Sparse(RepositoryCase):
         return self.opened()
 
     def assert_left_out(self, client, session, *, names):
-        """Nothing is changed for git there, and a commit of everything has these files alone."""
+        """
+        Checks that git there sees no changes, and that a commit of everything has only these files.
+        """
         runtime = self.runtime(client, session)
         self.assertFalse((runtime / 'out').exists())
         self.assertEqual(self.git('status', '--porcelain', where=runtime), '')
@@ -65,9 +67,9 @@ class Sparse(RepositoryCase):
 
 
 class Kinds(RepositoryCase):
-    """What libgit2 cannot read is said once, and the session goes on."""
+    """The session says once what libgit2 cannot read, and goes on."""
 
-    rest = None  # what is in the workspace besides what a session changes
+    rest = None  # files of the workspace that no session changes
 
     def work_both_ways(self, client, session):
         client.prompt(session, 'terminal cat a; echo 2 > a; echo new > there', seconds=PATIENCE)
@@ -79,13 +81,13 @@ class Kinds(RepositoryCase):
         self.assertEqual(self.tree(), {**self.rest, 'here': 'here\n', 'there': 'new\n'})
 
     def kind(self, **files):
-        """A repository here, with a tracked file that is ignored."""
+        """Makes a repository here, with a tracked file that is ignored."""
         self.repository(**{**IGNORED, 'a': '1\n', **files})
         self.git('add', '-f', 'ignored.o')
         self.git('commit', '-qm', 'second')
 
     def source(self):
-        """The same in another folder, to be cloned from."""
+        """Makes the same repository in another folder, to clone it."""
         self.work.rename(self.dir / 'kept')
         self.work.mkdir()
         self.kind()
@@ -93,7 +95,10 @@ class Kinds(RepositoryCase):
         (self.dir / 'kept').rename(self.work)
 
     def goes_on(self, *expected, has_history):
-        """Two turns of a session, and the next broker's; each of these is told once in each."""
+        """
+        Plays two turns with one broker and then with another; each reports each of these facts
+        once.
+        """
         (self.work / 'left.o').write_text('no member, whoever is asked\n')
         self.rest = {name: text for name, text in self.tree().items() if name != 'a'}
         before = self.folder_of_git()
@@ -134,7 +139,7 @@ class Kinds(RepositoryCase):
 
     @LEAKS
     def test_partial(self):
-        """What is there works, and nothing is fetched for it."""
+        """git works with the objects that are here, and nothing is fetched."""
         self.partial('blob:none')
         self.assertEqual(self.missing(self.work), 1)
         client, session = self.opened()
@@ -164,7 +169,9 @@ class Kinds(RepositoryCase):
 
     @LEAKS
     def test_reftable(self):
-        """git here need not know it: it is what the configuration says."""
+        """
+        The git program need not know reftables: the configuration says that the repository has one.
+        """
         self.kind()
         self.git('config', 'core.repositoryFormatVersion', '1')
         self.git('config', 'extensions.refStorage', 'reftable')

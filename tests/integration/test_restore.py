@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-An agent that dies, or whose link is lost, in mid-session: the next prompt has it back, with its
-memory, or says why not.
+An agent dies or loses its link in mid-session: the next prompt restores the session with its
+memory, or says why it cannot.
 """
 
 import json
@@ -38,12 +38,12 @@ class Restore(Case):
         self.assertEqual(self.client.texts()[-1], text)
 
     def heard(self, method):
-        """What the agents received of a method, less the ids."""
+        """What the agents received of a method, without the ids."""
         mark = b'"method":"%s"' % method.encode()
         return [line[line.index(mark):] for line in self.journal('<') if mark in line]
 
     def wrapped(self, *flags, **keys):
-        """The same with an agent that ends at once while a file is there."""
+        """The same, with an agent that ends at once while a certain file exists."""
         self.dead = self.dir / 'dead'
         script = self.dir / 'agent'
         script.write_text(f'#!/bin/sh\n[ -e {self.dead} ] && exit 7\nexec "$@"\n')
@@ -54,7 +54,7 @@ class Restore(Case):
         self.client.initialize()
         self.session = self.client.new_session(self.work)
 
-    # ---- it has it back ----
+    # ---- the agent has the session again ----
 
     def test_by_resume(self):
         self.begin()
@@ -180,7 +180,10 @@ class Restore(Case):
     # ---- what the editor has chosen ----
 
     def kill(self):
-        """The broker has noticed it, so that what is asked next is not lost with the agent."""
+        """
+        Kills the agent, and waits until the broker has noticed, so that the next request is not
+        lost with it.
+        """
         before = self.client.stderr.count('SIGKILL')
         self.assertTrue(processes.wait_until(self.agent_pids))
         os.kill(self.agent_pids()[-1], signal.SIGKILL)
@@ -246,7 +249,7 @@ class Restore(Case):
         self.says('back again')
         self.assertIn(b'"modeId":"ask"', self.heard('session/set_mode')[-1])
 
-    # ---- it has not ----
+    # ---- the agent has lost the session ----
 
     def test_neither_offered_is_said(self):
         self.begin('--no-resume', '--no-load')
@@ -295,7 +298,7 @@ class Restore(Case):
 
 
 class RestoreInCopy(TurnCase):
-    """The same where the agent works in a copy: its files are here, and its sandbox stays."""
+    """The same with an agent in a copy: its files come here, and its sandbox stays."""
 
     def begin(self, **keys):
         self.memory = str(self.dir / 'memory')
@@ -349,7 +352,7 @@ class RestoreInCopy(TurnCase):
 
 
 class RestoreOverSsh(SshCase):
-    """The link is lost: the next prompt connects anew, and the session is the same."""
+    """The link is lost: the next prompt connects again, and the session is the same."""
 
     def begin(self, **keys):
         memory = str(self.dir / 'memory')

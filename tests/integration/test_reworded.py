@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""tests/support/tools/reworded.py finds the tests that a rewording of messages breaks."""
+"""tests/support/tools/reworded.py finds the tests that break when messages are reworded."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ TEST = 'assert_names(text, "box-1 | stopped");\nassert_names(text, "start it aga
 
 
 class Reworded(unittest.TestCase):
-    """A small checkout, with a message, another one and a test that compares facts."""
+    """A small checkout with two messages, and a test that compares facts."""
 
     def setUp(self):
         self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())).resolve()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""_broker/checkpoint/rollback beside what other sessions of one or of two brokers do."""
+"""_broker/checkpoint/rollback while other sessions, of the same or another broker, are at work."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from sync_trial import is_stopped
 
 class Rollback(TurnCase):
     def opened_at(self, **keys):
-        """Another session's checkpoint 1 has "0"; "1" is what is now."""
+        """A session whose checkpoint 1 has "0", while the file now has "1"."""
         (self.work / 'a').write_text('0\n')
         client, session = self.opened(**keys)
         (self.work / 'a').write_text('1\n')
@@ -33,7 +33,7 @@ class Rollback(TurnCase):
                            PATIENCE)
 
     def refused(self, client, session, other, pid):
-        """Nothing is done while the other session has a prompt; once it has none, it is."""
+        """The rollback is refused while the other session has a prompt, and works afterwards."""
         def kept():
             return client.call('_broker/checkpoint/list', {'sessionId': session})
         before, checkpoints = self.tree(), kept()

@@ -119,7 +119,7 @@ class Rollback(Store):
                 self.check_line(given_up, f'{self.work} | another acp-broker | 1 s | '
                                 'sync-lock-timeout | nothing was changed')
                 self.assertEqual((result.returncode, result.stdout), (1, b''))
-            # What only looks at the store waits for nobody.
+            # Commands that only read the store do not wait for the lock.
             self.assertEqual(len(self.checkpoints()), 3)
             self.answer('checkpoints', 'diff', '1', '2')
         self.assertEqual(self.files(), before)
@@ -201,13 +201,13 @@ class Rollback(Store):
 
 
 class Beside(SyncCase):
-    """Beside a session whose agent works in a copy."""
+    """Commands beside a session whose agent works in a copy."""
 
     def argv_beside(self, *words):
         return ['--config', str(self.dir / 'config-copy'), '--profile', 'copy', *words]
 
     def try_beside(self, *words):
-        """Runs a command in the workspace, with the profile of the session."""
+        """Runs a command in the workspace, with the session's profile."""
         return subprocess.run([BROKER, *self.argv_beside(*words)], stdin=subprocess.DEVNULL,
                               capture_output=True, cwd=self.work, env=self.environment(),
                               timeout=DEADLINE, check=False)
@@ -250,10 +250,10 @@ class Live(Beside):
 
 
 class UnderWay(Beside):
-    """What an agent has under way is not to find half of a checkpoint."""
+    """An agent at work must not see half of a checkpoint."""
 
     def refused(self, what, *words):
-        """Why the command did nothing."""
+        """Runs a command that must do nothing; returns the reason."""
         before, kept = self.tree(), self.run_beside('checkpoints', 'list', '--json')
         result = self.try_beside(*words)
         self.assertEqual((result.returncode, result.stdout), (1, b''))
@@ -264,7 +264,7 @@ class UnderWay(Beside):
         return said
 
     def both_refused(self, client, session):
-        """Going back, and a part of it: nothing is done, and the prompt is named."""
+        """Rollback and restore both do nothing, and name the prompt."""
         named = (f'prompt | session {session} | TOOLS_IN_FLIGHT | profile copy | '
                  f'process {client.pid} | nothing was changed')
         for what, words in (('rollback to 1', ('rollback', '1')),
@@ -299,7 +299,7 @@ class UnderWay(Beside):
 
     def test_a_prompt_in_the_workspace_itself(self):
         (self.work / 'a').write_text('0\n')
-        self.copied(isolation='none', checkpoints='true').close_stdin()  # the configuration
+        self.copied(isolation='none', checkpoints='true').close_stdin()  # writes the configuration
         client = self.broker(options=self.argv_beside())
         client.initialize()
         session = client.new_session(self.work)
@@ -320,7 +320,7 @@ class UnderWay(Beside):
         self.assertEqual(self.tree(), {'a': '0\n'})
 
     def test_a_prompt_of_another_brokers(self):
-        """Of two on one workspace that one counts which is at work."""
+        """Two brokers are on the workspace; the one that has a prompt counts."""
         self.opened_at()
         client, session = self.opened()
         self.hanging(client, session)
@@ -343,7 +343,7 @@ class UnderWay(Beside):
         self.assertEqual(self.tree(), {'a': '0\n'})
 
     def halfway(self):
-        """A rollback that stands still once it has begun."""
+        """A rollback that has begun, and then stands still."""
         command = subprocess.Popen(
             [POINTS, *self.argv_beside('checkpoints', 'rollback', '1')], cwd=self.work,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-What test_sync_killed.py and test_sync_cut.py do to a sync by git, done to one by rsync at the
-points that are its own: nothing is lost, both sides are whole, nothing lies about.
+What test_sync_killed.py and test_sync_cut.py do to a sync by git, this does to a sync by rsync, at
+the points that only rsync has: nothing is lost, both sides are whole, no temporary file is left.
 """
 
 import functools

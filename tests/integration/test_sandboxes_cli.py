@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""acp-broker sandboxes: what is elsewhere, and that nothing goes there that is not here."""
+"""
+acp-broker sandboxes: it lists what is elsewhere, and deletes nothing whose files are not here.
+"""
 
 import fcntl
 import json
@@ -24,7 +26,7 @@ class Sandboxes(SessionsCase):
         self.configure(far=[f'inventory = {self.elsewhere}'])
 
     def configure(self, **profiles):
-        """Profiles of the fake backend, and one of this machine."""
+        """Profiles with the fake backend, and one that works on this machine."""
         lines = ['[profile "here"]', '\tisolation = copy']
         for name, keys in profiles.items():
             lines += [f'[profile "{name}"]', '\tbackend = fake', *(f'\t{key}' for key in keys)]
@@ -49,7 +51,7 @@ class Sandboxes(SessionsCase):
         return sorted(path.name for path in self.elsewhere.iterdir())
 
     def uncollected(self, reference, **more):
-        """The record of a broker that was killed, as if its sandbox had been this one."""
+        """The record of a broker that was killed, changed as if this had been its sandbox."""
         self.left()
         path, = (self.state / 'sessions').glob('*.json')
         record = dict(json.loads(path.read_text()), backend='fake', profile='far', **more)
@@ -173,7 +175,8 @@ class Sandboxes(SessionsCase):
         self.run_it('delete', 'two')
         self.assertEqual(json.loads(record.read_text())['reference'], 'one')
         self.run_it('delete', 'one')
-        # It is kept, and leads nowhere: session/list has no session that cannot be loaded.
+        # The record is kept, but leads to no sandbox: session/list has no session that cannot be
+        # loaded.
         self.assertIsNone(json.loads(record.read_text())['reference'])
 
     def test_what_was_never_synced_is_not_deleted(self):

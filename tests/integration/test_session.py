@@ -43,7 +43,7 @@ class Limits(Case):
 
     def test_a_silent_prompt_is_given_up(self):
         client, session = self.open(idle_timeout='2s')
-        client.prompt(session, *['say on', 'sleep 50'] * 50)  # longer than that in all
+        client.prompt(session, *['say on', 'sleep 50'] * 50)  # together longer than idle-timeout
         started = time.monotonic()
         prompt = client.start_prompt(session, 'say d', 'hang')
         error = self.failure(client.response(prompt), 'TIMEOUT_EXCEEDED')
@@ -84,10 +84,10 @@ class Limits(Case):
         memory = processes.private_bytes(client.pid)
         for _ in range(300):
             client.prompt(session, *turn)
-        # What a worker thread has open at the first count may be closed at the second.
+        # A descriptor that a worker thread has open at the first count may be closed at the second.
         self.assertTrue(processes.wait_until(lambda: processes.open_files(client.pid) <= files),
                         (processes.open_files(client.pid), files))
-        if not SANITIZED:  # which keep freed memory for a while
+        if not SANITIZED:  # sanitizers keep freed memory for a while
             self.assertLess(processes.private_bytes(client.pid) - memory, 8 << 20)
 
 
@@ -161,7 +161,7 @@ class Trace(Case):
         self.assertTrue(all(record['direction'] in ('in', 'out') for record in records))
         self.assertEqual(sorted(record['time'] for record in records),
                          [record['time'] for record in records])
-        # What the agent and the editor got was not masked.
+        # Only the trace masks secrets: what the agent and the editor got is unchanged.
         self.assertIn('SERVICE_TOKEN=tell-nobody-1', client.texts())
         self.assertTrue(any(b'tell-nobody-2' in line for line in self.journal('<')))
 
@@ -194,7 +194,10 @@ class Trace(Case):
             self.assertIn(text, client.stderr)
 
     def test_half_a_secret_is_one_too(self):
-        """Of a line that is no message the beginning is written, to its byte 256."""
+        """
+        The trace has only the first 256 bytes of a line that is no message, so a secret can be cut
+        there.
+        """
         path = self.dir / 'trace'
         env = dict(self.environment(), SERVICE_TOKEN='tell-nobody-4')
         client = self.broker(options=[*self.config(), '--trace', str(path)], env=env)
@@ -210,7 +213,7 @@ class Trace(Case):
 class TerminalLogin(Case):
     """The editor runs its agent command again, with the method's args and env, in a terminal."""
 
-    # The commands that an agent would make the editor run, if it could.
+    # Commands that an agent would like the editor to run.
     HOSTILE = ('{"id":"bad","name":"Bad","type":"terminal",'
                '"args":["--profile","local","--","sh","-c","touch PWNED"],'
                '"env":{"ACP_BROKER_LOGIN":"0","LD_PRELOAD":"./x.so"}}')
@@ -223,7 +226,7 @@ class TerminalLogin(Case):
         return [method for method in result['authMethods'] if method.get('type') == 'terminal']
 
     def log_in(self, method, password=b'', flags=('--terminal-auth',), **keys):
-        """Exit status and what was shown."""
+        """Runs the login; returns the exit status and what the terminal showed."""
         argv = [*self.broker_argv(*self.config(**keys), agent=self.agent_argv(*flags)),
                 *method.get('args', [])]
         env = dict(self.environment(), **method['env'])
@@ -315,13 +318,15 @@ class TerminalLogin(Case):
 
 
 class Environment(Case):
-    """What an agent here gets of the broker's environment, and what the editor is told."""
+    """
+    Which of the broker's variables an agent on this machine gets, and what the editor is told.
+    """
 
     GIVEN = {'DAYTONA_API_KEY': 'tell-nobody-7', 'ACP_BROKER_ODD': 'x', 'ACP_BROKER_RUN': 'y',
              'USERS_TOKEN': 'the-user-s', 'DROPPED': 'z'}
 
     def seen(self, *names, **keys):
-        """The values of some of them in the agent and in a terminal; and the capabilities."""
+        """The values of some variables in the agent and in a terminal, and the capabilities."""
         client = self.broker(options=self.config(**keys), env=self.environment() | self.GIVEN)
         told = client.initialize()['_meta']['broker']['capabilities']
         client.prompt(client.new_session(self.work), *(f'env {name}' for name in names))
@@ -354,7 +359,7 @@ class Environment(Case):
 
 
 class Toolhost(Case):
-    """Where the agent runs unisolated on this machine, the editor serves what it offers."""
+    """An agent that is not isolated works on this machine: the editor serves what it offers."""
 
     def test_the_editor_s_capabilities_reach_the_agent_as_they_are(self):
         for capabilities in ({'fs': {'readTextFile': True, 'writeTextFile': True},

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""acp-broker sessions: what is listed, and what is done to those of brokers that are gone."""
+"""acp-broker sessions: which sessions it lists, and what it does with those of dead brokers."""
 
 import fcntl
 import json
@@ -100,7 +100,7 @@ class Acting(SessionsCase):
         self.assertEqual(entry['state'], 'stopped')
         self.assertTrue(entry['collected'])
         (runtime / 'later').write_text('later\n')
-        self.sessions('collect', entry['id'])  # it is done: nothing is touched
+        self.sessions('collect', entry['id'])  # the record is done, so nothing is touched
         self.assertFalse((self.work / 'later').exists())
 
     def test_collect_ends_what_is_transient(self):
@@ -118,7 +118,7 @@ class Acting(SessionsCase):
         self.assertTrue(runtime.exists())
         self.assertEqual(self.the_one()['state'], 'collecting')
         self.assertTrue(self.the_one()['collected'])
-        (self.work / 'a-there').unlink()  # all of it was here: it is not to come back
+        (self.work / 'a-there').unlink()  # everything was here, so this file must not come back
         (runtime / 'a-here').unlink()
         self.sessions('collect')
         self.assertFalse(runtime.exists())
@@ -160,7 +160,7 @@ class Acting(SessionsCase):
         self.assertEqual(self.the_one()['state'], 'stopped')
 
     def test_stop_sends_nothing_to_others(self):
-        """The lock is held, and the process that the file names is this one: no broker."""
+        """Somebody holds the lock, and the file names this process, which is no broker."""
         self.left()
         name = self.the_one()['id']
         with open(self.state / f'sessions/{name}.lock', 'r+', encoding='ascii') as lock:
@@ -178,7 +178,7 @@ class Acting(SessionsCase):
         self.assertFalse(runtime.exists())
         self.assertEqual(self.listed(), [])
         self.assertEqual(self.tree(), {'a-here': 'a here\n'})
-        client, session = self.opened()  # what was discarded is no deletion
+        client, session = self.opened()  # discarded files do not count as deleted
         self.assertEqual(self.tree(), {'a-here': 'a here\n'})
         self.assertTrue((self.runtime(client, session) / 'a-here').exists())
 
@@ -212,7 +212,7 @@ class Acting(SessionsCase):
         self.left()
         name = self.the_one()['id']
         config = str(self.dir / 'config-copy')
-        with self.held_store():  # the first has the record, and waits
+        with self.held_store():  # the first command has the record, and waits
             first = self.start([case.BROKER, '--config', config, 'sessions', 'collect', name])
             processes.wait_until(lambda: self.the_one()['isHeld'], step=0.05)
             self.assertIn(f'process {first.process.pid}',
@@ -223,7 +223,7 @@ class Acting(SessionsCase):
 
 
 class Plain(SessionsCase):
-    """A session that works in the workspace itself: it is shown while its broker lives."""
+    """A session that works in the workspace itself is listed while its broker lives."""
 
     def plain(self):
         client = self.broker(options=self.config())
@@ -274,7 +274,7 @@ class Plain(SessionsCase):
         self.assertEqual((self.listed(), self.files()), ([], []))
         second, _ = self.plain()
         self.kill(second)
-        third, session = self.plain()  # sweeps before it writes
+        third, session = self.plain()  # cleans up before it writes its own
         self.assertEqual(self.the_one()['sessions'], [session])
         self.assertEqual({name.split('.')[0] for name in self.files()}, {self.the_one()['id']})
         third.close_stdin()
@@ -282,7 +282,7 @@ class Plain(SessionsCase):
 
 
 class Status(SessionsCase):
-    """acp-broker status: a broker that lives, seen from another process."""
+    """acp-broker status: another process looks at a living broker."""
 
     def valid(self, kind, text):
         schema = json.loads((case.ROOT / 'docs/schemas/status.json').read_text())
@@ -322,7 +322,7 @@ class Status(SessionsCase):
         self.addCleanup(watch.stdout.close)
 
         def until(wanted):
-            """The next line in which the session is so."""
+            """Returns the next line in which the session is like this."""
             while True:
                 line = self.valid('change', watch.stdout.readline())
                 if wanted(line['change'], line['session']):

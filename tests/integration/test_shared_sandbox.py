@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Two brokers of one profile on one workspace: one sandbox, two agents at work at once."""
+"""
+Two brokers with one profile on one workspace: they share a sandbox, and two agents work at once.
+"""
 
 import threading
 
@@ -10,11 +12,11 @@ from sync_case import SyncCase
 
 
 class Shared(SyncCase):
-    """Two brokers of one profile, in one sandbox."""
+    """Two brokers with one profile, in one sandbox."""
     TURNS = 4
 
     def both(self, act):
-        """Each client does this at the same time as the other; what it came to."""
+        """Each client does this at the same time as the other; returns both results."""
         results, threads = {}, []
         for name, pair in self.pairs.items():
             def run(name=name, pair=pair):
@@ -27,7 +29,7 @@ class Shared(SyncCase):
         return results
 
     def begin(self, **keys):
-        """Both sessions, opened at once."""
+        """Opens both sessions at once."""
         clients = {name: self.copied(**keys) for name in 'xy'}
         self.pairs = {name: (client, None) for name, client in clients.items()}
         sessions = self.both(lambda name, client, _: client.new_session(self.work))
@@ -37,7 +39,9 @@ class Shared(SyncCase):
         return roots.pop()
 
     def prompt_both(self, turn):
-        """Each agent makes files and edits its line of one; the user makes one, too."""
+        """
+        Each agent makes a file and edits its line of a shared file; the user makes a file, too.
+        """
         def act(name, client, session):
             line = {'x': 1, 'y': 20}[name]
             return client.prompt(session, f'terminal echo {turn} > {name}{turn}; sleep 0.1; '
@@ -58,7 +62,10 @@ class Shared(SyncCase):
         self.assertEqual(client.wait(), 0, client.stderr)
 
     def check(self, runtime):
-        """Nothing is lost, and syncs came one after the other: each is a checkpoint of its own."""
+        """
+        Checks that nothing is lost, and that each sync, one after the other, made its own
+        checkpoint.
+        """
         self.assertEqual(self.tree(), self.wanted(self.TURNS))
         for client, session in self.pairs.values():
             client.call('_broker/sync', {'sessionId': session})
@@ -89,13 +96,13 @@ class Shared(SyncCase):
         self.end('x')
         self.assertEqual(self.tree(), {**self.wanted(self.TURNS), 'alone': 'on\n',
                                        'late': 'late\n'})
-        self.assertTrue(runtime.exists())  # it is kept
+        self.assertTrue(runtime.exists())  # a reused sandbox stays
         self.assertEqual([record['state'] for record in self.records()], ['stopped'] * 2)
 
     def test_the_last_one_out_ends_the_sandbox(self):
         runtime = self.work_together(persistence='transient')
         self.end('x')
-        self.assertTrue(runtime.exists())  # the other one works in it
+        self.assertTrue(runtime.exists())  # the other broker works in it
         client, session = self.pairs['y']
         client.prompt(session, 'terminal echo on > alone')
         self.end('y')

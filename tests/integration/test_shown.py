@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the terminals of a prompt showed last is with the editor before the prompt's answer."""
+"""The last output of a prompt's terminals reaches the editor before the prompt's answer."""
 
 import json
 
 from case import Case, main
 
-LONG_ENOUGH = 60.0  # seconds; nothing here is a question of time
+LONG_ENOUGH = 60.0  # seconds; no test here depends on the time
 
 
 class Shown(Case):
@@ -32,8 +32,9 @@ class Shown(Case):
 
     def begin(self, *end, **keys):
         """
-        A prompt with a terminal that was shown, said something right after that (of which the
-        editor is told) and ended right after that (of which it is not told for a while).
+        A prompt with a terminal. The agent shows it, and the terminal prints something right after
+        that, of which the editor is told; it ends right after that, of which the editor is not told
+        for a while.
         """
         client, session = self.open(**keys)
         prompt = client.start_prompt(
@@ -42,7 +43,7 @@ class Shown(Case):
         return client, prompt
 
     def shown_before(self, client, raw_id, call='call'):
-        """What the editor was shown last of a tool call when the request was answered."""
+        """The state of a tool call that the editor last got before the request was answered."""
         answer = client.response(raw_id, LONG_ENOUGH)
         before = client.messages[:client.messages.index(answer)]
         return self.state([m.params['update'] for m in before if m.method == 'session/update'
@@ -87,7 +88,7 @@ class Shown(Case):
 
 
 class ShownByMeta(Shown):
-    """The same where the editor shows terminals that are not its own."""
+    """The same, with an editor that shows terminals that are not its own."""
 
     capabilities = {'_meta': {'terminal_output': True}}
 

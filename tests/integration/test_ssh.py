@@ -28,7 +28,7 @@ class SshCase(SyncCase):
         self.server.__enter__()
         self.addCleanup(self.server.stop)
         self.ssh_config = self.server.config
-        # The agent is found as a user finds it there: by the login shell's PATH.
+        # The broker finds the agent there as a user does: by the PATH of the login shell.
         bin_folder = self.server.home / 'bin'
         bin_folder.mkdir()
         (bin_folder / 'the-agent').symlink_to(case.AGENT)
@@ -68,7 +68,10 @@ class SshCase(SyncCase):
 
 
 class TerminalLogin(SshCase):
-    """What an agent on another host offers as its login would run on this machine."""
+    """
+    If the editor ran the login commands of an agent on another host, they would run on this
+    machine.
+    """
 
     METHODS = ('{"id":"a","type":"terminal","args":["--profile","local","--","sh","-c","x"],'
                '"env":{"ACP_BROKER_LOGIN":"0"}},'
@@ -123,7 +126,7 @@ class Sessions(SshCase):
         self.assertEqual(root.parent.parent, workspaces)
         self.assertEqual((root / 'mine').read_text(), 'again\n')
         self.end(client)
-        client = self.far()  # and found again
+        client = self.far()  # the next session finds the same folder
         self.assertEqual(self.runtime(client, self.open_session(client)), root)
         self.end(client)
 
@@ -200,7 +203,7 @@ class Sessions(SshCase):
         frame = max(len(said[-1].line), len(client.sent[-1].line))
         text = os.urandom(MESSAGE_MAX).hex()[:MESSAGE_MAX - frame]
         client.prompt(session, f'say {text}', seconds=4 * SECONDS)
-        self.assertTrue(client.texts()[-1] == text, 'it is another')  # no diff of that
+        self.assertTrue(client.texts()[-1] == text, 'it is another')  # without a diff of that
         self.end(client)
 
     def test_a_home_that_is_not_there(self):

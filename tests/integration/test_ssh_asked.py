@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Who logs in to a host is asked for what only a user knows: in the terminal, or in a window."""
+"""
+A login to a host needs an answer that only the user knows: ssh asks in the terminal, or in a
+window.
+"""
 
 import fcntl
 import os
@@ -25,12 +28,12 @@ def sit_down():
 
 
 def is_shown(keyboard):
-    """Whether what is typed there is shown."""
+    """Whether the terminal shows what is typed."""
     return bool(termios.tcgetattr(keyboard)[3] & termios.ECHO)
 
 
 class Asked(SshCase):
-    """A key with a passphrase, which no agent has."""
+    """A key with a passphrase, which no ssh-agent has."""
     ssh_client = 'auto'
 
     def setUp(self):
@@ -55,7 +58,7 @@ class Asked(SshCase):
         return env
 
     def run_alone(self, **env):
-        """Without a terminal: what it printed, with its errors."""
+        """Runs without a terminal; returns the exit status and the output, with errors."""
         done = subprocess.run(self.argv(), cwd=self.work, env=self.environment_without(**env),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               start_new_session=True, check=False, timeout=PATIENCE)
@@ -75,7 +78,7 @@ class Asked(SshCase):
         return process, keyboard
 
     def read_until(self, keyboard, words):
-        """What is shown there, up to these words or the end."""
+        """Reads the terminal until these words or the end."""
         shown = b''
         end = time.monotonic() + PATIENCE
         while words not in shown and time.monotonic() < end:
@@ -123,7 +126,7 @@ class Asked(SshCase):
             self.assertNotEqual(process.returncode, 0)
             self.wait_shown(keyboard, True)
 
-    # ---- elsewhere ----
+    # ---- without a terminal ----
 
     def test_a_window_asks_where_there_is_no_terminal(self):
         window = self.dir / 'window'

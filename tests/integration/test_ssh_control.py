@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The control of a run, by itself, in each shell that has to do: how it begins, and where."""
+"""
+The control of a run, alone, in each shell that must be able to run it: how it begins, and where.
+"""
 
 import os
 import pathlib
@@ -17,12 +19,12 @@ TOKEN = secrets.token_hex(16)  # no other test's
 
 
 def quoted(text):
-    """As it travels: all of it on one line."""
+    """The text in quotes, in the form in which it travels: on one line."""
     return "'" + text.replace("'", "'\\''").replace('\n', "'\"$acp_n\"'") + "'"
 
 
 class Control(Case):
-    """The first channel's shell, up to what it says of itself."""
+    """The shell of the first channel, up to the word with which it reports."""
 
     def setUp(self):
         super().setUp()
@@ -37,12 +39,15 @@ class Control(Case):
         self.bases = [self.dir / name for name in ('one', 'two')]
         for base in self.bases:
             base.mkdir()
-        self.said = []  # before that
+        self.said = []  # lines before that word
         self.env = {'XDG_RUNTIME_DIR': str(self.bases[0]), 'TMPDIR': str(self.bases[1]),
                     'ACP_BROKER_RUN': TOKEN}
 
     def control(self, shell, before='', **options):
-        """Up to its word that it is ready, or that it cannot be; `before` is a shell's."""
+        """
+        Runs the control until it reports that it is ready or that it cannot be; a shell runs
+        `before` first.
+        """
         argv = (*shell, '-c', 'read -r acp_line; eval "$acp_line"')
         if before:
             argv = ('unshare', '-rm', '/bin/sh', '-c', f'{before}; exec "$@"', 'before', *argv)
@@ -77,7 +82,10 @@ class Control(Case):
                 scene(shell)
 
     def check_group(self, start_new_session):
-        """It leads one, whatever the server gave it, and answers what was written before that."""
+        """
+        The control leads a session and a group, whatever the server gave it, and answers orders
+        that were written before that.
+        """
         def scene(shell):
             process, word, run = self.control(shell, start_new_session=start_new_session)
             self.assert_run_in(self.bases[0], word, run)
@@ -96,7 +104,7 @@ class Control(Case):
         self.check_group(start_new_session=False)
 
     def hide(self, *names):
-        """A PATH with all that is there but these."""
+        """Sets a PATH with all programs except these."""
         folder = self.dir / 'bin'
         folder.mkdir()
         for path in (*pathlib.Path('/bin').iterdir(), *pathlib.Path('/usr/bin').iterdir()):
@@ -110,7 +118,7 @@ class Control(Case):
 
         def scene(shell):
             if 'busybox' in shell[0]:
-                return  # it is a setsid itself
+                return  # busybox itself has setsid
             process, word, why = self.control(shell, start_new_session=False)
             self.assertEqual(word, 'fatal')
             self.assertIn('setsid', why)
@@ -180,7 +188,7 @@ class Control(Case):
     def test_a_grep_that_finds_no_session_is_refused(self):
         self.check_grep('*/stat', 'session')
 
-    # ---- what a lost connection has left ----
+    # ---- what a lost connection left ----
 
     def here(self):
         """BOOT.NAMESPACE, as in the name of a run's folder."""
@@ -197,7 +205,9 @@ class Control(Case):
         return folder
 
     def unseen(self, line):
-        """A run of another namespace, which the next control is told of; its folder."""
+        """
+        Leaves a run of another namespace, of which the next control is told; returns its folder.
+        """
         folder = self.left_by(secrets.token_hex(16), self.here().partition('.')[0] + '.1')
         os.mkfifo(folder / 'alive')
         self.line = line

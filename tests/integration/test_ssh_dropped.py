@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A flow that is dropped for good while new connections work: the host does not learn that nobody
-listens, and what was started over it goes on. It has to be ended before another agent is started.
+A flow is dropped for good while new connections work. The host does not learn that nobody listens,
+and the processes of the lost connection go on. They have to end before another agent starts.
 """
 
 import processes
@@ -13,7 +13,7 @@ from ssh_scene import Scene
 from together import Together, tests_of
 
 AT_ONCE = 4
-LONG = '300s'  # over everything that a test waits for
+LONG = '300s'  # longer than any test waits
 LOST = 'to box was lost'
 
 

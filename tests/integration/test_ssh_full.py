@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A host whose disk is full: what was begun goes, and the error says that it is, and where."""
+"""
+A host whose disk is full: the broker removes what it has begun there, and the error says that the
+disk is full, and where.
+"""
 
 import contextlib
 import os
@@ -22,7 +25,10 @@ class Full(SshCase):
     transport = 'git'
 
     def make_sshd(self):
-        """Below this folder there is little room; its server sees what was mounted before it."""
+        """
+        Below this folder there is little room. sshd starts after the mount, so it sees the small
+        disk.
+        """
         self.small = pathlib.Path(tempfile.mkdtemp(prefix='acp-small-'))
         self.addCleanup(shutil.rmtree, self.small, True)
         if subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={ROOM}', 'small', self.small],

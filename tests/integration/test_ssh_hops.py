@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A host behind two others (ProxyJump): each in a network namespace of its own, where nobody but its
-neighbours reaches it; and on loopback, where the test may not have namespaces.
+A host behind two others (ProxyJump). Each is in a network namespace of its own, where only its
+neighbours reach it; or on loopback, if the test may not make namespaces.
 """
 
 import time
@@ -21,7 +21,7 @@ NAMES = ('first', 'second', 'box')
 
 
 class Hops(SshCase):
-    """The two on the way, on loopback; the host itself is the case's."""
+    """The two hosts on the way, on loopback; the host itself is the case's."""
 
     def setUp(self):
         self.hops = [self.make_sshd(number) for number in (1, 2)]
@@ -74,7 +74,7 @@ class Hops(SshCase):
         client = self.broker(options=self.config())
         error = self.failure(client.response(client.start('initialize', {'protocolVersion': 1})),
                              'AUTH_FAILED')
-        if self.ssh_client == 'libssh2':  # the program ssh says it without the place
+        if self.ssh_client == 'libssh2':  # the ssh program names no address
             self.assertNames(error['message'], 'to box | '
                              f'{self.address(2)} port {self.hops[1].port}')
 
@@ -87,7 +87,9 @@ class Hops(SshCase):
         self.assertNotIn('Accepted', self.hops[1].log())
 
     def lose(self, client, session, cut):
-        """In a prompt; the edits that were not collected yet come with the next session."""
+        """
+        Cuts the connection during a prompt. The next session collects the edits that were left.
+        """
         root = self.runtime(client, session)
         waiting = client.start_prompt(session, 'say here', 'hang')
         client.wait_text('here')
@@ -116,7 +118,9 @@ class HopsByOpenssh(Hops):
 
 
 class Namespaces(Gates, Hops):
-    """The broker is in the first, and only the next one of the chain is to be reached from each."""
+    """
+    The broker is in the first namespace; from each namespace, only its neighbours can be reached.
+    """
 
     def setUp(self):
         self.chain = net.Chain(4)
@@ -144,7 +148,7 @@ class Namespaces(Gates, Hops):
         self.recover()
 
     def fall_out(self, client):
-        """The link goes, which is noticed, and comes back; nobody has reconnected."""
+        """Takes the link down until the broker notices, and up again; nobody reconnects yet."""
         self.chain.set_link(1, 'down')
         client.wait_log('box | was lost')
         self.chain.set_link(1, 'up')

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Whole sessions on another host: a broker that is killed, a slow way, a secret that nobody else sees,
+Whole sessions on another host: a killed broker, a slow connection, a secret that nobody else sees,
 and an agent that only the login shell finds.
 """
 
@@ -25,7 +25,7 @@ AT_ONCE = 4
 
 class Ends(SshCase):
     def in_a_prompt(self):
-        """A session whose agent and whose terminal run there."""
+        """A session with an agent and a terminal that run on the host."""
         client, session = self.opened()
         root = self.runtime(client, session)
         waiting = client.start_prompt(
@@ -72,7 +72,7 @@ class EndsByScripts(Ends):
 
 
 class Slow(SshCase):
-    """100 ms each way: everything works, and within its ordinary deadlines."""
+    """100 ms each way: everything works, within the default deadlines."""
 
     def ssh_keys(self):
         path = self.dir / 'ssh_config'
@@ -105,7 +105,7 @@ class Unread(SshCase):
     COUNT = 50_000
 
     def test_an_editor_that_does_not_read_costs_no_connection(self):
-        """For longer than a host may be silent."""
+        """The editor does not read for longer than a host may be silent."""
         client, session = self.opened(alive_interval='2s', alive_count='3')
         client.pause()
         prompt = client.start_prompt(session, f'stream {self.COUNT} 200')
@@ -128,7 +128,7 @@ class Secrets(SshCase):
         return {**super().environment(), 'THE_KEY': SECRET}
 
     def with_secret(self):
-        """Who there has it in its environment."""
+        """The processes there that have the secret in their environment."""
         return {processes.name_of(pid) for pid in self.remote()
                 if SECRET.encode() in processes.read_file(f'/proc/{pid}/environ')}
 
@@ -169,10 +169,12 @@ class SecretsByOpenssh(Secrets):
 
 
 class Login(SshCase):
-    """The agent is a script for an interpreter that a version manager keeps below the home."""
+    """
+    The agent is a script, and its interpreter is where a version manager keeps it, below the home.
+    """
 
     shell = '/bin/bash'
-    # As Debian's and nvm's own: nothing of it is for a shell that is not interactive.
+    # Like Debian's and nvm's own files: a shell that is not interactive skips all of it.
     files = {'.profile': '[ -z "$BASH_VERSION" ] || . "$HOME/.bashrc"\n',
              '.bashrc': 'case $- in *i*) ;; *) return ;; esac\necho Welcome to the box\n'
                         'export NVM_DIR="$HOME/.nvm"\n. "$NVM_DIR/nvm.sh"\n'}

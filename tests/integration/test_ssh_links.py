@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """
 One long turn on a host, whose connection is cut in each of its stages: during the sync before it,
-thousands of updates, a terminal's output, a big file, a question, and the sync after it. What the
-editor sees, and what is in the workspace, is the same as without a cut.
+thousands of updates, a terminal's output, a big file, a question, and the sync after it. The editor
+sees the same as without a cut, and the workspace is the same.
 """
 
 import unittest

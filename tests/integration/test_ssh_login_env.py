@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Variables that the login files on a host export: who gets them there, and who sees them."""
+"""
+Variables that the login files on a host export: which processes there get them, and who sees them.
+"""
 
 import shutil
 import unittest
@@ -44,7 +46,9 @@ class LoginCase(SshCase):
         self.assertEqual(client.wait(), 0, client.stderr)
 
     def files_with_secret(self):
-        """Here and there; the agent's journal has what it said."""
+        """
+        The files with the secret here and there, except the agent's journal and the login files.
+        """
         return sorted(path.name for folder in (self.dir, self.sshd.folder)
                       for path in folder.rglob('*')
                       if path.is_file() and SECRET.encode() in processes.read_file(path)
@@ -54,7 +58,7 @@ class LoginCase(SshCase):
 
 
 class Named(LoginCase):
-    # As Debian's own: nothing of .bashrc is for a shell that is not interactive.
+    # Like Debian's own file: a shell that is not interactive skips .bashrc.
     files = {'.profile': 'echo Welcome to the box; . "$HOME/.bashrc"\n',
              '.bashrc': 'case $- in *i*) ;; *) return ;; esac\n'
                         f'export THE_KEY={SECRET} OTHER_VARIABLE=other\nprintf "no newline"\n'}
@@ -69,7 +73,7 @@ class Named(LoginCase):
         self.assertEqual(got['THE_KEY'], SECRET)
         self.assertNotIn('OTHER_VARIABLE', got)
         self.assertEqual(self.told, [])
-        # The agent has it; its terminals do not, as with variables that secret-env names.
+        # The agent has the variable; its terminals do not, as with variables that secret-env names.
         self.assertEqual((self.work / 'status').read_text(), '1\n')
         self.assertEqual(watcher.found, [])
         self.assertNotIn(SECRET, client.stderr)
@@ -125,7 +129,8 @@ class All(LoginCase):
         for name in ('BASH_ENV', 'LD_LIBRARY_PATH', 'ACP_BROKER_X'):
             self.assertNotIn(name, got)
         self.assertEqual((self.work / 'b').read_text(), 'two\n')
-        # The login shell itself is asked for its git; the sync's git has traced nothing.
+        # The broker asks only the login shell for its git (its version); no git of a sync has
+        # traced anything.
         traced = (self.sshd.home / 'git-trace').read_text().splitlines()
         self.assertEqual([line for line in traced if 'version' not in line], [])
         self.assertEqual(self.told, [])

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A session whose connection is lost before its end: the broker reaches for the host once more, and
-what is there is here when it has ended; where the host is out of reach, the next start does that.
+A session's connection is lost before its end. The broker connects to the host once more, and brings
+the changes here before it ends. If the host cannot be reached, the next start brings them.
 """
 
 import json
@@ -30,7 +30,7 @@ class Lost(Scene):
     persistence = 'reuse'
 
     def begin(self, **keys):
-        """In the folder there is an edit that no turn has brought here."""
+        """The folder on the host has an edit that no turn has brought here."""
         self.keys = {'transport': self.transport, 'persistence': self.persistence, **GRACE, **keys}
         self.client, self.session = self.opened(**self.keys)
         self.root = self.runtime(self.client, self.session)
@@ -56,12 +56,17 @@ class Lost(Scene):
         self.check_kept()
 
     def check_kept(self):
-        """A transient folder is gone once all of it is here, and its name with it."""
+        """
+        Checks that a transient folder is gone once everything is here, and that a reused one stays.
+        """
         is_there = self.root.parent.exists()
         self.assertEqual(is_there, self.persistence == 'reuse', self.client.stderr)
 
     def check_left(self, why):
-        """It is said, nothing is lost, and the next start brings it."""
+        """
+        Checks that the broker says why it could not collect, that nothing is lost, and that the
+        next start brings the edit.
+        """
         self.end(1)
         said = self.client.stderr.splitlines()[-1]
         self.assertNames(said, why)
@@ -136,7 +141,7 @@ class ReachedOfTransientForRsync(ReachedOfTransient):
 
 
 class Killed(Lost):
-    """The broker, and whoever comes next finds the transient folder by the record."""
+    """The broker is killed, and the next one finds the transient folder by the record."""
 
     persistence = 'transient'
 
@@ -146,7 +151,7 @@ class Killed(Lost):
         self.other.mkdir()
 
     def kill(self):
-        self.assertTrue(processes.wait_until(  # its records say whose they are
+        self.assertTrue(processes.wait_until(  # the records name their sessions
             lambda: all(one['sessions'] for one in self.records()), PATIENCE), self.records())
         os.kill(self.client.pid, signal.SIGKILL)
         self.client.wait(PATIENCE)
@@ -161,7 +166,10 @@ class Killed(Lost):
         return done.stdout + done.stderr
 
     def start_elsewhere(self):
-        """The next broker of the configuration, in another workspace, until nothing is left."""
+        """
+        Starts the next broker with the configuration in another workspace, and waits until it has
+        collected.
+        """
         self.client = self.broker(options=self.config(**self.keys))
         self.client.initialize()
         self.client.new_session(self.other)
@@ -214,7 +222,10 @@ class Killed(Lost):
             self.check_kept()
 
     def test_one_that_was_lost_before_and_went_on_is_collected_once(self):
-        """Two records are of the folder; the first one collected ends it, for the other as well."""
+        """
+        Two records name the folder. The first collect ends it, and also counts for the other
+        record.
+        """
         self.begin()
         self.lose()
         self.client.prompt(self.session, 'say back')

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Turns on another host that survive the connection: a real sshd, whose connection is killed in the
-middle of them. The editor gets what it would have got without that, once.
+Turns on another host that survive the loss of the connection: the test kills a real sshd's
+connection in the middle of a turn. The editor gets everything once, as without the loss.
 """
 
 import os
@@ -39,7 +39,7 @@ class Outlives(SshCase):
         self.assert_nothing_runs()
 
     def own_calls(self, client, word):
-        """What is shown of the broker's own tool calls, by the word in the title."""
+        """The updates of the broker's own tool calls with this word in the title."""
         updates = [message.params['update'] for message in client.received
                    if message.method == 'session/update']
         return [update for update in updates
@@ -47,7 +47,7 @@ class Outlives(SshCase):
                 and word in str(update.get('title', ''))]
 
     def check_shown(self, client, cuts):
-        """Each loss is one tool call, which ends."""
+        """Checks that each loss is one tool call, and that the tool call ends."""
         begun = [update for update in self.own_calls(client, 'unreachable')
                  if update['sessionUpdate'] == 'tool_call']
         ended = self.own_calls(client, 'reconnected')
@@ -56,13 +56,15 @@ class Outlives(SshCase):
                          [(update['toolCallId'], 'completed') for update in begun])
 
     def cut(self, client, count):
-        """Kills the connection, and waits until the broker has made the `count`th again."""
+        """
+        Kills the connection, and waits until the broker has connected again for the `count`th time.
+        """
         self.sshd.kill_connections()
         self.assertTrue(processes.wait_until(
             lambda: len(self.own_calls(client, 'reconnected')) >= count, PATIENCE), client.stderr)
 
     def gate(self):
-        """A command that reads from it waits until somebody writes."""
+        """A FIFO: a command that reads it waits until somebody writes."""
         path = self.sshd.home / 'go'
         os.mkfifo(path)
         return path

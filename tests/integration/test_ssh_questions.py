@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Logging in where libssh2 can do a part of it only: a server that asks questions, a key on a FIDO
-token. With libssh2 the error names what was missing and the setting that helps; with the ssh
-program it works, or fails with the program's words; `auto` changes to it and says so.
+Logins of which libssh2 can do only a part: a server that asks questions, a key on a FIDO token.
+With libssh2 the error names what is missing and the setting that helps. The ssh program can log in,
+or fails with its own words. `auto` changes to the ssh program and says so.
 """
 
 import base64
@@ -37,7 +37,7 @@ SWITCHED = 'using the ssh program'
 
 class Logins(Case):
     def tried(self, **keys):
-        """A client of the broker, and why it could not log in; None: it could."""
+        """A client, and why it could not log in, or None if it could."""
         values = {**DEADLINES, **self.way, **keys}
         client = self.broker(options=self.config(backend='ssh', **values), env=self.environment())
         try:
@@ -129,7 +129,7 @@ class Questions(Logins):
                                     **{'ssh-client': 'libssh2',
                                        'password-command': 'echo sesame'})
                 self.end_server()
-                # The password goes where it was asked for, and nowhere else.
+                # The password goes only to the question that asks for it.
                 sent = [answer for round_ in self.answers for answer in round_ if answer]
                 self.assertEqual(sent, ['sesame'] if len(rounds) == 2 else [])
 
@@ -161,7 +161,7 @@ SK_APPLICATION = b'ssh:'
 
 class Token:
     """
-    What a FIDO token has and signs (OpenSSH's PROTOCOL.u2f), with a key of openssl's. Somebody
+    The keys of a FIDO token (OpenSSH's PROTOCOL.u2f), which signs with a key of openssl's. Somebody
     touches it each time.
     """
 
@@ -179,7 +179,7 @@ class Token:
                               capture_output=True).stdout
 
     def private_key(self):
-        """PROTOCOL.key of OpenSSH; the other half is in the token."""
+        """The key file (OpenSSH's PROTOCOL.key); the other half of the key is in the token."""
         inner = struct.pack('>II', 7, 7) + self.blob + b'\1'  # flags: to be touched
         inner += text(b'handle') + text(b'') + text(b'me')
         inner += bytes(range(1, 1 + -len(inner) % 8))
@@ -199,9 +199,9 @@ class Token:
 
 
 class OnlyFidoAgent:
-    """An ssh-agent that has one key, on a token, which is plugged in or not."""
+    """An ssh-agent with one key, on a token that is plugged in or not."""
 
-    IDENTITIES, SIGN = b'\x0b', b'\x0d'  # what is asked
+    IDENTITIES, SIGN = b'\x0b', b'\x0d'  # the requests
 
     def __init__(self, path, token, is_plugged_in):
         self.token, self.is_plugged_in = token, is_plugged_in
@@ -291,7 +291,7 @@ class Fido(Logins):
         said = self.assert_in(**{'ssh-client': 'auto'})
         self.assertIn(what, said)
         self.assertIn(SWITCHED, said)
-        self.assertEqual(self.token.counter, 1)  # touched once a connection
+        self.assertEqual(self.token.counter, 1)  # one touch for each connection
 
     def test_a_key_file_whose_token_is_not_there(self):
         self.assert_switches_in_vain(self.with_key_file())

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-What keeps a real host from being used, and what the error says of it: a key whose passphrase nobody
-can be asked for, a host with RSA keys alone, an account for which the host runs another program.
+Reasons why a real host cannot be used, and what the error says: a key whose passphrase the broker
+can ask nobody for, a host that has only RSA keys, an account for which the host runs another
+program.
 """
 
 import subprocess
@@ -21,7 +22,7 @@ class Refused(SshCase):
                 if not name.startswith('SSH_')}
 
     def refused(self, code, **keys):
-        """The error, which nothing but a change of settings helps; and what the log says."""
+        """Checks that the error is not retryable; returns the error and the log."""
         client = self.broker(options=self.config(sync='none', **keys),
                              env=self.environment())
         answer = client.response(client.start('initialize', {'protocolVersion': 1}))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The scripts that run on a host, by themselves, in each shell that has to do."""
+"""The scripts that run on a host, alone, in each shell that must be able to run them."""
 
 import os
 import re
@@ -19,7 +19,7 @@ TOKEN = 'f' * 32
 
 
 class End(Case):
-    """A run of one member, and shells that end it."""
+    """A run with one process, and shells that end it."""
 
     def setUp(self):
         super().setUp()
@@ -107,12 +107,15 @@ class End(Case):
         return self.spawn(*shell, '-c', script, str(own), mark=TOKEN)
 
     def place(self):
-        """What a folder's name says of this machine."""
+        """The part of a folder's name that identifies this machine."""
         boot = processes.read_file('/proc/sys/kernel/random/boot_id').decode()
         return boot.split('-')[0] + '.' + re.search('[0-9]+', os.readlink('/proc/self/ns/pid'))[0]
 
     def test_a_sweep_leaves_its_own_run_to_the_watches(self):
-        """Its control has died while it looked: it would have stopped itself, and all with it."""
+        """
+        The run's control died while the sweep looked. If the sweep ended its own run, it would end
+        itself, too.
+        """
         def scene(shell):
             own = self.dir / f'acp-broker.{TOKEN}.{self.dead_pid()}.{self.place()}'
             own.mkdir()
@@ -124,7 +127,7 @@ class End(Case):
         self.each(scene)
 
     def test_a_sweep_ends_the_runs_that_are_no_more(self):
-        """Also one that was killed when it had made its folder, and nothing in it."""
+        """It also ends a run that was killed when its folder was made but still empty."""
         def scene(shell):
             self.run_folder.rmdir()
             control = self.spawn('sleep', '100', mark='b' * 32)
@@ -156,10 +159,10 @@ class End(Case):
 
 
 class Ends(Case):
-    """What the shell of a process tells of its end."""
+    """What the shell of a process reports about the end of the process."""
 
     def told(self, shell, words, before=''):
-        """All that is told, in order; `before` is run before, as the shell does."""
+        """Everything that the shell reports, in order; `before` is shell code that runs first."""
         run = self.dir / f'acp-broker.{TOKEN}'
         run.mkdir(exist_ok=True)
         script = (f'. {MEMBERS}; . {PROCESS}; exec 9>&1; acp_n=\'\n\' acp_run=$0 '

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the configuration of ssh, or the profile in its place, says of a host: a real sshd."""
+"""What ssh's configuration, or the profile instead of it, says about a host: a real sshd."""
 
 import getpass
 import shutil
@@ -11,7 +11,7 @@ from test_ssh import SECONDS, SshCase
 
 
 class Settings(SshCase):
-    # Hands the connection over and goes, as the proxy of systemd's configuration for ssh does.
+    # Passes the connection on and ends, as the proxy of systemd's configuration for ssh does.
     proxy = ('import socket, sys\n'
              'peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))\n'
              'socket.send_fds(socket.socket(fileno=1), [bytes(1)], [peer.fileno()])\n')

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Big files and many of them, kept in step over a real sshd on loopback, by both transports."""
+"""Big files, and many files, synced over a real sshd on loopback by both transports."""
 
 import os
 import subprocess
@@ -36,14 +36,16 @@ class Sizes(FarSync):
         self.end(client)
 
     def write_sparse(self, path, place, size):
-        """Data in the middle, a hole at the end."""
+        """Writes data in the middle; a hole is at the end."""
         with open(path, 'r+b' if path.exists() else 'wb') as file:
             file.truncate(size)
             file.seek(place)
             file.write(os.urandom(MIB))
 
     def assert_alike_and_sparse(self, here, there):
-        """Both are, and so is what the store has of them."""
+        """
+        Checks that the files are equal and sparse, and that the store's copies are sparse, too.
+        """
         self.assertEqual(subprocess.run(['cmp', here, there], check=False).returncode, 0)
         stored = [path for store in (self.state / 'stores').iterdir()
                   for path in store.rglob('*') if path.is_file()
@@ -53,7 +55,7 @@ class Sizes(FarSync):
             self.assertLess(path.stat().st_blocks * 512, HOLDS_MAX, path)
 
     def held(self, client):
-        """The most memory the broker has had, in KiB."""
+        """The largest amount of memory that the broker has had, in KiB."""
         text = processes.read_file(f'/proc/{client.pid}/status').decode()
         return int(text.split('VmHWM:')[1].split()[0])
 
@@ -77,7 +79,7 @@ class SizesByRsync(Sizes):
     transport = 'rsync'
 
 
-del FarSync  # it has nothing to run
+del FarSync  # it has no tests to run
 
 if __name__ == '__main__':
     case.main()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A workspace and its runtime on another host, kept in step over a real sshd on loopback."""
+"""A workspace and its runtime on another host, synced over a real sshd on loopback."""
 
 import json
 import os
@@ -23,7 +23,9 @@ NAMES = (b'new\nline', b'"quoted\\', b"it's", b'-n', b'--delete', b'*', b'#h', b
 
 
 def look(root):
-    """What is below a directory: {name: what it is}; names are bytes, as they may be anything."""
+    """
+    The content below a directory: {name: what it is}. Names are bytes, because a name may have any.
+    """
     found = {}
     root = os.fsencode(root)
     for folder, folders, files in os.walk(root):
@@ -75,7 +77,7 @@ class FarSync(SshCase):
 
 
 class Trees(FarSync):
-    """What travels; for both transports and both clients."""
+    """What a sync brings, with both transports and both clients."""
 
     def fill(self, root, text):
         for name in NAMES:
@@ -211,7 +213,7 @@ class ByProxy(FarSync):
 
 
 class RoundTrips(ByProxy):
-    ROUND_TRIP = 0.8  # seconds; longer than anything else takes
+    ROUND_TRIP = 0.8  # seconds; longer than everything else takes
 
     def test_an_unchanged_sync_is_two_at_most(self):
         (self.work / 'file').write_text('mine\n')
@@ -220,7 +222,7 @@ class RoundTrips(ByProxy):
         self.proxy.delay = self.ROUND_TRIP / 2
 
         def few():
-            """Not at once: a look right after a change is not kept."""
+            """Tries several times: a look right after a change is not kept for the next sync."""
             began = time.monotonic()
             self.sync(client, session)
             return (time.monotonic() - began) / self.ROUND_TRIP < 2.9
@@ -238,7 +240,7 @@ class RoundTripsByRsync(RoundTrips):
 
 
 class Cut(ByProxy):
-    """The connection is reset in the middle of a transfer; for both transports."""
+    """The connection is reset in the middle of a transfer, with both transports."""
 
     def ended_badly(self, client):
         client.close_stdin()
@@ -277,7 +279,9 @@ class Cut(ByProxy):
         self.end(client)
 
     def test_a_cut_in_the_middle_of_a_slow_sync_is_made_good_at_the_end(self):
-        """100 ms each way, which it still is when the host is reached once more."""
+        """
+        The connection delays 100 ms each way, and still does so when the broker connects once more.
+        """
         old, new, mine = os.urandom(4 * MIB), os.urandom(5 * MIB), os.urandom(MIB)
         put(self.work, b'big', old)
         client, session, root = self.opened()
@@ -313,12 +317,12 @@ class CutByRsync(Cut):
 
 
 class Programs(FarSync):
-    """A host that lacks one."""
+    """A host that lacks a program."""
 
     transport = 'auto'
 
     def without(self, *names):
-        """The programs there, but for some."""
+        """The programs of the host, except these."""
         tools = self.server.home / 'tools'
         tools.mkdir()
         for folder in ('/usr/bin', '/bin', '/usr/local/bin'):
@@ -340,7 +344,7 @@ class Programs(FarSync):
         self.end(client)
 
     def test_a_host_with_git_is_synced_by_git(self):
-        """With its tags and remotes, and with a submodule that has its own history."""
+        """Its tags and remotes are synced, too, and a submodule with its own history."""
         (self.work / 'mine').write_text('mine\n')
         for command in ('init -q -b main', 'init -q lib', '-C lib commit -q --allow-empty -m lib',
                         'add .', 'commit -qm one', 'tag -am v1 v1',
@@ -425,7 +429,7 @@ class Persistence(FarSync):
         self.assertLessEqual(self.server.names_in_home(), {'bin', '.profile', '.local'})
 
 
-del SshCase  # it has nothing to run
+del SshCase  # it has no tests to run
 
 if __name__ == '__main__':
     case.main()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The tools of the tests over SSH, with ssh(1) and plain sockets: the server and the proxy."""
+"""The server and the proxy that the tests over SSH use, with ssh(1) and plain sockets."""
 
 import os
 import socket
@@ -76,7 +76,7 @@ class Proxy(unittest.TestCase):
             far.sendall(b'pong!')
             self.assertEqual(near.recv(10), b'pong!')
             self.assertGreaterEqual(time.monotonic() - begin, 0.2)
-            processes.wait_until(lambda: proxy.total() == 9, PATIENCE)  # it counts afterwards
+            processes.wait_until(lambda: proxy.total() == 9, PATIENCE)  # it counts after sending
             self.assertEqual(proxy.sent, {'up': 4, 'down': 5})
 
     def test_delay_is_no_limit_of_throughput_and_loses_nothing(self):

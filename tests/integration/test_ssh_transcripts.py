@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """
 The conversations of test_transcripts.py with the agent on another host: both ends see the same
-bytes as directly, but for the table of edits and the names of the directories.
+bytes as directly, except for the table of edits and the names of the directories.
 """
 
 import functools
@@ -19,12 +19,14 @@ HINT = re.compile(rb' \(acp-broker: [^"]*\)(?=")')
 
 
 def without_hint(line):
-    """An auth_required without its last sentence; test_ssh_login_env.py has what that says."""
+    """An auth_required error without its last sentence, which test_ssh_login_env.py tests."""
     return HINT.sub(b'', line) if b'"code":-32000' in line else line
 
 
 class Far(SshCase):
-    """Before a Transcript: its broker's agent is far, and the editor serves files and terminals."""
+    """
+    A mixin for a Transcript: the agent is on the host, and the editor serves files and terminals.
+    """
 
     def direct(self, *flags, **more):
         self.is_far = False
@@ -43,8 +45,8 @@ class Far(SshCase):
 
     @functools.cached_property
     def names(self):
-        """What the directories are called (there, here), once a conversation has ended."""
-        heres = {'work': self.work, 'share': '/usr/share'}  # a further one, which is empty there
+        """The names of the directories (there, here), after a conversation has ended."""
+        heres = {'work': self.work, 'share': '/usr/share'}  # a further directory, empty there
         return [(str(path).encode(), str(heres.get(path.name, self.dir / path.name)).encode())
                 for path in self.workspaces()]
 
@@ -54,12 +56,12 @@ class Far(SshCase):
         return without_hint(line)
 
     def shown(self, message):
-        """What an agent says is the agent's, names and all."""
+        """The agent's own text names the directories as the agent does."""
         return without_hint(message.line) if message.text is None else self.near(message.line)
 
 
 class Methods(Far, test_transcripts.Methods):
-    # It is not offered from another host; test_ssh.py has that.
+    # An agent on another host gets no such login; test_ssh.py has that.
     test_terminal_authentication_is_offered_with_a_marker = None
 
 
@@ -69,7 +71,7 @@ class Bytes(Far, test_transcripts.Bytes):
 
 
 class Sessions(Far, test_transcripts.Sessions):
-    # They are the host's; test_ssh.py has that.
+    # They are those of the host; test_ssh.py has that.
     test_the_agent_s_surroundings_are_the_editor_s = None
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Each trouble a connection can have, at each moment of a session: a clear error within the stage's
-deadline, everything answered, nothing left there, and no edit lost. Where it only becomes slow,
-everything goes on.
+Each trouble that a connection can have, at each moment of a session: a clear error within the
+stage's deadline, every request answered, nothing left on the host, and no edit lost. If the
+connection only becomes slow, everything goes on.
 """
 
 import os
@@ -17,7 +17,7 @@ from ssh_scene import BIG, Scene
 from together import Together, tests_of
 
 SLOW_SECONDS = 0.1  # each way
-AT_ONCE = 8  # scenes; they wait most of the time
+AT_ONCE = 8  # scenes at the same time; they wait most of the time
 
 # When a connection has fallen silent, one of these deadlines passes.
 SHORT = {'connect-timeout': '5s', 'auth-timeout': '8s', 'alive-interval': '1s',
@@ -30,7 +30,7 @@ NEVER_IN = {'killed': {'LINK_LOST', 'HOST_UNREACHABLE'},
             'dropped': {'LINK_LOST', 'HOST_UNREACHABLE'},
             'frozen': {'TIMEOUT_EXCEEDED'}, 'stalled': {'TIMEOUT_EXCEEDED'}}
 CODES = {'connecting': NEVER_CONNECTED, 'authenticating': NEVER_IN}
-# The keys of the profile by which libssh2 gives a silent connection up.
+# The keys of the profile by which libssh2 gives up a silent connection.
 NAMES = {'connecting': 'connect-timeout', 'authenticating': 'auth-timeout'}
 BEFORE_ANY_RECORD = ('connecting', 'authenticating', 'preparing', 'setup', 'starting')
 STAGES = {'connecting': 'prepare', 'authenticating': 'prepare', 'preparing': 'prepare',
@@ -38,12 +38,15 @@ STAGES = {'connecting': 'prepare', 'authenticating': 'prepare', 'preparing': 'pr
 
 
 class Trouble(Scene):
-    """One trouble at one moment: play() is the whole story, or play_slowed()."""
+    """One trouble at one moment: play() or play_slowed() is the whole story."""
 
     transport = 'git'
 
     def come_to(self, moment, trouble):
-        """The moment, and then the trouble. Whether something there is not here by then."""
+        """
+        Waits for the moment, then makes the trouble. Returns whether the host has an edit that is
+        not here yet.
+        """
         self.moment, self.trouble = moment, trouble
         self.runtime_root = self.session = None
         self.waiting = []  # requests that are under way
@@ -83,7 +86,7 @@ class Trouble(Scene):
             self.assertEqual((self.work / 'theirs.txt').read_text(), 'mine\n')
         self.client.close_stdin()
         self.assertEqual(self.client.wait(PATIENCE), 0, self.client.stderr)
-        if moment == 'collecting':  # what came after the look is for the next one
+        if moment == 'collecting':  # edits after the look are for the next sync
             self.assertEqual((self.work / 'change').read_text(), 'there\n')
         elif late:
             self.assertEqual((self.work / 'late.txt').read_text(), 'late\n')
@@ -106,7 +109,7 @@ class Trouble(Scene):
         self.runtime_root = self.runtime(self.client, self.session)
 
     def until_connecting(self):
-        """The trouble is there before the first byte."""
+        """The trouble is there before the first byte arrives."""
         if self.trouble == 'dropped':
             self.proxy.cut_after = 10  # of the server's first line
         elif self.trouble == 'killed':
@@ -126,7 +129,7 @@ class Trouble(Scene):
         self.wait_reached('login')
 
     def until_setup(self):
-        """A line of the profile's runs there."""
+        """A line of the profile's `setup` runs there."""
         seconds = 1 if self.trouble == 'slowed' else 600
         self.begin(setup=f'"touch ran; [ -e go ] || sleep {seconds}"')
         ran = self.sshd.home / 'ran'
@@ -142,7 +145,7 @@ class Trouble(Scene):
         self.wait_reached('sync')
 
     def until_starting(self):
-        """The agent has been started and has not said a word."""
+        """The agent was started and has not written anything."""
         self.keys = self.deadlines()
         agent = self.dir / 'agent'
         flag = '' if self.trouble == 'slowed' else '--never-answer'
@@ -210,7 +213,7 @@ class Trouble(Scene):
         self.proxy.delay = SLOW_SECONDS
         self.open_gates()
 
-    # ---- what has to be true ----
+    # ---- what must be true afterwards ----
 
     def check_answers(self):
         codes = CODES.get(self.moment, {}).get(self.trouble, {'LINK_LOST'})
@@ -226,7 +229,10 @@ class Trouble(Scene):
         self.waiting = []
 
     def check_session(self):
-        """The next prompt has the session back once the host is there again; else it says why."""
+        """
+        The next prompt restores the session if the host is reachable again; otherwise it says why
+        not.
+        """
         for _ in range(2):  # the first request may be the one that finds the link lost
             prompt = self.client.start_prompt(self.session, 'say anyone?')
             value = self.client.response(prompt, PATIENCE).value
@@ -239,7 +245,7 @@ class Trouble(Scene):
         self.assertEqual('result' in value, self.trouble in ('killed', 'dropped'), value)
 
     def check_end(self, late):
-        """Where the host can be reached again all that is there is here by now."""
+        """If the host can be reached again, everything there is here by now."""
         is_there = self.trouble in ('killed', 'dropped')
         if is_there:
             self.open_gates()
@@ -251,7 +257,7 @@ class Trouble(Scene):
             self.assertEqual((self.work / 'late.txt').read_text(), 'late\n')
 
     def go_on(self):
-        """The same broker, once the host is there again."""
+        """The same broker goes on after the host is reachable again."""
         (self.sshd.home / 'go').write_text('')
         if self.moment in ('connecting', 'authenticating', 'preparing', 'starting'):
             self.client.initialize()
@@ -259,7 +265,7 @@ class Trouble(Scene):
         self.runtime_root = self.runtime(self.client, self.session)
 
     def check_recovery(self, late):
-        """Everything that was written on either side is on both."""
+        """Checks that everything that was written on either side is on both."""
         self.assertEqual((self.runtime_root / 'mine.txt').read_text(), 'mine\n')
         if late:
             self.assertEqual((self.work / 'late.txt').read_text(), 'late\n')
@@ -292,7 +298,7 @@ class ByOpenssh(Trouble):
 
 
 class RsyncByLibssh2(Trouble):
-    """What of it is the transport's."""
+    """The moments in which the transport matters."""
 
     transport = 'rsync'
 

@@ -12,14 +12,14 @@ from together import Together, tests_of
 
 AT_ONCE = 4
 
-# What is of a copy on this machine alone.
+# Tests that are only about a copy on this machine.
 OF_COPIES = ('test_few_scripts_are_run_in_the_sandbox',
              'test_ignored_files_do_not_come_back',
              'test_what_the_copies_are_in_is_not_copied_either')
 
 
 class Far(SshCase):
-    """Before a SyncCase: its sandbox is a host."""
+    """A mixin for a SyncCase: its sandbox is on a host."""
 
     def copied(self, profile='test', **keys):
         client = self.broker(options=self.config(**{'start_timeout': '20s', **keys}))

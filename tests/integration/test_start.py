@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""An agent that does not start: an error within its deadline that says which step failed."""
+"""An agent does not start: the error comes within its deadline and says which step failed."""
 
 import os
 
@@ -8,7 +8,7 @@ from case import AGENT, Case, main
 from host import RpcError
 
 
-# Answers session/new like an agent whose own program has just refused to run.
+# Answers session/new as an agent does whose own program has just refused to run.
 REFUSING = """
 import json, sys
 for line in sys.stdin:
@@ -25,7 +25,7 @@ for line in sys.stdin:
 
 class Start(Case):
     def refused(self, code, agent=None, flags=(), **keys):
-        """The error that initialize is answered with."""
+        """The error that answers `initialize`."""
         client = self.broker(*flags, agent=agent, options=self.config(**keys))
         raw_id = client.start('initialize', {'protocolVersion': 1, 'clientCapabilities': {}})
         answer = client.response(raw_id)
@@ -128,7 +128,7 @@ class Start(Case):
             self.assertIn('error', client.response(raw_id).value)
 
     def test_the_editor_may_try_again(self):
-        """The agent that was missing is installed in the meantime."""
+        """Somebody installs the missing agent in the meantime."""
         path = self.dir / 'late-agent'
         client = self.broker(agent=[str(path)])
         self.failure(client.response(client.start('initialize', {'protocolVersion': 1})),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""_broker/session/status, state, health and usage: what a program is told of a broker."""
+"""_broker/session/status, state, health and usage: what a program learns about a broker."""
 
 import os
 import re
@@ -21,7 +21,7 @@ STATES = {'fs': {'readTextFile': True, 'writeTextFile': True}, 'terminal': True,
 
 class StatusCase(SyncCase):
     def told(self, client):
-        """What was told of each record: (previous, state), in order."""
+        """The states that were reported: (previous, state), in order."""
         params = [checked('session-state', 'params', m.params) for m in client.received
                   if m.method == '_broker/session/state']
         return [(p['previous'], p['state']) for p in params]
@@ -158,7 +158,7 @@ class Health(StatusCase):
         self.assertAlmostEqual(workspace['storeBytes'], on_disk, delta=64 << 10)
 
     def test_a_sandbox_that_does_not_answer(self):
-        """Its shell is one that never says anything."""
+        """Its shell never prints anything."""
         programs = self.dir / 'programs'
         programs.mkdir()
         shell = programs / 'sh'
@@ -179,7 +179,7 @@ class Health(StatusCase):
         client = self.copied()
         client.new_session(self.work)
         store, = (self.state / 'stores').iterdir()
-        for i in range(300):  # to be looked at, one by one
+        for i in range(300):  # folders that have to be looked at one by one
             folder = store / 'objects' / f'x{i}'
             folder.mkdir()
             for j in range(100):
@@ -200,21 +200,21 @@ class Health(StatusCase):
 
 
 class Statistics(TurnCase, StatusCase):
-    """What a sync has done, in numbers that are known before: in the status and in the log."""
+    """The numbers of a sync, which the test knows in advance, in the status and in the log."""
     LINE = re.compile(r'synced \((?P<reason>\w+)\): (?P<here>\d+) files? from the agent'
                       r'(?: \((?P<gone_here>\d+) deleted\))?, (?P<there>\d+) to it'
                       r'(?: \((?P<gone_there>\d+) deleted\))?, (?P<received>\d+) bytes? received,'
                       r' (?P<sent>\d+) sent(?:, (?P<conflicts>\d+) conflicts?)?, (?P<ms>\d+) ms')
 
     def logged(self, client, reason):
-        """The numbers of the last line that the log has of a sync for this reason."""
+        """The numbers in the log's last line about a sync for this reason."""
         client.wait_log(f': synced ({reason}): ', PATIENCE)
         line = [m for m in self.LINE.finditer(client.stderr) if m['reason'] == reason][-1]
         return {key: int(value or 0) for key, value in line.groupdict().items()
                 if key != 'reason'}
 
     def assert_logged(self, client, last):
-        """The log says of a sync what the status does."""
+        """Checks that the log has the same numbers as the status."""
         here, there = last['toLocal'], last['toRuntime']
         self.assertEqual(self.logged(client, last['reason']), {
             'here': sum(here.values()), 'gone_here': here['deleted'],
@@ -234,7 +234,7 @@ class Statistics(TurnCase, StatusCase):
                 for side in ('toLocal', 'toRuntime')]
 
     def assert_around(self, value, size):
-        """As many bytes of content, and what is said around them."""
+        """Checks that it is this many bytes of content, and some more for what goes with them."""
         self.assertTrue(size <= value < size + 20000, (value, size))
 
     def check(self, transport):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A workspace and its isolated copy, kept in step around the turns of a session."""
+"""A workspace and its isolated copy, synced around the turns of a session."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from sync_case import SyncCase, fitting
 
 
 class Turns(SyncCase):
-    programs = None  # a folder of programs that come before all others
+    programs = None  # a folder of programs that goes before all others in PATH
 
     def environment(self):
         env = super().environment()
@@ -253,7 +253,7 @@ class Ends(SyncCase):
 
 
 class Renamed(SyncCase):
-    """A folder that one side renames while the other edits in it."""
+    """One side renames a folder while the other edits in it."""
 
     LINES = [f'line {number}\n' for number in range(20)]
 
@@ -267,7 +267,10 @@ class Renamed(SyncCase):
         return ''.join([first or self.LINES[0], *self.LINES[1:-1], last or self.LINES[-1]])
 
     def check(self, edits_here, edits_there):
-        """One edits the first line of old/a.c, the other the last; all is in new/ on both sides."""
+        """
+        One side edits the first line of old/a.c, the other the last; both sides end with all of it
+        in new/.
+        """
         client, session = self.opened()
         prompt = client.start_prompt(session, f'terminal {edits_there}', 'say edited', 'hang')
         client.wait_text('edited')
@@ -343,7 +346,7 @@ class Checkpoints(SyncCase):
         self.check_count_goes_on(session, wanted)
 
     def check_count_goes_on(self, session, wanted):
-        """Another broker loads the session: its turns are counted on."""
+        """Another broker loads the session, and goes on counting its turns."""
         client = self.copied()
         client.call('session/load', {'sessionId': session, 'cwd': str(self.work),
                                      'mcpServers': []}, PATIENCE)

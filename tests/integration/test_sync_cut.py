@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A sync whose disk is full or broken, whose stream is cut, whose other side is killed, and which
-is made again: nothing is lost, both sides are whole, the store is sound, nothing lies about.
+A sync whose disk is full or fails, whose stream is cut, or whose other side is killed, and the sync
+after it: nothing is lost, both sides are whole, the store is sound, no temporary file is left.
 """
 
 import collections
@@ -62,7 +62,10 @@ class Cut(Trials):
         self.assertGreater(sum(hits), len(hits) * 0.3)
 
     def most_calls(self, call):
-        """How often the thread that makes most of them makes a call; strace counts so."""
+        """
+        How often the thread that makes the most of these calls makes them; strace counts in this
+        way.
+        """
         room = made(1)
         try:
             room.edit()

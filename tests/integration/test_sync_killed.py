@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A broker that is killed at each of a sync's points (base/point.h), and the sync made again by
-another one: nothing is lost, both sides are whole, the store is sound, nothing lies about.
+A broker is killed at each point of a sync (base/point.h), and another one repeats the sync: nothing
+is lost, both sides are whole, the store is sound, no temporary file is left.
 """
 
 import functools

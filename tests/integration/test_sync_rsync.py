@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A workspace and its isolated copy, kept in step by rsync."""
+"""A workspace and its isolated copy, synced by rsync."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from sync_case import SyncCase
 
 
 class ByRsync(SyncCase):
-    programs = None  # a folder of programs that come before all others
+    programs = None  # a folder of programs that goes before all others in PATH
 
     broker_program = case.BROKER
 
@@ -129,7 +129,7 @@ class ByRsync(SyncCase):
         self.assertIn((self.work / 'a').stat().st_size, [20 << 20])
 
     def rsyncs(self):
-        """The processes that work for this test, by their directory."""
+        """The rsync processes of this test, found by their directory."""
         found = []
         for process in pathlib.Path('/proc').glob('[0-9]*'):
             try:

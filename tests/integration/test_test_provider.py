@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""acp-broker test-provider: what it finds of good sandboxes, and of those that are not."""
+"""acp-broker test-provider: what it finds in good sandboxes, and in others."""
 
 import json
 import os
@@ -28,7 +28,7 @@ OF_A_COPY = ['first-sync', 'changes']
 
 class Trial:
     def trial(self, *options, status=0):
-        """The outcomes by name, and why each that is not ok is not."""
+        """The outcome of each check by its name, and the reason of each one that is not ok."""
         done = subprocess.run([case.BROKER, *options, 'test-provider', '--json'], cwd=self.work,
                               env=self.environment(), stdin=subprocess.DEVNULL, text=True,
                               capture_output=True, check=False, timeout=3 * PATIENCE)
@@ -47,7 +47,7 @@ class Trial:
         self.assertEqual(list(self.work.iterdir()), [])
         state = self.dir / 'home/state/acp-broker'
         self.assertEqual([p for p in state.rglob('*') if p.is_file()
-                          and p.name != 'machine-id'], [])  # of a container, made once
+                          and p.name != 'machine-id'], [])  # a container makes it once
 
     def assert_all_ok(self, outcomes, but=()):
         self.assertEqual({n: o for n, o in outcomes.items() if o != 'ok'},
@@ -120,7 +120,7 @@ class There(Trial, SshCase):
         self.assertTrue(processes.wait_until(lambda: not self.remote(), processes.PATIENCE))
 
     def programs_there(self, *missing):
-        """The PATH of the login shell is a folder without these."""
+        """Makes the login shell's PATH a folder without these programs."""
         few = self.sshd.home / 'few'
         few.mkdir()
         for folder in ('/usr/bin', '/bin'):
@@ -135,7 +135,7 @@ class There(Trial, SshCase):
         return note
 
     def test_whether_what_runs_there_outlives_the_connection(self):
-        # An idle runner may wait so long for its broker.
+        # An idle runner may wait this long for its broker.
         outcomes, _ = self.trial(*self.config(outlives='auto', orphan_grace='1s'))
         self.assertEqual(outcomes['outlives'], 'ok')
         self.assertEqual(self.note('outlives'), 'link-grace = 600s')
@@ -143,7 +143,7 @@ class There(Trial, SshCase):
         self.assertNames(self.note('outlives'), 'no | outlives = never')
 
     def end_with_the_login(self):
-        """As logind does. Nobody can connect again before that."""
+        """Ends processes as logind does at a logout. Nobody can connect again before that."""
         processes.wait_until(self.sshd.connections)
         first = self.sshd.connections()
         processes.kill(self.sshd.process.pid, signal.SIGSTOP)
@@ -154,7 +154,7 @@ class There(Trial, SshCase):
 
     def test_a_host_that_ends_what_a_login_has_started(self):
         logind = threading.Thread(target=self.end_with_the_login)
-        self.assert_nothing_stays = lambda: None  # no process is left to remove the folder
+        self.assert_nothing_stays = lambda: None  # no process is left that could remove the folder
         logind.start()
         outcomes, why = self.trial(*self.config(outlives='auto'), status=1)
         logind.join()

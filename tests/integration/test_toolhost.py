@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What an agent asks of the ToolHost and no agent should: the broker bears it, and goes on."""
+"""Requests to the ToolHost that no agent should send: the broker survives them and goes on."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Names(ToolHost):
         client.prompt(session, 'say after')
 
     def test_a_terminal_of_an_agent_started_anew_is_no_other_s(self):
-        """The editor has one of the first agent's on its screen, in the same session."""
+        """The editor shows a terminal of the first agent, in the same session."""
         client = self.broker(options=self.config(toolhost='broker'))
         client.initialize({'_meta': {'terminal_output': True}})
         session = client.new_session(self.work)
@@ -65,18 +65,20 @@ class Names(ToolHost):
 
 
 class Unread(ToolHost):
-    """An agent that asks and asks, and does not read what it is answered."""
+    """An agent that sends one request after the other and does not read the answers."""
 
     COUNT = 100
 
     def unheard(self, client):
-        """Bytes that the agent has sent and the broker has not read."""
+        """The bytes that the agent has sent and the broker has not read."""
         heard = client.call('_broker/usage')['bytes']['fromAgents']
         return sum(len(sent) + 1 for sent in self.journal('>')) - heard
 
     def ask_unread(self, line, count=COUNT, unheard=None, **keys):
-        """The answers, once it reads. The broker stops reading before, with more than `unheard`
-        bytes to read."""
+        """
+        Sends requests without reading the answers; returns the answers once it reads. The broker
+        stops reading before, with more than `unheard` bytes left to read.
+        """
         client, session = self.open(**keys)
         (self.work / 'file').write_text('y' * MIB)
         agent = self.agent_pids()[-1]

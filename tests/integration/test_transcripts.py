@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The same conversation directly and through the broker: both ends must have seen the same bytes but
-for the broker's table of edits (compare.py).
+The same conversation directly and through the broker: both ends must see the same bytes, except for
+the broker's table of edits (compare.py).
 """
 
 import json
@@ -20,7 +20,7 @@ ODD_IDS = (b'"a"', b'""', b'-5', b'0', b'1.5', b'1e2', b'9007199254740993', b'nu
 
 class Transcript(Case):
     def prepare(self):
-        """The files a conversation may read, made anew before each of the two."""
+        """Makes the files that a conversation may read, anew before each of the two."""
         for path in self.work.iterdir():
             path.unlink()
         (self.work / 'notes.txt').write_text('eins\nzwei\n')
@@ -45,7 +45,7 @@ class Transcript(Case):
         return self.work
 
     def near(self, line):
-        """A line of the agent's with the editor's names of the directories."""
+        """A line of the agent's, with the editor's names of the directories."""
         return line
 
     def shown(self, message):
@@ -158,7 +158,7 @@ class Methods(Transcript):
 
 
 class Bytes(Transcript):
-    """What is spelled oddly stays spelled oddly."""
+    """Odd spellings stay as they are."""
 
     def test_unknown_members_and_kinds_of_update(self):
         def conversation(client):
@@ -272,7 +272,7 @@ class Bytes(Transcript):
 
 
 class Sessions(Transcript):
-    """Several sessions, several directories, cancels."""
+    """Several sessions, several directories, and cancels."""
 
     def test_several_sessions_in_several_directories(self):
         other = self.dir / 'other'

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Prompts, answers and the syncs between them: slow ones, failed ones, and those nobody awaits."""
+"""
+Prompts, answers and the syncs between them: slow syncs, failed ones, and prompts that nobody waits
+for any more.
+"""
 
 import os
 import signal
@@ -75,7 +78,7 @@ class Shown(TurnCase):
 
 class Failed(TurnCase):
     def broken_runtime(self, client, session):
-        """What the agent works in is gone, and can be put back."""
+        """Takes away the folder in which the agent works; the test can put it back."""
         runtime = self.runtime(client, session)
         away = runtime.with_name('away')
         runtime.rename(away)
@@ -237,7 +240,7 @@ class Overlapping(TurnCase):
 
 class Cancelled(TurnCase):
     def check_unheard(self, client, session, prompt):
-        """The prompt was answered while its sync waited, and the agent hears of the next alone."""
+        """Checks that the prompt was answered as cancelled while its sync waited."""
         self.assertEqual(client.answer(prompt, PATIENCE), {'stopReason': 'cancelled'})
 
     def next_prompt_works(self, client, session):
@@ -346,7 +349,10 @@ class Interrupted(TurnCase):
         self.assertEqual(self.tree(), {'a': '1\n'})
 
     def interrupt(self, end):
-        """Ends a broker whose prompt waits for a sync; everything is collected all the same."""
+        """
+        Ends a broker whose prompt waits for a sync; checks that everything is collected all the
+        same.
+        """
         client, session = self.opened()
         (self.runtime(client, session) / 'late').write_text('late')
         with self.held_store():

@@ -12,8 +12,8 @@ from case import Case
 from host import NEVER
 from together import Together, tests_of
 
-SILENT_MS = 4000  # an agent that answers does so long before
-AT_ONCE = 8  # tests; they wait most of the time
+SILENT_MS = 4000  # an agent that answers at all does so long before
+AT_ONCE = 8  # tests at the same time; they wait most of the time
 
 # The request's "_meta" tells the agent what to do with it; "_answer" makes it send the held answer.
 AGENT = '''
@@ -68,7 +68,7 @@ class Unanswered(Case):
         return [line.get('params') for line in lines if line.get('method') == method]
 
     def ask(self, client, method, **meta):
-        """A request, with what its agent is to make of it."""
+        """Sends a request that tells its agent what to do with it."""
         params = {'authenticate': {'methodId': 'token'},
                   'session/load': {'sessionId': 's', 'cwd': str(self.work), 'mcpServers': []},
                   'session/new': {'cwd': str(self.work), 'mcpServers': []}}[method]
@@ -82,7 +82,9 @@ class Unanswered(Case):
         self.assertEqual(error['data']['detail'], 'waiting for the model server\n')
 
     def works(self, client):
-        """The agent goes on: a session is opened, and what comes too late is heard of by nobody."""
+        """
+        Checks that the agent goes on: a session can be opened, and nobody hears of a late answer.
+        """
         client.answer(self.ask(client, 'session/new'))
 
     def answers(self, client, request):
@@ -94,7 +96,7 @@ class Unanswered(Case):
         self.given_up(client, request, 'session/new', 'session-timeout', 'session')
         client.call('_answer')
         client.wait_log('too late | session-timeout | is closed')
-        client.call('_answer')  # the same answer again, to a request that nobody waits for
+        client.call('_answer')  # sends the same answer again, to a request that nobody waits for
         self.assertEqual(self.heard('session/close'), [{'sessionId': 's'}])
         self.assertEqual(len(self.answers(client, request)), 1)
         self.works(client)

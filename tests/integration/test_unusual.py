@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What is unusual in the sandbox: it stops neither the other files nor the next prompt."""
+"""Unusual files in the sandbox: they stop neither the other files nor the next prompt."""
 
 import os
 import subprocess

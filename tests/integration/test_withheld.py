@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What git would run commands from is not brought out of a sandbox, by whichever transport."""
+"""Files from which git would run commands do not leave a sandbox, with either transport."""
 
 import subprocess
 
@@ -26,7 +26,9 @@ class Withheld:
         return client, client.new_session(self.work)
 
     def git_status(self, folder):
-        """Whether git says something of a repository there; what it runs would leave a file."""
+        """
+        Whether git takes the folder for a repository; a command that git ran would leave a file.
+        """
         done = subprocess.run([*STATUS, '--porcelain'], cwd=folder, check=False,
                               env=self.environment(), stdin=subprocess.DEVNULL, text=True,
                               capture_output=True, timeout=PATIENCE)
@@ -52,7 +54,7 @@ class Withheld:
         self.assertTrue((runtime / 'd/evil.git/config').exists())
         client.close_stdin()
         self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
-        # The next broker finds it as it was left.
+        # The next broker finds it unchanged.
         client, session = self.held()
         client.prompt(session, 'terminal cat d/evil.git/HEAD; echo d > e')
         self.assertEqual(sorted(self.tree()), ['a', 'c', 'd/b', 'e'])

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What is kept in step: repositories of all kinds, two roots, files that are saved all the time."""
+"""
+Workspaces in sync: repositories of all kinds, two roots, and files that are saved all the time.
+"""
 
 import fcntl
 import os
@@ -16,7 +18,7 @@ from sync_room import POINTS
 
 
 class FirstCopy(TurnCase):
-    """What is ignored is copied once, by the one broker that has the lock of the copy's folder."""
+    """Ignored files are copied once, by the only broker that has the lock of the copy's folder."""
 
     def setUp(self):
         super().setUp()
@@ -24,7 +26,7 @@ class FirstCopy(TurnCase):
         (self.work / 'ignored').write_text('of the workspace')
 
     def locked(self, **keys):
-        """A copy that another broker is just making: its root, and the lock."""
+        """A copy that another broker is making: returns its root and the lock."""
         client, session = self.opened(**keys)
         root = self.runtime(client, session)
         self.ended(client)
@@ -76,13 +78,16 @@ class FirstCopy(TurnCase):
 
 
 class CutOff(TurnCase):
-    """The broker is killed when the merge is here, and not yet there."""
+    """The broker is killed when the merge is here but not yet there."""
 
     START = '  x();\nint f() {\nb\nb\n}\n  return;\na\nd\n'
     END = 'a\n}\nb\n'
 
     def killed(self, point):
-        """Both have changed a text. Merged with what it was once more, a line would come twice."""
+        """
+        Kills the broker at a point. Both sides have changed a text; if it were merged again with
+        the old base, a line would come twice.
+        """
         path, when = self.work / 'text', self.dir / 'when'
         path.write_text(f'{self.START}e\n{self.END}')
         profile = self.dir / 'config-points'
@@ -119,7 +124,7 @@ class CutOff(TurnCase):
 
 class Saving(TurnCase):
     def test_no_save_of_the_user_is_lost_while_the_agent_works(self):
-        """An editor saves one file as fast as it can, in both of the ways editors have."""
+        """An editor saves one file as fast as it can, in both of the ways in which editors save."""
         path = self.work / 'text'
         path.write_text('start\n')
         client, session = self.opened()
@@ -143,7 +148,7 @@ class Saving(TurnCase):
                     session, f'terminal echo agent {turn} > text; echo {turn} > other')
                 try:
                     client.answer(prompt, PATIENCE)
-                except RpcError as failed:  # the file never stood still
+                except RpcError as failed:  # the file was changed all the time
                     self.assertEqual(failed.data['code'], 'SYNC_BUSY')
         finally:
             stop.set()
@@ -234,7 +239,7 @@ class Workspaces(TurnCase):
                           and path.name.endswith('.rules')], [])
 
     def part_of_a_repository(self):
-        """A workspace inside a larger repository, whose rules are at its top."""
+        """A workspace inside a larger repository, whose ignore rules are at its top."""
         self.repository(self.dir / 'whole')
         (self.dir / 'whole' / '.gitignore').write_text('node_modules/\n/parts/*/out\n!kept.log\n')
         (self.dir / 'whole' / '.git/info/exclude').write_text('/parts/web/private\n*.log\n')
@@ -245,7 +250,7 @@ class Workspaces(TurnCase):
         return part
 
     def stays_there(self, **keys):
-        """What the rules above the workspace ignore goes once and never comes back."""
+        """Files that rules above the workspace ignore are sent once, and never come back."""
         part = self.part_of_a_repository()
         client = self.copied(**keys)
         session = client.new_session(part)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests that wait most of the time, run beside each other."""
+"""Runs tests beside each other that wait most of the time."""
 
 import concurrent.futures
 import threading
@@ -8,12 +8,14 @@ import unittest
 
 
 def tests_of(loader, classes):
-    """The tests of several classes, one after the other."""
+    """The tests of several classes, in order."""
     return [test for one in classes for test in loader.loadTestsFromTestCase(one)]
 
 
 class Together(unittest.TestSuite):
-    """Runs its tests in several threads; each has a result of its own, which is added then."""
+    """
+    Runs its tests in several threads. Each test has a result of its own, which is added at the end.
+    """
 
     def __init__(self, at_once, tests):
         super().__init__(tests)
