@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An editor that talks to the load agent over one route, and what that route's processes hold."""
+"""
+An editor that talks to the load agent over one route, and the memory that this route's processes
+hold.
+"""
 
 import json
 import os
@@ -31,7 +34,7 @@ def children_of_all():
 
 
 def tree(root, agent):
-    """The processes from root downwards, without those that run the agent."""
+    """The processes from `root` downwards, except those that run the agent."""
     children = children_of_all()
     found, waiting = [], [root]
     while waiting:
@@ -48,7 +51,7 @@ def tree(root, agent):
 
 
 def rollup(pid, *names):
-    """The sum of these fields of smaps_rollup, in KiB; 0 for one that has just ended."""
+    """The sum of these fields of smaps_rollup, in KiB; 0 for a process that has just ended."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
             fields = dict(line.split(":", 1) for line in file if ":" in line)
@@ -58,7 +61,7 @@ def rollup(pid, *names):
 
 
 class Editor:
-    """A minimal client over one route, which can also not read for a while."""
+    """A minimal client over one route; it can stop reading for a while."""
 
     def __init__(self, bench, words):
         self.agent = os.path.realpath(bench.tool("load_agent"))
@@ -89,7 +92,7 @@ class Editor:
         self.child.stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
     def lines(self):
-        """The lines as they come; an error where nothing comes for too long."""
+        """The lines as they arrive; an error if nothing arrives for too long."""
         while True:
             line, newline, rest = self.held.partition(b"\n")
             if newline:
@@ -110,7 +113,7 @@ class Editor:
         return self.take_answer()
 
     def take_answer(self):
-        """The result of the last request; what else comes before it is passed over."""
+        """Returns the result of the last request; skips everything that comes before it."""
         for line in self.lines():
             message = json.loads(line)
             if message.get("id") == self.last_id and "method" not in message:
@@ -146,7 +149,7 @@ class Editor:
                    for pid in tree(self.child.pid, self.agent))
 
     def pss_kib(self):
-        """What is shared counts, too, in equal parts: libraries, and pages of a fork."""
+        """Shared memory counts, too, in equal parts: libraries, and pages of a fork."""
         return sum(rollup(pid, "Pss") for pid in tree(self.child.pid, self.agent))
 
     def idle_kib(self):
@@ -154,14 +157,14 @@ class Editor:
         return self.uss_kib()
 
     def highest_kib_until_answered(self):
-        """The most that is held until something comes: the answer of the last request."""
+        """The largest amount that is held until the answer of the last request arrives."""
         highest = 0
         while not select.select([self.child.stdout], [], [], 0.01)[0]:
             highest = max(highest, self.uss_kib())
         return highest
 
     def highest_kib(self):
-        """The most that is held until it has not grown for half a second."""
+        """The largest amount that is held until it has not grown for half a second."""
         highest, grown = 0, time.monotonic()
         end = grown + DEADLINE_SECONDS
         while time.monotonic() - grown < 0.5 and time.monotonic() < end:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Another host to measure with: a real sshd on loopback, near, and behind a delaying proxy, far."""
+"""
+Another host for measurements: a real sshd on loopback, near, and behind a delaying proxy, far.
+"""
 
 import contextlib
 import os
@@ -29,7 +31,7 @@ class Place:
     def __init__(self, host, name, what, proxy):
         self.host = host
         self.name = name
-        self.what = what  # said in the table
+        self.what = what  # the table shows it
         self.proxy = proxy
         self.ssh = ["ssh", "-F", host.config, "-o", "BatchMode=yes"]
         self.control = os.path.join(str(host.server.folder), name + ".control")
@@ -38,7 +40,7 @@ class Place:
         self.master = None
 
     def start_master(self):
-        """Open from here on, so that `warm` has a connection already."""
+        """Opens a connection of ssh's own, which `warm` then uses."""
         words = [*self.warm[:-1], "-o", "ControlMaster=yes", self.name, "cat"]
         self.master = subprocess.Popen(words, env=self.host.bench.env, stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -53,7 +55,7 @@ class Place:
         self.master.wait()
 
     def broker(self, client="libssh2", **keys):
-        """The words in front of the agent's that make it run there."""
+        """The words that go before the agent's command so that it runs there."""
         bench = self.host.bench
         values = {"backend": "ssh", "host": self.name, "ssh-config": self.host.config,
                   "ssh-client": client, **LINES, **keys}
@@ -66,7 +68,10 @@ class Place:
 
 
 class Host:
-    """For `with`. `near` is reached at once; to `far` and back takes ROUND_TRIP_SECONDS more."""
+    """
+    For `with`. `near` is reached without a delay; a round trip to `far` takes ROUND_TRIP_SECONDS
+    more.
+    """
 
     def __init__(self, bench):
         self.bench = bench

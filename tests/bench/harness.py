@@ -11,7 +11,7 @@ MARK = "\N{NO-BREAK SPACE}"  # keeps a number and its unit in one line of the ta
 
 
 class BenchError(Exception):
-    """What was measured did not work; its speed means nothing."""
+    """The measured program did not work, so its speed means nothing."""
 
 
 @dataclass
@@ -36,9 +36,9 @@ class Row:
 @dataclass
 class Result:
     rows: list = field(default_factory=list)
-    samples: dict = field(default_factory=dict)  # everything measured, for --json
-    against: str = "bare relay"  # what the broker is compared with: the heading of that column
-    columns: dict | None = None  # {name in a row: heading} where these are others
+    samples: dict = field(default_factory=dict)  # all measured values, for --json
+    against: str = "bare relay"  # the counterpart of the broker: the heading of that column
+    columns: dict | None = None  # {name in a row: heading}, if the table has other columns
 
 
 def number(value, unit):
@@ -50,7 +50,7 @@ def number(value, unit):
 
 
 def size(kib):
-    """KiB, or MiB where that is shorter."""
+    """KiB, or MiB if that is shorter."""
     if kib >= 1024:
         return f"{kib / 1024:.1f}{MARK}MiB"
     return f"{kib:.{0 if kib >= 10 else 1}f}{MARK}KiB"
@@ -71,11 +71,11 @@ class Bench:
     """The programs, a scratch directory, and how often everything is repeated."""
 
     def __init__(self, broker, tools, scratch, repeat, quick):
-        self.broker = broker  # None: only what it is compared with
+        self.broker = broker  # None: measures only its counterparts
         self.tools = tools
         self.repeat = repeat
         self.quick = quick
-        # What is given back a while after it was used counts as given back.
+        # Memory that a program returns within this time after its use counts as returned.
         self.settle_seconds = 0.05 if quick else 1.5
         self.work = os.path.join(scratch, "work")
         os.makedirs(self.work, exist_ok=True)
@@ -91,18 +91,18 @@ class Bench:
         return os.path.join(self.tools, name)
 
     def count(self, count):
-        """Fewer of everything when only the benchmark itself is tested."""
+        """A smaller number if only the benchmark itself is tested."""
         return max(2, count // 100) if self.quick else count
 
     def routes(self):
-        """Each way to the agent, as the words in front of the agent's."""
+        """Each way to the agent, as the words that go before the agent's command."""
         routes = {"direct": [], "bare": [self.tool("bare_relay")]}
         if self.broker:
             routes["broker"] = [self.broker, "--"]
         return routes
 
     def command(self, words, placement="free"):
-        """Words of a route, then the agent; each of them on its processor."""
+        """The words of a route, then the agent's; each of the two runs on its own processor."""
         relay, agent = [], []
         if placement == "two":
             relay = ["taskset", "-c", "1"] if words else []
@@ -110,7 +110,7 @@ class Bench:
         return relay + words + agent + [self.tool("load_agent")]
 
     def client(self, measure, words, placement="free"):
-        """One run of the load client over one route; what it measured."""
+        """Runs the load client once over one route; returns what it measured."""
         front = [] if placement == "free" else ["taskset", "-c", "0"]
         argv = front + [self.tool("load_client"), *measure, "--", *self.command(words, placement)]
         done = subprocess.run(argv, cwd=self.work, env=self.env, capture_output=True, text=True,
@@ -131,6 +131,6 @@ class Bench:
 
 
 def placements():
-    """Where the processes run; `two` wants two processors that this process may use."""
+    """Where the processes run; `two` needs two processors that this process may use."""
     usable = os.sched_getaffinity(0)
     return ["one", "two"] if {0, 1} <= usable else ["one"]

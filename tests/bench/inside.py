@@ -24,7 +24,7 @@ DEADLINE_SECONDS = 120
 
 
 def through_proxy(host, port):
-    """A connection by CONNECT."""
+    """Connects by CONNECT."""
     proxy = urllib.parse.urlsplit(os.environ["https_proxy"])
     connection = socket.create_connection((proxy.hostname, proxy.port), DEADLINE_SECONDS)
     head = f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n"

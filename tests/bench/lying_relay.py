@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-VICTIM = b"10000003"  # the number of the line that something happens to
+VICTIM = b"10000003"  # the number of the line that is changed
 
 
 def change(line):
@@ -45,8 +45,8 @@ def feed(agent):
 
 
 def relay(lie, agent):
-    """The agent's side: lines, one of them mistreated."""
-    held = []  # the line that waits to be overtaken, where lines are swapped
+    """The agent's side: lines, one of which is treated wrongly."""
+    held = []  # the line that waits until the next one has overtaken it
     for line in agent.stdout:
         if VICTIM not in line:
             out = [line, *held]

@@ -28,7 +28,7 @@ def name_of(number):
 
 
 def make_package(number):
-    """The bytes of a package of npm's, always the same."""
+    """The bytes of an npm package, always the same."""
     chance = random.Random(number)
     out = io.BytesIO()
     manifest = json.dumps({"name": name_of(number), "version": "1.0.0", "main": "file0.js"})
@@ -45,7 +45,7 @@ def make_package(number):
 
 
 def write_project(folder, url, packages):
-    """package.json and package-lock.json of a project that needs all of them."""
+    """Writes package.json and package-lock.json of a project that needs all of the packages."""
     root = {"name": "bench", "version": "1.0.0",
             "dependencies": {name_of(number): "1.0.0" for number in range(len(packages))}}
     entries = {"": root}
@@ -91,7 +91,10 @@ def greet(listener):
 
 
 def serve(certificate=None):
-    """The port of a server that runs on threads; of HTTPS with a certificate and its key."""
+    """
+    Starts a server that runs on threads, with HTTPS if it gets a certificate and its key; returns
+    the port.
+    """
     server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), Handler)
     server.daemon_threads = True
     if certificate:

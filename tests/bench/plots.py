@@ -38,7 +38,7 @@ text { fill: #ddd } .tick { fill: #aaa } .bar { fill: #5aa9e0 } .missed { fill: 
 
 
 def x_of(ratio):
-    """Where a ratio lies on the logarithmic axis."""
+    """The place of a ratio on the logarithmic axis."""
     bounded = min(max(ratio, LOWEST), HIGHEST)
     share = math.log(bounded / LOWEST) / math.log(HIGHEST / LOWEST)
     return round(NAMES + share * (WIDTH - NAMES - RIGHT), 1)

@@ -139,7 +139,7 @@ def headings_of(result, for_docs):
 
 
 def print_table(result, for_docs):
-    """A table of what is compared with the same; nothing where there is no row."""
+    """Prints a table of parts with the same counterparts, if there is a row."""
     rows = [row for row in result.rows if row.in_docs or not for_docs]
     headings = headings_of(result, for_docs)
     lines = [["", *headings.values(), "target"], *(row.cells(headings) for row in rows)]
@@ -152,7 +152,7 @@ def print_table(result, for_docs):
 
 
 def print_tables(results, for_docs):
-    """Parts that are compared with the same stand in one table."""
+    """Prints the parts; those with the same counterparts share a table."""
     tables = {}
     for result in results:
         what = (result.against, tuple((result.columns or {}).items()))

@@ -30,7 +30,7 @@ def tool(name):
 
 
 def measure(mode, lie):
-    """The load client over the lying relay, six small messages."""
+    """Runs the load client over the lying relay, with six small messages."""
     return subprocess.run(
         [tool("load_client"), *mode, "--", *PYTHON, os.path.join(HERE, "lying_relay.py"), lie,
          tool("load_agent")],
@@ -67,7 +67,9 @@ class LoadClient(unittest.TestCase):
 
 
 def answers(lines, change):
-    """The results a good client would give, one of them changed; of a prompt that measures."""
+    """
+    The results that a good client would give to a prompt that measures, with one of them changed.
+    """
     content = "".join(chr(97 + i % 26) if i % 64 != 63 else "\n" for i in range(256))
     results = {
         "fs/read_text_file": {"content": content},
@@ -94,7 +96,7 @@ class Tools(unittest.TestCase):
     """The agent that measures files and terminals, and a client that answers it."""
 
     def measure(self, what, change=None):
-        """What the prompt is answered, the exit status, and what was said on stderr."""
+        """Returns the answer to the prompt, the exit status, and stderr."""
         with tempfile.TemporaryDirectory() as work:
             agent = subprocess.Popen([tool("load_agent")], cwd=work, text=True, bufsize=1,
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -62,7 +62,7 @@ class Namespaces:
 
 
 class TwoHosts:
-    """For `with`. `enter` is what stands in front of a command that runs here."""
+    """For `with`. `enter` has the words that go before a command so that it runs here."""
 
     def __init__(self, folder, is_quick):
         self.hosts = os.path.join(folder, "hosts")
@@ -126,13 +126,13 @@ def open_tun(pid):
 
 
 class Direction:
-    """Packets on their way, each with the time at which it arrives."""
+    """Packets under way, each with the time at which it arrives."""
 
     def __init__(self, source, target, bits, delay):
         self.source, self.target = source, target
         self.bits, self.delay = bits, delay
         self.packets = collections.deque()
-        self.free = 0.0  # the link sends the last one until then
+        self.free = 0.0  # until then the link is busy with the last one
 
     def take(self):
         with contextlib.suppress(BlockingIOError):
@@ -142,7 +142,9 @@ class Direction:
                 self.packets.append((self.free + self.delay, packet))
 
     def give(self):
-        """Seconds until the next one arrives; None: there is none."""
+        """
+        Delivers the packets that are due; returns the seconds until the next one arrives, or None.
+        """
         while self.packets and self.packets[0][0] <= time.monotonic():
             with contextlib.suppress(OSError):  # the other end is not up yet
                 os.write(self.target, self.packets.popleft()[1])
@@ -162,6 +164,6 @@ def forward(here, there, bits, delay):
 
 
 if __name__ == "__main__":
-    # Both before the second: a device stays where it was made.
+    # A device stays in the namespace in which it was opened.
     FIRST, SECOND = open_tun(sys.argv[1]), open_tun(sys.argv[2])
     forward(FIRST, SECOND, float(sys.argv[3]), float(sys.argv[4]))

@@ -2,7 +2,7 @@
 """
 Checks the traffic of a hop against ACP's own JSON schema (v1, stable), which comes with the npm
 package that tests/interop installs. Its definitions say who implements a method (x-side) and which
-method it is (x-method). The schema allows unknown members: that they survive is tested elsewhere.
+method it is (x-method). The schema allows unknown members; other tests check that these survive.
 """
 
 import json
@@ -14,7 +14,7 @@ import jsonschema
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / 'tests/interop/node_modules/acp-schema/schema/v1/schema.json'
 
-TO_AGENT, TO_EDITOR = 'agent', 'client'  # whom a message goes to: the x-side of its method
+TO_AGENT, TO_EDITOR = 'agent', 'client'  # the receiver of a message: the x-side of its method
 
 
 def available():
@@ -36,7 +36,7 @@ class Schema:
         self.validators = {}
 
     def problems(self, name, value):
-        """What is wrong with a value as this definition, a line each."""
+        """The problems of a value with this definition, one line for each."""
         if name not in self.validators:
             self.validators[name] = jsonschema.Draft202012Validator(
                 {'$ref': f'#/$defs/{name}', '$defs': self.definitions})
@@ -48,7 +48,7 @@ class Schema:
 
 
 class Hop:
-    """The messages between two programs, in their order; `problems` collects what is wrong."""
+    """The messages between two programs, in order; `problems` collects what is wrong with them."""
 
     def __init__(self, schema):
         self.schema = schema
@@ -61,7 +61,7 @@ class Hop:
         self.problems.append(f'{text}\n    {line[:400]!r}')
 
     def feed(self, to, line):
-        """One line that goes to the agent or to the editor."""
+        """Takes one line that goes to the agent or to the editor."""
         try:
             message = json.loads(line.decode('utf-8'))
         except ValueError as error:
@@ -101,7 +101,7 @@ class Hop:
         self.check(line, name, message.get('params', {}))
 
     def take_answer(self, to, line, message):
-        asked = TO_EDITOR if to == TO_AGENT else TO_AGENT  # whom the request went to
+        asked = TO_EDITOR if to == TO_AGENT else TO_AGENT  # the receiver of the request
         number = json.dumps(message.get('id'))
         method = self.waiting[asked].pop(number, None)
         if method is None:
@@ -122,5 +122,5 @@ class Hop:
 
 
 def required():
-    """True where a missing schema is a failure, not a reason to skip."""
+    """Whether a missing schema is a failure instead of a reason to skip."""
     return os.environ.get('ACP_INTEROP_REQUIRED') == '1'

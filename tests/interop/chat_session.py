@@ -14,7 +14,7 @@ VARIABLES = {'ANTHROPIC_API_KEY': 'x', 'DISABLE_AUTOUPDATER': '1',
 
 
 class ChatSession(Terminal):
-    """The agent works in a copy, so that turns can be looked at and undone."""
+    """The agent works in a copy, so that the test can look at turns and undo them."""
 
     agent = None  # its command
     asking = 'default'  # the mode in which it asks before it edits
@@ -40,12 +40,12 @@ class ChatSession(Terminal):
                    columns=100, **VARIABLES, ANTHROPIC_BASE_URL=self.model.url)
 
     def root(self):
-        """The agent's name of the workspace."""
+        """The agent's path of the workspace."""
         record, = (self.dir / 'home/state/acp-broker/sessions').glob('*.json')
         return json.loads(record.read_text())['runtimeRoot']
 
     def clear(self):
-        """What is on the screen is no longer there."""
+        """Clears the screen."""
         self.tmux('send-keys', '-R')
         self.tmux('clear-history')
 
@@ -57,7 +57,7 @@ class ChatSession(Terminal):
         self.clear()
         self.type(f'Please write {new}', 'Enter')
         screen = self.wait_for('? The agent', 'notes.txt', f'- {old}', f'+ {new}', '[y]')
-        self.assertNotIn(self.root(), screen)  # names are those of the workspace
+        self.assertNotIn(self.root(), screen)  # all names are those in the workspace
         self.assertIn(old, self.notes.read_text())
         self.type('y')
         self.wait_for('  -> ', '\n+ ', 'All of it is **done**.')

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """
-A scripted stand-in for a model's HTTP API, on 127.0.0.1 and a port of the system's choice;
-model_apis.py has the APIs. It knows no network and no model: in a turn it calls one tool after the
-other, as its script says, and then answers with text. Which step is due is read from the
-conversation itself (how many tool results follow the user's last words), so that the same
-conversation gets the same answers.
+A scripted stand-in for a model's HTTP API, on 127.0.0.1 and a port that the system chooses;
+model_apis.py has the APIs. It uses no network and no model: in a turn it calls one tool after the
+other, as its script says, and then answers with text. It finds the next step in the conversation
+itself (by the number of tool results after the user's last words), so that the same conversation
+gets the same answers.
 """
 
 import http.server
@@ -17,8 +17,8 @@ from model_apis import APIS
 
 class Step:
     """
-    One tool call: the end of the tool's name, and its input. An argument that is a function is
-    called with the text of the tool result before it.
+    One tool call: the end of the tool's name, and its input. If an argument is a function, it is
+    called with the text of the previous tool result.
     """
 
     def __init__(self, tool, **arguments):
@@ -30,7 +30,7 @@ class Step:
 
 
 def since_last_prompt(entries):
-    """The tool results that follow the user's last words."""
+    """The tool results after the user's last words."""
     found = []
     for entry in entries:
         if entry is True:
@@ -41,7 +41,7 @@ def since_last_prompt(entries):
 
 
 def find_tool(tools, ending):
-    """The full name of the offered tool that ends so: a client may put a prefix before it."""
+    """The full name of the offered tool with this ending: a client may put a prefix before it."""
     for name in tools:
         if name == ending or name.endswith('__' + ending):
             return name
@@ -52,21 +52,21 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        if not isinstance(sys.exc_info()[1], ConnectionError):  # who asked was killed
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # the client was killed
             super().handle_error(request, client_address)
 
 
 class Model:
-    """The server; `steps` is what it does, `last_words` how it ends a turn."""
+    """The server; `steps` is its script, `last_words` ends a turn."""
 
     def __init__(self, steps, last_words):
         self.steps, self.last_words = steps, last_words
-        self.without_tools = None  # the answer where no tool is offered; last_words if None
+        self.without_tools = None  # the answer if no tool is offered; None: last_words
         self.requests = []  # (path, number of messages, what was answered)
         self.problems = []
-        self.tokens = set()  # the values of Authorization that requests had
-        self.keys = set()    # the same of X-Api-Key
-        self.google_keys = set()  # and of X-Goog-Api-Key
+        self.tokens = set()  # the values of Authorization in the requests
+        self.keys = set()    # the values of X-Api-Key
+        self.google_keys = set()  # the values of X-Goog-Api-Key
         model = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -123,7 +123,7 @@ class Model:
         except LookupError as problem:
             self.problems.append(str(problem))
             return {'type': 'text', 'text': str(problem)}
-        calls = sum(isinstance(entry, str) for entry in entries)  # ids are used once
+        calls = sum(isinstance(entry, str) for entry in entries)  # each id is used once
         return {'type': 'tool_use', 'id': f'toolu_{calls + 1:02}', 'name': name,
                 'input': step.input(results[-1] if results else '')}
 

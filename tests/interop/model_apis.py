@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """
-The HTTP APIs that agents call their models by: Anthropic's messages, OpenAI's responses and chat
-completions, Gemini's generateContent. Each reads from a request what the conversation holds, and
-writes one content block as an answer: {'type': 'text', 'text'} or {'type': 'tool_use', 'id',
-'name', 'input'}. A tool that takes free text has the input {'input': TEXT}. `results` gives the
-conversation's tool results as texts, with True for words of the user's, and None for the rest.
+The HTTP APIs by which agents call their models: Anthropic's messages, OpenAI's responses and chat
+completions, Gemini's generateContent. Each reads the conversation from a request, and writes one
+content block as the answer: {'type': 'text', 'text'} or {'type': 'tool_use', 'id', 'name',
+'input'}. A tool that takes free text has the input {'input': TEXT}. `results` gives the
+conversation's tool results as texts, with True for words of the user's, and None for everything
+else.
 """
 
 import json
@@ -23,7 +24,7 @@ def words(text):
 class Messages:
     """POST /v1/messages (Anthropic)."""
 
-    # What Claude Code adds to the words of the user.
+    # The text that Claude Code adds to the user's words.
     NOT_A_PERSONS = ('<system-reminder>', '[SUGGESTION MODE', '[Request interrupted')
 
     @staticmethod
@@ -51,7 +52,8 @@ class Messages:
 
     @staticmethod
     def reply(_, request, block):
-        # Claude Code merges answers of one id; the conversation is longer with each.
+        # Claude Code merges answers with the same id, so the length of the conversation makes them
+        # differ.
         message = {'id': f'msg_{Messages.length(request):02}',
                    'type': 'message', 'role': 'assistant',
                    'model': request.get('model', 'scripted'), 'content': [], 'stop_reason': None,
@@ -141,7 +143,7 @@ class Responses:
 
     @staticmethod
     def item(request, block):
-        """The block as an output item."""
+        """Writes the block as an output item."""
         if block['type'] == 'text':
             return {'id': 'msg_01', 'type': 'message', 'role': 'assistant', 'status': 'completed',
                     'content': [{'type': 'output_text', 'text': block['text'], 'annotations': []}]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a real client with a real agent, and writes down what passes on each hop."""
+"""Runs a real client with a real agent, and records what passes on each hop."""
 
 import json
 import os
@@ -29,9 +29,9 @@ UUID = re.compile(rb'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}')
 
 
 class Pair(case.Case):
-    """Two programs that speak ACP; `tee` stands on every hop."""
+    """Two programs that speak ACP; `tee` runs on every hop."""
 
-    # What the real agent is started with, and how long it may take to end.
+    # Deadlines for the start and the end of the real agent.
     deadlines = {'stop_eof_timeout': '500ms', 'stop_term_timeout': '20s', 'start_timeout': '10m'}
     backend = 'local'
 
@@ -45,7 +45,7 @@ class Pair(case.Case):
         return env
 
     def fresh(self):
-        """The same directory in the same state, so that two runs differ in nothing."""
+        """Makes the same directory in the same state, so that two runs do not differ."""
         for path in (self.work, self.dir / 'home'):
             shutil.rmtree(path, ignore_errors=True)
             path.mkdir()
@@ -58,7 +58,7 @@ class Pair(case.Case):
         return [PYTHON, '-B', str(HERE / 'tee.py'), str(self.log(hop)), *argv]
 
     def agent_command(self, agent, through_broker):
-        """What the client starts, as a list of words."""
+        """The command that the client starts, as a list of words."""
         if not through_broker:
             return self.tee('direct', agent)
         options = [*self.config(deadlines=False, backend=self.backend, **self.settings()),
@@ -66,7 +66,7 @@ class Pair(case.Case):
         return self.tee('editor', self.broker_argv(*options, agent=self.tee('agent', agent)))
 
     def lines(self, hop):
-        """(goes to the agent, line) of a hop."""
+        """The lines of a hop, as (goes to the agent, line)."""
         lines = self.log(hop).read_bytes().split(b'\n')[:-1]
         return [(line.startswith(b'< '), line[2:]) for line in lines]
 
@@ -80,7 +80,7 @@ class Pair(case.Case):
         return checked
 
     def check_trace(self):
-        """--trace has every message of both hops, in order, but for the secrets."""
+        """Checks that --trace has every message of both hops in order, without the secrets."""
         records = [json.loads(line) for line in (self.dir / 'trace').read_text().splitlines()]
         for hop, name in (('editor', 'editor'), ('agent', 'agent 1')):
             for to_agent in (True, False):
@@ -93,7 +93,7 @@ class Pair(case.Case):
         self.assertEqual(sum('time' in record for record in records), len(records))
 
     def run_program(self, argv, seconds=5 * PATIENCE, **more):
-        """Runs a client to its end; fails where it fails."""
+        """Runs a client to its end; fails if the client fails."""
         env = dict(self.environment(), **more)
         result = subprocess.run(argv, cwd=self.work, env=env, capture_output=True, text=True,
                                 timeout=seconds, check=False, stdin=subprocess.DEVNULL)
@@ -102,7 +102,7 @@ class Pair(case.Case):
 
 
 def masked(message):
-    """A message less the values of variables, which a trace does not show."""
+    """A message with the values of variables masked, as a trace shows it."""
     if message.get('method') == 'terminal/create':
         for variable in message['params'].get('env') or []:
             variable['value'] = '***'
@@ -110,15 +110,15 @@ def masked(message):
 
 
 def numbered_uuids(line, names):
-    """Ids made at random, by the order of their first appearance."""
+    """Replaces random ids by numbers, in the order of their first appearance."""
     return UUID.sub(lambda match: names.setdefault(
         match.group(), b'<uuid %d>' % len(names)), line)
 
 
 def conversation(lines):
     """
-    A hop as two lists that do not depend on how answers of either side overtook each other: the
-    notifications in their order, and the requests with their answers, in the requests' order.
+    A hop as two lists that do not depend on which side's answers overtook the other's: the
+    notifications in order, and the requests with their answers, in the order of the requests.
     """
     names, notifications, calls, waiting = {}, [], [], {}
     for to_agent, line in lines:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-What of a conversation the broker serves itself where `toolhost = broker`: the calls that stay on
-the agent's hop, and the terminals that the editor is shown instead. What is left of either hop is
-compared as any other conversation. Lines are (goes to the agent, bytes).
+The part of a conversation that the broker itself serves with `toolhost = broker`: the calls, which
+stay on the agent's hop, and the terminals that it shows to the editor instead. The rest of both
+hops is compared like any other conversation. Lines are (goes to the agent, bytes).
 """
 
 import json
@@ -12,13 +12,13 @@ import rawjson
 METHODS = {'fs/read_text_file', 'fs/write_text_file', 'terminal/create', 'terminal/output',
            'terminal/wait_for_exit', 'terminal/kill', 'terminal/release'}
 
-SHOWN = b'"<shown>"'  # stands for content in which a terminal is
+SHOWN = b'"<shown>"'  # stands for content that has a terminal
 CONTENT = 'params.update.content'
-OWN_KEYS = {'sessionUpdate', 'toolCallId', 'content'}  # of an update that is the broker's own
+OWN_KEYS = {'sessionUpdate', 'toolCallId', 'content'}  # of the broker's own updates
 
 
 class Call:
-    """A call of the agent's for a file or a terminal, and its answer."""
+    """A call of the agent's for a file or a terminal, with its answer."""
 
     def __init__(self, method, params):
         self.method, self.params, self.answer = method, params, None
@@ -29,7 +29,7 @@ class Call:
 
 
 def take_calls(lines):
-    """The calls for files and terminals in their order, and the lines that are none of them."""
+    """The calls for files and terminals in order, and all other lines."""
     calls, waiting, others = [], {}, []
     for to_agent, line in lines:
         message = json.loads(line)
@@ -44,12 +44,12 @@ def take_calls(lines):
 
 
 def terminals_of(calls):
-    """The ids of the terminals, in the order in which they were created."""
+    """The ids of the terminals, in the order of their creation."""
     return [call.result['terminalId'] for call in calls if call.method == 'terminal/create']
 
 
 def with_names(lines, names):
-    """The lines with each string of `names` replaced by what it stands for."""
+    """The lines, with each string of `names` replaced by its counterpart."""
     for name, meaning in names:
         lines = [(to_agent, line.replace(name.encode(), meaning.encode()))
                  for to_agent, line in lines]
@@ -72,7 +72,10 @@ def shows_terminal(update):
 
 
 def hide_terminals(lines):
-    """The lines of an agent, with SHOWN in place of content that has a terminal; those lines."""
+    """
+    The lines of an agent, with SHOWN instead of content that has a terminal; and the set of those
+    lines.
+    """
     hidden = [(to_agent, rawjson.replace(line, CONTENT, SHOWN)
                if shows_terminal(update_of(line)) else line) for to_agent, line in lines]
     return hidden, {line for (_, line), (_, before) in zip(hidden, lines) if line != before}
@@ -80,8 +83,8 @@ def hide_terminals(lines):
 
 def take_shown(lines, expected):
     """
-    The editor's side of hide_terminals: what each tool call showed, in its order, and the lines
-    with SHOWN where `expected` has it, less the updates that are the broker's own.
+    The counterpart of hide_terminals for the editor: what each tool call showed, in order; and the
+    lines with SHOWN wherever `expected` has it, without the broker's own updates.
     """
     shown, others = {}, []
     for to_agent, line in lines:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-A person in a terminal with claude-code-acp: what they do in `acp-broker chat`, once, and one prompt
-by acpx.
+A person in a terminal with claude-code-acp: everything that they do in `acp-broker chat`, once; and
+one prompt by acpx.
 """
 
 import re
@@ -28,7 +28,7 @@ class Chat(ChatSession):
 
 @NEEDED
 class Acpx(case.Case):
-    """The command of docs/editors.md, as it stands there."""
+    """The command in docs/editors.md, unchanged."""
 
     def test_the_command_of_the_documentation(self):
         model = Model([], 'It greets.')

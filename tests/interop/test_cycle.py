@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The client acpx and the agent claude-code-acp, which works in a copy of the workspace: edits on
-either side, a conflict, a deletion, a rename, and the way back to a checkpoint.
+The client acpx and the agent claude-code-acp, which works in a copy of the workspace: edits on both
+sides, a conflict, a deletion, a rename, and a rollback to a checkpoint.
 """
 
 import json
@@ -44,7 +44,7 @@ class Cycle(Pair):
 
     @property
     def copy(self):
-        """The agent's workspace, once there is one."""
+        """The path of the agent's workspace, once it exists."""
         return next((self.dir / 'home/state/acp-broker/copies').glob(f'*/*/{self.work.name}'))
 
     def tree(self, root):
@@ -52,7 +52,7 @@ class Cycle(Pair):
                 if path.is_file() and '.git' not in path.relative_to(root).parts}
 
     def turn(self, *steps):
-        """One prompt of acpx; what the editor was sent."""
+        """Plays one prompt of acpx; returns what the editor got."""
         self.model.steps = steps
         for hop in ('editor', 'agent'):
             self.log(hop).unlink(missing_ok=True)
@@ -111,7 +111,7 @@ class Cycle(Pair):
         self.check_way_back(parked, first)
 
     def check_way_back(self, parked, first):
-        """To what was after the first prompt, and from there forward again."""
+        """Goes back to the checkpoint after the first prompt, and from there forward again."""
         client = Client(self.agent_command(AGENT, through_broker=True), cwd=self.work,
                         env=self.environment(), host=Host(cwd=self.work))
         self.clients.append(client)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """
 The reference pair with its agent in a sandbox of Daytona's stand-in: compared with the direct
-conversation, and through turns that keep the workspace in step, back to a checkpoint and on.
+conversation; and through turns with syncs, back to a checkpoint and forward again.
 """
 
 import json
@@ -22,7 +22,8 @@ from pair import NEEDED  # noqa: E402
 from processes import PATIENCE  # noqa: E402
 from room import Room  # noqa: E402
 
-# What a sandbox gets by `copy`, and runs by `setup`; then its agent is a command in its home.
+# The files that a sandbox gets by `copy`, and the commands that `setup` runs there; then its agent
+# is a command in its home.
 BRING_AGENT = '''
 mkdir -p ~/bin
 cat > ~/bin/claude-code-acp <<END
@@ -36,7 +37,7 @@ BROUGHT = ['sh', '-c', 'exec ~/bin/claude-code-acp']
 
 
 class InSandbox(Room, test_reference_pair.Far):
-    """The agent's environment is the sandbox's and the profile's."""
+    """The agent gets the environment of the sandbox and the profile."""
 
     backend = 'daytona'
     test_by_the_broker_where_every_path_is_another = None
@@ -54,7 +55,7 @@ class InSandbox(Room, test_reference_pair.Far):
         return super(test_reference_pair.Far, self).broker_argv(*options, agent=agent)
 
     def workspace_there(self):
-        """The agent's name of the workspace, once there is one."""
+        """The agent's path of the workspace, once it exists."""
         home = pathlib.Path(self.box()['home'])
         return next(home.glob('.local/share/acp-broker/workspaces/*/work'))
 
@@ -94,7 +95,7 @@ class InStep(InSandbox):
                     copy=[f'{self.dir}/bring:.bring-agent', f'{self.dir}/login:.agent-login'])
 
     def turn(self, *steps):
-        """One prompt of the client, and so a whole session of the broker."""
+        """Plays one prompt of the client: that is a whole session of the broker."""
         self.model.steps = steps
         for hop in ('editor', 'agent'):
             self.log(hop).unlink(missing_ok=True)
@@ -107,7 +108,7 @@ class InStep(InSandbox):
         self.check_schema('editor')
         self.check_schema('agent')
         self.assert_nothing_runs()
-        if self.box()['state'] != 'stopped':  # the client kills who has not ended within 1.6 s
+        if self.box()['state'] != 'stopped':  # the client kills a broker after 1.6 s
             self.command('sessions', 'collect')
         self.assertEqual(self.box()['state'], 'stopped')
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """
 The reference pair: the client acpx and the agent claude-code-acp, offline, with a scripted model.
-It reads, edits and writes a file, asks permission, runs two commands, kills one, and answers:
-directly, through the broker, and with the broker as who serves files and terminals.
+The agent reads, edits and writes a file, asks for permission, runs two commands, kills one, and
+answers: directly, through the broker, and with the broker serving files and terminals.
 """
 
 import json
@@ -28,7 +28,10 @@ METHODS = served.METHODS | {'initialize', 'session/new', 'session/prompt', 'sess
 
 
 def steady(lines):
-    """The lines less the agent's echo of a tool's answer, which it leaves out when it is slow."""
+    """
+    The lines without the agent's echo of a tool's answer, which the agent leaves out when it is
+    slow.
+    """
     return conversation([line for line in lines if b'"toolResponse"' not in line[1]])
 
 
@@ -37,7 +40,7 @@ class ReferencePair(Pair):
     def setUp(self):
         super().setUp()
         self.shell = None
-        self.root = self.work  # the agent's name of the workspace
+        self.root = self.work  # the agent's path of the workspace
         self.model = Model([], 'All of it is done.')
         self.addCleanup(self.model.close)
 
@@ -100,12 +103,13 @@ class Relayed(ReferencePair):
 
 
 class Served(ReferencePair):
-    """Where the broker serves, no file and no terminal is the editor's."""
+    """The broker serves files and terminals; the editor serves none."""
 
     def check(self, capabilities=None):
         """
-        The same conversation as the direct one but for the table of edits; `capabilities` is what
-        the editor has said it can, where that is not what it said directly.
+        Checks that the conversation is the direct one, except for the table of edits.
+        `capabilities` is what the editor said that it can do, if it said something else than
+        directly.
         """
         self.check_schema('editor')
         self.check_schema('agent')
@@ -135,11 +139,11 @@ class Served(ReferencePair):
         return lines
 
     def rooted(self, lines):
-        """The lines with the workspace's directory where they have the agent's name of it."""
+        """The lines, with the agent's path of the workspace replaced by the workspace's."""
         return served.with_names(lines, [(str(self.root), str(self.work))])
 
     def replace_capabilities(self, editor, agent, capabilities):
-        """What the agent was told in place of what the editor had said."""
+        """Replaces what the agent was told about capabilities by what the editor said."""
         said, told = (json.loads(lines[0][1])['params']['clientCapabilities']
                       for lines in (editor, agent))
         self.assertEqual(said, capabilities)
@@ -150,7 +154,9 @@ class Served(ReferencePair):
         return [(True, line), *editor[1:]]
 
     def check_calls(self):
-        """The agent asked for the same as directly, and files had the same to say."""
+        """
+        Checks that the agent made the same calls as directly, and that files had the same content.
+        """
         def comparable(lines):
             calls, _ = served.take_calls(self.rooted(lines))
             calls, _ = served.take_calls(served.name_terminals(self.rooted(lines), calls))
@@ -159,14 +165,17 @@ class Served(ReferencePair):
             return calls
 
         def asked(calls):
-            """The agent releases a terminal that it has killed once or twice."""
+            """
+            The calls without repeated releases: the agent releases a terminal that it has killed
+            once or twice.
+            """
             texts = [json.dumps([call.method, call.params], sort_keys=True) for call in calls]
             releases = {text for text in texts if '"terminal/release"' in text}
             return sorted([*releases, *(text for text in texts if text not in releases)])
 
         direct, through = comparable(self.lines('direct')), comparable(self.lines('agent'))
         self.assertEqual(asked(direct), asked(through))
-        first = '<terminal 0>'  # the one that ends by itself
+        first = '<terminal 0>'  # this one ends by itself
         answers = [[call.answer for call in calls if call.method.startswith('fs/')
                     or call.params.get('terminalId') == first] for calls in (direct, through)]
         self.assertEqual(*([{**answer, 'id': None} for answer in side] for side in answers))
@@ -174,7 +183,7 @@ class Served(ReferencePair):
         self.assertEqual(killed, {'exitCode': None, 'signal': 'SIGKILL'})
 
     def check_shown(self, shown, editor):
-        """The last state of either terminal has come before the prompt's answer."""
+        """Checks that the last state of both terminals came before the prompt's answer."""
         texts = {call: [item['content']['text'] for item in contents[-1]]
                  for call, contents in shown.items()}
         killed, = texts.pop('toolu_05')
@@ -206,7 +215,9 @@ class Near(Served):
 
 
 class Far(Served):
-    """The same in a sandbox where every path is another: the broker serves without being told."""
+    """
+    The same in a sandbox in which every path is different: the broker serves without a setting.
+    """
 
     backend = 'fake'
 
@@ -217,7 +228,7 @@ class Far(Served):
         return [FAR_BROKER, *options, '--', *agent]
 
     def as_the_editor_calls_it(self, lines):
-        """The places that the table names, and no others."""
+        """Translates the places that the table of edits names, and no others."""
         translated = []
         for to_agent, line in lines:
             if to_agent:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The reference agent, claude-code-acp, has its sessions back: after it was killed, and through
-another broker. That it remembers is seen in what it sends to its model.
+The reference agent, claude-code-acp, restores its sessions: after it was killed, and through
+another broker. The messages that it sends to its model show that it remembers.
 """
 
 import os
@@ -44,21 +44,26 @@ class Restore(Pair):
                            SECONDS)['sessionId']
 
     def remembered(self, client, session, text):
-        """How many messages the model was sent with a prompt: the session, as the agent has it."""
+        """
+        The number of messages in the model's request for a prompt: this is the session as the agent
+        has it.
+        """
         before = len(self.model.requests)
         self.assertEqual(client.prompt(session, text, seconds=SECONDS)['stopReason'], 'end_turn')
         self.assertEqual(client.texts(session)[-1].strip(), 'is.')
         return max(count for _, count, _ in self.model.requests[before:])
 
     def await_written(self, session, text):
-        """The agent writes down what was said some time after it was."""
+        """
+        Waits until the agent has written the text into its file, which it does some time later.
+        """
         home = pathlib.Path(self.environment()['HOME'])
         self.assertTrue(processes.wait_until(
             lambda: any(text in path.read_text() for path in home.rglob(f'{session}.jsonl')),
             SECONDS), f'{session} is in no file of {home}')
 
     def agent_of(self, client):
-        """The agent's process, by its command line."""
+        """The agent's process, found by its command line."""
         found = [pid for pid in processes.descendants(client.pid)
                  if AGENT[1].encode() in processes.read_file(f'/proc/{pid}/cmdline')]
         self.assertEqual(len(found), 1, processes.describe(processes.descendants(client.pid)))
@@ -73,7 +78,7 @@ class Restore(Pair):
         os.kill(agent, signal.SIGKILL)
         self.assertTrue(processes.wait_until(
             lambda: agent not in processes.descendants(client.pid), SECONDS))
-        self.assertIn(self.remembered(client, session, 'two'), [2, 3])  # with the answer, or not
+        self.assertIn(self.remembered(client, session, 'two'), [2, 3])  # with or without the answer
         self.assertNotEqual(self.agent_of(client), agent)
 
     def test_through_another_broker(self):
@@ -87,7 +92,7 @@ class Restore(Pair):
             client = self.begin()
             client.call(method, {'sessionId': session, 'cwd': str(self.work), 'mcpServers': []},
                         SECONDS)
-            # 5 after the kill, too, where the agent had written the last answer down by then.
+            # 5 after the kill as well, if the agent had already written the last answer.
             self.assertIn(self.remembered(client, session, 'more'),
                           {'session/load': [3], 'session/resume': [3, 5]}[method])
             os.kill(client.pid, signal.SIGKILL)

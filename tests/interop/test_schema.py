@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Every message of both hops of a session with every method, against ACP's JSON schema; and that the
-check itself sees what is wrong.
+Checks every message of both hops of a session with every method against ACP's JSON schema, and
+checks that this check notices mistakes.
 """
 
 import json
@@ -62,7 +62,7 @@ class Checker(unittest.TestCase):
 
 @NEEDED
 class Traffic(Case):
-    """A session with every method, directly and through the broker, both hops."""
+    """A session with every method, directly and through the broker; both hops."""
 
     def conversation(self, client):
         (self.work / 'notes.txt').write_text('eins\n')
@@ -103,7 +103,7 @@ class Traffic(Case):
             self.assertEqual(hop.unanswered(), [])
             self.assertEqual(hop.unknown, set())
             checked = {name for name in hop.checked if name not in ('RequestId', 'Error')}
-            # All but the editor's $/cancel_request: the same definition serves both sides.
+            # All except the editor's $/cancel_request: both sides share its definition.
             self.assertEqual(set(hop.schema.names.values()) - checked, set())
 
     def test_direct(self):

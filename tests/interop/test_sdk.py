@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The protocol's own TypeScript library on both ends: its example agent, and a client of ours on its
-client side; directly and through the broker.
+The protocol's own TypeScript library on both ends: its example agent, and a client of ours that
+uses its client side; directly and through the broker.
 """
 
 import json
@@ -54,7 +54,7 @@ class Sdk(Pair):
 
 @NEEDED
 class Daemon(Pair):
-    """The client in TypeScript that docs/daemons.md has, as it is."""
+    """The TypeScript client in docs/daemons.md, unchanged."""
 
     def test_one_prompt(self):
         page = (ROOT / 'docs' / 'daemons.md').read_text()

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-The reference pair with its agent on another host: compared with the direct conversation by the
-one client, and with the workspace kept in step by the other.
+The reference pair with its agent on another host: one client is compared with the direct
+conversation, and the other works in a synced workspace.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from ssh_case import SshCase
 
 
 class OnHost(SshCase, test_reference_pair.Far):
-    """The agent's environment is the profile's; its home is the host's."""
+    """The agent gets the environment of the profile; its home is on the host."""
 
     backend = 'ssh'
     test_by_the_broker_where_every_path_is_another = None
@@ -34,7 +34,7 @@ class OnHost(SshCase, test_reference_pair.Far):
         return super(test_reference_pair.Far, self).broker_argv(*options, agent=agent)
 
     def find_root(self):
-        """The agent's name of the workspace, which a session has made."""
+        """Finds the agent's path of the workspace, which a session has made."""
         client = self.broker(options=self.config(**self.settings()))
         client.initialize()
         session = client.new_session(self.work)

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Runs sessions of the program for arm64 on an emulated machine: qemu boots Debian's kernel with a
-small root folder that has busybox, the program of what is committed, its libraries and the scripted
-agent. One session works in the workspace itself, one in a copy, one in a cell, and doctor tries all
-three. Everything lies in a temporary folder. Needs Debian's mirror, as apt on this machine has it.
+Runs sessions of the program for arm64 on an emulated machine. qemu boots Debian's kernel with a
+small root folder that has busybox, the program built from the commit, its libraries and the
+scripted agent. One session works in the workspace itself, one in a copy, one in a cell, and doctor
+tries all three. Everything lies in a temporary folder. It needs Debian's mirror, as apt on this
+machine has it.
 """
 
 import re
@@ -22,17 +23,17 @@ KERNEL = 'linux-image-cloud-arm64'
 PACKAGES = ['busybox-static', 'rsync', 'libcmocka-dev']
 MACHINE = ['-M', 'virt', '-cpu', 'cortex-a72', '-smp', '2', '-m', '2048', '-nographic',
            '-no-reboot', '-nic', 'none']
-SLOW_SECONDS = 7200  # of the build, and of the emulated machine, beside other work
+SLOW_SECONDS = 7200  # for the build, and for the emulated machine, beside other work
 USER = 'kim'
 
-# Linux 6.1 keeps no cell from abstract sockets, unless the cell has a network of its own.
+# Linux 6.1 cannot separate a cell from abstract sockets, unless the cell has its own network.
 PLACES = {'here': '', 'copy': '\tisolation = copy\n',
           'cell': '\tconfine = required\n\tnetwork = blocked\n'}
 LATE = ''.join(f'\t{name}-timeout = 30m\n'  # the machine may be slow
                for name in ('prepare', 'start', 'session', 'sync', 'file', 'health'))
 CONFIG = '[agent "scripted"]\n\tcommand = /usr/local/bin/scripted-agent\n'
 
-# The first root folder of a machine can be no cell's, so this one goes on in a tmpfs.
+# No cell can be made in the first root folder of a machine, so this moves on to a tmpfs.
 INIT = '''#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mkdir /next && mount -t tmpfs next /next && cd / &&
@@ -104,7 +105,7 @@ def make_initrd(folder, place, root):
         if library.is_file():
             target = image / library.relative_to(root)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, target)  # a link becomes a file
+            shutil.copy(library, target)  # copies the target of a link
     for program, name in ((root / 'bin/busybox', 'bin/busybox'),
                           (root / 'usr/bin/rsync', 'usr/bin/rsync'),
                           (place / 'broker/acp-broker', 'usr/local/bin/acp-broker'),
@@ -129,7 +130,7 @@ def make_initrd(folder, place, root):
 
 
 def boot(kernel, initrd):
-    """What the machine has written."""
+    """Boots the machine; returns its output."""
     done = subprocess.run(
         ['qemu-system-aarch64', *MACHINE, '-kernel', str(kernel), '-initrd', str(initrd), '-append',
          'console=ttyAMA0 quiet panic=-1'], stdin=subprocess.DEVNULL, capture_output=True,

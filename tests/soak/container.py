@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Builds the image of examples/container/Containerfile from what is committed, and runs a session in
-it, as its user, with an agent that is mounted. Its base image is made by debootstrap. Everything
-lies in a temporary folder. Needs root, and Debian's mirror, as apt on this machine has it.
+Builds the image of examples/container/Containerfile from the commit, and runs a session in it, as
+its user, with a mounted agent. debootstrap makes the base image. Everything lies in a temporary
+folder. It needs root, and Debian's mirror, as apt on this machine has it.
 
     container.py [--mirror URL] [--suite NAME]
 """
@@ -13,9 +13,9 @@ import subprocess
 
 from package import AGENT, ROOT, SECONDS, Failed, count_one, of_debian, run
 
-BASE = 'docker.io/library/debian:bookworm-slim'  # what the Containerfile begins with
+BASE = 'docker.io/library/debian:bookworm-slim'  # the base image that the Containerfile names
 IMAGE = 'localhost/acp-broker'
-USER = 1000  # who works in it
+USER = 1000  # the user in the container
 CONFIG = '[profile "job"]\n\tagent = mounted\n[agent "mounted"]\n\tcommand = /opt/agent\n'
 
 
@@ -61,7 +61,10 @@ def make_image(folder, buildah):
 
 
 def use(folder, buildah):
-    """A session as the Containerfile's own user; its edit is in the mounted workspace."""
+    """
+    Runs a session as the Containerfile's own user; checks that its edit is in the mounted
+    workspace.
+    """
     work, config = folder / 'work', folder / 'config'
     work.mkdir()
     work.chmod(0o777)
@@ -75,7 +78,7 @@ def use(folder, buildah):
         raise Failed(f'exec printed {told!r}')
     if (work / 'made').stat().st_uid != USER:
         raise Failed('the session did not run as the user of the image')
-    # Each library that the program opens when it first needs it is there.
+    # Checks that each library is there that the program opens when it first needs it.
     for words in (['--version'], ['check', '--profile', 'job'], ['doctor', '--profile', 'job']):
         buildah.session(container, mounts, '/usr/bin/acp-broker', *words)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-One broker that works for an hour: a million messages, 12,000 terminals, and as many files that are
-read and written. Looks at the private memory and the open files of its processes after each part
-of the rounds. Neither may grow once everything has been used.
+One broker works for an hour: a million messages, 12,000 terminals, and as many files that are read
+and written. After each part of the rounds this measures the private memory and counts the open
+files of its processes. Neither may grow once everything has been used.
 
     growth.py [--rounds N] [--minutes M] [--tools DIR] [--broker PATH]
 
@@ -24,18 +24,18 @@ from harness import Bench  # noqa: E402
 
 ROUNDS = 1000
 MINUTES = 60
-PARTS = 20      # looks
-WARM_PARTS = 5  # of them, before memory and files count
+PARTS = 20      # at the end of each part we look at memory and files
+WARM_PARTS = 5  # these parts come before memory and files count
 SESSIONS = 10
 MESSAGES = 1000  # in a round, 200 bytes each
-LARGE_EVERY = 10  # rounds: one message of 1 MiB
+LARGE_EVERY = 10  # this many rounds have one message of 1 MiB
 COMMANDS = ("tools run 0 10 both", "tools read 1024 10 both", "tools write 1024 10 both")
-TERMINALS = 12  # in a round: the ten, and two to warm up
+TERMINALS = 12  # in a round: the ten of the command, and two to warm up
 GROWN_KIB = 256
 
 
 def open_files(editor):
-    """Of all processes of the broker."""
+    """The open files of all processes of the broker."""
     count = 0
     for pid in tree(editor.child.pid, editor.agent):
         try:
@@ -58,7 +58,7 @@ def play(editor, sessions, number):
 
 
 def soak(bench, rounds, seconds, tell):
-    """[(KiB, open files) after each part]."""
+    """Returns (KiB, open files) after each part."""
     looks = []
     begun = time.monotonic()
     with Editor(bench, [bench.broker, "--toolhost", "broker", "--"]) as editor:
@@ -76,7 +76,10 @@ def soak(bench, rounds, seconds, tell):
 
 
 def grown(looks):
-    """How much more memory and open files there are at the end, at least, than once it is warm."""
+    """
+    How much memory and how many open files were added, at least, from the beginning of the warm
+    parts to the end.
+    """
     warm = looks[WARM_PARTS:]
     third = len(warm) // 3
     return tuple(min(look[i] for look in warm[-third:]) - min(look[i] for look in warm[:third])
@@ -84,7 +87,7 @@ def grown(looks):
 
 
 def verdict(looks):
-    """None, or what has grown."""
+    """What has grown, or None."""
     kib, files = grown(looks)
     wrong = [f"{kib} KiB of private memory"] if kib > GROWN_KIB else []
     wrong += [f"{files} open files"] if files > 0 else []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-Kinds of repositories, each made by its own tools, what is edited in them besides the files that all
-have, and where a session's two sides differ today from a plain clone with the same edits.
+Kinds of repositories. Each kind says which tools make it, which edits its turns have besides the
+common ones, and where a session's two sides differ today from a plain clone with the same edits.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ diverge() {
 }
 '''
 
-# A turn has an edit of the user's and one of the agent's; {n} is its number.
+# Each turn has an edit of the user's and one of the agent's; {n} is the turn's number.
 HERE = ['echo {n} >>h/0', 'echo new >h/new', 'rm h/1', "sed -i '5s/$/ here/' both",
         'mv h/2 h/moved',
         'chmod +x h/3', 'mkdir -p h/deep/er; echo x >h/deep/er/f', 'rm -r h/deep; echo {n} >>h/0',
@@ -133,7 +133,7 @@ KINDS = {
 
 
 def is_possible(kind):
-    """Whether what makes it is installed."""
+    """Whether the programs that make it are installed."""
     if kind.needs == 'reftable':
         done = subprocess.run(['git', 'init', '-h'], capture_output=True, text=True, check=False)
         return '--ref-format' in done.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is left when a stint has ended, by kind; each has to be empty."""
+"""What is left after the end of a stint, by kind; each kind must be empty."""
 
 import fcntl
 import json
@@ -8,7 +8,7 @@ import os
 import processes
 import sync_room
 
-# What a stint itself has in its folder, and the broker for good.
+# Names that a stint itself, or the broker, keeps in the stint's folder.
 KNOWN = {'work', 'home', 'config', 'pids', 'memory'}
 RUN_FOLDER = 'acp-broker.' + 32 * '[0-9a-f]' + '*'
 
@@ -46,13 +46,13 @@ def temporary(stint):
 
 
 def described(path):
-    """With what is in it, which tells how far its end has come."""
+    """The path, with the names in it, which show how far its end has come."""
     inside = sorted(entry.name for entry in path.iterdir()) if path.is_dir() else ''
     return f'{path} {inside}'.strip()
 
 
 def held(folder):
-    """Lock files that somebody still has."""
+    """Lock files that some process still holds."""
     found = []
     for path in folder.rglob('*.lock'):
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Cuts the connection of turns on a host at random instants, and compares what the editor sees with
-the same turn without a cut: nothing may be lost, nothing doubled, and the agent is the same one.
+Cuts the connection of turns on a host at random instants, and compares what the editor gets with
+the same turn without a cut: nothing may be lost or doubled, and the agent must be the same one.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import sys
 import time
 import unittest
 
-import places  # noqa: F401  first: it says where the others are
+import places  # first: it says where the others are
 import net
 from link_case import LinkTurn
 from together import Together
@@ -21,7 +21,7 @@ from together import Together
 CUTS_OF_A_STINT = 50
 AT_ONCE = 4
 LONGEST_PAUSE = 0.6  # seconds between a connection and its cut
-# The other two wait for a probe of 3 s.
+# The kinds "link" and "address" are rarer: they wait for a probe of 3 s.
 KINDS = ['child'] * 6 + ['stopped'] * 2 + ['link', 'address']
 
 

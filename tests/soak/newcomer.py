@@ -3,8 +3,8 @@
 """
 Types the commands of README.md into the login shell of a fresh Debian, as an ordinary user, from
 the clone to the first answer of a real agent in `acp-broker chat`; the agent's model is scripted.
-Prints how long each command took, how many keys the configuration took, and what was on the screen.
-Everything lies in a temporary folder. Needs root, Debian's mirror and npm's registry.
+It prints how long each command took, how many keys the configuration took, and the screen.
+Everything lies in a temporary folder. It needs root, Debian's mirror and npm's registry.
 
     newcomer.py [--mirror URL] [--suite NAME] [--base FOLDER]
 """
@@ -26,17 +26,17 @@ sys.path[1:1] = [str(ROOT / 'tests/interop')]
 from model import Model  # noqa: E402
 
 USER = 'kim'
-PACKAGES = 'sudo,git,ca-certificates'  # what somebody with a clone has
+PACKAGES = 'sudo,git,ca-certificates'  # what somebody with a clone has installed
 CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 ANSWER = 'All of it is done.'
-KEYS_MAX = 10  # of the configuration
+KEYS_MAX = 10  # to configure it
 CLONE = 'git clone -q /srv/acp-broker && cd acp-broker'
 QUESTION = re.compile(r'\[(1|Y/n)\]\s*$')  # Enter takes the first answer
 
-# The number of the command and the status of the one before it.
+# Shows the number of the command, and the status of the command before it.
 PROMPT = r'\u@fresh \#:$? \w\$ '
 
-# Debian's own root folder, and not a chroot: those make no user namespaces.
+# A real root folder instead of a chroot: programs in a chroot can make no user namespaces.
 ENTER = '''
 mount --bind "$1" "$1" && cd "$1" && mount --rbind /dev dev && mount --rbind /sys sys &&
 mount -t proc proc proc && pivot_root . mnt && umount -l mnt && exec su - "$2"
@@ -44,7 +44,7 @@ mount -t proc proc proc && pivot_root . mnt && umount -l mnt && exec su - "$2"
 
 
 def readme_commands():
-    """What the README has a newcomer type before `acp-broker init`, in the order of its text."""
+    """The commands that the README asks a newcomer to type before `acp-broker init`, in order."""
     text = (ROOT / 'README.md').read_text()
 
     def section(name):
@@ -61,7 +61,7 @@ def readme_commands():
 
 
 class Shell:
-    """A login shell in a terminal of tmux; its keys and its screen."""
+    """A login shell in a tmux terminal: sends keys and reads the screen."""
 
     def __init__(self, folder, root):
         self.folder, self.number = folder, 1
@@ -85,7 +85,7 @@ class Shell:
             time.sleep(0.05)
 
     def ended(self, number):
-        """The prompt for the command of this number; None: it is not there yet."""
+        """The prompt for the command of this number, or None if it is not there yet."""
         return re.search(rf'^{USER}@fresh {number}:(\d+)', self.screen(), re.M)
 
     def key(self, key):
@@ -96,7 +96,7 @@ class Shell:
         self.key('Enter')
 
     def cpu(self):
-        """Seconds of processor time of what the shell has run so far, without what sudo ran."""
+        """Seconds of processor time that the shell's programs have used, without those of sudo."""
         pids = [self.tmux('display-message', '-p', '#{pane_pid}').strip()]
         for pid in pids:
             if pathlib.Path(f'/proc/{pid}/comm').read_text() == 'bash\n':
@@ -106,7 +106,7 @@ class Shell:
         raise Failed('there is no shell')
 
     def run(self, line):
-        """The number of questions that Enter had to answer, and what was printed."""
+        """Runs a line; returns the number of questions that Enter answered, and the output."""
         before, answered, keys = len(self.screen()), '', 0
         self.type(line)
         while True:
@@ -129,7 +129,7 @@ class Shell:
 
 
 class Watch:
-    """How long each step takes."""
+    """Measures how long each step takes."""
 
     def __init__(self, shell):
         self.shell, self.begin = shell, time.monotonic()
@@ -156,8 +156,8 @@ def make_root(folder, options):
     (root / 'etc/sudoers.d' / USER).write_text(f'{USER} ALL=(ALL) NOPASSWD: ALL\n')
     shutil.copy('/etc/resolv.conf', root / 'etc/resolv.conf')
     (root / 'etc/hosts').write_text(f'127.0.0.1 localhost {socket.gethostname()}\n')
-    shutil.copy(CERTIFICATES, root / CERTIFICATES[1:])  # whom this machine trusts
-    for name in ('etc/npmrc', 'usr/local/etc/npmrc'):  # of Debian's Node.js, and of the newer one
+    shutil.copy(CERTIFICATES, root / CERTIFICATES[1:])  # the authorities that this machine trusts
+    for name in ('etc/npmrc', 'usr/local/etc/npmrc'):  # Debian's Node.js, and the newer one
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(f'cafile={CERTIFICATES}\n')
     run('git', 'clone', '-q', '--bare', ROOT, root / 'srv/acp-broker')
@@ -166,7 +166,7 @@ def make_root(folder, options):
 
 
 def log_in_to_the_model(root, model):
-    """The agent's login: it has a key, and finds the scripted model."""
+    """Logs the agent in: it gets a key, and the address of the scripted model."""
     (root / 'home' / USER / '.profile').write_text(
         f'export ANTHROPIC_API_KEY=x ANTHROPIC_BASE_URL={model.url} DISABLE_AUTOUPDATER=1\n'
         f'export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1\n'
@@ -182,7 +182,7 @@ def configure(shell, watch):
 
 
 def talk(shell, watch):
-    """The first answer."""
+    """Waits for the first answer in a chat."""
     before = len(shell.screen())
     shell.type('acp-broker chat')
     shell.wait(lambda: '\n> ' in shell.screen()[before:] + ' ')

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Builds the Debian package of what is committed, checks it with lintian, and in a fresh Debian
-installs, runs and removes it. Everything lies in a temporary folder. Needs root, and Debian's
-mirror, as apt on this machine has it.
+Builds the Debian package of the commit, checks it with lintian, and in a fresh Debian installs,
+runs and removes it. Everything lies in a temporary folder. It needs root, and Debian's mirror, as
+apt on this machine has it.
 
     package.py [--mirror URL] [--suite NAME]
 """
@@ -20,16 +20,16 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AGENT = ROOT / 'build/tests/support/agent/scripted-agent'
 MIRROR = 'http://deb.debian.org/debian'
-SECONDS = 1800  # of one step
+SECONDS = 1800  # for one step
 
-# Folders of which nothing may be there after the package that was not there before.
+# These folders may have no new files after the package was removed.
 LOOKED_AT = ('etc', 'home', 'opt', 'root', 'run', 'srv', 'usr', 'var/spool')
 
 INITIALIZE = {'protocolVersion': 1, 'clientCapabilities': {}}
 
 
 class Failed(Exception):
-    """A step of which the rest depends."""
+    """A step failed that the others depend on."""
 
 
 def run(*argv, cwd=None, text=None, seconds=SECONDS):
@@ -44,7 +44,7 @@ def run(*argv, cwd=None, text=None, seconds=SECONDS):
 
 
 def build(folder):
-    """The package of the commit that is checked out; lintian has nothing to say of it."""
+    """Builds the package of the commit that is checked out; lintian must not complain."""
     source = folder / 'acp-broker'
     source.mkdir()
     archive = subprocess.run(['git', 'archive', 'HEAD'], cwd=ROOT, capture_output=True, check=True,
@@ -61,7 +61,7 @@ def build(folder):
 
 
 def inside(root, *argv, text=None):
-    """Runs a command there, with a /proc of its own; what it leaves running ends with it."""
+    """Runs a command in the Debian, with its own /proc; processes that it leaves end with it."""
     return run('unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc=' +
                str(root / 'proc'), 'chroot', root, *argv, text=text)
 
@@ -72,7 +72,7 @@ def files(root):
 
 
 def converse(root):
-    """A session of the installed program with an agent, and what one prompt answers."""
+    """A session of the installed program with an agent; returns the answer to one prompt."""
     shutil.copy(AGENT, root / 'tmp/agent')
     (root / 'tmp/work').mkdir()
     lines = inside(root, 'env', 'HOME=/tmp', 'acp-broker', 'exec', '--workspace', '/tmp/work',
@@ -86,13 +86,13 @@ def converse(root):
 
 
 def use(root, version):
-    """What somebody does first, with what the package brings alone."""
+    """What a user does first, with nothing but the package."""
     told = inside(root, 'acp-broker', '--version').strip()
     if told != f'acp-broker {version}':
         raise Failed(f'--version prints {told}, and the package is {version}')
     inside(root, 'env', 'HOME=/tmp', 'acp-broker', 'check', '--', 'true')
     converse(root)
-    # Each library that the program opens when it first needs it is there.
+    # Checks that each library is there that the program opens when it first needs it.
     for profile, lines in (('copy', 'isolation = copy\n'),
                            ('ssh', 'backend = ssh\nhost = localhost\n')):
         (root / 'tmp/config').write_text(f'[profile "{profile}"]\n{lines}')
@@ -112,7 +112,7 @@ def try_package(folder, options):
     root = folder / 'root'
     run('debootstrap', '--variant=minbase', options.suite, root, options.mirror)
     inside(root, 'apt-get', 'update', '-q')
-    # What the package needs comes first: it is Debian's, and may stay.
+    # Installs the packages that it depends on first: they are Debian's and may stay.
     depends = run('dpkg-deb', '-f', package, 'Depends')
     names = [part.split()[0].split(':')[0] for part in depends.split(',')]
     inside(root, 'apt-get', 'install', '-y', '-q', '--no-install-recommends', *names)
@@ -134,7 +134,7 @@ def try_package(folder, options):
 
 
 def of_debian(doc):
-    """The options of a trial that makes a root folder of Debian."""
+    """The options of a trial that makes a Debian root folder."""
     parser = argparse.ArgumentParser(description=doc,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--mirror', default=MIRROR)
@@ -143,7 +143,7 @@ def of_debian(doc):
 
 
 def count_one(kind, trial):
-    """Runs the trial in a folder of its own; ends with the count of one test."""
+    """Runs the trial in a folder of its own; prints the count of one test at the end."""
     with tempfile.TemporaryDirectory(prefix=f'acp-{kind}-') as folder:
         try:
             trial(pathlib.Path(folder))

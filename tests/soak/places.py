@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The providers of a soak: the profile of each, and what of its sandbox runs and may be killed."""
+"""
+The providers of a soak: the profile of each, and the processes of its sandbox that run and may be
+killed.
+"""
 
 import pathlib
 import re
@@ -12,7 +15,7 @@ import processes  # noqa: E402
 import sshd  # noqa: E402
 import stand_in  # noqa: E402
 
-# Names of processes here that belong to the broker itself or to what it started first.
+# Names of processes here that are the broker's own, or that it starts first.
 OWN = ('acp-guard', 'acp-broker', 'scripted-agent')
 
 
@@ -20,7 +23,7 @@ RUN = re.compile(rb'ACP_BROKER_RUN=[0-9a-f]{32}')
 
 
 class Place:
-    """A sandbox on this machine; agents are those that run, in the order of their start."""
+    """A sandbox on this machine. `agents` are the running ones, in the order of their start."""
 
     victims = ('broker', 'guard', 'agent', 'child')
 
@@ -29,10 +32,10 @@ class Place:
         self.is_kept = keys.get('persistence') != 'transient'
 
     def start(self):
-        """Whatever is needed beside the broker."""
+        """Starts the services that it needs besides the broker."""
 
     def stop(self):
-        """Ends what start began."""
+        """Ends what start() has started."""
 
     def keys(self):
         return self.own_keys
@@ -41,11 +44,13 @@ class Place:
         return {}
 
     def outside(self):
-        """What runs that the broker's mark is not on; the one that ends the rest comes first."""
+        """
+        The running processes without the broker's mark; the first is the one that ends the others.
+        """
         return []
 
     def folders(self):
-        """Homes other than the broker's, for the look at what is left."""
+        """Homes other than the broker's in which left files are looked for."""
         return []
 
     def guard(self, broker, agents):
@@ -57,7 +62,7 @@ class Place:
                     if processes.name_of(pid) not in OWN), default=0)
 
     def kill(self, what, broker, agents):
-        """False where there is no such process now."""
+        """Kills a process; returns False if there is no such process now."""
         pid = {'broker': lambda: broker, 'guard': lambda: self.guard(broker, agents),
                'agent': lambda: agents[-1] if agents else 0,
                'child': lambda: self.child(broker, agents),
@@ -71,12 +76,12 @@ class Place:
         return 0
 
     def ssh(self, broker):
-        """The program that holds the connection, where it is one."""
+        """The `ssh` program that holds the connection, if there is one."""
         return max((pid for pid in processes.descendants(broker)
                     if processes.name_of(pid) == 'ssh'), default=0)
 
     def unlisted(self, listed):
-        """The sandboxes there are that are not among those the broker lists."""
+        """The existing sandboxes that the broker does not list."""
         return []
 
 
@@ -93,7 +98,7 @@ class Remote(Place):
 
 
 class Host(Remote):
-    """A real sshd on loopback; what is killed of the link is its child of this connection."""
+    """A real sshd on loopback. The victim "link" is sshd's child for this connection."""
 
     @property
     def victims(self):
@@ -103,7 +108,7 @@ class Host(Remote):
     def start(self):
         self.sshd = sshd.Sshd()
         self.sshd.__enter__()
-        self.runs = set()  # the tokens of those there were
+        self.runs = set()  # the tokens of all runs so far
 
     def stop(self):
         self.sshd.stop()
@@ -113,7 +118,10 @@ class Host(Remote):
                 'channel-timeout': '30s', 'link-grace': '20s', **self.own_keys}
 
     def outside(self):
-        """By their home; what the broker started may have another, and has the run's token."""
+        """
+        Finds processes by their home. What the broker started may have another home, but has the
+        run's token.
+        """
         home, found = f'HOME={self.sshd.home}'.encode(), []
         for pid in sorted(processes.all_pids()):
             text = processes.read_file(f'/proc/{pid}/environ')

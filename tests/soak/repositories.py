@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Takes a repository of each kind through turns with edits on both sides, and compares what git says
-on each side with a plain clone that gets the same edits: status and log after each turn, and at
-the end a commit of everything, whose id has to be the same.
+Takes a repository of each kind through turns with edits on both sides, and compares what git prints
+on each side with a plain clone that gets the same edits: status and log after each turn, and at the
+end the id of a commit of everything.
 """
 
 import argparse
@@ -42,7 +42,7 @@ ASKED = {'status': 'git status --porcelain', 'log': 'git log --format=%H'}
 
 
 class Play(RepositoryCase):
-    """One kind."""
+    """Plays the turns of one kind."""
 
     def __init__(self, name, turns):
         super().__init__()
@@ -53,10 +53,10 @@ class Play(RepositoryCase):
         self.clock = 1700000000
 
     def runTest(self):
-        """Never run; unittest wants one."""
+        """Never run: unittest requires it."""
 
     def shell(self, script, where):
-        """(status, what it printed): nothing of it depends on the time or the folder."""
+        """Returns (status, output), which depend neither on the time nor on the folder."""
         date = f'{self.clock} +0000'
         env = {**self.environment(), 'SHARED': str(self.dir), 'GIT_AUTHOR_DATE': date,
                'GIT_COMMITTER_DATE': date}
@@ -70,7 +70,7 @@ class Play(RepositoryCase):
         self.assertEqual(status, 0, f'{script}: {self.said}')
 
     def make(self):
-        """The repository twice: its commits have the same ids."""
+        """Makes the repository twice, with the same ids of commits."""
         (self.dir / 'home').mkdir(exist_ok=True)
         (self.dir / 'home/.gitconfig').write_text(CONFIG)
         for folder in ('broker', 'plain'):
@@ -110,7 +110,7 @@ class Play(RepositoryCase):
         return self.shell('git rev-parse --git-dir', self.plain)[0] == 0
 
     def commit(self, runtime):
-        """What a commit of everything comes to on each side."""
+        """Commits everything on each side; compares the results."""
         self.clock += 1000
         done = {}
         for side, where in (('plain', self.plain), ('here', self.work), ('there', runtime)):
@@ -119,7 +119,7 @@ class Play(RepositoryCase):
         self.compare('commit', 'end', done.pop('plain'), done)
 
     def trees(self, runtime):
-        """Names, contents and what is executable, without git's folders and ignored files."""
+        """Names, contents and executable bits, without git's folders and ignored files."""
         script = ("find . -name .git -prune -o -name 'ignored*' -prune -o "
                   "-type f -perm -100 -printf '%P is executable\\n' -o -type l -printf '%P %l\\n' "
                   "| sort; find . -name .git -prune -o -name 'ignored*' -prune -o -type f "
@@ -129,7 +129,7 @@ class Play(RepositoryCase):
                                              'there': self.shell(script, runtime)})
 
     def go(self):
-        """What is wrong, and how it differs from a plain clone."""
+        """Returns what is wrong, and how the sides differ from a plain clone."""
         wrong, begin = [], time.monotonic()
         try:
             self.setUp()
@@ -154,7 +154,7 @@ class Play(RepositoryCase):
                 'seconds': time.monotonic() - begin}
 
     def judge(self):
-        """A difference that nobody expects, and one that is expected and has gone."""
+        """Differences that nobody expects, and expected ones that do not occur."""
         expected = self.kind.differs
         return ([f'{what} differs from a plain clone: {text[:1500]}'
                  for what, text in self.found.items() if what not in expected] +
@@ -164,7 +164,7 @@ class Play(RepositoryCase):
 
 
 def run(name, turns):
-    """A kind in a process of its own."""
+    """Runs a kind in a process of its own."""
     argv = [sys.executable, '-B', str(pathlib.Path(__file__).resolve()), '--kind', name,
             '--turns', str(turns)]
     try:
@@ -178,7 +178,7 @@ def run(name, turns):
 
 
 def soak(names, turns, at_once, say=print):
-    """Runs them; the number of things that are wrong."""
+    """Runs the kinds; returns the number of things that are wrong."""
     possible = [name for name in names if kinds.is_possible(kinds.KINDS[name])]
     for name in names:
         if name not in possible:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Kills processes of sessions at random instants, on every provider, and counts what is left: it has
-to be nothing. Every line of it can be repeated with its seed.
+Kills processes of sessions at random instants, with every provider, and counts what is left: it
+must be nothing. The seed repeats every stint.
 """
 
 import argparse
@@ -20,17 +20,18 @@ from stint import Result, Stint
 
 KILLS_OF_A_STINT = 30
 AT_ONCE = 6
-# So much memory is no leak (caches fill, an arena is not given back in pieces), and for each kill
-# as little; nor are so few open files, of what is under way between two turns.
+# This much memory, and this much more for each kill, is no leak: caches fill, and an arena is not
+# given back in pieces. Nor are this few open files, which belong to work under way between two
+# turns.
 GROWTH_BYTES, GROWTH_OF_A_KILL = 8 << 20, 64 << 10
 GROWTH_FILES, KILLS_OF_A_FILE = 4, 4
 
 
-STINT_SECONDS = 7200  # for one stint; longer is one that hangs
+STINT_SECONDS = 7200  # a stint that takes longer hangs
 
 
 def run(job):
-    """A stint in a process of its own: they wait for nothing of each other's."""
+    """Runs a stint in a process of its own, so that stints do not wait for each other."""
     provider, seed, kills = job
     begin = time.monotonic()
     try:
@@ -48,14 +49,14 @@ def run(job):
 
 
 def jobs(kills, names, seed):
-    """(provider, seed, kills) of each stint: as many of every provider."""
+    """(provider, seed, kills) of each stint, spread evenly over the providers."""
     stints = max(len(names), -(-kills // KILLS_OF_A_STINT))
     return [(names[number % len(names)], f'{seed}.{number}' if stints > 1 else seed,
              kills // stints + (number < kills % stints)) for number in range(stints)]
 
 
 def growth(results):
-    """Lives of brokers in which memory or open files grew by more than may be."""
+    """Lives of brokers in which memory or the number of open files grew too much."""
     return [f'{result.provider}, seed {result.seed}: a broker that lived through {kills} kills '
             f'holds {memory} bytes and {len(files)} files more: {files}'
             for result in results for kills, memory, files in result.lives
@@ -64,7 +65,7 @@ def growth(results):
 
 
 def table(results):
-    """What was done to each provider, and what was left of it."""
+    """Prints the kills of each provider, and what was left."""
     for name in dict.fromkeys(result.provider for result in results):
         own = [result for result in results if result.provider == name]
         kills, left = collections.Counter(), collections.Counter()
@@ -85,7 +86,7 @@ def table(results):
 
 
 def soak(kills, names, seed, at_once, say=print):
-    """Runs it; the number of things that are wrong."""
+    """Runs the stints; returns the number of things that are wrong."""
     begin = time.monotonic()
     results = []
     say(f'{kills} kills on {", ".join(names)}, seed {seed}')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-Some of a soak's kills, one after the other in one workspace: a session goes on, in the broker that
-lives or in the next one, which loads it; one process at a time is killed at a random instant, with
-edits pending on both sides.
+Some of a soak's kills, one after the other in one workspace. One session goes on, in the broker
+that lives or in the next one, which loads it. One process at a time is killed at a random instant,
+while both sides have edits pending.
 """
 
 import collections
@@ -22,11 +22,11 @@ import processes
 from acp import RpcError
 from case import Case
 
-PATIENCE = 120     # seconds for one answer; longer is a request that is never answered
+PATIENCE = 120     # seconds for one answer; after that, the request counts as never answered
 COMMAND_SECONDS = 300
-TRIES = 8          # prompts and loads until one succeeds, once nothing is killed any more
-FIRST_TAKES = 1.0  # seconds that a phase is taken for, until one was seen
-SPARED = 12        # kills that a broker lives through where it is not to be killed itself
+TRIES = 8          # prompts and loads until one succeeds, after the last kill
+FIRST_TAKES = 1.0  # assumed seconds of a phase, until it was measured
+SPARED = 12        # kills that a broker lives through, if it must not itself be killed
 UNIQUE = re.compile(r'[0-9a-f]{16}(?=\.)|(?<=acp-ssh-)\w+|\d+')  # in an open file's name
 DEADLINES = {**case.DEADLINES, 'start-timeout': '60s', 'drain-timeout': '5s',
              'stop-eof-timeout': '10s', 'stop-term-timeout': '10s', 'stop-kill-timeout': '10s',
@@ -34,15 +34,15 @@ DEADLINES = {**case.DEADLINES, 'start-timeout': '60s', 'drain-timeout': '5s',
 
 
 class Result:
-    """What a stint came to."""
+    """The result of a stint."""
 
     def __init__(self, provider, seed):
         self.provider, self.seed = provider, seed
-        self.kills = {}    # 'PHASE VICTIM': how many
-        self.brokers = 0   # that were started
+        self.kills = {}    # 'PHASE VICTIM': number
+        self.brokers = 0   # number of brokers started
         self.lives = []    # of each broker that lived on: (kills, bytes more, files more)
         self.wrong = []    # texts
-        self.left = {}     # what: how many
+        self.left = {}     # kind: number
         self.seconds = 0
 
     @property
@@ -75,7 +75,7 @@ class Stint(Case):
         self.doing = ''
 
     def runTest(self):
-        """Never run; unittest wants one."""
+        """Never run: unittest requires it."""
 
     def setUp(self):
         self.place.start()
@@ -129,7 +129,7 @@ class Stint(Case):
                                  f'kill {self.result.count}, {self.doing}: {text}\n{said}')
 
     def one(self):
-        """One kill, and the session works again or its broker has ended."""
+        """Kills once. Then the session works again, or its broker has ended."""
         if self.client is None:
             if self.random.random() < 0.4:
                 return self.kill_in_start()
@@ -143,11 +143,11 @@ class Stint(Case):
     # ---- kills ----
 
     def moment(self, phase):
-        """Waits for a random instant of a phase, as long as it took the last time."""
+        """Waits until a random instant of a phase, judging by how long it took the last time."""
         time.sleep(self.random.random() * 1.1 * self.takes.get(phase, FIRST_TAKES))
 
     def strike(self, phase):
-        """Kills one process that is there now, a random one; what it was."""
+        """Kills one random process of those that run now; returns which."""
         victims = [name for name in self.place.victims
                    if name != 'broker' or not self.spared]
         self.random.shuffle(victims)
@@ -216,7 +216,7 @@ class Stint(Case):
         return self.is_spared and self.survived < SPARED
 
     def open(self):
-        """A broker with the session, loaded where there is one."""
+        """Starts a broker with the session; loads the session if there is one."""
         self.doing = 'opening'
         begin = time.monotonic()
         self.launch(spared=self.random.random() < 0.25)
@@ -240,7 +240,7 @@ class Stint(Case):
         self.retire()
 
     def retire(self):
-        """A broker that has ended: nothing that it started goes on for long."""
+        """Checks that a broker that has ended leaves no process for long."""
         if len(self.rests) > 1:
             first, last = self.rests[0], self.rests[-1]
             self.result.lives.append((self.survived, last[0] - first[0], [
@@ -253,27 +253,28 @@ class Stint(Case):
     # ---- the session ----
 
     def edit(self):
-        """On each side a file that is new, and one that was there."""
+        """Writes a new file and an existing file on each side."""
         self.number += 1
         for folder, side in ((self.work, 'here'), (self.root, 'there')):
             if folder is None or not folder.is_dir():
                 continue
             text = f'{self.number} {side}\n'
-            # What was there is edited in one sandbox alone: in two it would be a conflict.
+            # An existing file is edited only if the sandbox stays the same: in two sandboxes this
+            # would be a conflict.
             old = (side,) if folder == self.work or self.place.is_kept else ()
             for name in (*old, f'{self.number}-{side}'):
                 (folder / name).write_text(text)
                 self.wanted[name] = text
 
     def keep(self, name):
-        """What the agent has written by now is one more edit."""
+        """If the agent has written this file by now, it counts as one more edit."""
         text = f'{self.number}\n'
         if any(processes.read_file(folder / name) == text.encode()
                for folder in (self.work, self.root)):
             self.wanted[name] = text
 
     def settle(self, asked):
-        """It is answered, however; True where that is a result."""
+        """Waits for the answer, whatever it is; returns True if it is a result."""
         try:
             self.client.answer(asked, PATIENCE)
         except RpcError as error:
@@ -285,7 +286,7 @@ class Stint(Case):
         self.assertTrue(error.data and error.data.get('code'), f'an unexplained error: {error}')
 
     def insist(self, ask):
-        """Asks again where that is said to help, some times."""
+        """Asks again, up to a limit, while the error says that this can help."""
         for number in range(TRIES):
             try:
                 return ask()
@@ -297,11 +298,11 @@ class Stint(Case):
         return None
 
     def recover(self):
-        """The next turn succeeds, and with it every edit is on both sides."""
+        """Checks that the next turn succeeds, and that every edit is on both sides afterwards."""
         self.turn()
         try:
             status = self.status()
-        except RpcError:  # whose guard was killed may have had the time for a turn
+        except RpcError:  # the agent whose guard was killed may have had time for a turn
             self.turn()
             status = self.status()
         self.root = pathlib.Path(status['runtimeRoot'] or self.work)
@@ -319,14 +320,14 @@ class Stint(Case):
         return self.client.call('_broker/session/status', {'sessionId': self.session}, PATIENCE)
 
     def missing(self, folder):
-        """Edits that are lost there: what is, and what should be."""
+        """Edits that are lost in the folder: what it has, and what it should have."""
         found = {name: (folder / name).read_text() if (folder / name).exists() else None
                  for name in self.wanted}
         return {name: (text, self.wanted[name]) for name, text in found.items()
                 if text != self.wanted[name]}
 
     def note_rest(self):
-        """What the broker holds between turns, once it is no more than it was at first."""
+        """Notes what the broker holds between turns, once that is no more than at first."""
         if self.survived > 1:
             self.end_background()
             if self.rests:
@@ -335,21 +336,24 @@ class Stint(Case):
             self.rests.append((processes.private_bytes(self.client.pid), self.files()))
 
     def end_background(self):
-        """Of what turns have left running only one goes on: the broker has files open for each."""
+        """
+        Ends all but one of the processes that turns left running, because the broker has files open
+        for each.
+        """
         left_running = [pid for pid in self.running() if processes.read_file(
             f'/proc/{pid}/cmdline') == b'sleep\x00600\x00']
         for pid in left_running[:-1]:
             processes.kill(pid)
 
     def files(self):
-        """How many files of each kind the broker has open."""
+        """The number of files of each kind that the broker has open."""
         folder = pathlib.Path(f'/proc/{self.client.pid}/fd')
         found = collections.Counter()
         for fd in os.listdir(folder):
             try:
                 found[UNIQUE.sub('', os.readlink(folder / fd))] += 1
             except OSError:
-                pass  # closed since
+                pass  # closed in the meantime
         return found
 
     # ---- the end ----
@@ -366,7 +370,7 @@ class Stint(Case):
         return done.stdout
 
     def finish(self):
-        """One more session that nothing disturbs; then what is there is counted."""
+        """Plays one more session that nothing disturbs, and then counts what is left."""
         if self.client is not None:
             self.close()
         self.open()

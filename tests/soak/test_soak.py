@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A short soak, and that each thing it counts is seen when it is there."""
+"""A short soak, and a check that it notices everything that it counts."""
 
 import fcntl
 import os
@@ -41,7 +41,7 @@ class Growth(unittest.TestCase):
 
 
 class Counts(unittest.TestCase):
-    """What is planted in a stint that has ended is counted, each of its own kind."""
+    """Things that are planted in a finished stint are counted, each under its own kind."""
 
     def setUp(self):
         self.stint = stint.Stint('copy', '7', 0)

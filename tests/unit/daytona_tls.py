@@ -93,7 +93,7 @@ def pass_on(connection):
 
 
 def refuse(connection):
-    """With the status that the proxy's user names."""
+    """Answers 502 if the client names a user for the proxy, otherwise 403."""
     head = read_head(connection)
     log('proxy.log', head)
     status = b'502' if b'Proxy-Authorization' in head else b'403'

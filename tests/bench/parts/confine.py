@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-What confinement costs (`--confine`), beside the same without it, bubblewrap, and sandbox-runtime,
-in one run and in turns. Always as an ordinary user, at ordinary priority. The network needs root,
-which makes two hosts out of namespaces. What is not installed has no column.
+What confinement costs (`--confine`), beside no confinement, bubblewrap, and sandbox-runtime, in one
+run and in turns. Everything runs as an ordinary user, at ordinary priority. The network needs root,
+which makes two hosts out of namespaces. A program that is not installed has no column.
 """
 
 import contextlib
@@ -25,20 +25,21 @@ NAME = "confine"
 COLUMNS = {"direct": "direct", "bare": "bubblewrap", "other": "sandbox-runtime",
            "broker": "`--confine`", "compared": "`--confine` to direct"}
 HERE = pathlib.Path(__file__).resolve().parents[1]
-USER = 12345  # as whom root measures
-PATH = "/usr/local/bin:/usr/bin:/bin"  # what every user reaches, and a cell shows
+USER = 12345  # root measures as this user
+PATH = "/usr/local/bin:/usr/bin:/bin"  # every user reaches these folders, and a cell shows them
 PYTHON = shutil.which("python3", path=PATH) or sys.executable
 PROGRAMS = ("load_client", "load_agent")
 
 START_MS, CONNECT_MS, LOAD_LEAST, NPM_MOST, TRIP_MOST = 25, 1, 0.9, 1.15, 1.1
-STARTS = 2  # times the repetitions: a start is short
+STARTS = 2  # this many times the repetitions, because a start is short
 TRIPS, CONNECTIONS, LOAD_BYTES, PACKAGES = 5000, 100, 128 << 20, 300
 KEYS = {
     "plain": {"isolation": "copy"},
     "blocked": {"confine": "yes", "network": "blocked"},
     "allow": {"confine": "yes", "network": "allow"},
 }
-# What knows no such network: bubblewrap has all of it or none, sandbox-runtime has its proxies.
+# Programs without this kind of network: bubblewrap has all of it or none, sandbox-runtime has its
+# proxies.
 LACKS = {"blocked": "other", "allow": "bare"}
 
 
@@ -74,7 +75,9 @@ class Place:
             self.bench.broker = None
 
     def copy_broker(self, path):
-        """As packages have it: each cell gets a copy of the program."""
+        """
+        Copies the broker in the form that packages have: each cell gets a copy of the program.
+        """
         if shutil.which("strip"):
             two_hosts.run("strip", "-o", self.bench.broker, path)
         else:
@@ -97,14 +100,14 @@ class Place:
         (self.folder / name).write_text(text, encoding="ascii")
 
     def give(self):
-        """To the user as whom all is measured."""
+        """Gives the files to the user as whom everything is measured."""
         if os.geteuid() == 0:
             self.front = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
             for path in (self.folder, *self.folder.rglob("*")):
                 os.lchown(path, USER, USER)
 
     def has_namespaces(self):
-        """Whether the user may make them, as a cell needs it."""
+        """Whether the user may make namespaces, which a cell needs."""
         done = subprocess.run([*self.front, "unshare", "-Urn", "true"], capture_output=True,
                               check=False)
         return done.returncode == 0
@@ -113,7 +116,7 @@ class Place:
         return [self.bench.broker, "--config", str(self.folder / name), "--profile", name, "--"]
 
     def ways(self, name, shares_network):
-        """{way: the words in front of a command}; those that are installed."""
+        """{way: the words that go before the command}, for the installed programs."""
         found = {"direct": []}
         if shutil.which("bwrap"):
             found["bare"] = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
@@ -126,7 +129,7 @@ class Place:
         return found
 
     def run(self, front, way, words, *what):
-        """The value that inside.py prints, started in one way."""
+        """Returns the value that inside.py prints when it is started in this way."""
         proxy = {"BENCH_PROXY": "1"} if way == "other" else {}
         argv = [*front, *words, PYTHON, "-B", "inside.py", *what]
         done = subprocess.run(argv, cwd=self.work, env={**self.bench.env, **proxy},
@@ -141,7 +144,7 @@ class Place:
 def start_row(place, name, result):
     ways = {way: place.front + words for way, words in place.ways(name, False).items()
             if way != LACKS[name]}
-    place.bench.interleaved(["start"], repeat=1, routes=ways)  # into the page cache
+    place.bench.interleaved(["start"], repeat=1, routes=ways)  # fills the page cache
     taken = place.bench.interleaved(["start"], repeat=place.bench.repeat * STARTS, routes=ways)
     result.samples[f"start {name}"] = taken
     times = {way: [run["start_ms"] for run in runs] for way, runs in taken.items()}
@@ -159,7 +162,7 @@ def start_row(place, name, result):
 
 
 def trip_row(place, result):
-    """Both ways go by the broker; the agent is in the cell in one of them."""
+    """Both ways go through the broker; in one of them the agent is in a cell."""
     ways = {"direct": place.front + place.broker("plain"),
             "broker": place.front + place.broker("blocked")}
     row = Row("round trip 200 B, p50; direct: the broker without a cell")
@@ -174,7 +177,7 @@ def trip_row(place, result):
 
 
 def compare(row, values, unit, is_met):
-    """The medians, and the ratios of neighbouring runs."""
+    """Compares the medians, and the ratios of neighbouring runs."""
     for way, taken in values.items():
         setattr(row, way, number(median(taken), unit))
     if "broker" in values:
@@ -186,7 +189,7 @@ def compare(row, values, unit, is_met):
 # ---- the network ----
 
 class Session:
-    """A session whose agent is in a cell; `run` runs a command beside it."""
+    """A session with an agent in a cell; `run` runs a command beside the agent."""
 
     def __init__(self, place, front):
         self.editor = Editor(place.bench, [*front, *place.broker("allow")])
@@ -209,7 +212,7 @@ class Session:
 
 
 def measure_network(place, hosts, ports, result):
-    """{what: {way: [value, ...]}}; each in turns."""
+    """Measures all ways in turns; returns {what: {way: [value, ...]}}."""
     bench = place.bench
     cases = {
         "connect": ("connect", two_hosts.NEAR, str(ports["greeting"]),
@@ -267,7 +270,7 @@ def network_rows(taken):
 
 
 def make_certificate(path):
-    """For TLS without a check: the time is that of a real registry."""
+    """Makes a certificate for TLS that nobody checks; it takes as long as with a real registry."""
     two_hosts.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
                   "-subj", f"/CN={two_hosts.NEAR}", "-keyout", path, "-out", f"{path}.own")
     with open(path, "ab") as file:
@@ -276,7 +279,7 @@ def make_certificate(path):
 
 @contextlib.contextmanager
 def serve(hosts, count, folder):
-    """The ports of origin.py there."""
+    """Starts origin.py on the other host; returns its ports."""
     certificate = str(folder / "registry.pem")
     make_certificate(certificate)
     process = subprocess.Popen(

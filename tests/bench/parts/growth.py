@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-Whether a message costs the same beside many: 1, 10 and 100 sessions in one broker that send in
-turns, and one broker of 100. Both are compared with one session of one broker, in turns. And
-whether the memory stays the same after many messages.
+Whether a message costs the same beside many others: with 1, 10 and 100 sessions in one broker that
+send in turns, and with one broker of 100. Both are compared with one session of one broker, in
+turns. Also whether the memory stays the same after many messages.
 """
 
 import contextlib
@@ -11,11 +11,11 @@ from editor import Editor
 from harness import Result, Row, median, median_and_spread, number, size
 
 NAME = "growth"
-CROWDS = (10, 100)  # sessions of one broker
+CROWDS = (10, 100)  # numbers of sessions of one broker
 BROKERS = 100
 MOST = 1.3          # of the median with one session
 TRIPS = 10000
-MESSAGES = 20000    # in each half of the messages after which memory is looked at
+MESSAGES = 20000    # in each of two halves; memory is measured after each half
 MESSAGES_KIB = 64   # the most that the second half may add
 BROKER_MOST = 1.1   # of the private memory of one broker
 REPEAT = 5
@@ -39,7 +39,7 @@ def measure_crowds(bench, result):
 
 
 def measure_brokers(bench, result):
-    """The same beside 99 other brokers, and what each of those holds."""
+    """Measures the same beside 99 other brokers, and the memory that each of those holds."""
     words = bench.routes()["broker"]
     brokers = max(3, bench.count(BROKERS))
     alone, beside, held = [], [], []
@@ -50,7 +50,7 @@ def measure_brokers(bench, result):
             for i in range(brokers - 1):
                 others.append(stack.enter_context(Editor(bench, words)))
                 others[-1].open_session()
-                if i == 1:  # the program's own pages are shared from the second one on
+                if i == 1:  # from the second broker on, the program's own pages are shared
                     first = others[1].idle_kib()
             beside.append(crowd(bench, 1)["p50_us"])
             held.append((first, others[-1].idle_kib()))
@@ -73,7 +73,7 @@ def trip_row(what, one, many):
 
 
 def measure_messages(bench, result):
-    """Private memory after many messages of ten sessions, and after as many again."""
+    """Private memory after many messages of ten sessions, and after the same number again."""
     count = bench.count(MESSAGES) // 10
     grown = []
     for _ in range(min(REPEAT, bench.repeat)):

@@ -31,7 +31,7 @@ def measure_sessions(bench, words):
 
 
 def measure_blocked(bench, words, shape, count):
-    """How much more than idle is held while the editor does not read."""
+    """How much memory, beyond idle, is held while the editor does not read."""
     with Editor(bench, words) as editor:
         session = editor.open_session()
         idle = editor.idle_kib()
@@ -48,7 +48,7 @@ def measure(bench, words):
     return taken
 
 
-# Key, what it is, the target in KiB and its words, whether it is in README.md.
+# Key, description, the target in KiB and as text, and whether README.md has it.
 LINES = [("idle", "private memory, idle with one session", IDLE_KIB, "≤ 3 MiB", True),
          ("pss", "memory with its part of what is shared (PSS), idle with one session", None, "",
           False),
@@ -70,7 +70,7 @@ def run(bench):
     result.samples["memory"] = taken
     for key, what, limit, target, in_docs in LINES:
         row = Row(what, target=target, in_docs=in_docs)
-        if key != "session":  # the bare relay knows of none
+        if key != "session":  # the bare relay knows no sessions
             row.bare = size(median([one[key] for one in taken["bare"]]))
         if "broker" in taken:
             middle = median([one[key] for one in taken["broker"]])

@@ -9,10 +9,10 @@ SIZES = {"small": "200 B", "medium": "4 KiB", "string": "1 MiB, one string",
          "members": "1 MiB, 50,000 members"}
 PLACES = {"one": "1 CPU", "two": "2 CPUs"}
 
-# Shape, round trips a run, the most that the median may be of the bare relay's.
+# Shape, round trips in a run, and the largest allowed ratio of the median to the bare relay's.
 ECHOES = [("small", 10000, 1.15), ("medium", 10000, None), ("string", 100, None),
           ("members", 60, None)]
-# Shape, messages a run, the least throughput as a part of the bare relay's.
+# Shape, messages in a run, and the smallest allowed ratio of the throughput to the bare relay's.
 STREAMS = [("small", 200000, None), ("medium", 60000, None), ("string", 300, 0.8),
            ("members", 150, 0.5)]
 

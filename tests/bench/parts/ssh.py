@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
 What an agent on another host costs, beside `ssh HOST AGENT` to the same sshd in the same run:
-messages, launches and commands. Nothing is synced. Always at ordinary priority.
+messages, launches and commands. Nothing is synced. Everything runs at ordinary priority.
 """
 
 import os
@@ -16,18 +16,20 @@ from parts.toolhost import ordinary_priority, time_text
 
 NAME = "ssh"
 P50_MOST, THROUGHPUT_LEAST = 1.2, 0.8
-CLIENTS = {"broker": "libssh2", "openssh": "openssh"}  # route: the client it goes by
+CLIENTS = {"broker": "libssh2", "openssh": "openssh"}  # route: its client
 STARTS = 3  # times the repetitions
 NO_SYNC = {"sync": "none"}
 
-# Mode, shape, how often near and far.
+# Mode, shape, and how often near and far.
 MESSAGES = [("echo", "small", 8000, 30), ("echo", "string", 40, 4), ("stream", "string", 100, 40)]
 COMMANDS = (40, 6)
 OPENED = (10, 4)
 
 
 def routes(bench, place):
-    """`ssh` and each client of the broker; far away the usual one alone, since it takes long."""
+    """
+    `ssh` and each client of the broker; far away only the usual client, because it takes long.
+    """
     found = {"bare": place.cold}
     for route, client in CLIENTS.items() if bench.broker else ():
         if route == "broker" or not place.proxy:
@@ -36,12 +38,12 @@ def routes(bench, place):
 
 
 def by_client(taken, route):
-    """What was taken of `ssh` and of one client, as if that were the only one."""
+    """The measurements of `ssh` and of one client, as if that were the only client."""
     return {"bare": taken["bare"], "broker": taken[route]} if route in taken else taken
 
 
 def rows_of(what, place, taken, key, unit, scale=1.0):
-    """A row for each client that was measured: (row, ratio)."""
+    """A row for each measured client: (row, ratio)."""
     for route, client in CLIENTS.items():
         if route in taken or (route == "broker" and len(taken) == 1):
             row = Row(f"{what}{place.what}; {client}" if len(taken) > 1 else what + place.what,
@@ -76,7 +78,7 @@ def measure_messages(result, bench, place):
 
 
 def measure_cold(result, bench, place):
-    """From nothing to a session that can be prompted."""
+    """Measures the time from nothing to a session that takes prompts."""
     repeat = bench.repeat * (1 if place.proxy or bench.quick else STARTS)
     taken = bench.interleaved(["open"], repeat=repeat, routes=routes(bench, place))
     result.samples[f"cold {place.name}"] = taken
@@ -85,7 +87,7 @@ def measure_cold(result, bench, place):
 
 
 def pair_row(what, pairs):
-    """Seconds of `ssh` and of the broker, or of `ssh` alone."""
+    """A row with the seconds of `ssh` and of the broker, or of `ssh` alone."""
     row = Row(what, bare=time_text(median([plain for plain, _ in pairs]) * 1e6))
     ours = [ours for _, ours in pairs if ours is not None]
     if ours:
@@ -95,14 +97,14 @@ def pair_row(what, pairs):
 
 
 def open_further(bench, editor, number):
-    """The seconds of a session in a directory that the running broker has not had yet."""
+    """The seconds to open a session in a directory that is new to the running broker."""
     path = os.path.join(bench.scratch, f"further-{number}")
     os.makedirs(path, exist_ok=True)
     return timed(editor.open_session, path)
 
 
 def measure_warm(result, bench, place):
-    """A session where there is a connection already: ssh's own, and the running broker's."""
+    """Measures a session over an open connection: ssh's own, and the running broker's."""
     measure, pairs = ["open"], []
 
     def opened(editor):
@@ -117,7 +119,7 @@ def measure_warm(result, bench, place):
 
 
 def with_session(bench, place, action):
-    """Runs it with an editor whose broker is connected, or with None."""
+    """Calls the action with an editor whose broker is connected, or with None."""
     if not bench.broker:
         action(None)
         return

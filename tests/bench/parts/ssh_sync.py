@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """
-What a sync with another host costs, near and far: both transports, beside `rsync -a` and
-`git push` over `ssh` of the same tree in the same run. Every tree that was synced is compared.
+What a sync with another host costs, near and far: both transports, beside `rsync -a` and `git push`
+over `ssh` of the same tree in the same run. Every synced tree is compared.
 
-Round trips are counted by the clock: what an unchanged sync takes longer with the delay than
-without, the one right after the other in the same session, divided by the delay.
+The clock counts round trips: an unchanged sync is measured with the delay and without it, one right
+after the other in the same session. The difference, divided by the delay, is the number.
 """
 
 import contextlib
@@ -22,15 +22,15 @@ from parts.toolhost import ordinary_priority
 NAME = "ssh-sync"
 TRANSPORTS = [name for name in ("git", "rsync") if shutil.which(name)]
 SESSIONS = 2     # with each transport, near and far: with 50,000 files each takes half a minute
-TURNS = 5        # in each of them
-ROUNDS = 3       # in each session, unchanged syncs without the delay and with it
-ROUNDS_MOST = 2  # an unchanged sync
-SETTLED = 4      # s after the last change until a sync need not doubt what it has seen
-# s after so many files were removed. ext4 passes over inodes that were freed a short while ago, one
-# by one: whoever makes 50,000 files then pays for what was removed before.
+TURNS = 5        # in each session
+ROUNDS = 3       # in each session: unchanged syncs without the delay and with it
+ROUNDS_MOST = 2  # for an unchanged sync
+SETTLED = 4      # s after the last change; from then on a sync need not doubt what it has seen
+# s to wait after many files were removed. ext4 skips recently freed inodes one by one, so a program
+# that then makes 50,000 files would pay for the removed ones.
 FORGOTTEN = 61
 
-# Key, what it is, the most it may be of `rsync -a`'s time.
+# Key, description, and the largest allowed ratio to the time of `rsync -a`.
 TIMES = [("first", "first sync of 50,000 files", None),
          ("still", "50,000 files, none changed", None),
          ("here", "10 of them changed in the workspace", 1.0),
@@ -39,7 +39,7 @@ TIMES = [("first", "first sync of 50,000 files", None),
 
 @contextlib.contextmanager
 def fresh_state(bench):
-    """A broker that is started in the meantime has never seen the workspace."""
+    """A broker that starts in this context has never seen the workspace."""
     before = bench.env["XDG_STATE_HOME"]
     bench.env["XDG_STATE_HOME"] = os.path.join(bench.scratch, "state-fresh")
     os.mkdir(bench.env["XDG_STATE_HOME"], mode=0o700)
@@ -52,8 +52,8 @@ def fresh_state(bench):
 
 class Others:
     """
-    The programs that the broker is compared with, each with a copy of its own there. They connect
-    each time, as they do for people.
+    The programs that the broker is compared with. Each has its own copy there, and connects each
+    time, as for a user.
     """
 
     def __init__(self, place, root):
@@ -74,7 +74,7 @@ class Others:
 
     @contextlib.contextmanager
     def changed_there(self, total, mark):
-        """What is there has changed, and what is pulled from there has not yet."""
+        """In this context, files there have changed and have not been pulled yet."""
         run = self.place.host.run
         run(*rsync(self.mirror, self.pulled))
         trees.change_files(self.mirror, CHANGED, total, mark)
@@ -83,16 +83,16 @@ class Others:
         run(*rsync(self.root, self.mirror))
 
     def commit(self):
-        """What has changed is looked for first."""
+        """Commands that look for changes and commit them."""
         return [[*self.git, "add", "-A"], [*self.git, "commit", "-q", "--allow-empty", "-mall"]]
 
     def push(self, what):
-        """What brings the tree there by git; a first push is of what was committed before."""
+        """Commands that bring the tree there by git; the first push sends an earlier commit."""
         steps = {"first": [], "still": self.commit()[:1]}.get(what, self.commit())
         return [*steps, [*self.git, "push", "-q", f"{self.place.name}:{self.pushed}", "HEAD:main"]]
 
     def forget(self):
-        """There is nothing there any more."""
+        """Removes everything that is there."""
         for words in self.commit():
             self.place.host.run(*words)
         for path in (self.mirror, self.pushed, self.pulled):
@@ -127,10 +127,10 @@ def key_of(place, transport, other, what):
 
 
 def compare(samples, copy, others, what, took):
-    """The same for the others, right after the broker."""
+    """Measures the same with the other programs, right after the broker."""
     place, transport = others.place, copy.transport
     samples.compare(key_of(place, transport, "rsync", what), took, *others.rsync(what))
-    if transport == "git" and what != "there":  # a push goes there alone
+    if transport == "git" and what != "there":  # a push only goes there
         samples.compare(key_of(place, transport, "push", what), took, *others.push(what))
 
 
@@ -145,7 +145,7 @@ def measure_turn(samples, copy, others, total, mark):
 
 
 def measure_rounds(copy, place):
-    """[round trips]: what an unchanged sync takes longer by the delay, in round trips of it."""
+    """How much longer an unchanged sync takes with the delay, in round trips; a list of values."""
     if not copy.editor or not place.proxy:
         return []
     taken, delay = [], place.proxy.delay

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How much later the answer of `initialize` comes than from the agent alone."""
+"""How much later the answer to `initialize` comes through a relay than from the agent alone."""
 
 import os
 
@@ -7,7 +7,7 @@ from harness import MARK, Result, Row, median, number
 
 NAME = "start"
 LIMIT_MS = 5.0
-STARTS = 4  # times the repetitions: a start is short
+STARTS = 4  # this many times the repetitions, because a start is short
 CONFIGURATION = '[broker]\n\tprofile = here\n[profile "here"]\n\tbackend = local\n'
 
 
@@ -32,7 +32,7 @@ def run(bench):
         with open(path, "w", encoding="utf-8") as file:
             file.write(CONFIGURATION)
         routes["configured"] = [bench.broker, "--config", path, "--"]
-    bench.interleaved(["start"], repeat=2, routes=routes)  # into the page cache
+    bench.interleaved(["start"], repeat=2, routes=routes)  # fills the page cache
     taken = bench.interleaved(["start"], repeat=bench.repeat * STARTS, routes=routes)
     times = {route: [run["start_ms"] for run in runs] for route, runs in taken.items()}
     return Result(samples={"start": taken}, rows=[

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-How much a workspace's store grows: turns in which a few lines of small files change here and a
-few places of a big binary in the copy, beside git, which commits the same files. Every tree that
-was synced is compared.
+How much a workspace's store grows. In each turn a few lines of small files change here, and a few
+places of a big binary in the copy. git commits the same files for comparison. Every synced tree is
+compared.
 """
 
 import os
@@ -19,7 +19,7 @@ from parts.toolhost import ordinary_priority
 NAME = "store"
 TURNS = 50
 QUICK_TURNS = 3
-GIT_TURNS = 5           # git takes as much in each of them
+GIT_TURNS = 5           # git needs the same space in each turn
 FILES, FILE_BYTES = 100, 4096
 CHANGED = 5             # of the files, a line in each
 BINARY_BYTES = 40 * 1000 * 1000
@@ -28,7 +28,9 @@ MOST = 16               # times the changed bytes that a version of the binary m
 
 
 def words_of(bench):
-    """The benchmark's own trial has a small binary, and it is big all the same."""
+    """
+    In a test of the benchmark the binary is small, and a lower limit makes it big all the same.
+    """
     config = os.path.join(bench.scratch, "store.config")
     with open(config, "w", encoding="utf-8") as file:
         file.write(CONFIG + ("\tbig-file = 100k\n" if bench.quick else ""))
@@ -36,13 +38,13 @@ def words_of(bench):
 
 
 def bytes_below(path):
-    """What the files below a folder take of the disk."""
+    """The disk space of the files below a folder."""
     return sum(os.lstat(os.path.join(folder, name)).st_blocks * 512
                for folder, _, names in os.walk(path) for name in names)
 
 
 class Growth:
-    """How much the store has grown since it was last asked: by big files, and by all else."""
+    """How much the store has grown since the last call: by big files, and by everything else."""
 
     def __init__(self, bench):
         stores = os.path.join(bench.env["XDG_STATE_HOME"], "acp-broker", "stores")
@@ -59,7 +61,7 @@ class Growth:
 
 
 class Beside:
-    """A repository of git's with the same files."""
+    """A git repository with the same files."""
 
     def __init__(self, bench, root):
         self.bench = bench
@@ -78,7 +80,7 @@ class Beside:
 
 
 def change_binary(path, chance):
-    """Some places of it get other bytes."""
+    """Changes bytes at some places of the binary."""
     with open(path, "r+b") as file:
         end = file.seek(0, os.SEEK_END)
         for _ in range(PLACES):
@@ -87,7 +89,9 @@ def change_binary(path, chance):
 
 
 def measure(bench, copy):
-    """[(bytes by the binary, by the files, by git)] of each turn; git's of some."""
+    """
+    Returns [(bytes for the binary, for the files, in git)] of each turn; git's only for some turns.
+    """
     chance = random.Random(1)
     binary = os.path.join(copy.root, "data.bin")
     trees.make_files(copy.root, FILES, FILE_BYTES)
@@ -106,7 +110,7 @@ def measure(bench, copy):
 
 
 def row_of(what, changed, taken, index):
-    """The mean of all turns: now and then one version is stored in another way."""
+    """The mean of all turns: once in a while a version is stored in another way."""
     git = [turn[2] for turn in taken if turn[2] is not None]
     row = Row(what, bare=size_text(statistics.mean(git) / 1024) if index is None else "")
     grown = [sum(turn[:2]) if index is None else turn[index] for turn in taken

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-What a sync costs between a workspace and its isolated copy, from the request to the
-answer through the whole broker, beside programs that do something alike to the same trees
-in the same run. Always at ordinary priority. Every tree that was synced is compared.
+What a sync between a workspace and its isolated copy costs, from the request to the answer through
+the whole broker, beside programs that do something similar with the same trees in the same run.
+Everything runs at ordinary priority. Every synced tree is compared.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ REPEAT = 5
 BIG_REPEAT = 3
 CONFIG = '[profile "copy"]\n\tisolation = copy\n\tstart-timeout = 600s\n'
 
-# Key, what it is, the most it may be of the other program's time, and the words of that.
+# Key, description, the largest allowed ratio to the other program's time, and the text for that.
 TIMES = [
     ("scan", "50,000 files, none changed: looking at them; `git status`", 1.5),
     ("still", "the same, a whole sync; `rsync -a`", None),
@@ -45,7 +45,9 @@ TIMES = [
 
 
 class Watch:
-    """The most private memory that all processes of the broker hold in the meantime."""
+    """
+    The largest amount of private memory that all processes of the broker hold in the meantime.
+    """
 
     def __init__(self, editor, broker):
         self.editor = editor
@@ -84,7 +86,7 @@ def timed(action, *arguments):
 
 
 def copy_words(bench):
-    """The words in front of the agent's that make it work in a copy here."""
+    """The words that go before the agent's command so that it works in a copy here."""
     config = os.path.join(bench.scratch, "copy.config")
     with open(config, "w", encoding="utf-8") as file:
         file.write(CONFIG)
@@ -92,8 +94,10 @@ def copy_words(bench):
 
 
 class Copy:
-    """A workspace, and a session whose agent works in a copy of it. Without a broker
-    the workspace alone, and no time is taken."""
+    """
+    A workspace, and a session whose agent works in a copy of it. Without a broker there is only the
+    workspace, and no time is measured.
+    """
 
     def __init__(self, bench, name, words=None):
         self.bench = bench
@@ -106,7 +110,7 @@ class Copy:
         os.makedirs(self.root, exist_ok=True)
 
     def start(self):
-        """The seconds from asking for a session to having it, copy and all."""
+        """The seconds from the request for a session until it is there, with its copy."""
         if not self.bench.broker:
             return None
         self.editor = Editor(self.bench, self.words)
@@ -124,7 +128,7 @@ class Copy:
         self.editor.call("_broker/sync", {"sessionId": self.session})
 
     def sync(self):
-        """The seconds of one sync; what it did is looked at."""
+        """The seconds of one sync; checks what the sync did."""
         if not self.editor:
             return None
         took = self.watched(self.ask)
@@ -166,7 +170,10 @@ class Samples:
         self.taken.setdefault(key, []).append({"broker": broker, "plain": plain})
 
     def compare(self, key, broker, *commands):
-        """Times what the broker is compared with; nothing where that is not installed."""
+        """
+        Measures the commands that the broker is compared with; does nothing if one is not
+        installed.
+        """
         if all(shutil.which(argv[0]) for argv in commands):
             self.add(key, broker, sum(timed(trees.run, self.bench, *argv) for argv in commands))
 
@@ -181,7 +188,7 @@ def unison(root, target):
 
 @contextlib.contextmanager
 def mutagen(bench, root, target):
-    """The command that syncs once; without the program one that cannot be found."""
+    """The command that syncs once; if mutagen is not installed, a command that cannot be found."""
     name = f"acp-bench-{os.getpid()}"
     if shutil.which("mutagen"):
         trees.run(bench, "mutagen", "sync", "create", "--name", name, "--ignore-vcs",
@@ -194,7 +201,7 @@ def mutagen(bench, root, target):
 
 
 def scan_seconds(copy):
-    """What the third of three snapshots took, each with the one before as its base."""
+    """The seconds of the third of three snapshots; each has the one before as its base."""
     if not copy.editor:
         return None
     store = os.path.join(copy.bench.scratch, "scan-store")
@@ -204,7 +211,7 @@ def scan_seconds(copy):
 
 
 def measure_turn(samples, copy, total, mark):
-    """Nothing changed, then 10 files here, then 10 there. rsync has the same to do each time."""
+    """Nothing changed, then 10 files here, then 10 there. rsync gets the same work each time."""
     beside = copy.root + "-rsync"
     status = ["git", "-C", copy.root, "status", "--short"]
     samples.compare("scan", scan_seconds(copy), status)
@@ -220,7 +227,7 @@ def measure_turn(samples, copy, total, mark):
 
 
 def measure_many(samples):
-    """50,000 files: none changed, and 10 of them."""
+    """50,000 files: none changed, then 10 of them."""
     bench, total = samples.bench, samples.bench.count(FILES)
     with Copy(bench, "many") as copy:
         trees.make_files(copy.root, total, FILE_BYTES)
@@ -254,7 +261,7 @@ def measure_first(samples):
 
 
 def measure_big(samples):
-    """A sparse file and a full one that are new, and one of which a part has changed."""
+    """A new sparse file, a new full file, and a file of which a part has changed."""
     bench = samples.bench
     big, split = bench.count(BIG_BYTES), bench.count(SPLIT_BYTES)
     with Copy(bench, "big") as copy:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-What the broker's own files and terminals cost: the agent asks for them over
-ACP and does the same by plain calls of the system itself, in turns. Always at
-ordinary priority: at real-time priority a pipeline is several times slower.
+What the broker's own files and terminals cost: the agent asks for them over ACP, and does the same
+by plain system calls, in turns. Everything runs at ordinary priority: at real-time priority a
+pipeline is several times slower.
 """
 
 import contextlib
@@ -17,9 +17,9 @@ OUTPUT_BYTES = 1024 * 1024 * 1024
 OUTPUT_SLOWDOWN = 1.2
 OUTPUT_HELD_KIB = 1024
 HELD_REPEAT = 3
-SMALL_READ_US = 40  # the most that a read of 1 KiB may take
+SMALL_READ_US = 40  # the longest time that a read of 1 KiB may take
 
-# Operation, bytes, how often in a run, its name, the most it may be of the plain calls.
+# Operation, bytes, how often in a run, name, and the largest allowed ratio to the plain calls.
 CASES = [("read", KIB, 1000, "`fs/read_text_file`, 1 KiB", None),
          ("read", KIB * KIB, 100, "`fs/read_text_file`, 1 MiB", 10),
          ("write", KIB, 300, "`fs/write_text_file`, 1 KiB", None),
@@ -31,7 +31,7 @@ CASES = [("read", KIB, 1000, "`fs/read_text_file`, 1 KiB", None),
 
 @contextlib.contextmanager
 def ordinary_priority():
-    """What is started in the meantime is scheduled as users' programs are."""
+    """Programs that start in this context are scheduled like users' programs."""
     policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     try:
@@ -64,7 +64,7 @@ def measure(bench):
 
 
 def measure_held(bench):
-    """The most beyond idle that is held while a command writes much."""
+    """The largest amount beyond idle that is held while a command writes much."""
     with Editor(bench, route(bench)) as editor:
         session = editor.open_session()
         idle = editor.idle_kib()
@@ -93,7 +93,10 @@ def case_row(what, most, runs):
 
 
 def aim_small_read(row, runs):
-    """A ratio to three system calls without a round trip would say little."""
+    """
+    Sets a limit in microseconds: a ratio to three system calls without a round trip would say
+    little.
+    """
     row.target = f"≤ {SMALL_READ_US}{MARK}µs"
     if "asked_us" in runs[0]:
         row.met = median([run["asked_us"] for run in runs]) <= SMALL_READ_US

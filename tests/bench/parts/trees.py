@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The workspaces that syncing is measured with, and whether two trees are the same."""
+"""The workspaces for the measurements of syncs, and a comparison of trees."""
 
 import os
 import random
@@ -13,7 +13,7 @@ SAMPLE_BYTES = 4 * MIB
 
 
 def words(seed):
-    """Text that compresses about as source code does."""
+    """Text that compresses about as well as source code."""
     chance = random.Random(seed)
     known = [bytes(chance.choices(b"abcdefghijklmnopqrstuvwxyz_", k=chance.randint(2, 11)))
              for _ in range(3000)]
@@ -50,7 +50,7 @@ def change_files(root, count, total, mark):
 
 
 def run(bench, *argv, cwd=None):
-    """A program that has to succeed; what it printed."""
+    """Runs a program that has to succeed; returns its output."""
     done = subprocess.run(argv, cwd=cwd, env=bench.env, capture_output=True, check=False)
     if done.returncode != 0:
         raise BenchError(f"{' '.join(argv)}\nended with {done.returncode}:\n"
@@ -59,7 +59,7 @@ def run(bench, *argv, cwd=None):
 
 
 def make_repository(bench, root):
-    """All of the files in one commit, in a pack as after a clone."""
+    """Commits all files at once, in a pack as after a clone."""
     git = ["git", "-C", root, "-c", "user.name=a", "-c", "user.email=a@b", "-c", "gc.auto=0"]
     run(bench, *git, "init", "-q")
     run(bench, *git, "add", "-A")
@@ -84,5 +84,5 @@ def change_big(path, size, mark):
 
 
 def check_same(bench, one, other):
-    """What was synced has to be there, or nothing was measured."""
+    """Checks that everything was synced; otherwise nothing was measured."""
     run(bench, "diff", "-rq", "--no-dereference", "--exclude=.git", one, other)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A session of one of today's agents with the scripted model, through the broker."""
+"""A session of one of today's agents through the broker, with the scripted model."""
 
 import json
 import pathlib
@@ -16,21 +16,22 @@ from todays_agents import MODULES  # noqa: E402
 
 SECONDS = 120
 
-# The packages have 1.4 GB, so only who asks for these tests has them.
+# The packages have 1.4 GB, so these tests run only if somebody asks for them.
 NEEDED = unittest.skipUnless(MODULES.is_dir(), './dev test agents installs the agents')
 
 
 @NEEDED
 class AgentCase(PolicyCase):
     """
-    The editor offers neither files nor terminals: the agent writes and runs by itself, so that
-    nothing but its question stands between the model and the workspace.
+    The editor offers neither files nor terminals: the agent itself writes and runs commands. So
+    only the agent's question stands between the model and the workspace.
     """
 
     def setUp(self):
         super().setUp()
         self.model = Model([], 'So it is.')
-        # Claude Code's auto mode has a model grade what the other one wants: nothing is harmful.
+        # In its auto mode, Claude Code asks a model to grade each action of another one; here every
+        # action is harmless.
         self.model.without_tools = '<severity>0</severity>'
         self.addCleanup(self.model.close)
         self.written = self.work / 'written.txt'
@@ -40,7 +41,7 @@ class AgentCase(PolicyCase):
         return dict(super().environment(), PATH=f'{NODE.parent}:/usr/local/bin:/usr/bin:/bin')
 
     def environment_of(self, agent, variables=None):
-        """What the agent finds in its environment and below HOME."""
+        """Writes the agent's files below HOME; returns its environment."""
         env = dict(self.environment(), **(variables or agent.variables(self.model.url)))
         for name, text in agent.settings.items():
             path = self.dir / 'home' / name
@@ -52,7 +53,10 @@ class AgentCase(PolicyCase):
         return [*self.config(**keys), '--trace', str(self.dir / 'trace')]
 
     def begin(self, agent, variables=None, **keys):
-        """A client, and its session; the agent is the one of the table, and has its modes."""
+        """
+        A client and its session. Checks that the agent is the one in the table and has the table's
+        modes.
+        """
         client = self.broker(options=self.options(**keys), agent=agent.command,
                              env=self.environment_of(agent, variables))
         told = client.initialize(capabilities={}, seconds=SECONDS)['agentInfo']
@@ -62,7 +66,10 @@ class AgentCase(PolicyCase):
         return client, opened['sessionId']
 
     def check_modes(self, agent, opened):
-        """They are those of the table, and it starts in the one that the table says."""
+        """
+        Checks that the agent's modes are those of the table, and that it starts in the table's
+        mode.
+        """
         option, = [option for option in opened['configOptions'] if option['id'] == 'mode'] \
             if 'configOptions' in opened else [None]
         modes = opened.get('modes') or {
@@ -78,8 +85,8 @@ class AgentCase(PolicyCase):
 
     def turn(self, client, session, *steps, is_offered=True):
         """
-        One prompt in which the model calls these tools; the questions that it led to. A mode may
-        take tools away from the model.
+        Plays one prompt in which the model calls these tools; returns the questions that this
+        caused. A mode may take tools away from the model.
         """
         self.model.steps, self.model.problems = steps, []
         place, begun = len(self.questions(client)), len(self.model.requests)
@@ -92,11 +99,11 @@ class AgentCase(PolicyCase):
         return self.questions(client)[place:]
 
     def names(self):
-        """What is in the workspace; an agent's own folder aside."""
+        """The names in the workspace, except an agent's own folder."""
         return sorted(path.name for path in self.work.iterdir() if path.name[0] != '.')
 
     def sent_to_agent(self):
-        """(method, mode) of what the broker has sent to the agent that runs."""
+        """(method, mode) of each message that the broker has sent to the running agent."""
         records = [json.loads(line) for line in (self.dir / 'trace').read_text().splitlines()]
         messages = [record['message'] for record in records if record['hop'] == 'agent 1'
                     and record['direction'] == 'out' and 'method' in record['message']]
@@ -107,8 +114,8 @@ class AgentCase(PolicyCase):
 
     def kill(self, agent):
         """
-        Kills the process that the broker has started, and those below it: in three of the six, the
-        first one only starts the one that speaks, which would go on.
+        Kills the process that the broker has started, and the processes below it. For three of the
+        six agents, the first process only starts the one that speaks ACP, which would go on.
         """
         words = '\0'.join(agent.command).encode()
         found = [pid for pid in self.running()
@@ -119,4 +126,4 @@ class AgentCase(PolicyCase):
 
     def kill_agent(self, client, agent):
         self.kill(agent)
-        client.wait_log('<3> | SIGKILL', SECONDS)  # its output has been read to the end
+        client.wait_log('<3> | SIGKILL', SECONDS)  # its output was read to the end

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """
 Today's agents under a policy. The table of their modes (broker/policy/modes.c) is true: in each
-mode that it calls asking, nothing is written and nothing is run unless the user or the policy
-said so.
+mode in which it says that the agent asks, the agent writes nothing and runs nothing unless the user
+or the policy agreed.
 """
 
 from agent_case import AgentCase
@@ -12,7 +12,7 @@ from case import main
 
 
 class Asked:
-    """Of an agent that has a mode in which it asks."""
+    """Tests for an agent that has a mode in which it asks."""
 
     agent = None
 
@@ -21,7 +21,7 @@ class Asked:
         client, session = self.begin(agent, policy=('mode = ask-all', 'deny = terminal'))
         self.chooses(client, 'reject_once')
         for mode in agent.asking:
-            is_first = mode == agent.asking[0]  # the others are modes of planning
+            is_first = mode == agent.asking[0]  # the other modes are for planning
             if not is_first:
                 self.assertIn('result', self.set_mode(client, session, mode))
             asked = self.turn(client, session, agent.write(str(self.written)),
@@ -43,7 +43,7 @@ class Asked:
         self.assertEqual(self.names(), [])
 
     def check_start(self, client):
-        """An agent that starts in another mode was set back before its first prompt."""
+        """Checks that an agent that starts in another mode was set back before its first prompt."""
         sent = [method for method, _ in self.sent_to_agent()
                 if method in ('session/set_mode', 'session/prompt')]
         is_asking = self.agent.start in self.agent.asking
@@ -51,7 +51,9 @@ class Asked:
         self.assertEqual(len(self.notices(client)), 0 if is_asking else 1)
 
     def check_yes(self, client, session):
-        """What was refused works where the user says yes: the script's tools are real."""
+        """
+        Checks that the refused actions work when the user says yes: the script's tools are real.
+        """
         self.assertIn('result', self.set_mode(client, session, self.agent.asking[0]))
         self.chooses(client, 'allow_once')
         asked = self.turn(client, session, self.agent.write(str(self.written)))
@@ -60,7 +62,7 @@ class Asked:
 
 
 class Restored:
-    """Of an agent that is killed in the mode which the user has chosen, without a policy."""
+    """Tests for an agent that is killed in the mode that the user has chosen, without a policy."""
 
     agent, quiet = None, 'plan'
 
@@ -96,8 +98,8 @@ class Gemini(Asked, Restored, AgentCase):
 
     def before_it_is_back(self):
         """
-        What 0.61.0 remembers of a session lies in a file that is named by the minute, and a
-        session/load within the same minute overwrites it. So the file becomes an older one.
+        Version 0.61.0 keeps a session in a file whose name has the minute, and a session/load
+        within the same minute overwrites it. So this gives the file an older name.
         """
         for path in (self.dir / 'home/.gemini/tmp').rglob('chats/session-*.jsonl'):
             path.rename(path.with_name(f'session-2000-01-01T00-00-{path.stem[-8:]}.jsonl'))
@@ -112,7 +114,7 @@ class Copilot(Asked, Restored, AgentCase):
 
 
 class OpenCode(AgentCase):
-    """It has no mode in which it asks; its own configuration can have it ask."""
+    """OpenCode has no mode in which it asks; its own configuration can make it ask."""
 
     def test_it_gets_no_prompt(self):
         client, session = self.begin(OPENCODE, policy=('mode = ask-all',))

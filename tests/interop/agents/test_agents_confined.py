@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Today's agents in a cell: each logs in with what lies in the user's home, edits a file, runs a
-command, and finds its session again in the next cell, though nothing else of its home is kept.
+Today's agents in a cell: each uses the login in the user's home, edits a file, runs a command, and
+finds its session again in the next cell, although nothing else of its home is kept.
 """
 
 import json
@@ -19,18 +19,18 @@ from keys_server import Front, make_certificates  # noqa: E402
 from model import Step  # noqa: E402
 from todays_agents import CLAUDE, CODEX, GEMINI, OPENCODE, QWEN  # noqa: E402
 
-# Where a confined agent would look for them, if they came in.
+# The files in which a confined agent would look for hooks, if they came into the cell.
 HOOK = 'echo EVIL >hook-ran'
 TOKEN = 'the-token-of-the-login'
 FAR_MS = 4102444800000
 
 
 class Confined:
-    """Of an agent whose login is a file, or else a variable."""
+    """Tests for an agent whose login is a file, or otherwise a variable."""
 
     agent, state, evil, login = None, None, {}, {}
-    without = ()  # variables that would log it in
-    mode = None   # in which it asks nobody, if it does not start in one
+    without = ()  # variables with which the agent would log in
+    mode = None   # the mode in which it asks nobody, unless it starts in that mode
 
     def setUp(self):
         super().setUp()
@@ -57,7 +57,7 @@ class Confined:
         self.assertEqual(client.wait(), 0, client.stderr)
 
     def files_here(self):
-        """What is in the user's home, with its contents; the broker's own state aside."""
+        """The files in the user's home with their content, except the broker's own state."""
         return {str(path.relative_to(self.home)): path.read_bytes()
                 for path in self.home.rglob('*')
                 if path.is_file() and path.relative_to(self.home).parts[0] != 'state'}
@@ -109,9 +109,9 @@ class Claude(Confined, AgentCase):
 
 
 class Keyed(Confined):
-    """Its login is a key that it does not have: only the model gets that."""
+    """The agent's login is a key that it does not have: only the model gets the key."""
 
-    url, named = '', ''  # what follows the host, and the key's variable
+    url, named = '', ''  # the path after the host, and the variable of the key
 
     def environment(self):
         return {**super().environment(), 'CURL_CA_BUNDLE': f'{CERTIFICATES}/ca.pem'}
@@ -161,7 +161,7 @@ class Codex(Confined, AgentCase):
     evil = {'.codex/config.toml': f'notify = ["sh", "-c", {json.dumps(HOOK)}]\n'}
 
     def variables(self):
-        """The provider takes the login's key, and none of the environment's."""
+        """The provider uses the key of the login, and none of the environment."""
         variables = super().variables()
         config = json.loads(variables['CODEX_CONFIG'])
         provider = config['model_providers']['scripted']
@@ -170,7 +170,7 @@ class Codex(Confined, AgentCase):
         return dict(variables, CODEX_CONFIG=json.dumps(config))
 
     def steps(self, copy):
-        """Its model is offered no tool that writes, and needs no escalation in this mode."""
+        """In this mode, the model has no writing tool, and needs no escalation."""
         return [Step('exec_command', cmd=f'echo {word} > {copy}/{word}.txt')
                 for word in ('written', 'ran')]
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """
 The main use: a client on the protocol's own library and a real agent, through `acp-broker --` with
-a policy. The agent is killed in the middle of a turn, and the next prompt finds it in its mode.
-ACP_SHOW=1 prints what the client saw.
+a policy. The agent is killed in the middle of a turn, and the next agent is in its mode before its
+first prompt. ACP_SHOW=1 prints what the client saw.
 """
 
 import json
@@ -17,7 +17,7 @@ from model import Step
 
 
 class Writing(Step):
-    """Writes file-1, then file-2, and so on; `on_call` has the number before it does."""
+    """Writes file-1, then file-2, and so on; calls `on_call` with the number before each."""
 
     def __init__(self, agent, folder, on_call):
         self.make = lambda number: agent.write(str(folder / f'file-{number}'))
@@ -32,7 +32,10 @@ class Writing(Step):
 
 class Killed(AgentCase):
     def converse(self, agent, *script):
-        """The client's events. The model's second call finds its agent dead."""
+        """
+        Returns the client's events. The agent is killed when the model is called for the second
+        time.
+        """
         self.model.steps = [Writing(
             agent, self.work, lambda number: number == 2 and self.kill(agent))]
         options = self.options(policy=('mode = ask-all', 'deny = terminal'))
@@ -53,7 +56,10 @@ class Killed(AgentCase):
         return {'prompt': text, 'answer': answer}
 
     def check(self, events, mode):
-        """The killed prompt failed, and the agent that came after was put into the mode."""
+        """
+        Checks that the prompt failed, and that the broker set the next agent's mode before its
+        prompt.
+        """
         self.assertEqual(self.said(events, 'failed'), ['AGENT_EXITED'])
         self.assertEqual(self.said(events, 'ended'), [{'code': 0, 'signal': None}])
         sent = self.sent_to_agent()
@@ -61,7 +67,7 @@ class Killed(AgentCase):
                         sent.index(('session/prompt', None)))
 
     def test_codex_still_asks_after_it_was_killed(self):
-        """It starts in `agent`, in which it asks nobody; the policy has set it back."""
+        """codex starts in `agent`, in which it asks nobody; the policy has set it back."""
         events = self.converse(CODEX, self.prompt('Write it', 'allow_once'),
                                self.prompt('Write more', 'allow_once'),
                                self.prompt('Write again', 'reject_once'))
@@ -71,7 +77,9 @@ class Killed(AgentCase):
         self.assertEqual(self.names(), ['file-1'])
 
     def test_qwen_still_plans_after_it_was_killed(self):
-        """It starts in `auto`, the policy sets it back to `default`; the user chose `plan`."""
+        """
+        qwen starts in `auto`, and the policy sets it back to `default`; the user chose `plan`.
+        """
         events = self.converse(QWEN, self.prompt('Write it', 'allow_once'), {'mode': 'plan'},
                                self.prompt('Write more', 'allow_once'),
                                self.prompt('Write again', 'allow_once'))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-Today's agents, and what each needs to be driven by the scripted model: its command and variables,
-its modes, and how it writes a file and runs a command. The versions are those of package.json.
+Today's agents: what each needs so that the scripted model can drive it. That is its command and
+variables, its modes, and how it writes a file and runs a command. The versions are those of
+package.json.
 """
 
 import dataclasses
@@ -17,13 +18,13 @@ URI = 'https://agentclientprotocol.com/protocol/session-modes#'
 
 @dataclasses.dataclass
 class Agent:
-    """`write` and `run` make the model's one step from a path or a shell line."""
+    """`write` makes the model's step from a path, and `run` from a shell line."""
 
     name: str       # agentInfo.name
     version: str    # agentInfo.version
     command: list
     variables: object  # a function of the model's URL
-    asking: list    # the modes in which it asks, the one a policy prefers first
+    asking: list    # the modes in which it asks; a policy prefers the first
     others: list
     start: str
     write: object
@@ -65,7 +66,7 @@ CLAUDE = Agent(
     lambda path: Step('Write', file_path=path, content='written\n'),
     lambda line: Step('Bash', command=line, description='runs'))
 
-# With a model of its own name it does not ask another one which model fits the task.
+# With its own model name, the agent does not ask another model which one fits the task.
 GEMINI = Agent(
     'gemini-cli', '0.61.0',
     node('@google/gemini-cli/bundle/gemini.js', '--acp', '--model', 'gemini-2.5-pro'),
@@ -81,7 +82,7 @@ QWEN = Agent(
     ['default', 'plan'], ['auto-edit', 'auto', 'yolo'], 'auto',
     lambda path: Step('write_file', file_path=path, content='written\n'),
     lambda line: Step('run_shell_command', command=line, is_background=False),
-    # After each turn it would have a model write down what is worth remembering.
+    # Otherwise the agent would ask a model after each turn to write down what is worth remembering.
     {'.qwen/settings.json': '{"memory": {"enableManagedAutoMemory": false}}'})
 
 
@@ -101,8 +102,8 @@ OPENCODE = Agent(
     lambda path: Step('write', filePath=path, content='written\n'),
     lambda line: Step('bash', command=line, description='runs'))
 
-# A model of one's own needs no account of GitHub's; `copilot help providers` describes it. Which
-# tools are offered depends on the model's name.
+# With a model of the user's, no GitHub account is needed; `copilot help providers` describes it.
+# The name of the model decides which tools it is offered.
 COPILOT = Agent(
     'Copilot', '1.0.102', node('@github/copilot/npm-loader.js', '--acp'),
     lambda url: {'COPILOT_OFFLINE': 'true', 'COPILOT_AUTO_UPDATE': 'false',

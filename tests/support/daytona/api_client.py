@@ -24,7 +24,7 @@ class Api:
         self.daytona, self.key = daytona, key or daytona.key
 
     def call(self, method, path, body=None, headers=None, text=None):
-        """Everything is as in the request line: `path` follows /api."""
+        """Sends a request with these values; `path` follows /api."""
         url = urllib.parse.urlsplit(self.daytona.api)
         connection = http.client.HTTPConnection(url.netloc, timeout=CALL_SECONDS)
         sent = {'Content-Type': 'application/json'}
@@ -44,7 +44,7 @@ class Api:
         return answer.body
 
     def make(self, name, **asked):
-        """A sandbox that is started, and whose sshd listens."""
+        """Makes a sandbox, and waits until it is started and its sshd listens."""
         self.ok('POST', '/sandbox', {'name': name, **asked})
         made = self.reach(name, 'started')
         if not processes.wait_until(lambda: self.daytona.sandbox(name)['isListening']):
@@ -52,7 +52,7 @@ class Api:
         return made
 
     def reach(self, name, state):
-        """Waits for a state; answers the sandbox."""
+        """Waits for a state; returns the sandbox."""
         seen = {}
 
         def is_there():

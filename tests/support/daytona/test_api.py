@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The broker's own client of the API, through the life of a sandbox and what goes wrong in it."""
+"""The broker's own API client, through the life of a sandbox and its troubles."""
 
 import json
 import os
@@ -114,7 +114,7 @@ class ApiTest(unittest.TestCase):
                           for token in self.daytona.tokens()}.get(second['token'], False))
 
     def wait_listed(self, label, value, names):
-        """Lists are some time behind there."""
+        """Lists on the service lag behind."""
         self.assertTrue(processes.wait_until(lambda: sorted(
             one['name'] for one in self.call('list', label, value)['items']) == names))
 
@@ -125,7 +125,7 @@ class ApiTest(unittest.TestCase):
         self.wait_listed('test', 'p1', ['p1'])
         self.assertEqual(self.call('list', 'test', 'nobody'), {'items': []})
 
-    # ---- what goes wrong ----
+    # ---- troubles ----
 
     def test_refusals_have_their_reasons(self):
         self.created()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The gateway does what the real one was seen to do, asked by OpenSSH's client and by ssh2."""
+"""OpenSSH's client and ssh2 use the gateway; it behaves as the real one was seen to behave."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from api_client import Api
 from case import main
 from processes import PATIENCE
 
-MOMENT = 0.5  # seconds in which what must not happen would have
+MOMENT = 0.5  # seconds in which a forbidden event would have happened
 WINDOW = 2 * 1024 * 1024
 
 
 class Connection:
-    """One connection of the library ssh2; what it runs shares it."""
+    """One connection of the library ssh2; all commands share it."""
 
     def __init__(self, daytona, user):
         argv = [stand_in.node(), str(stand_in.HERE / 'gateway_client.mjs'),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The broker's SSH code on the gateway: tokens, stderr, statuses, and what breaks on the way."""
+"""The broker's SSH code with the gateway: tokens, stderr, exit statuses, and faults on the way."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ PATIENCE_MS = round(processes.PATIENCE * 1000)
 
 
 class User:
-    """The program, and every line that it has said."""
+    """The test program, and every line that it has printed."""
 
     def __init__(self, daytona, known_hosts, pin='-', deadline_ms=PATIENCE_MS):
         self.said = []
@@ -28,7 +28,7 @@ class User:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def hear(self, *words):
-        """The next line that begins with one of these words, as a list."""
+        """Returns the next line that begins with one of these words, as a list."""
         for line in self.process.stdout:
             self.said.append(line)
             if line.split(maxsplit=1)[0] in words:
@@ -61,7 +61,7 @@ def is_in_memory(pid, text):
     with open(f'/proc/{pid}/mem', 'rb', 0) as memory:
         for line in pathlib.Path(f'/proc/{pid}/maps').read_text().splitlines():
             begin, end = (int(at, 16) for at in line.split()[0].split('-'))
-            # Those of a sanitizer are huge.
+            # The mappings of a sanitizer are huge.
             if ' r' in line and '[v' not in line and end - begin < 64 * MIB:
                 memory.seek(begin)
                 if text in memory.read(end - begin):
@@ -171,7 +171,7 @@ class GatewayUserTest(unittest.TestCase):
     def test_a_token_made_invalid_meanwhile_is_asked_for_again(self):
         user = self.user()
         old = self.token()
-        self.token()  # which revokes it
+        self.token()  # this revokes the first one
         user.answer(old)
         user.answer(self.token())
         user.hear('ready')
@@ -181,7 +181,7 @@ class GatewayUserTest(unittest.TestCase):
         user = self.ready()
         user.run('echo works')
         self.assertFalse(is_in_memory(user.process.pid, self.tokens[0].encode()))
-        self.assertTrue(is_in_memory(user.process.pid, b'ACP_BROKER_RUN'))  # it can be seen
+        self.assertTrue(is_in_memory(user.process.pid, b'ACP_BROKER_RUN'))  # the search works
 
     def test_a_token_that_is_never_valid_is_explained(self):
         user = self.user()
@@ -196,7 +196,7 @@ class GatewayUserTest(unittest.TestCase):
         user = self.user()
         user.answer('refuse')
         self.assertEqual(self.failed(user), ('NO_TOKEN', 'there is none'))
-        user.said.append('settled')  # a refusal is an end, too
+        user.said.append('settled')  # a refusal ends it, too
 
     # ---- what breaks ----
 
@@ -228,14 +228,14 @@ class GatewayUserTest(unittest.TestCase):
                     user = self.user()
                     user.answer(self.token())
                     words = user.hear('ask', 'ready', 'failed')
-                    if words[0] == 'ask':  # after the login: once more
+                    if words[0] == 'ask':  # after the login it asks once more
                         user.say(self.token())
                         words = user.hear('ready', 'failed')
                         self.assertEqual(words[0], 'ready')
                     else:
                         self.assertEqual(words[:2], ['failed', 'HOST_UNREACHABLE'])
                         self.assertIn(stage, ('accept', 'handshake'))
-                    user.stop()  # so that the next fault is not its
+                    user.stop()  # so that the next fault does not hit this program
 
     def test_a_gateway_that_stops_answering_is_noticed(self):
         for stage in ('accept', 'auth', 'ready', 'exec'):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-What was recorded of a real control plane, asked of the stand-in again: the same statuses, bodies
-with the same members in the same order, and the same headers, but for ids, times and tokens.
+Repeats recorded requests to a real control plane with the stand-in. The statuses must be the same,
+the bodies must have the same members in the same order, and the headers must be the same, except
+for ids, times and tokens.
 """
 
 import json
@@ -24,7 +25,7 @@ PLACEHOLDERS = {
     '<ms>': r'\d{13}',
     '<any>': r'.*',
 }
-# A test says when a state is over; these are the states that one request after another is made in.
+# Usually a test says when a state ends. In these states, one request after another is made.
 SLOW = {'stop': 60000, 'archive': 60000, 'restore': 40000, 'destroy': 60000}
 
 
@@ -36,7 +37,7 @@ def matches(expected, text):
 
 
 def differences(expected, actual, where='', is_cut=False):
-    """What of an answer is not as recorded."""
+    """The differences of an answer from the recording."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         names = list(actual)[:len(expected)] if is_cut else list(actual)
         if where.endswith(UNORDERED):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The official client drives the stand-in through a whole life; both directions are checked."""
+"""
+The official client drives the stand-in through a whole life of a sandbox; both directions are
+checked.
+"""
 
 import json
 import subprocess

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a test may ask of the stand-in: faults, states, time, and an end that leaves nothing."""
+"""
+What a test may ask of the stand-in: faults, states, time, and an end that leaves nothing behind.
+"""
 
 import concurrent.futures as futures
 import http.client

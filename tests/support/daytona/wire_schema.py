@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-Holds what went over the wire, in both directions, against schema.json: what the service's document
-says of it. Where the service is known to do otherwise, ALLOWED has an entry; anything else that
-differs is a violation. An undeclared member or query parameter is one, too.
+Compares what went over the wire, in both directions, with schema.json, which is taken from the
+service's document. Where the service is known to differ, ALLOWED has an entry; any other difference
+is a violation. So is an undeclared member or query parameter.
 """
 
 import json
@@ -20,22 +20,22 @@ ERROR = {'type': 'object', 'additionalProperties': False,
                         'statusCode': {'type': 'integer'}, 'error': {'type': 'string'},
                         'message': {'type': 'string'}}}
 
-# What is allowed, as patterns of violations, with what was observed.
+# Allowed violations, as patterns, with what was observed.
 ALLOWED = {
-    # Read back, what was never set is null, where the document says that it is a string.
+    # A value that was never set reads as null, although the document promises a string.
     r'\S+ answer /networkAllowList: null is not string',
     r'\S+ answer /domainAllowList: null is not string',
     r'\S+ answer /errorReason: null is not string',
     r'list answer /items/\*/errorReason: null is not string',
-    # Items of a list lack it, where the document requires it.
+    # Items of a list lack it, although the document requires it.
     r'list answer /items/\*: lacks networkBlockAll',
-    # What was built from a Dockerfile without a context.
+    # A sandbox that was built from a Dockerfile without a context.
     r'\S+ answer /buildInfo/contextHashes: null is not array',
-    # Labels are answered with the whole sandbox, not with the labels.
+    # The answer to labels is the whole sandbox instead of the labels.
     r'labels answer /: has \w+',
-    # The interval calls answer 201, the document says 200.
+    # The interval calls answer 201; the document says 200.
     r'(autostop|autoarchive|autodelete) answer status 201',
-    # A token that is not valid belongs to no sandbox.
+    # An invalid token belongs to no sandbox.
     r'ssh-validate answer /sandboxId: null is not string',
 }
 
@@ -46,7 +46,9 @@ def pointer(path):
 
 
 def describe(error):
-    """The violations in one error of jsonschema, in words that two wires share."""
+    """
+    Describes the violations in one error of jsonschema, in words that do not depend on values.
+    """
     where = pointer(error.absolute_path)
     if error.validator == 'type':
         kind = 'null' if error.instance is None else type(error.instance).__name__
@@ -65,11 +67,11 @@ def check(value, schema):
     found = []
     for error in jsonschema.Draft7Validator(whole).iter_errors(value):
         found += describe(error)
-    return sorted(set(found))  # "required" is told once for each member that is lacking
+    return sorted(set(found))  # "required" comes once for each missing member
 
 
 def from_query(texts, schema):
-    """A query parameter as what its type says; the text itself where it is not of the type."""
+    """A query parameter as a value of its type; the text itself if it does not fit the type."""
     kind = schema.get('type')
     if kind == 'array':
         return texts
@@ -125,7 +127,7 @@ def answer_violations(call, exchange):
 
 
 def violations(exchange, request=True, answer=True):
-    """All that one call's two messages do otherwise than the document says; allowed or not."""
+    """All violations in the two messages of one call, allowed or not."""
     name = exchange['name']
     if name not in CALLS:
         return [f'{name}: {exchange["method"]} {exchange["url"]} is no call that is known']

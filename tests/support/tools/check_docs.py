@@ -19,7 +19,7 @@ MAP = DOCS / 'architecture.md'
 COLUMNS_MAX = 180
 GLOSSARY_WORDS = 20
 README_LINES_MAX = 150
-EXAMPLE = 'NAME'  # stands for a name that the reader chooses
+EXAMPLE = 'NAME'  # stands for a name of the reader's choice
 
 CODE = re.compile(r'`([^`\n]+)`')
 FENCE = re.compile(r'^```.*?^```$', re.M | re.S)
@@ -44,7 +44,7 @@ def name_of(path):
 
 
 def section(text, heading):
-    """What stands below a heading, up to the next of its level."""
+    """The text below a heading, up to the next heading of its level."""
     return text.split(f'\n## {heading}\n', 1)[1].split('\n## ', 1)[0]
 
 
@@ -55,7 +55,7 @@ def rows(text):
 
 
 def missing_files():
-    """Names of files and folders, from the root, that are not there."""
+    """Names of files and folders, from the root, that do not exist."""
     for path, text in pages():
         for code in CODE.findall(FENCE.sub('', text)):
             if PATH.fullmatch(code) and EXAMPLE not in code and not (ROOT / code).exists():
@@ -77,13 +77,13 @@ def missing_names():
 
 
 def anchors(text):
-    """As forges make them of headings."""
+    """The anchors that forges make of headings."""
     for heading in HEADING.findall(FENCE.sub('', text)):
         yield '#' + re.sub(r'[^\w -]', '', heading.lower()).replace(' ', '-')
 
 
 def broken_links():
-    """Links to pages, or to headings of them, that are not there."""
+    """Links to pages, or to headings in them, that do not exist."""
     for path, text in [*pages(), (README, README.read_text())]:
         for target, anchor in LINK.findall(FENCE.sub('', text)):
             if '://' in target:
@@ -96,7 +96,7 @@ def broken_links():
 
 
 def untold_pages():
-    """Pages that no other page leads to."""
+    """Pages to which no other page has a link."""
     known = pages()
     linked = {(path.parent / target).resolve()
               for path, text in [*known, (README, README.read_text())]
@@ -107,7 +107,7 @@ def untold_pages():
 
 
 def other_folders():
-    """Folders of the map, and what each may include, that are not those of check_layers.py."""
+    """Folders in the map, and what each may include, that differ from check_layers.py."""
     told = {cells[0].strip('`').rstrip('/'): cells[1]
             for cells in rows(section(MAP.read_text(), 'The parts'))}
     above = []
@@ -124,7 +124,7 @@ def other_folders():
 
 
 def other_stages():
-    """Stages that a message waits at and the page does not have, in their order."""
+    """Differences between the stages in the code and those on the page, in order."""
     stages = STAGE.findall((ROOT / 'broker/desk/call.h').read_text())[1:]  # without STAGE_NONE
     page = (DOCS / 'message.md').read_text()
     told = [cells[0].strip('`')
@@ -135,7 +135,7 @@ def other_stages():
 
 
 def other_words():
-    """The glossary has twenty words, each once."""
+    """Checks that the glossary has twenty words, each once."""
     words = [cells[0] for cells in rows(section(MAP.read_text(), 'Glossary'))]
     if len(words) != GLOSSARY_WORDS or len(set(words)) != len(words):
         yield f'{name_of(MAP)}: the glossary has {len(set(words))} words'
@@ -150,7 +150,7 @@ def long_lines():
 
 
 def other_versions():
-    """The version is in meson.build; what cannot read it there has the same."""
+    """Checks that files that cannot read the version in meson.build have the same version."""
     version = re.search(r"^  version: '([^']+)'", (ROOT / 'meson.build').read_text(), re.M).group(1)
     places = (('debian/changelog', r'\Aacp-broker \(([^)]+)\)'),
               ('CHANGELOG.md', r'^## ([\d.]+)'),
@@ -165,14 +165,14 @@ def other_versions():
 
 
 def long_readme():
-    """The README is short; what is more than an overview has a page."""
+    """The README is short: anything beyond an overview belongs on a page."""
     lines = len(README.read_text().splitlines())
     if lines > README_LINES_MAX:
         yield f'README.md has {lines} lines: move something to a page of docs/'
 
 
 def other_plots():
-    """Plots that differ from the tables that they show."""
+    """Plots that differ from the tables on which they are based."""
     for path, text in plots.plots():
         if not path.exists() or path.read_text() != text:
             yield f'{name_of(path)} differs from its table: run ./dev bench --plots'

@@ -8,7 +8,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
-# A folder, and the folders besides itself that it may include. A file is in the longest of them.
+# A folder, and the other folders that it may include. A file belongs to the longest one that
+# contains it.
 LAYERS = {
     'base': [],
     'acp': ['base'],
@@ -40,10 +41,10 @@ LAYERS = {
 LAYERS['tests'] = list(LAYERS)
 TOPS = sorted({folder.partition('/')[0] for folder in LAYERS})
 
-# Only one file of broker/ knows which providers there are. conformance/ is no provider's.
+# Only one file of broker/ knows which providers exist. conformance/ does not belong to a provider.
 PROVIDER_FOLDERS = re.compile(r'^providers/(?!conformance/)[^/]+/')
 KNOWS_PROVIDERS = 'broker/cli/main.c'
-# `local` is a word of its own, and a profile's name. Daytona's sandboxes are reached by SSH.
+# `local` is an ordinary word, and the name of a profile. Daytona's sandboxes are reached by SSH.
 NAMES_NO_OTHER = 'providers/local/'
 BACKEND = re.compile(r'(?<![a-z0-9])(?:ssh|daytona)(?![a-z0-9])', re.I)
 
@@ -67,7 +68,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 def folder_of(name):
-    """The folder of LAYERS that a file is in; None: another one's."""
+    """The folder of LAYERS that a file belongs to, or None."""
     parents = [str(parent) for parent in pathlib.PurePath(name).parents]
     return next((parent for parent in parents if parent in LAYERS), None)
 
@@ -94,7 +95,9 @@ def upward():
 
 
 def not_from_root():
-    """Includes of files that are not there, nor are made of ones that are, from the root."""
+    """
+    Includes, as seen from the root, of files that do not exist and are not generated from others.
+    """
     for path, _ in sources():
         for name in includes(path):
             if not (ROOT / name.removesuffix('.inc')).is_file():
@@ -102,14 +105,14 @@ def not_from_root():
 
 
 def homeless():
-    """Files that no folder of LAYERS has: no rule holds for them."""
+    """Files in no folder of LAYERS: no rule applies to them."""
     for path, folder in sources():
         if not folder:
             yield f'{path}: is in no folder of LAYERS'
 
 
 def too_knowing():
-    """Files above the provider interface that reach round it to one provider."""
+    """Files of broker/ that include headers of one provider, or those for implementers."""
     for path, _ in sources():
         if path.parts[0] != 'broker' or str(path) == KNOWS_PROVIDERS:
             continue
@@ -129,7 +132,7 @@ def backends_named():
 
 
 def methods_named():
-    """Names of methods outside the tables, and files that need no exception any more."""
+    """Names of methods outside the tables; and exceptions that no file needs any more."""
     for path, folder in sources():
         if folder not in [f'broker/{name}' for name in KNOW_NO_METHODS]:
             continue

@@ -22,14 +22,14 @@ BANNED = re.compile(r'\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|alloca|
 GETENV = re.compile(r'\b(secure_)?getenv\s*\(')
 UNFINISHED = re.compile(r'\b(TO' r'DO|FIX' r'ME|X' r'XX|HA' r'CK)\b')
 SPDX = 'SPDX-License-Identifier: MIT'
-# A snprintf that ends a text where its array ends; one that formats numbers alone fits.
+# A snprintf that may cut a text at the end of its array; one that formats only numbers always fits.
 UNCHECKED = re.compile(r'(?<=[;{}])\s*(v?snprintf)\((?:[^;"]|"(?:\\.|[^"\\])*")*;')
 FORMATS_TEXT = re.compile(r'%[-0-9.*]*s')
 FUNCTION_NAME = re.compile(r'([a-z_][a-z0-9_]*)\(')
 
 
 def tracked():
-    """Every source file of ours, also those not yet committed."""
+    """Every source file of ours, including those that are not committed yet."""
     found = [ROOT / name for name in ('dev', '.ci/run') if (ROOT / name).is_file()]
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob('*')):
@@ -39,7 +39,7 @@ def tracked():
 
 
 def without_text(line):
-    """A line of C less its strings and comments."""
+    """A line of C without its strings and comments."""
     line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
     return re.sub(r'/\*.*?\*/|//.*', '', line)
 
@@ -127,7 +127,10 @@ def white_space(files):
 
 
 def nothing_cut_silently(files):
-    """A text for people shows where it was cut, what is used is whole (base/text.h)."""
+    """
+    A text for people shows where it was cut; a text that the program uses must be whole
+    (base/text.h).
+    """
     for path, lines in files:
         if path.parts[0] not in PRODUCT or path.suffix not in ('.c', '.h'):
             continue
@@ -143,7 +146,7 @@ def nothing_cut_silently(files):
 
 
 def one_kind_of_error(files):
-    """What a peer is told is a struct error, too (acp/failure.h)."""
+    """A failure that a peer is told is a struct error, too (acp/failure.h)."""
     for path, lines in files:
         for number, line in enumerate(lines, 1):
             if path.suffix in ('.c', '.h') and re.search(r'\bstruct failure\b', line):
@@ -151,12 +154,12 @@ def one_kind_of_error(files):
 
 
 def facts_compared(files):
-    """A message can be reworded without a change of tests."""
+    """It must be possible to reword a message without changing tests."""
     return sentences_compared(files, PRODUCT)
 
 
 def formatted(files):
-    """clang-format has nothing to change."""
+    """clang-format must not want to change anything."""
     paths = [str(path) for path, _ in files if path.suffix in ('.c', '.h')]
     result = subprocess.run(['clang-format', '--dry-run', '-Werror', *paths], cwd=ROOT,
                             capture_output=True, text=True)

@@ -35,7 +35,7 @@ HEADERS = {
     # With the kernel's: musl has none of them.
     'musl': ['ev.h', 'jsmn.h', 'git2.h', 'git2', 'libssh2.h', 'seccomp.h',
              'seccomp-syscalls.h', 'histedit.h', 'cmocka.h', 'curl', 'linux', 'asm', 'asm-generic'],
-    'arm64': ['curl'],  # the others are in /usr/include, which this compiler reads anyway
+    'arm64': ['curl'],  # this compiler reads the others from /usr/include anyway
 }
 
 # Flags of the compile commands that do not matter here, and those followed by a word.
@@ -83,7 +83,7 @@ def link_headers(folder, names):
 
 
 def compile_all(name, build, commands):
-    """What the compiler says of each file that it has something to say about."""
+    """Returns what the compiler reports, for each file about which it reports anything."""
     with tempfile.TemporaryDirectory() as headers:
         link_headers(pathlib.Path(headers), HEADERS[name])
 

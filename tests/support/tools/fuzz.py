@@ -17,7 +17,7 @@ DONE = re.compile(r'stat::number_of_executed_units:\s*(\d+)')
 
 
 def run(build, target, seconds):
-    """Executions of one target; None where it broke."""
+    """Runs one target; returns the number of executions, or None if it broke."""
     found = build / 'found' / target
     found.mkdir(parents=True, exist_ok=True)
     process = subprocess.run(

@@ -19,7 +19,7 @@ def files(build):
 
 
 def lint(build, path):
-    """What clang-tidy says of one file; empty where it says nothing."""
+    """Returns what clang-tidy reports about one file; empty if it reports nothing."""
     result = subprocess.run(
         ['clang-tidy', '--quiet', '-p', build, '--extra-arg=-Wno-unknown-warning-option',
          str(path)], cwd=ROOT, capture_output=True, text=True, check=False)

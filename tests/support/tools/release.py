@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SECONDS = 1800  # of one step
+SECONDS = 1800  # for one step
 LIBRARIES = ['libev-dev', 'libjsmn-dev', 'libgit2-dev', 'libssh2-1-dev', 'libcurl4-openssl-dev',
              'libseccomp-dev', 'libedit-dev', 'libc6-dev']
 ARCHITECTURES = ('amd64', 'arm64')
@@ -56,7 +56,7 @@ def run(*argv, cwd=None, env=None):
 
 
 def sources(folder):
-    """What is committed, and the time of the commit."""
+    """The committed files, and the time of the commit."""
     archive = subprocess.run(['git', 'archive', 'HEAD'], cwd=ROOT, capture_output=True, check=True,
                              timeout=SECONDS).stdout
     source = folder / 'source'
@@ -66,14 +66,16 @@ def sources(folder):
 
 
 def apt_options(state):
-    """apt for arm64, with a state of its own."""
+    """Options of apt for arm64, with a state of its own."""
     return ['-oAPT::Architecture=arm64', '-oAPT::Architectures=arm64', f'-oDir::State={state}',
             f'-oDir::State::lists={state}/lists', f'-oDir::State::status={state}/status',
             f'-oDir::Cache={state}/cache', '-oDebug::NoLocking=1', '-oAPT::Sandbox::User=']
 
 
 def foreign_libraries(folder):
-    """Debian's packages of arm64 and what they need, unpacked; apt's own state stays as it is."""
+    """
+    Unpacks Debian's packages for arm64 and their dependencies; apt's own state stays as it is.
+    """
     state = folder / 'apt'
     root = folder / 'arm64'
     for name in ('lists/partial', 'cache/archives/partial'):
@@ -91,7 +93,7 @@ def foreign_libraries(folder):
 
 
 def make_links_relative(root):
-    """A link to an absolute path would lead to this machine's files."""
+    """Makes absolute links relative: otherwise they would lead to files of this machine."""
     for path in root.rglob('*'):
         if path.is_symlink() and os.readlink(path).startswith('/'):
             target = root / os.readlink(path).lstrip('/')
@@ -100,7 +102,7 @@ def make_links_relative(root):
 
 
 def build(folder, source, architecture):
-    """The files of an installation; the folder that has usr/local."""
+    """Builds and installs into a folder; returns the folder that has usr/local."""
     options = []
     if architecture == 'arm64':
         cross = folder / 'cross.ini'
@@ -117,7 +119,7 @@ def build(folder, source, architecture):
 
 
 def check(image, architecture):
-    """That it is a program of this architecture, linked with what README.md says."""
+    """Checks that it is a program for this architecture, linked as docs/packaging.md says."""
     program = image / 'usr/local/bin/acp-broker'
     told = run('readelf', '-hd', program)
     machine = re.search(r'Machine:\s+(.*)', told).group(1)
@@ -128,7 +130,7 @@ def check(image, architecture):
 
 
 def pack(source, image, name, seconds, place):
-    """usr/local as NAME/, with the pages that are about all of it."""
+    """Packs usr/local as NAME/, with the pages about the whole program."""
     folder = image / 'usr/local'
     for page in ('README.md', 'LICENSE', 'CHANGELOG.md', 'SECURITY.md'):
         (folder / page).write_bytes((source / page).read_bytes())

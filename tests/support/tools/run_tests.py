@@ -120,7 +120,7 @@ class Stage:
 
     def __init__(self, title, build, choose, *arguments, at_once=None):
         self.title, self.build, self.choose = title, build, choose
-        # Many of these programs wait, for deadlines and for each other.
+        # Many of these programs wait for deadlines, and for each other.
         at_once = at_once or (os.cpu_count() or 1) + 1
         self.arguments = ['--num-processes', str(at_once), *arguments]
 
@@ -136,7 +136,7 @@ def installed(build):
 
 
 def not_quick(build):
-    """What `./dev test` has not run already, under the sanitizers."""
+    """The tests that `./dev test` has not already run under the sanitizers."""
     ran = set(quick())
     return [name for name in installed(build) if name not in ran]
 
@@ -157,7 +157,7 @@ def whole_valgrind():
     return [name for name in PLAIN.in_suite('unit') if not matches(name, NOT_UNDER_VALGRIND)]
 
 
-# The time limits of tests/**/meson.build suit a quiet machine. They only end what hangs.
+# The time limits in tests/**/meson.build suit a quiet machine. They only end tests that hang.
 STAGES = {
     'quick': Stage('quick tests under ASan and UBSan', ASAN, quick, '--timeout-multiplier', '4',
                    at_once=2 * (os.cpu_count() or 1)),
@@ -170,7 +170,7 @@ STAGES = {
     'tsan': Stage('unit tests under TSan', TSAN, lambda: TSAN.in_suite('tsan'),
                   '--timeout-multiplier', '10'),
 }
-# The stages of `./dev soak tests`: nothing is left out.
+# The stages of `./dev soak tests`; they leave out nothing.
 WHOLE = {
     'plain': Stage('all tests', PLAIN, lambda: list(PLAIN.tests()),
                    '--timeout-multiplier', '3', at_once=2 * (os.cpu_count() or 1)),
@@ -306,7 +306,7 @@ def run_checks(count):
 
 
 def run_builds(count):
-    """What else has to build: with other compilers, and as a packager does it."""
+    """The other builds: with other compilers, and as a packager does it."""
     PLAIN.configure()
     for name in ('compilers', 'packager'):
         run_program(count, name, sys.executable, '-B', str(TOOLS / f'{name}.py'), PLAIN.folder)
