@@ -42,7 +42,7 @@ static bool is_failed(enum kind kind)
 }
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker asks for these names
-/* Types are those of the calls; the linker's --wrap finds these by name. */
+/* The types are those of the real calls; the linker's --wrap finds these functions by name. */
 #define WRAP(kind, type, name, parameters, arguments)                                              \
 	type __real_##name parameters;                                                             \
 	type __wrap_##name parameters;                                                             \
@@ -89,7 +89,7 @@ WRAP(LOOKS, int, fstat64, (int fd, struct stat *status), (fd, status))
 WRAP(LOOKS, int, fstatat64, (int folder, const char *name, struct stat *status, int flags),
 	(folder, name, status, flags))
 
-/* Nothing here cuts the power: what was synced does not matter, when it was does. */
+/* No test cuts the power: it does not matter whether data was synced, only when. */
 int __wrap_fsync(int fd);
 int __wrap_fsync(int fd)
 {

@@ -27,7 +27,7 @@ struct outcome {
 	struct daytona_sandbox sandbox; // its texts are copies, which live to the test's end
 	struct daytona_access access;
 	int listed;
-	char ids[512]; // of what was listed, with spaces between
+	char ids[512]; // of the listed sandboxes, with spaces between
 	bool cancels;  // in on_sandbox
 	bool destroys; // the API, in done or on_sandbox
 	struct daytona_call *call;
@@ -38,17 +38,17 @@ int api_setup(void **state);
 int api_teardown(void **state);
 void api_again(void); // with the configuration as it is now
 
-void ask(void);          // for the sandbox "p1"; forgets what was told
-void create_one(void);   // the same of a create
-void will_sandbox(void); // what is answered next
+void ask(void);          // for the sandbox "p1"; forgets the earlier outcome
+void create_one(void);   // the same with a create
+void will_sandbox(void); // the next answer of the server
 
 daytona_sandbox_done on_told;
 daytona_access_done on_told_access;
 daytona_done on_told_done;
 extern const struct daytona_list_listener on_listed;
 
-void wait_done(void);                                      // for outcome.count to become 1
-void wait_requests(size_t count);                          // for so many at the server
+void wait_done(void);                                      // until outcome.count is 1
+void wait_requests(size_t count);                          // until the server has got so many
 void loop_for_ms(long long ms);                            // turns
 void expect_done(void);                                    // wait_done, without an error
 void expect_failed(const char *reason, const char *facts); // wait_done, and the error has both

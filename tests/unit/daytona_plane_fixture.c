@@ -237,7 +237,10 @@ struct daytona_call *daytona_set_network(struct daytona_api *api, const char *id
 	if (box->network_reason) {
 		fail_with(call, ERROR_DENIED, box->network_reason);
 	} else if (!box->keeps_network) {
-		/* What it says of blocking replaces the CIDRs; domains stay until they are said. */
+		/*
+		 * The request's word on blocking replaces the CIDRs; domains stay until the request
+		 * names some.
+		 */
 		const char *cidrs = network->network_allow_list ? network->network_allow_list : "";
 		box->is_network_open = !network->blocks_network || *cidrs;
 		box->settings.network_allow_list = cidrs;
@@ -298,7 +301,7 @@ struct daytona_call *daytona_ask_access(
 	return call;
 }
 
-/* ---- what came of an order ---- */
+/* ---- the outcome of an order ---- */
 
 void told_done(void *data, const struct error *err)
 {

@@ -33,17 +33,17 @@ struct plane_box {
 	 */
 	const char *create_reason;
 	enum error_code create_code;
-	int create_fails;                // so many creates are; 0: each one
-	const char *create_state;        // NULL: it is not there
-	int created_after;               // looks, that is; 0: at once
-	const char *after_create;        // of one that went well, at the next look; NULL: "started"
-	struct daytona_sandbox settings; // what it has; minutes, image and the like
-	const char *network_reason;      // setting the network fails with it
+	int create_fails;         // this many creates do; 0: each one
+	const char *create_state; // NULL: there is none
+	int created_after;        // number of looks until then; 0: at once
+	const char *after_create; // of a successful create, at the next look; NULL: "started"
+	struct daytona_sandbox settings; // of the sandbox: minutes, image and the like
+	const char *network_reason;      // setting the network fails with this reason
 	bool keeps_network;              // setting it succeeds, but changes nothing
 	const char *set_reason;          // setting an interval or the ingress fails with this error
 	int intervals[4], publics;       // how often they were set
 	int gets, creates, starts, stops, archives, deletes, recovers, networks;
-	int accesses; // tokens that were asked for; none is given
+	int accesses; // requests for tokens; none is given
 };
 
 struct plane {
@@ -52,15 +52,15 @@ struct plane {
 	struct plane_box boxes[PLANE_MAX];
 	size_t count;
 	bool hangs;         // no call is answered
-	bool may_be_done;   // what failed
-	const char *listed; // the name of one that a list has; NULL: none
+	bool may_be_done;   // a call that failed may have been done
+	const char *listed; // the only name in a list; NULL: none
 	int lists;
 	int status; // of the last act
 };
 
 extern struct plane plane;
 
-struct plane_box *plane_add(const char *name, const char *state); // NULL: it is not there
+struct plane_box *plane_add(const char *name, const char *state); // NULL state: it is not there
 
 /* A sandbox, and the outcome of the order on it. */
 struct told {

@@ -61,7 +61,7 @@ static void watch(struct connection *connection, int events)
 	ev_io_start(server.loop, &connection->io);
 }
 
-/* The length of the whole request that the bytes begin with, 0 where more has to come. */
+/* The length of the whole request at the beginning of the bytes; 0 if more bytes have to come. */
 static size_t request_length(struct span bytes)
 {
 	const char *end = bytes.len > 0 ? memmem(bytes.data, bytes.len, "\r\n\r\n", 4) : NULL;
@@ -90,7 +90,7 @@ static void answer_next(struct connection *connection)
 	buf_consume(&connection->in, len);
 	connection->is_answering = true;
 	if (server.answer_next == server.answer_count) {
-		connection->then = SERVER_HANG; // more than was said
+		connection->then = SERVER_HANG; // more requests than queued answers
 		return;
 	}
 	struct answer *answer = &server.answers[server.answer_next++];

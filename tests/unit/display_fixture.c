@@ -35,7 +35,7 @@ static void use_update(const struct message *message, void *data)
 	splice_finish(&splice);
 }
 
-/* What leaves in place of a message; valid until the next call. */
+/* The message that is sent instead of this one; valid until the next call. */
 const char *edited(const char *message, const char *replaced, const char *with)
 {
 	static char *last;

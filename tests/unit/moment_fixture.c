@@ -55,7 +55,7 @@ void moment_assert_finished(struct moment *moment)
 	assert_no_temporary_file(moment->place);
 }
 
-/* A process that kills itself by kill(2) is ended by valgrind, which then reports on it. */
+/* valgrind ends a process that kills itself by kill(2), and then reports on it. */
 void moment_be_killed(void *data)
 {
 	sigqueue(getpid(), SIGKILL, (union sigval){0});

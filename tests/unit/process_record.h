@@ -238,7 +238,7 @@ static inline int set_up_loop(void)
 	return 0;
 }
 
-/* As a subreaper we would be the parent of anything left. */
+/* As a subreaper, we would be the parent of any process that is left. */
 static inline int tear_down_loop(void)
 {
 	spawner_destroy(spawner);
@@ -246,14 +246,14 @@ static inline int tear_down_loop(void)
 	return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
 }
 
-/* Runs the tests with a spawner that was forked before anything else was done. */
+/* Runs the tests with a spawner that was forked before anything else. */
 static inline int run_with_spawner(const struct CMUnitTest *tests, size_t count,
 	CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
 	struct error err;
 	sigset_t all;
 	sigset_t before;
-	/* A careless parent may leave it to us so; no process is to have it so. */
+	/* A careless parent may leave us signals like this; no process may inherit it. */
 	for (int number = 1; number < NSIG; number++) {
 		signal(number, SIG_IGN);
 	}

@@ -99,7 +99,7 @@ static const struct mux_listener listener = {on_hello, on_message, on_end, on_st
 
 /* ---- life ---- */
 
-/* The program with these words, over a new channel. */
+/* Starts the program with these words, over a new channel. */
 static void start_program(
 	struct test_runner *runner, const char *folder, const char *word, const char *name)
 {
@@ -140,7 +140,7 @@ void test_runner_start(struct test_runner *runner, const char *hello)
 	test_runner_start_apart(runner, hello, ".", NULL);
 }
 
-/* The line with the question; false at the end of the channel. */
+/* Reads the line with the nonce; false at the end of the channel. */
 static bool read_nonce(struct test_runner *runner, char line[RUNNER_TEXT_MAX])
 {
 	size_t len = 0;

@@ -327,7 +327,7 @@ struct event_wait {
 	char event;
 };
 
-/* Or what keeps it from coming. */
+/* Whether the event has come, or something that prevents it. */
 static bool has_event(void *data)
 {
 	const struct event_wait *wait = data;

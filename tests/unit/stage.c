@@ -125,7 +125,7 @@ int stage_open_sandboxes(const struct stage *stage)
 	return count;
 }
 
-/* Roots are there at once, under "/runtime" where paths are mapped. */
+/* Roots are ready at once; if paths are mapped, they are below "/runtime". */
 static void stage_add_root(
 	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
 {
@@ -190,7 +190,7 @@ static void stage_suspend(struct sandbox *sandbox, sandbox_done *done, void *dat
 	answer_suspend(stage, sandbox, done, data, fails ? &stage->suspend_error : NULL);
 }
 
-/* Takes back a suspend that waits. */
+/* Also withdraws a suspend that waits. */
 static void stage_resume(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
 	struct stage *stage = stage_of(sandbox);
@@ -263,7 +263,7 @@ void stage_assert_decided(struct stage *stage, const char *expected)
 	stage->decided[0] = '\0';
 }
 
-/* "/writable/a" of "/writable/a/b/c". */
+/* Finds "/writable/a" for "/writable/a/b/c". */
 static bool stage_find_write_hint(
 	const struct sandbox *sandbox, const char *path, char out_folder[FILE_PATH_MAX])
 {

@@ -55,28 +55,28 @@ struct stage {
 	struct provider provider;
 	struct ev_loop *loop;
 	struct registry *registry;
-	struct config config; // config.profile: everything at its default, to be changed
+	struct config config; // config.profile; everything has its default until a test changes it
 	struct sandbox_capabilities capabilities;
 	bool holds_ready;           // a sandbox is not ready until stage_ready
 	bool holds_start;           // a process has not started until stage_start
-	bool can_withdraw;          // a sandbox can be taken back
-	int withdrawn;              // sandboxes that were
+	bool can_withdraw;          // a sandbox can be withdrawn
+	int withdrawn;              // number of withdrawn sandboxes
 	bool ignores_kill;          // a killed tree does not end by itself
-	struct error prepare_error; // where its code is set: refuses at once
+	struct error prepare_error; // if its code is set: a prepare is refused at once
 	struct error ready_error;   // the sandbox fails instead of becoming ready
-	struct error exec_error;    // refuses at once
+	struct error exec_error;    // an exec is refused at once
 	struct error start_error;   // the process fails instead of starting
 	bool holds_suspend;         // a suspend or a resume waits for stage_go_on
 	struct error suspend_error; // a suspend fails
-	int suspended;              // sandboxes that are
-	sandbox_done *held_done;    // what waits
+	int suspended;              // number of suspended sandboxes
+	sandbox_done *held_done;    // of the suspend or resume that waits
 	void *held_data;
 	bool held_is_suspend;
 	const char *runtime;                    // where mapped roots are; NULL: "/runtime"
-	size_t roots_max;                       // a sandbox takes; 0: any number
+	size_t roots_max;                       // number of roots that a sandbox takes; 0: any
 	struct list sandboxes;                  // of struct stage_sandbox (private), open ones
-	int prepared;                           // sandboxes asked for, in all
-	const char *program;                    // whoever wishes; NULL: ""
+	int prepared;                           // number of prepared sandboxes, in all
+	const char *program;                    // the program that wishes; NULL: ""
 	char decided[STAGE_TOLD_MAX];           // wishes: "1 yes, 2 no, 3 no told, "
 	struct actor *actors[STAGE_ACTORS_MAX]; // owned; in the order of their start
 	int actor_count;

@@ -8,7 +8,7 @@
 
 enum { SHORT_MS = 20, SOON_MS = 500, LONG_MS = 60000 };
 
-/* Every deadline far away, so that a test says which one it waits for. */
+/* Every deadline is far away, so that a test must set the one that it waits for. */
 static void no_deadlines(struct fixture *fixture)
 {
 	struct profile *profile = profile_of(fixture);
@@ -24,7 +24,7 @@ static void wait_for(struct fixture *fixture, int ms)
 	}
 }
 
-/* Turns the loop until the broker has done this to the process. */
+/* Runs the loop until the broker has done this to the process. */
 static void wait_told(struct actor *actor, const char *expected)
 {
 	long long deadline = clock_now_ms() + LONG_MS / 2;
@@ -34,7 +34,7 @@ static void wait_told(struct actor *actor, const char *expected)
 	actor_assert_told(actor, expected);
 }
 
-/* ---- an end of its own ---- */
+/* ---- an end that the agent chooses ---- */
 
 static void test_how_it_ended_is_told_with_its_last_words(void **state)
 {
@@ -216,14 +216,14 @@ static void test_what_an_agent_leaves_behind_at_its_stop_is_killed(void **state)
 	no_deadlines(fixture);
 	fixture->stage.ignores_kill = true;
 	agent_stop(fixture->agent);
-	actor_exits_holding(actor, 0, 0); // a child of its has the output
+	actor_exits_holding(actor, 0, 0); // a child of the process has the output
 	actor_assert_told(actor, "kill ");
 	actor_empties(actor);
 	stage_settle(&fixture->stage);
 	assert_told(fixture, "down gone ");
 }
 
-/* It tidies up: the deadlines of the stop are its own, and SIGTERM comes before SIGKILL. */
+/* The agent is tidying up: the deadlines of the stop apply, and SIGTERM comes before SIGKILL. */
 static void test_output_closed_in_a_stop_leaves_it_its_time(void **state)
 {
 	struct fixture *fixture = *state;
@@ -250,14 +250,14 @@ static void test_a_stop_before_the_sandbox_is_ready_ends_it(void **state)
 	stage_settle(&fixture->stage);
 	assert_told(fixture, "down gone ");
 	assert_down(fixture, "SHUTTING_DOWN", "stop", "broker ended | agent");
-	stage_ready(&fixture->stage); // late: nothing is started any more
+	stage_ready(&fixture->stage); // too late: nothing starts any more
 	stage_settle(&fixture->stage);
 	assert_int_equal(fixture->stage.actor_count, 0);
 }
 
 /* ---- a sandbox in which no agent was to start ---- */
 
-/* Its setup runs in it. */
+/* The setup of the profile runs in the sandbox; returns its process. */
 static struct actor *set_it_up(struct fixture *fixture)
 {
 	static const char *const line[] = {"install it", NULL};

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/grant_fixture.h"
 
-/* What is refused of an agent whatever it is about, and what passes where nobody decides. */
+/*
+ * Requests of an agent that are refused whatever they are about, and those that pass without a
+ * policy.
+ */
 
 #define TWICE                                                                                      \
 	"'method':'terminal/create','params':{'sessionId':'s','command':'git','args':['status'],"  \
@@ -126,7 +129,7 @@ static const char *const requests[] = {
 	"'method':'terminal/later'",
 };
 
-/* The editor hears none of them, and all that ACP has as notifications. */
+/* The editor hears none of these, but all notifications that ACP has. */
 static void assert_requests_need_an_id(struct fixture *fixture)
 {
 	static const char *const notifications[] = {

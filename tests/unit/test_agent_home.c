@@ -176,7 +176,7 @@ static void test_the_users_own_paths_come_first(void **state)
 	assert_true(cell_drawing_check(drawing, &err));
 }
 
-/* Each of these could have been left by an agent that was allowed to write there. */
+/* An agent that was allowed to write there could have left each of these. */
 static void test_a_link_is_not_followed(void **state)
 {
 	write_file("home/secret", "{\"OPENAI_API_KEY\": \"k\"}");
@@ -236,7 +236,7 @@ static void test_variables_name_no_other_place(void **state)
 	words_free(environment);
 }
 
-/* The names are those of the table of known agents, which is of another layer. */
+/* The names must be those in the table of known agents, which belongs to another layer. */
 static void test_names_are_those_of_known_agents(void **state)
 {
 	assert_string_equal(agent_files_choices[0], "none");
@@ -249,7 +249,7 @@ static void test_names_are_those_of_known_agents(void **state)
 	assert_null(agent_files_find(NULL));
 }
 
-/* json_pick and json_renew need them in this order. */
+/* json_pick and json_renew need the keys in this order. */
 static void test_keys_are_sorted_and_what_comes_back_went_in(void **state)
 {
 	for (size_t i = 1; agent_files_choices[i]; i++) {

@@ -96,7 +96,7 @@ static int set_up(void **state)
 	return login ? 0 : -1;
 }
 
-/* The last look is taken at once where no worker looks. */
+/* Without a worker thread, the broker takes the last look at once. */
 static void end(void)
 {
 	pool_destroy(pool);
@@ -153,7 +153,7 @@ static void test_the_users_next_login_wins_over_any_time(void **state)
 	write_file("home" FILE_NAME, LOGIN("user", 9));
 	wait_for("cell" FILE_NAME, LOGIN("user", 9));
 	assert_true(has("home" FILE_NAME, LOGIN("user", 9)));
-	/* What a cell has claimed once is not taken from it again. */
+	/* Once a cell has claimed to be newer, nothing more is taken from it. */
 	write_file("cell" FILE_NAME, LOGIN("evil", 9000000000000001));
 	end();
 	assert_true(has("home" FILE_NAME, LOGIN("user", 9)));
@@ -169,7 +169,7 @@ static void test_a_lock_that_nobody_releases_stops_nothing(void **state)
 	assert_true(has("home" FILE_NAME, LOGIN("cell", 8)));
 }
 
-/* "scopes" went in, but does not come back. */
+/* "scopes" went into the cell, but does not come back. */
 static void test_only_named_keys_come_back(void **state)
 {
 	struct stat status;
@@ -188,7 +188,7 @@ static void test_only_named_keys_come_back(void **state)
 	assert_int_equal(status.st_mode & 0777, 0640);
 }
 
-/* What an agent leaves there when its cell ends. */
+/* Checks a file that an agent leaves there when its cell ends. */
 static void assert_nothing_comes_back(void)
 {
 	end();
@@ -258,7 +258,7 @@ static void test_a_folder_of_the_cell_that_became_a_link_is_not_followed(void **
 	assert_int_not_equal(access(path_of("home/.claude/.acp-broker-login"), F_OK), 0);
 }
 
-/* Where the user put a link, or an agent that was allowed to write there. */
+/* The user, or an agent that was allowed to write there, has put a link there. */
 static void test_a_link_in_the_home_is_not_written_through(void **state)
 {
 	char from[PATH_MAX];
@@ -291,7 +291,9 @@ static void draft_of(pid_t pid, const char *end, char out[64])
 	write_file(out, LOGIN("left", 4));
 }
 
-/* Killed between giving the new file a name and putting it in the place of the old one. */
+/*
+ * A broker was killed after it had given the new file a name, and before it replaced the old one.
+ */
 static void test_what_a_killed_broker_has_left_goes(void **state)
 {
 	char left[64], running[64], other[64];
@@ -315,7 +317,7 @@ static void test_what_a_killed_broker_has_left_goes(void **state)
 	assert_int_equal(access(path_of(other), F_OK), 0);
 }
 
-/* What lies in the place of our draft. */
+/* A folder lies in the place of our draft. */
 static void test_a_folder_in_the_drafts_place_harms_the_cell_alone(void **state)
 {
 	assert_int_equal(mkdir(path_of("cell/.claude/.acp-broker-login"), 0700), 0);

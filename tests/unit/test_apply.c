@@ -73,7 +73,7 @@ static void assert_work_tree(struct place *place, const char *text)
 
 #define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Every one of these becomes every other one, and nothing is left or there twice. */
+/* Each of these trees becomes each other one; afterwards nothing is missing or there twice. */
 static const char *const trees[][6] = {
 	{NULL},
 	{"a=1"},
@@ -180,7 +180,7 @@ static void test_nothing_is_touched_through_a_link(void **state)
 	assert_true(tree_equal(&now, &expected));
 }
 
-/* A link is data: where it points to is nobody's business, and it is never followed. */
+/* A link is only data: nobody asks where it leads, and nothing follows it. */
 static void test_a_link_that_points_out_is_written_and_not_followed(void **state)
 {
 	struct place *place = *state;
@@ -327,7 +327,7 @@ static void test_a_root_that_is_not_there_is_an_error(void **state)
 static const uint32_t access_list[] = {2, 0x60001, UINT32_MAX, 0x40002, 1234, 0x4, UINT32_MAX,
 	0x40010, UINT32_MAX, 0x20, UINT32_MAX};
 
-/* The mask shows as the bits of the group, which may do nothing. */
+/* The mask shows as the permissions of the group, which here has none. */
 static void test_the_access_list_and_the_attributes_of_a_file_stay(void **state)
 {
 	static const char list_name[] = "system.posix_acl_access";
@@ -340,7 +340,7 @@ static void test_the_access_list_and_the_attributes_of_a_file_stay(void **state)
 	tree_write(place->root, LINES("a=1"));
 	snprintf(path, sizeof(path), "%s/a", place->root);
 	bool has_list = setxattr(path, list_name, access_list, sizeof(access_list), 0) == 0;
-	assert_true(has_list || errno == ENOTSUP); // then there is none to be kept
+	assert_true(has_list || errno == ENOTSUP); // without a list there is none to keep
 	bool has_attribute = setxattr(path, "user.acp_broker.test", "kept", 4, 0) == 0;
 	assert_true(has_attribute || errno == ENOTSUP);
 	apply_well(place, &from, &to);
@@ -356,7 +356,7 @@ static void test_the_access_list_and_the_attributes_of_a_file_stay(void **state)
 
 /* ---- what an interrupted one has left ---- */
 
-/* Root may write everywhere. */
+/* Root may write everywhere, so this becomes another user. */
 static void become_nobody(struct place *place)
 {
 	if (geteuid() == 0) {

@@ -13,7 +13,10 @@
 #include "tests/support/campaign.h"
 #include "tests/unit/moment_fixture.h"
 
-/* Whether the child was killed: false where it came to its end before that call. */
+/*
+ * Applies in a child that is killed before call number `at`; false if it has ended before that
+ * call.
+ */
 static bool apply_until_killed(struct moment *moment, int at)
 {
 	pid_t pid = fork();
@@ -49,7 +52,7 @@ static void test_killed_anywhere_the_same_again_finishes(void **state)
 	assert_true(at > 100);
 }
 
-/* As the broker does it: it takes another snapshot and merges, knowing nothing of the kill. */
+/* The broker does the same: it takes another snapshot and merges, without knowing of the kill. */
 static void test_killed_anywhere_another_merge_finishes(void **state)
 {
 	struct moment moment;

@@ -23,7 +23,7 @@ struct user {
 	const char *name;
 };
 
-/* Writes a file of its own and renames it over, as vim and most others do. */
+/* Writes a file and renames it into place, as vim and most other editors do. */
 static void save_by_rename(void *data)
 {
 	struct user *user = data;
@@ -46,7 +46,7 @@ static void save_in_place(void *data)
 	}
 }
 
-/* It is under its own name. */
+/* Checks that the user's save is under its own name. */
 static void assert_saved(struct user *user)
 {
 	char text[64] = "";
@@ -58,7 +58,7 @@ static void assert_saved(struct user *user)
 	assert_int_equal(tree_count(user->place->root, ".tmp", NULL), 0);
 }
 
-/* It is under its own name, or one of a parked version. */
+/* Checks that the user's save is under its own name, or under that of a parked version. */
 static void assert_kept(struct user *user)
 {
 	const char *root = user->place->root;
@@ -107,7 +107,7 @@ static void test_what_appears_at_any_moment_where_a_new_file_goes_stays(void **s
 	save_everywhere(*state, "up", save_in_place);
 }
 
-/* The user saves, and some calls later the broker is killed. */
+/* The user saves, and the broker is killed some calls later. */
 struct end {
 	struct user user;
 	int calls_later;
@@ -121,7 +121,7 @@ static void save_and_be_killed_later(void *data)
 	calls.before = moment_be_killed;
 }
 
-/* Whether the child was killed: false where it came to its end before that call. */
+/* Applies in a child that is killed; false if it has ended before that call. */
 static bool save_until_killed(struct moment *moment, struct end *end, int at)
 {
 	pid_t pid = fork();
@@ -165,7 +165,9 @@ static void test_what_is_saved_in_the_moment_of_a_kill_is_kept(void **state)
 	}
 }
 
-/* Who has saved goes on typing and saves once more, into the file that is there by then. */
+/*
+ * After the save the user goes on typing, and saves once more into the file that is there by then.
+ */
 struct twice {
 	struct user user;
 	int calls_later;

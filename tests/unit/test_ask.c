@@ -127,7 +127,7 @@ static void test_a_title_of_the_brokers_without_it_says_who_asks(void **state)
 	assert_non_null(strstr(fixture->shown, "acp-broker asks: Delete 3 files"));
 }
 
-/* Whose question it is does not depend on what the agent writes. */
+/* The agent's words do not decide whose question it seems to be. */
 static void test_an_agent_cannot_pass_for_the_broker(void **state)
 {
 	struct fixture *fixture = *state;

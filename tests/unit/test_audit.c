@@ -78,7 +78,7 @@ static void write_subject(struct audit *audit, const char *subject)
 			   });
 }
 
-/* A whole file; the test's until the next call. "" where there is none. */
+/* The content of a file, valid until the next call; "" if there is no file. */
 static const char *content(int number)
 {
 	static char text[TEXT_MAX];

@@ -8,7 +8,7 @@
 #include "broker/agent/login_note.h"
 #include "broker/relay/auth_methods.h"
 
-/* What an agent offers as its logins, and what the editor is offered. */
+/* The logins that an agent offers, and those of them that reach the editor. */
 
 static char state_folder[64];
 
@@ -25,7 +25,7 @@ static int tear_down_state(void **state)
 	return system(command); // NOLINT(cert-env33-c): of the test's own
 }
 
-/* What the profile hands on to an agent elsewhere. */
+/* The variables that the profile passes on to an agent elsewhere. */
 static char handed_on[] = "API_KEY";
 static char *secret_env[] = {handed_on, NULL};
 
@@ -34,7 +34,7 @@ static const char served_request[] =
 	"'method':'initialize','params':{'protocolVersion':1,'clientCapabilities':{'fs':{"
 	"'readTextFile':true,'writeTextFile':true},'terminal':true}}";
 
-/* The raw authMethods that the editor hears; owned by the caller. NULL: an error. */
+/* The raw authMethods that the editor gets, owned by the caller; NULL: an error. */
 static char *heard(const char *said, bool is_far)
 {
 	void *state = NULL;
@@ -66,7 +66,7 @@ static void quote(char *text)
 	}
 }
 
-/* In `expected`, 32 dots stand for a token. */
+/* In `expected`, 32 dots stand for any token. */
 static void assert_heard(const char *said, const char *expected, bool is_far)
 {
 	char *text = heard(said, is_far);
@@ -125,7 +125,7 @@ static void test_the_token_leads_to_the_args_and_the_env(void **state)
 	free(text);
 }
 
-/* ACP's text of the proposal and its version 2 have a list of variables, version 1 an object. */
+/* ACP's proposal and its version 2 have a list of variables, version 1 an object. */
 static void test_the_variables_may_be_a_list(void **state)
 {
 	struct error err;

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* Refusals by openat2, and the way without it, are walked by test_local_confine.c. */
+/* test_local_confine.c tests the refusals of openat2, and walks without openat2. */
 static char folder[] = "/tmp/test-beneath-XXXXXX";
 static int root = -1;
 
@@ -87,7 +87,7 @@ static void test_a_link_or_a_file_in_the_way_is_an_error(void **state)
 	expect_errno("file/x", true, ENOTDIR);
 }
 
-/* What was just opened is in the kernel's memory; tmpfs and others have nothing else. */
+/* A file that was just opened is in the kernel's memory; tmpfs keeps all files there. */
 static void test_what_is_in_memory_is_opened_without_waiting(void **state)
 {
 	static const char *const refused[] = {"link/x", "../x", "d/../..", "file/x"};
@@ -112,7 +112,10 @@ static void test_the_way_up_is_refused(void **state)
 	expect_errno("d/../..", false, EXDEV);
 }
 
-/* Kernels before 5.6, and sandboxes that do not know it, refuse openat2. It is so from here on. */
+/*
+ * Kernels before 5.6, and sandboxes that do not know openat2, refuse it. From here on it is
+ * refused.
+ */
 static void test_the_errors_are_the_same_without_openat2(void **state)
 {
 	struct sock_filter filter[] = {

@@ -25,13 +25,15 @@
 
 enum { DEADLINE_MS = 30000, OUTPUT_MAX = 65536, ENVIRONMENT_MAX = 8 };
 
-/* A scripted agent: answers two requests, then says what it hears, until the end of file. */
+/* A scripted agent: answers two requests, and then prints what it gets, until the end of file. */
 static const char agent_script[] =
 	"read -r line; echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":1}}'; "
 	"read -r line; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pwd\":\"'\"$PWD\"'\","
 	"\"key\":\"'\"$KEY\"'\"}}'; cat >/dev/null";
 
-/* The whole program in a process of its own, and the test at its three ends. */
+/*
+ * The whole program in a process of its own; the test has the other ends of its three descriptors.
+ */
 struct run {
 	pid_t pid;
 	int in;
@@ -42,12 +44,12 @@ struct run {
 	size_t output_len;
 	size_t errors_len;
 	const char *environment[ENVIRONMENT_MAX];
-	int ignored[4]; // signals, when it begins; 0 ends them
+	int ignored[4]; // signals that the program inherits as ignored; 0 ends them
 	bool (*add)(struct registry *registry, const struct provider_context *context,
 		struct error *err);
 };
 
-/* What of a login was offered. */
+/* A login that a broker has offered. */
 struct offered {
 	char folder[64];
 	char note[256];
@@ -84,7 +86,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Whatever the broker left behind is ours: we are a subreaper. */
+/* We are a subreaper, so everything that the broker left is our child. */
 static int tear_down(void **state)
 {
 	struct run *run = *state;
@@ -104,7 +106,10 @@ static int tear_down(void **state)
 
 /* ---- the program ---- */
 
-/* What the broker inherits: these ignored, as by a shell's `&` and nohup(1), and all blocked. */
+/*
+ * What the broker inherits: these signals ignored, as by a shell's `&` and nohup(1), and all
+ * blocked.
+ */
 static void be_left_signals(const int *ignored)
 {
 	sigset_t all;
@@ -355,7 +360,7 @@ static void test_each_signal_ends_it_in_order(void **state)
 		says(run, "\"id\":\"p\",\"method\":\"_x\"");
 		wait_lines(run, 2);
 		says(run, "\"id\":\"q\",\"method\":\"_y\"");
-		/* Its answer would come after the signal: the agent never gives one. */
+		/* The agent never answers this request, so it is open when the signal comes. */
 		assert_int_equal(kill(run->pid, signals[i]), 0);
 		wait_lines(run, 3);
 		assert_non_null(strstr(run->output, "\"id\":\"q\",\"error\":{"));
@@ -404,7 +409,7 @@ static void test_an_editor_that_says_nothing_starts_nothing(void **state)
 
 /* ---- a login ---- */
 
-/* A state folder in which a login was offered; its texts are in run->environment. */
+/* Makes a state folder with an offered login; its texts are in run->environment. */
 static void offer(struct run *run, struct offered *offered, char *const *args)
 {
 	struct error err;

@@ -259,7 +259,7 @@ static void test_memory_of_a_filled_buffer_never_exceeds_its_maximum(void **stat
 	}
 }
 
-/* A compaction shows as the head's return to 0 while bytes are live. */
+/* While bytes are live, a return of the head to 0 shows a compaction. */
 static void test_full_buffer_moves_its_bytes_seldom(void **state)
 {
 	enum { MAX = 4096, ROUNDS = 100 * MAX };
@@ -281,7 +281,7 @@ static void test_full_buffer_moves_its_bytes_seldom(void **state)
 	buf_finish(&buf);
 }
 
-/* The same appends and consumes on a plain array give the same bytes. */
+/* The same appends and consumes on a plain array must give the same bytes. */
 static void test_any_order_of_calls_keeps_every_byte(void **state)
 {
 	enum { MAX = 3000, STEPS = 20000 };
@@ -373,7 +373,7 @@ static void allocate_too_much(void)
 	free(mem_alloc(size));
 }
 
-/* Whether the function ends its process, which it does in a child. */
+/* Whether the function ends its process; runs it in a child. */
 static bool dies(void (*function)(void))
 {
 	pid_t child = fork();

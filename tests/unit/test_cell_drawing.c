@@ -231,7 +231,7 @@ static void test_a_socket_is_neither_read_nor_written(void **state)
 
 /* ---- what is refused ---- */
 
-/* An agent that wrote into the outer one could have put a link to the home there. */
+/* An agent that could write into the outer folder may have put a link to the home there. */
 static void test_a_writable_folder_contains_no_other(void **state)
 {
 	make("home/.cache/inner");

@@ -17,7 +17,7 @@
 #include "providers/local/net/network.h"
 #include "tests/support/facts.h"
 
-/* ---- the process and the cell, which are these here ---- */
+/* ---- stand-ins for the process and the cell ---- */
 
 struct network {
 	const struct network_listener *listener;
@@ -264,7 +264,7 @@ static void test_each_decision_is_a_line(void **state)
 	assert_string_equal(lines[3], "[2001:db8::1]:22 socks network = allow refused");
 }
 
-/* Older lines would be pushed out of the file. */
+/* Otherwise they would push older lines out of the file. */
 static void test_a_flood_of_connections_has_few_lines(void **state)
 {
 	struct fixture *fixture = *state;

@@ -62,7 +62,7 @@ static void test_a_plan_arrives_as_it_was(void **state)
 	cell_plan_finish(&read);
 }
 
-/* Less of it would be more freedom. */
+/* A plan that lacks a part could allow more. */
 static void test_a_plan_that_is_not_whole_is_refused(void **state)
 {
 	struct error err;
@@ -72,7 +72,7 @@ static void test_a_plan_that_is_not_whole_is_refused(void **state)
 		struct cell_read_plan read;
 		assert_int_equal(ftruncate(fd, size), 0);
 		if (cell_plan_unpack(&read, fd, &err)) {
-			/* What is missing is the NUL of the last text. */
+			/* Only the NUL of the last text is missing. */
 			assert_string_equal(read.plan.entries[2].path, entries[2].path);
 		}
 		cell_plan_finish(&read);

@@ -55,7 +55,7 @@ static void test_a_container_is_told_from_a_machine(void **state)
 	assert_names(err.text, "--security-opt systempaths=unconfined");
 }
 
-/* A confined agent can use up all of these: the next one must not start unconfined for it. */
+/* A confined agent can use up all of these, so they must not let the next one start unconfined. */
 static void test_what_others_can_use_up_does_not_forbid_a_cell(void **state)
 {
 	static const int errnums[] = {ENOSPC, EAGAIN, ENOMEM, EMFILE, ENFILE, EUSERS, EIO};

@@ -11,7 +11,7 @@
 #include "sync/id.h"
 #include "tests/unit/store_fixture.h"
 
-/* A tree with one file of that content. */
+/* A tree with one file that has this content. */
 static git_oid tree_of(struct store *store, const char *name, const char *content)
 {
 	struct error err;
@@ -41,7 +41,9 @@ static unsigned add(struct store *store, const char *content, const char *reason
 	return number;
 }
 
-/* As a sync before a turn, or after it, adds it; the number of the checkpoint. */
+/*
+ * Adds a checkpoint as the sync before or after a turn does; returns the number of the checkpoint.
+ */
 static unsigned add_turn(struct store *store, const char *content, const char *session,
 	const struct checkpoint_turn *turn)
 {
@@ -98,13 +100,13 @@ struct turn_case {
 static const struct turn_case turn_cases[] = {
 	{"0", "s-1", {true, 1, NULL}, 1, "before turn 1", 0},
 	{"1", "s-1", {false, 1, "Fix it"}, 2, "turn 1: Fix it", 1},
-	{"1", "s-1", {true, 2, NULL}, 2, "turn 1: Fix it", 1}, // nothing of the user's between them
-	{"1", "s-1", {false, 2, ""}, 3, "turn 2", 2},          // which has changed nothing
+	{"1", "s-1", {true, 2, NULL}, 2, "turn 1: Fix it", 1}, // no edit of the user's between them
+	{"1", "s-1", {false, 2, ""}, 3, "turn 2", 2},          // a turn that has changed nothing
 	{"2", "s-2", {true, 1, NULL}, 4, "before turn 1", 0},
 	{"2", "s-2", {false, 1, "Turn: 9"}, 5, "turn 1: Turn: 9", 1},
 	{"3", "s-1", {true, 1, NULL}, 6, "before turn 3", 0}, // another broker has loaded it
 	{"3", "s-1", {false, 1, NULL}, 7, "turn 3", 3},
-	{"4", "s-1", {false, 9, NULL}, 8, "turn 9", 9}, // syncs of turns have failed
+	{"4", "s-1", {false, 9, NULL}, 8, "turn 9", 9}, // the syncs of some turns have failed
 	{"4", "s-\nTurn: 7", {false, 1, NULL}, 9, "turn 1", 1},
 };
 
@@ -325,9 +327,9 @@ static void test_turns_that_change_nothing_push_no_older_state_out(void **state)
 	add_turn(store, "three", "s-1", &turn);
 	add_turn(store, "three", "s-1", &turn);
 	expect_left(place, 6, "1 2 3 4 5 6 ");
-	expect_left(place, 5, "1 2 4 5 6 "); // the oldest that changed nothing
+	expect_left(place, 5, "1 2 4 5 6 "); // the oldest of those that changed nothing
 	expect_left(place, 4, "1 2 5 6 ");
-	expect_left(place, 3, "1 2 6 "); // never the newest: it has the state of the one before
+	expect_left(place, 3, "1 2 6 "); // never the newest, whose state is the same
 	add_turn(store, "three", "s-1", &turn);
 	expect_left(place, 3, "1 2 7 ");
 	add_turn(store, "three", "s-1", &turn);
@@ -371,10 +373,10 @@ static void test_what_is_old_is_older_by_the_steps_between(void **state)
 		{{0}, 1000, 0, 0, 900},
 		{{1000}, 1000, 1, 0, 900},
 		{{890, 899, 901, 910, 920, 930, 940, 950, 960, 970, 980, 990}, 1000, 12, 2, 901},
-		/* A jump ahead, with checkpoints made in it, and back. */
+		/* The clock jumps ahead, checkpoints are made, and it jumps back. */
 		{{980, 990, 9000, 9005, 1000}, 1010, 5, 0, 916},
 		{{10, 20, 30}, 5000, 3, 0, -59},
-		/* Long absences: after ten of them. */
+		/* Long absences: each counts as a tenth of the age. */
 		{{100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200}, 1300, 12, 3, 400},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

@@ -68,7 +68,7 @@ static void on_ended(void *data, const struct client_end *end)
 
 static const struct client_listener listener = {.on_message = on_message, .on_ended = on_ended};
 
-/* Runs a shell's script as the program, to its end; `act` acts on it first. */
+/* Runs a shell script as the program, to its end; calls `act` on the client first. */
 static void play(struct fixture *fixture, const char *script, void (*act)(struct client *client))
 {
 	static const char *const environment[] = {"PATH=/usr/bin:/bin", NULL};

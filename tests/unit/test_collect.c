@@ -20,7 +20,7 @@
 
 enum { RECORDS_MAX = 4, DEADLINE_MS = 30000 };
 
-/* Holds a worker until the gate opens. */
+/* Occupies a worker until the gate opens. */
 struct held {
 	struct pool_job job;
 	sem_t *entered, *gate;
@@ -201,7 +201,7 @@ static void on_held(struct pool_job *job)
 {
 }
 
-/* No worker is free until the gate opens. */
+/* Occupies all workers until the gate opens. */
 static void hold_workers(struct fixture *fixture)
 {
 	struct error err;
@@ -221,7 +221,9 @@ static void on_later(struct ev_loop *loop, ev_timer *timer, int events)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-/* Timers are raised in the order in which they are due: prepare-timeout was before this one. */
+/*
+ * Timers are raised in the order in which they are due, so prepare-timeout comes before this one.
+ */
 static void let_it_be_due(struct fixture *fixture)
 {
 	ev_timer later;
@@ -231,7 +233,7 @@ static void let_it_be_due(struct fixture *fixture)
 	ev_run(fixture->loop, 0);
 }
 
-/* The time to get ready is over, and that waits to be written down. */
+/* Waits until the time to get ready has passed, which has to be written down. */
 static void begin_and_run_out(struct fixture *fixture, bool is_ready)
 {
 	struct collect_config config = config_of(fixture);
@@ -355,7 +357,7 @@ static void on_recovery_ended(void *data)
 	fixture->told++;
 }
 
-/* Whose first collect has its sandbox. */
+/* A recovery whose first collect has its sandbox. */
 static struct recovery *recover(struct fixture *fixture, int timeout_ms)
 {
 	long long deadline_ms = clock_now_ms() + DEADLINE_MS;

@@ -171,7 +171,7 @@ static void test_the_command_line_wins(void **state)
 	options.profile = "DevBox";
 	assert_loads(fixture, &options);
 	assert_int_equal(fixture->config.profile.toolhost, TOOLHOST_EDITOR);
-	/* The environment of an agent that is not used is not used either. */
+	/* An agent that is not used does not bring its environment. */
 	assert_words(fixture->config.profile.agent_env, "B=2 3|");
 	assert_words(fixture->config.profile.agent_argv, "/opt/bin/some-agent|--acp|");
 	config_finish(&fixture->config);

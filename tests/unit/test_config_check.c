@@ -159,7 +159,7 @@ static void test_mistakes_in_a_file_are_one_line(void **state)
 	for (size_t i = 0; i < ARRAY_LENGTH(file_mistakes); i++) {
 		char expected[ERROR_TEXT_MAX];
 		snprintf(expected, sizeof(expected), "%s", file_mistakes[i].mistake);
-		/* A second mention of the file is spelled out here. */
+		/* If the message names the file twice, the second name is written out here. */
 		char *again = strstr(expected + 4, " in FILE");
 		if (again) {
 			char rest[ERROR_TEXT_MAX];

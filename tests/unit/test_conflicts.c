@@ -295,7 +295,7 @@ static void test_an_edit_takes_the_files_place(void **state)
 	conflicts_finish(&list);
 }
 
-/* What the user saves in the workspace meanwhile stays. The next edit begins with it. */
+/* A save of the user's in the workspace meanwhile stays, and the next edit begins with it. */
 static void test_an_edit_does_not_replace_what_changed_meanwhile(void **state)
 {
 	struct place *place = *state;
@@ -325,7 +325,9 @@ static void test_an_edit_does_not_replace_what_changed_meanwhile(void **state)
 	conflicts_finish(&list);
 }
 
-/* Another try of the same sync finds more, and what the user has changed meanwhile. */
+/*
+ * Another try of the same sync finds more conflicts, and a change that the user has made meanwhile.
+ */
 static void test_a_conflict_that_is_found_again_is_parked_once(void **state)
 {
 	struct place *place = *state;
@@ -357,7 +359,7 @@ static void test_a_conflict_that_is_found_again_is_parked_once(void **state)
 	conflicts_finish(&list);
 }
 
-/* What cannot be read is no reason to park nothing. */
+/* A batch that cannot be read does not prevent a new one. */
 static void test_a_batch_that_is_damaged_keeps_nobody_from_parking(void **state)
 {
 	struct place *place = *state;

@@ -63,7 +63,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The profile with these keys and values, "KEY", "VALUE", …, NULL; or the error. */
+/*
+ * Reads a profile with these keys and values, "KEY", "VALUE", …, NULL; returns the error, or NULL.
+ */
 static const struct error *read_from(struct exec_profile *profile, const char *path,
 	const char *state_folder, const char *const *keys)
 {
@@ -89,7 +91,7 @@ static void read_well(struct exec_profile *profile, const char *const *keys)
 	}
 }
 
-/* The command's words, but the engine's folder, in one line. */
+/* The words of the command in one line, without the engine's folder. */
 static const char *line_of(const struct exec_profile *profile, enum exec_verb verb)
 {
 	static char line[LINE_MAX_BYTES];

@@ -122,7 +122,10 @@ static void test_a_session_has_a_folder_beside_that_of_all(void **state)
 	assert_int_equal(access(home, F_OK), 0);
 }
 
-/* What an agent can put in its place, as the folder is shown to it. */
+/*
+ * Puts into the copy's place what an agent can put there, because the cell shows the folder around
+ * it.
+ */
 static void put_decoy(const char *path, int kind)
 {
 	char below[PATH_MAX];
@@ -163,7 +166,7 @@ static void test_what_lies_in_the_place_of_its_note_is_replaced_and_not_waited_f
 	}
 }
 
-/* What the user's folder of that name is a part of. */
+/* Makes a repository in the user's folder; `part` is a folder deep in it. */
 static void make_part(char part[PATH_MAX])
 {
 	static const char *const folders[] = {"repo", "repo/.git", "repo/way", "repo/way/part"};
@@ -304,7 +307,7 @@ static void put_file(const char *folder, const char *name)
 	fd_close(&made);
 }
 
-/* One broker's session ends while another's agent has been started, and has no session yet. */
+/* One broker's session ends while another broker's agent has started and has no session yet. */
 static void test_a_copy_is_removed_but_for_the_folder_in_which_another_agent_is(void **state)
 {
 	struct error err;

@@ -35,7 +35,7 @@ static void test_a_library_without_the_functions_is_refused(void **state)
 	expect("libc.so.6 has no function curl_");
 }
 
-/* ---- its memory ---- */
+/* ---- the memory of libcurl ---- */
 
 static void test_memory_moves_with_its_bytes_and_is_aligned(void **state)
 {

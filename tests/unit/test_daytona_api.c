@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each call: what is sent, and what is made of the answer. */
+/* Each call: what it sends, and what it makes of the answer. */
 
 /* ---- sandboxes ---- */
 

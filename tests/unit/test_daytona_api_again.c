@@ -12,14 +12,14 @@
 #include "providers/daytona/api_judge.h"
 #include "providers/daytona/profile.h"
 
-/* What is tried again and what is not, and how long. */
+/* Which calls are tried again and which are not, and for how long. */
 
 #define BUSY                                                                                       \
 	"{\"path\":\"/\",\"statusCode\":409,\"error\":\"Conflict\",\"message\":\"Sandbox state "   \
 	"change in progress\"}"
 #define THROTTLED "{\"statusCode\":429,\"message\":\"ThrottlerException: Too Many Requests\"}"
 
-/* With so little time that the first pause that is asked for is too long. */
+/* So little time that the first pause that the service asks for is too long. */
 static void have_time(long long timeout_ms)
 {
 	config.timeout_ms = timeout_ms;
@@ -189,7 +189,7 @@ static void test_a_connection_that_breaks_is_tried_again_where_that_does_no_harm
 	assert_int_equal(server_count(), 6);
 }
 
-/* libcurl itself would send it once more where a connection that was kept turns out to be dead. */
+/* If a kept connection turns out to be dead, libcurl itself would send the create once more. */
 static void test_a_create_is_sent_once_though_a_kept_connection_dies(void **state)
 {
 	will_sandbox();
@@ -218,7 +218,7 @@ static void test_a_kept_connection_that_was_closed_is_no_trouble(void **state)
 	assert_int_equal(server_count(), 3);
 }
 
-/* The server of the test has its own with that flag. */
+/* The server of the test sets that flag on its own descriptors. */
 static void test_connections_are_not_inherited(void **state)
 {
 	server_will("", SERVER_HANG);
@@ -253,7 +253,7 @@ static void test_a_server_that_is_not_there_is_tried_to_the_end(void **state)
 	struct sockaddr_in address;
 	socklen_t size = sizeof(address);
 	char url[64];
-	int fd = closed_port(); // bound, so that nobody else gets it, and not listening
+	int fd = closed_port(); // bound, so that nobody else gets the port, but not listening
 	getsockname(fd, (struct sockaddr *)&address, &size);
 	snprintf(url, sizeof(url), "http://localhost:%d", ntohs(address.sin_port));
 	config.url = url;
@@ -276,7 +276,7 @@ static void test_a_try_without_an_answer_is_followed_by_another(void **state)
 	ask();
 	wait_requests(3);
 	assert_int_equal(outcome.count, 0);
-	assert_true(server_open() <= 2); // what was given up is closed
+	assert_true(server_open() <= 2); // the connections of calls that were given up are closed
 }
 
 static void test_a_create_without_an_answer_is_not(void **state)
@@ -299,7 +299,7 @@ static void test_a_server_that_never_answers_is_bounded(void **state)
 	assert_has(outcome.err.text, " times in ");
 }
 
-/* The last try has no time for an answer. */
+/* The last try has no time left for an answer. */
 static void test_what_was_wrong_all_the_time_is_told_at_its_end(void **state)
 {
 	config.pause_ms = 200;
@@ -342,7 +342,7 @@ static void test_pauses_grow_to_a_bound_and_are_not_all_the_same(void **state)
 	assert_true(daytona_pause_ms(500, 1, 1023, &asked) < 3500);
 }
 
-/* The service names up to a minute; that, and another try. */
+/* The service names pauses of up to a minute; there must be time for that and for another try. */
 static void test_the_defaults_have_time_for_a_limit(void **state)
 {
 	enum { TRY_MS = 20000 };

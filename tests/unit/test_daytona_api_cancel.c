@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-/* Calls that are given up, at each moment of theirs, and many at once. */
+/* Calls that are given up at each of their moments, and many calls at once. */
 
 static void begin(bool is_list)
 {
@@ -24,8 +24,8 @@ static void will_two_pages(void)
 }
 
 /*
- * The call is given up after so many turns of the loop. True when it had ended before; then no
- * later moment is left. The first answer makes it wait and try again.
+ * Gives the call up after this many turns of the loop. Returns true if the call had ended before;
+ * then no later moment is left. The first answer makes it wait and try again.
  */
 static bool is_over_after(int turns, bool is_list, bool with_api)
 {
@@ -196,7 +196,7 @@ static void test_a_list_as_long_as_the_bound_is_whole(void **state)
 	assert_int_equal(outcome.listed, DAYTONA_LIST_MAX);
 }
 
-/* More values than one document of ours may have: each sandbox is one. */
+/* Each sandbox is a value, so these are more than one document of ours may have. */
 static void test_a_page_may_have_many_labels(void **state)
 {
 	struct buf body;

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "tests/support/facts.h"
 
-/* How each failure is told, and that nothing is told which nobody may see. */
+/* The report about each failure, and that no report has anything secret. */
 
 /* ---- statuses ---- */
 
@@ -74,7 +74,7 @@ static void test_what_a_create_does_not_find_is_no_sandbox(void **state)
 	assert_int_equal(outcome.err.code, ERROR_DENIED);
 }
 
-/* Otherwise a wrong URL would be a sandbox that is gone, with what was in it. */
+/* Otherwise a wrong URL would look like a deleted sandbox, and the files in it as lost. */
 static void test_a_path_that_is_not_found_is_no_sandbox(void **state)
 {
 	static const char *const bodies[] = {

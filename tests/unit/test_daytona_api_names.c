@@ -9,8 +9,8 @@
 #include "base/fd.h"
 
 /*
- * A name that nobody answers for. libcurl finds this getaddrinfo instead of the system's: the
- * program exports it (meson.build).
+ * A name that nobody resolves. The program exports this getaddrinfo (meson.build), and libcurl
+ * finds it instead of the system's.
  */
 static sem_t asked, allowed, left;
 
@@ -32,7 +32,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The thread that resolves is on its own; it ends before the program does. */
+/* The resolving thread runs on alone; it ends before the program does. */
 static void let_go(int threads)
 {
 	for (int i = 0; i < threads; i++) {
@@ -54,7 +54,7 @@ static void test_a_name_that_is_being_resolved_holds_up_neither_loop_nor_end(voi
 {
 	ask();
 	wait_asked();
-	daytona_api_destroy(api); // would wait here for ever, since nobody allows it
+	daytona_api_destroy(api); // if it waited for the thread, it would wait for ever
 	api = NULL;
 	assert_int_equal(outcome.count, 0);
 	let_go(1);

@@ -18,11 +18,13 @@
 #include "base/fd.h"
 #include "tests/unit/daytona_tls_fixture.h"
 
-/* Where the key and a token are left behind: in no core, and nowhere in memory after the end. */
+/*
+ * Where the key and a token are left behind: in no core dump, and nowhere in memory after the end.
+ */
 
 enum { SECRET_SIZE = 40, TURNED = 0x55 };
 
-/* Kept turned, so that this is no copy. */
+/* Stored in a changed form, so that this is no copy. */
 static unsigned char turned[SECRET_SIZE];
 
 static void turn(char *secret)
@@ -55,7 +57,7 @@ static size_t count_in(const unsigned char *begin, const unsigned char *end)
 	return found;
 }
 
-/* In all that this process can write: heap, stacks, data, what was mapped. */
+/* Counts the secret in all memory that this process can write: heap, stacks, data, mappings. */
 static size_t count_everywhere(void)
 {
 	size_t found = 0;
@@ -106,12 +108,12 @@ static void ask_everything(bool is_tls)
 
 static void test_nothing_of_the_key_is_left_after_the_end(void **state)
 {
-#ifdef __SANITIZE_ADDRESS__ // whose shadow is too much to be searched
+#ifdef __SANITIZE_ADDRESS__ // its shadow is too large to search
 	skip();
 #endif
 	for (int is_tls = 0; is_tls < 2; is_tls++) {
 		ask_everything(is_tls);
-		assert_true(count_everywhere() > 0); // it is looked for in the right way
+		assert_true(count_everywhere() > 0); // shows that the search works
 		daytona_api_destroy(api);
 		api = NULL;
 		assert_int_equal(count_everywhere(), 0);
@@ -122,7 +124,7 @@ static void test_nothing_of_the_key_is_left_after_the_end(void **state)
 
 enum core { CORE_NONE, CORE_WITHOUT, CORE_WITH };
 
-/* Whether the secret is in the one file of the folder, which goes. */
+/* Whether the only file of the folder contains the secret; removes the file. */
 static enum core look_at_core(const char *folder)
 {
 	enum core found = CORE_NONE;
@@ -147,7 +149,10 @@ static enum core look_at_core(const char *folder)
 	return found;
 }
 
-/* A process with the secret in its memory dies by a signal; `has_api` is whether it is a key. */
+/*
+ * Lets a process with the secret in its memory die by a signal. `has_api`: the secret is an API's
+ * key.
+ */
 static enum core core_of(bool has_api)
 {
 	int status = 0;
@@ -160,7 +165,7 @@ static enum core core_of(bool has_api)
 		turn(secret);
 		config.key = secret;
 		int filter = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
-		if (write(filter, "0x33", 4) != 4) { // the usual one: this is no API's process yet
+		if (write(filter, "0x33", 4) != 4) { // the usual one: there is no API yet
 			_exit(1);
 		}
 		signal(SIGABRT, SIG_DFL);
@@ -181,7 +186,7 @@ static enum core core_of(bool has_api)
 
 static void test_a_core_of_a_process_that_has_the_key_is_without_it(void **state)
 {
-#ifdef __SANITIZE_ADDRESS__ // whose shadow would be in the core
+#ifdef __SANITIZE_ADDRESS__ // its shadow would be in the core
 	skip();
 #endif
 	if (core_of(false) != CORE_WITH) {
@@ -191,7 +196,7 @@ static void test_a_core_of_a_process_that_has_the_key_is_without_it(void **state
 	assert_int_not_equal(core_of(true), CORE_WITH);
 }
 
-/* sessions list and stop look at the broker's descriptors, as another process of the user. */
+/* `sessions list` and `stop` look at the broker's descriptors, from another process of the user. */
 static void test_a_process_that_has_the_key_can_still_be_looked_at(void **state)
 {
 	char name[64];

@@ -7,7 +7,7 @@
 
 #include "tests/unit/daytona_tls_fixture.h"
 
-/* To whom the key goes: to a server whose certificate is verified, through which proxy. */
+/* The servers that get the key: those whose certificate is verified; and the proxy on the way. */
 
 static char url[64];
 static char authority[128];
@@ -103,7 +103,7 @@ static void test_an_authority_that_cannot_be_read_is_said_to_be_none(void **stat
 static void test_a_server_without_tls_is_not_asked(void **state)
 {
 	snprintf(url, sizeof(url), "https://127.0.0.1:%d/api", tls_ports.plain);
-	config.timeout_ms = 300; // it waits for more, since it understands nothing
+	config.timeout_ms = 300; // the server waits for more, because it understands nothing
 	set_environment(authority, NULL, NULL);
 	ask_again();
 	wait_done();
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 		TEST(test_what_a_proxy_refuses_is_said_to_be_its_word),
 		TEST(test_a_proxy_that_is_not_there_is_told_without_its_password),
 	};
-	/* The environment that counts is the one that is given. */
+	/* Only the environment that the API was given counts, not this one. */
 	setenv("https_proxy", "http://127.0.0.1:1", 1);
 	setenv("HTTP_PROXY", "http://127.0.0.1:1", 1);
 	tls_begin(argc > 1 ? argv[1] : "tests/unit/daytona_tls.py");

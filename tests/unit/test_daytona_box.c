@@ -52,7 +52,7 @@ static void bring(struct told *told, struct plane_box *there, struct daytona_cre
 	daytona_box_destroy(told->box);
 }
 
-/* ---- the very one that is wanted ---- */
+/* ---- only a certain sandbox is wanted ---- */
 
 static void test_another_of_the_same_name_is_not_started(void **state)
 {
@@ -80,7 +80,7 @@ static void test_another_of_the_same_name_is_not_started(void **state)
 	}
 }
 
-/* ---- what was done for nothing ---- */
+/* ---- starts and creates that turn out useless ---- */
 
 static void rest(struct daytona_box *box, daytona_box_done *done)
 {
@@ -100,7 +100,7 @@ static void test_what_was_started_for_nothing_is_stopped_again(void **state)
 {
 	struct told told;
 	struct plane_box *there = plane_add("box", "stopped");
-	for (int i = 0; i < 2; i++) { // the second time it runs already
+	for (int i = 0; i < 2; i++) { // the second time it already runs
 		open_box(&told, there, NULL);
 		daytona_box_bring(told.box, told_done);
 		told_wait(&told);
@@ -175,7 +175,7 @@ static void test_what_was_made_for_nothing_is_deleted(void **state)
 	assert_int_equal(there->stops, 1);
 }
 
-/* Left while its create is under way. */
+/* Leaves the box while its create is under way. */
 static void bring_and_leave(
 	struct told *told, struct plane_box *there, struct daytona_create *create)
 {
@@ -204,7 +204,7 @@ static void test_what_is_made_after_its_create_was_given_up_is_deleted(void **st
 	struct daytona_create create = {.name = "box"};
 	plane.may_be_done = true;
 	profile.api_timeout_ms = 100; // too short for another create
-	there->created_after = 2;     // the look that follows the create is the first
+	there->created_after = 2;     // the look right after the create is the first one
 	there->create_code = ERROR_TIMEOUT;
 	there->create_reason = "TIMEOUT_EXCEEDED";
 	open_box(&told, there, &create);
@@ -235,7 +235,10 @@ static void test_what_may_be_made_yet_is_not_said_to_be_gone(void **state)
 	daytona_box_destroy(told.box);
 }
 
-/* Its first create was done after all; or another broker has made it, and there is work in it. */
+/*
+ * Either its first create was done after all, or another broker has made it, and may have work in
+ * it.
+ */
 static void test_a_name_that_is_taken_after_a_lost_create_is_stopped_again(void **state)
 {
 	struct told told;
@@ -423,7 +426,7 @@ static void test_a_label_that_is_no_text_forbids_using_it_and_not_stopping_it(vo
 	assert_int_equal(there->stops, 1);
 }
 
-/* A deadline of both would tell of a stop that nobody asked for. */
+/* A common deadline of both would report a stop that nobody asked for. */
 static void test_a_delete_has_the_deadlines_of_its_calls_alone(void **state)
 {
 	struct told told;
@@ -640,7 +643,7 @@ static void test_one_that_the_labels_find_is_taken_by_its_name(void **state)
 	assert_true(told.is_ok);
 	assert_string_equal(daytona_box_id(told.box), "");
 	assert_string_equal(daytona_box_name(told.box), "other");
-	assert_int_equal(other->starts, 0); // not before its lock is had
+	assert_int_equal(other->starts, 0); // not before it has the lock
 	told.is_over = false;
 	daytona_box_bring(told.box, told_done);
 	told_wait(&told);

@@ -13,7 +13,7 @@
 #include "providers/daytona/sandbox_impl.h"
 #include "tests/unit/daytona_plane_fixture.h"
 
-/* The end of a sandbox while something is being done with the claim on it. */
+/* A sandbox ends while something is being done with the claim on it. */
 
 #define API "https://app.daytona.io/api"
 
@@ -128,11 +128,13 @@ static void withdraw(struct daytona_place *place)
 	assert_false(told.is_over);
 	told_wait(&told);
 	assert_true(told.is_ok);
-	assert_int_equal(failures, 0); // no event but done
+	assert_int_equal(failures, 0); // done is the only event
 	sandbox_close(&place->sandbox);
 }
 
-/* Its note is of another key: that it is this one's now is being written down. */
+/*
+ * The note names another key; the broker is just writing down that the sandbox belongs to this key.
+ */
 static void test_a_withdrawal_while_it_is_adopted_stops_it(void **state)
 {
 	struct plane_box *there = plane_add(identity.name, "stopped");
@@ -147,7 +149,7 @@ static void test_a_withdrawal_while_it_is_adopted_stops_it(void **state)
 	assert_true(has_note());
 }
 
-/* Somebody has deleted it after it was started here: its note is being removed. */
+/* Somebody has deleted the sandbox after its start here; the broker is just removing its note. */
 static void test_a_withdrawal_while_it_is_forgotten_waits_for_that(void **state)
 {
 	struct plane_box *there = plane_add(identity.name, "stopped");
@@ -164,14 +166,14 @@ static void test_a_withdrawal_while_it_is_forgotten_waits_for_that(void **state)
 	assert_false(has_note());
 }
 
-/* Nothing was done there: there is nothing to wait for, and nothing is begun. */
+/* Nothing was done there, so there is nothing to wait for, and nothing is begun. */
 static void test_a_withdrawal_while_it_is_claimed_begins_nothing(void **state)
 {
 	struct plane_box *there = plane_add(identity.name, "stopped");
 	struct daytona_place *place = open_place(false);
 	withdraw(place);
 	place = open_place(false);
-	while (!place->box) { // and now it is looked at
+	while (!place->box) { // now the broker looks at it
 		ev_run(plane.loop, EVRUN_ONCE);
 	}
 	withdraw(place);

@@ -7,7 +7,7 @@
 #include "tests/unit/daytona_plane_fixture.h"
 #include "tests/support/facts.h"
 
-/* One that is found again, for a profile that has changed. */
+/* A sandbox that is found again, with a profile that has changed. */
 
 static struct daytona_profile profile;
 static struct daytona_identity identity = {.owner = "me"};
@@ -27,7 +27,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Brings it, as the profile has it now; its minutes until it stops by itself. */
+/* Brings the sandbox for the present profile; returns the minutes until it stops by itself. */
 static int bring_as(struct told *told, struct plane_box *there, const struct daytona_create *wanted,
 	struct daytona_box_config config)
 {
@@ -143,7 +143,7 @@ static void test_a_ttl_is_asked_for_once_and_told_where_there_is_none(void **sta
 	bring_as(&told, there, &create, config);
 	assert_true(told.is_ok);
 	assert_int_equal(told.warnings, 0);
-	bring_as(&told, there, &create, config); // found again: it would begin anew
+	bring_as(&told, there, &create, config); // found again: to set it would begin it anew
 	assert_int_equal(there->intervals[DAYTONA_TTL], 1);
 	there->exists = false;
 	there->set_reason = "DAYTONA_REJECTED";
@@ -194,7 +194,7 @@ static void test_a_list_that_the_profile_has_no_more_is_cleared_and_read_back(vo
 	assert_string_equal(there->settings.domain_allow_list, "");
 	assert_string_equal(there->settings.network_allow_list, "");
 	assert_int_equal(there->networks, 1);
-	assert_int_equal(there->gets, 2); // and once more, after it was set
+	assert_int_equal(there->gets, 2); // and once more after the network was set
 	wanted = (struct daytona_create){.blocks_network = true};
 	there->settings.domain_allow_list = "a.example";
 	bring_as(&told, there, &wanted, (struct daytona_box_config){.network_is_required = true});
@@ -217,7 +217,7 @@ static void test_a_list_in_another_order_and_form_is_the_same(void **state)
 	assert_int_equal(there->networks, 1);
 }
 
-/* In the first row the service says yes, and in the second it says no. */
+/* In the first row the service accepts the call, in the second it refuses it. */
 static void test_a_network_that_is_another_in_force_is_told_or_an_error(void **state)
 {
 	static const char *const reasons[] = {NULL, "DAYTONA_REJECTED"};

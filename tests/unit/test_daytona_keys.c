@@ -24,7 +24,7 @@ static struct {
 	struct provider_context context;
 	struct daytona_shared shared;
 	char folder[64];
-	char runs[96]; // a file with a line for each run
+	char runs[96]; // has a line for each run
 	char line[LINE_SIZE];
 	struct daytona_key_command command;
 } world;
@@ -85,7 +85,7 @@ static int tear_down(void **state)
 	return api_teardown(state);
 }
 
-/* A command that notes that it is run, and then does this. */
+/* A command that records its runs, and then does this. */
 static void will_run(const char *line)
 {
 	snprintf(world.line, sizeof(world.line), "echo run >>%s; %s", world.runs, line);
@@ -136,7 +136,10 @@ static void test_the_first_line_is_the_key_and_the_command_runs_once(void **stat
 	free(other.key);
 }
 
-/* A workspace is a folder in which others may have put files. */
+/*
+ * A workspace is a folder in which others may have put files, so it is not the place to run a
+ * command.
+ */
 static void test_the_command_runs_in_the_home_directory(void **state)
 {
 	struct told told = {0};
@@ -198,7 +201,7 @@ static void test_one_that_does_not_end_is_killed_in_time(void **state)
 	assert_names(told.err.text, "api-key-command | 100 ms | api-key-command-timeout");
 }
 
-/* Whoever runs has the other end of a pipe. */
+/* Every process of the command holds the other end of a pipe. */
 static void test_it_is_killed_once_nobody_waits_for_it(void **state)
 {
 	struct told told = {0};
@@ -218,7 +221,7 @@ static void test_it_is_killed_once_nobody_waits_for_it(void **state)
 	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
 	assert_int_equal(read(fd, &byte, 1), 1); // it runs: there is more, and no end
 	daytona_key_cancel(other);
-	while (read(fd, &byte, 1) != 0) { // to the end of whoever had it
+	while (read(fd, &byte, 1) != 0) { // until the last process of the command has ended
 	}
 	assert_int_equal(told.count, 0);
 	close(fd);
@@ -267,7 +270,7 @@ static void test_the_same_key_again_is_an_error_and_it_is_not_asked_for_a_third_
 			       : "Invalid credentials | api-key-command");
 		assert_int_equal(runs(), 1);
 	}
-	will_sandbox(); // it is taken after all: what comes later is another matter
+	will_sandbox(); // the service accepts the key after all: later answers are another matter
 	ask();
 	expect_done();
 	will_refuse();

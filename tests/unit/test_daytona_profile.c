@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "tests/support/facts.h"
 
-/* What the profile becomes with one key set: NULL, or the error. */
+/* Reads a profile with one key set; returns the error, or NULL. */
 static const struct error *read_with(
 	struct daytona_profile *profile, const char *key, const char *value)
 {
@@ -51,7 +51,7 @@ static void test_version_2_of_the_platform_is_refused_by_its_url(void **state)
 	}
 }
 
-/* ---- where the account is from ---- */
+/* ---- where the account comes from ---- */
 
 /* A user's configuration folder with the file of Daytona's CLI in it. */
 static struct {
@@ -115,7 +115,7 @@ static bool read_case(
 	for (size_t i = 0; i < 2 && wanted->settings[i][0]; i++) {
 		settings_add(&settings, wanted->settings[i][0], wanted->settings[i][1], "test");
 	}
-	/* The environment is this function's: what is borrowed of it are texts. */
+	/* The environment belongs to this function; the profile borrows only texts from it. */
 	bool ok = daytona_profile_read(profile, "cloud", &settings, environment, err);
 	settings_finish(&settings);
 	return ok;
@@ -142,11 +142,11 @@ static void test_configuration_comes_before_environment_cli_and_default(void **s
 			 {{"api-url", "https://own.example/api"}, {"target", "us"}}},
 			true, "https://own.example/api", "api-url", "k", "DAYTONA_API_KEY", "us",
 			"target"},
-		/* Its command prints the configuration's key; nobody looks at another one. */
+		/* The command prints the configuration's key, so nobody looks at any other key. */
 		{{{"DAYTONA_API_KEY=k"}, {{"api-key-command", "pass daytona"}}}, true,
 			"https://app.daytona.io/api", "the default", NULL, "api-key-command", NULL,
 			NULL},
-		/* Set and empty says nothing. */
+		/* A variable that is set but empty says nothing. */
 		{{{"DAYTONA_API_KEY=", "DAYTONA_API_URL=", "DAYTONA_TARGET="}, {{NULL}}}, true,
 			"https://cli.example/api/", "profile work of ", "cli-key",
 			"profile work of ", NULL, NULL},
@@ -173,7 +173,7 @@ static void test_configuration_comes_before_environment_cli_and_default(void **s
 	}
 }
 
-/* Each service is sent its own key alone. */
+/* Each service gets only its own key. */
 static void test_the_clis_key_and_url_go_together(void **state)
 {
 	static const struct {

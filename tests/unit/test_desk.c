@@ -13,7 +13,7 @@
 
 #include "broker/desk/parcel.h"
 
-/* What the editor is told, and what the owners are, in their order. */
+/* What the editor and the owners were told, in order. */
 static char told[512];
 
 static void tell(const char *format, ...) ATTR_PRINTF(1, 2);
@@ -26,7 +26,7 @@ static void tell(const char *format, ...)
 	va_end(args);
 }
 
-/* An agent's are told with an "a" before them. */
+/* Messages of an agent have an "a" in front. */
 static void tell_of(const struct asker *asker)
 {
 	tell("%s%.*s ", asker->sender ? "a" : "", (int)asker->id.len, asker->id.data);
@@ -49,7 +49,7 @@ static void cancel_request(void *data, const struct asker *asker)
 	tell("cancelled;");
 }
 
-/* One that knows more of what waits. */
+/* An owner that knows more about its waiting messages. */
 struct owner {
 	struct waiting waiting;
 	const char *name;
@@ -79,7 +79,7 @@ static void on_cancelled(struct peer *peer)
 	tell("next;");
 }
 
-/* Takes those with an id of 3, and says so. */
+/* Takes the cancel of a message with the id 3, and records that. */
 static bool takes_cancel(struct waiting *waiting)
 {
 	bool is_it = strcmp(waiting->id, "3") == 0;
@@ -134,7 +134,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* As the editor sends it: the members of a message, with ' for ". */
+/* A call as the editor sends it: the members of a message, with ' for ". */
 static struct call call_of(const char *members)
 {
 	static struct frame frame;
@@ -314,7 +314,7 @@ static void test_the_end_answers_what_does_not_outlast_it(void **state)
 	assert_string_equal(strrchr(told, ';') - 6, "b gone;");
 }
 
-/* ---- what agents say ---- */
+/* ---- messages of agents ---- */
 
 static void test_each_sender_has_ids_of_its_own(void **state)
 {
@@ -370,7 +370,7 @@ static void test_a_stage_has_room_for_so_many_bytes(void **state)
 	}
 	call = call_of(OTHER("2", "s"));
 	call.sender = peers[0];
-	assert_false(desk_has_room(&desk, STAGE_LINKS, &call)); // of all agents together
+	assert_false(desk_has_room(&desk, STAGE_LINKS, &call)); // all agents share the room
 	struct desk_pick links = {.stage = STAGE_LINKS};
 	assert_int_equal(desk_load(&desk, links).count, 3); // short ones take room, too
 	desk_refuse(&desk, &call, &failure);
@@ -380,7 +380,7 @@ static void test_a_stage_has_room_for_so_many_bytes(void **state)
 	desk_forget(&desk, (struct desk_pick){.stage = STAGE_NONE});
 }
 
-/* As if memory had gone bad: what was set aside is no message any more. */
+/* As if memory had gone bad: the bytes that were set aside are no message any more. */
 static void spoil(struct waiting *waiting)
 {
 	struct buf bytes;

@@ -100,7 +100,7 @@ static void run(const char *script)
 	run_until_raised();
 }
 
-/* A pipe whose end of file says that no process has the name any more. */
+/* A pipe whose end of file shows that no process holds the name any more. */
 struct witness {
 	char folder[32], path[64];
 	int fd;
@@ -211,12 +211,12 @@ static void test_a_daemon_goes_on_and_holds_nothing_up(void **state)
 	assert_int_equal(is_subreaper, 1); // as before
 }
 
-/* Its output has no end that the broker could wait for. */
+/* The broker cannot wait for an end of its output, because there is none. */
 static void test_a_daemon_that_complains_for_ever_holds_nothing_up(void **state)
 {
 	run("setsid yes >&2 & echo name");
 	assert_string_equal(out, "name\n");
-	assert_null(strchr(complaint, 'n')); // of stderr there is a part at most
+	assert_null(strchr(complaint, 'n')); // only a part of stderr is kept
 }
 
 static void test_a_program_that_does_not_end_has_a_deadline(void **state)
@@ -229,7 +229,7 @@ static void test_a_program_that_does_not_end_has_a_deadline(void **state)
 	run_until_raised();
 	assert_int_equal(failure.code, ERROR_TIMEOUT);
 	(void)witness_number(&witness);
-	witness_expect_gone(&witness); // and what it has started, too
+	witness_expect_gone(&witness); // and everything that it has started
 	witness_close(&witness);
 }
 

@@ -236,7 +236,7 @@ int main(int argc, char **argv)
 		fputs("usage: test_docs [acp-broker.1.scd acp-broker.config.5.scd]\n", stderr);
 		return 2;
 	}
-	/* Without arguments those of the source tree that it is run in. */
+	/* Without arguments, reads the pages of the source tree in which it runs. */
 	program_page = read_page(argc == 3 ? argv[1] : "docs/acp-broker.1.scd");
 	config_page = read_page(argc == 3 ? argv[2] : "docs/acp-broker.config.5.scd");
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@
 
 enum { READ_MAX = 8192 };
 
-/* What it prints, by a pipe in the place of stdout. */
+/* What it prints, read through a pipe that replaces stdout. */
 struct fixture {
 	struct ev_loop *loop;
 	struct output output;

@@ -95,7 +95,7 @@ static void test_too_many_parts_are_joined(void **state)
 	assert_int_equal(extents.items[1].length, 2 * BLOCK);
 }
 
-/* A pipe has none: it is data as a whole. */
+/* A pipe has no holes: all of it is data. */
 static void test_where_holes_cannot_be_asked_for_all_is_data(void **state)
 {
 	int fds[2];

@@ -139,7 +139,7 @@ static void test_every_code_can_be_written_with_the_largest_detail(void **state)
 	}
 }
 
-/* What a peer has sent is no reason to answer with as much. */
+/* The answer must not grow with what a peer has sent. */
 static void test_a_message_that_never_ends_is_cut(void **state)
 {
 	enum { LONG = 2 << 20 };
@@ -214,7 +214,7 @@ static void test_an_error_without_a_reason_has_a_code_too(void **state)
 	}
 }
 
-/* The enum says what a caller could do about it. */
+/* The code of the enum says what a caller could do about the error. */
 static void test_an_error_that_is_set_to_be_told_has_code_stage_and_text(void **state)
 {
 	static const struct {
@@ -241,7 +241,7 @@ static void test_an_error_that_is_set_to_be_told_has_code_stage_and_text(void **
 
 /* ---- the page ---- */
 
-/* The row of a code, cut at its bars and trimmed; false where the page has none. */
+/* Reads the row of a code, cut at its bars and trimmed; false if the page has no such row. */
 static bool find_row(const char *code, char columns[COLUMNS][ROW_MAX])
 {
 	char begin[NAME_MAX_BYTES + 8];
@@ -391,7 +391,7 @@ static bool is_stage(const char *word)
 	return false;
 }
 
-/* "CODE", "stage" side by side: the page's row has both. */
+/* Finds "CODE", "stage" side by side: the page's row must have both. */
 static int check_failures(const char *file, const char *text)
 {
 	int found = 0;
@@ -412,7 +412,10 @@ static int check_failures(const char *file, const char *text)
 	return found;
 }
 
-/* error_set_reason(err, ERROR_…, "REASON", …): what the editor may be told is in the table. */
+/*
+ * Finds error_set_reason(err, ERROR_…, "REASON", …): the table must have each reason that an editor
+ * may see.
+ */
 static int check_reasons(const char *file, const char *text)
 {
 	static const char call[] = "error_set_reason(";
@@ -444,7 +447,7 @@ static char *read_file(const char *path)
 	return text;
 }
 
-/* All .c files below it. */
+/* Checks all .c files below the folder. */
 static int check_folder(const char *name, int (*check)(const char *file, const char *text))
 {
 	char path[PATH_BYTES];
@@ -509,7 +512,7 @@ int main(int argc, char **argv)
 		fputs("usage: test_failure [docs/errors.md SOURCE-ROOT]\n", stderr);
 		return 2;
 	}
-	/* Without arguments those of the source tree that it is run in. */
+	/* Without arguments, reads the source tree in which it runs. */
 	page = read_file(argc == 3 ? argv[1] : "docs/errors.md");
 	source_root = argc == 3 ? argv[2] : ".";
 	int failed = cmocka_run_group_tests(tests, set_up, NULL);

@@ -174,7 +174,7 @@ static void *drain(void *data)
 	ssize_t count;
 	sigset_t all;
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, NULL); // they are for the writer
+	pthread_sigmask(SIG_SETMASK, &all, NULL); // all signals are for the writer
 	drain->is_right = true;
 	while ((count = read(drain->fd, bytes, sizeof(bytes))) > 0) {
 		for (ssize_t i = 0; i < count; i++) {
@@ -185,7 +185,7 @@ static void *drain(void *data)
 	return NULL;
 }
 
-/* Writes a megabyte into the pipe, which a thread reads; returns what it saw. */
+/* Writes a megabyte into the pipe, which a thread reads; returns what the thread saw. */
 static struct drain write_much(int fds[2])
 {
 	enum { MUCH = 1 << 20 };

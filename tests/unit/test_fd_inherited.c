@@ -29,8 +29,8 @@ static bool is_nonblock(int fd)
 }
 
 /*
- * What the broker inherits and what the others have: two numbers of one shared
- * file description, and the peer's end.
+ * Two descriptors of one open file, of which the broker inherits one and others have the other; and
+ * the peer's end.
  */
 struct shared {
 	int fd;    // taken over by the broker
@@ -49,7 +49,7 @@ static void take_over(struct shared *shared, int flags)
 	assert_true(used != shared->fd);
 	assert_true(fcntl(used, F_GETFD) & FD_CLOEXEC);
 
-	/* The number stays taken, by a descriptor that gives and takes nothing. */
+	/* The number stays taken, by a descriptor that neither gives nor takes anything. */
 	struct stat status;
 	struct stat null;
 	assert_int_equal(stat("/dev/null", &null) | fstat(shared->fd, &status), 0);
@@ -67,7 +67,7 @@ static void give_up(struct shared *shared)
 	fd_close(&shared->peer);
 }
 
-/* Whether poll tells of bytes or the end within ten seconds. */
+/* Whether poll reports bytes or the end within ten seconds. */
 static bool becomes_readable(int fd)
 {
 	struct pollfd readable = {.fd = fd, .events = POLLIN};
@@ -96,7 +96,7 @@ static void send_text(int fd, const char *text)
 	assert_true(fd_write_all(fd, span_of(text), &err));
 }
 
-/* Writes until the reader would have to be waited for. */
+/* Writes until the next write would have to wait for the reader. */
 static void assert_fills_up(int fd)
 {
 	static const char block[4096];
@@ -147,7 +147,10 @@ static struct shared terminal(void)
 	return (struct shared){.fd = slave, .peer = master};
 }
 
-/* The same for whatever is read from: bytes, nothing, more bytes; the others still block. */
+/*
+ * The same for everything that can be read: bytes, nothing, more bytes; the other descriptors still
+ * block.
+ */
 static void check_reading(struct shared *shared, bool is_shared)
 {
 	take_over(shared, O_RDONLY);
@@ -225,7 +228,7 @@ static void test_pipe_whose_reader_has_gone_is_broken(void **state)
 	give_up(&shared);
 }
 
-/* The kernel's poll hides this end from whoever opens the pipe too late. */
+/* If somebody opens the pipe too late, the kernel's poll does not report this end. */
 static void test_end_of_a_named_pipe_is_seen_where_the_writer_had_gone_before(void **state)
 {
 	char folder[] = "/tmp/test-fd-XXXXXX";
@@ -343,7 +346,7 @@ static void test_closed_or_wrong_descriptor_is_an_error(void **state)
 	fd_close(&shared.peer);
 }
 
-/* In a child: with `room` free descriptors nothing changes, or all is well. */
+/* In a child with `room` free descriptors: either nothing changes, or everything works. */
 static int take_over_with_room(unsigned int room)
 {
 	int fds[2];

@@ -87,7 +87,7 @@ static const struct {
 	{"\\*", "a", false},
 	{"\\\\", "\\", true},
 	{"a\\b", "ab", true},
-	/* what is refused when a rule is read still means something */
+	/* a pattern that is refused when a rule is read still means something */
 	{"[a", "[a", true},
 	{"a\\", "a\\", true},
 	/* dots */
@@ -165,7 +165,7 @@ static void test_patterns_are_checked(void **state)
 	}
 }
 
-/* Exponential backtracking would not end within the test's time. */
+/* With exponential backtracking, this would not end within the test's time. */
 static void test_hostile_patterns_end(void **state)
 {
 	enum { LEN = 4000 };
@@ -194,7 +194,7 @@ static void test_hostile_patterns_end(void **state)
 	assert_true(glob_match(pattern, text));
 }
 
-/* The definition, written the slow way: one component against one pattern. */
+/* The definition, in the slow way: matches one component with one pattern. */
 static bool reference(const char *pattern, const char *text)
 {
 	if (!*pattern) {

@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 
-/* What an agent asks for, under a policy: what passes, what is refused, what a user is asked. */
+/*
+ * Requests of an agent under a policy: which pass, which are refused, and what the user is asked.
+ */
 
-/* ---- what policy decides alone ---- */
+/* ---- decisions of the policy alone ---- */
 
 static void test_what_is_allowed_passes_and_what_is_denied_is_refused(void **state)
 {
@@ -44,7 +46,7 @@ static void test_what_is_allowed_passes_and_what_is_denied_is_refused(void **sta
 	agent_hears_nothing(fixture, 0);
 }
 
-/* Requests that are not as ACP has them, or of which policy cannot tell what they are about. */
+/* Requests that are not as ACP has them, or whose subject the policy cannot know. */
 static const struct {
 	const char *method;
 	const char *params;
@@ -128,7 +130,7 @@ static void test_what_cannot_be_judged_cannot_be_asked_about(void **state)
 		if (i < ARRAY_LENGTH(words)) {
 			agent_hears_failure(fixture, 0, "7", "INVALID_PARAMS", "session", words[i]);
 		} else {
-			free(editor_line(fixture)); // the agent's own question says what it says
+			free(editor_line(fixture)); // the agent's own question is unchanged
 		}
 	}
 	agent_hears_nothing(fixture, 0);
@@ -262,7 +264,7 @@ static void hear_closed(struct fixture *fixture, int id, const char *status)
 
 #define SELECTED(id) "'result':{'outcome':{'outcome':'selected','optionId':" id "}}"
 
-/* What an agent says of the broker's tool calls, and how it spells their ids. */
+/* Updates of an agent about the broker's tool calls, with the id in several spellings. */
 static void test_an_agent_says_nothing_of_the_brokers_tool_calls(void **state)
 {
 	static const char *const ids[] = {"acp-broker-0", "acp-broker-", "acp-broker-notice-1",
@@ -303,7 +305,7 @@ static void test_an_agent_says_nothing_of_the_brokers_tool_calls(void **state)
 	}
 }
 
-/* An agent may be a broker itself. */
+/* The agent may itself be a broker. */
 static void test_where_nothing_is_asked_nothing_is_dropped(void **state)
 {
 	static const char update[] =
@@ -338,9 +340,7 @@ static void test_a_yes_sends_the_request_on_its_way(void **state)
 	ask_write(fixture, 2, SELECTED("'allow'")); // asked again
 }
 
-/*
- * A prompt, and in it a question of the agent's own about a command; the id the editor has of it.
- */
+/* The agent itself asks about a command in the session s; `number` is in the request's id. */
 static void ask_own(struct fixture *fixture, int number)
 {
 	agent_says(fixture, 0,

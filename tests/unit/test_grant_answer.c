@@ -14,7 +14,7 @@ static const char *const roots[] = {"/w", NULL};
 static const char *const lines[] = {"mode = ask-all", "deny = write **/.git/**",
 	"allow = terminal git status", "ask = read **/secret", NULL};
 
-/* Remembered first, where it is not NULL; then asked. */
+/* Remembers the first subject, if it is not NULL; then decides about the second. */
 static const struct {
 	const char *remembered; // a path to write, or NULL
 	bool allow;
@@ -32,7 +32,10 @@ static const struct {
 		GRANT_BY_MEMORY, "remembered: always reject"},
 	{"{\"path\":\"/w/a\"}", true, POLICY_WRITE, "{\"path\":\"/w/b\"}", POLICY_PENDING,
 		GRANT_BY_MODE, "mode = ask-all"},
-	/* A rule that refuses wins over a remembered yes, one that allows over a remembered no. */
+	/*
+         * A rule that refuses overrides a remembered yes; a rule that allows overrides a remembered
+         * no.
+         */
 	{"{\"path\":\"/w/.git/x\"}", true, POLICY_WRITE, "{\"path\":\"/w/.git/x\"}",
 		POLICY_REJECT_ONCE, GRANT_BY_RULE, "deny = write **/.git/**"},
 	{NULL, false, POLICY_READ, "{\"path\":\"/w/secret\"}", POLICY_PENDING, GRANT_BY_RULE,
@@ -43,7 +46,7 @@ static const struct {
 		"mode = ask-all"},
 	{NULL, false, POLICY_GRANT, "{\"toolKind\":\"edit\",\"path\":\"/w/a\"}", POLICY_PENDING,
 		GRANT_BY_MODE, "mode = ask-all"},
-	/* What was said to the broker's own question is no answer to the agent's. */
+	/* An answer to the broker's own question does not answer the agent's. */
 	{"{\"path\":\"/w/a\"}", true, POLICY_GRANT, "{\"toolKind\":\"edit\",\"path\":\"/w/a\"}",
 		POLICY_PENDING, GRANT_BY_MODE, "mode = ask-all"},
 };

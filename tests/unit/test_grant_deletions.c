@@ -5,7 +5,7 @@
 #include "tests/unit/relay_sync_fixture.h"
 #include "tests/support/facts.h"
 
-/* What becomes of many deletions of the agent's, by who is asked and what is answered. */
+/* The outcome of many deletions by the agent, depending on who is asked and on the answer. */
 
 enum { FILES = 30 };
 
@@ -40,7 +40,7 @@ static void delete_there(void)
 	assert_int_equal(system(command), 0); // NOLINT(cert-env33-c): of the test's own
 }
 
-/* A session whose agent has answered a prompt after it has deleted all files. */
+/* A session whose agent has deleted all files, and then answered a prompt. */
 static void delete_in_a_turn(struct fixture *fixture)
 {
 	make_files();
@@ -51,7 +51,7 @@ static void delete_in_a_turn(struct fixture *fixture)
 	agent_says(fixture, 0, "'id':2,'result':{'stopReason':'end_turn'}");
 }
 
-/* The next line but what says that a slow sync is under way; owned by the caller. */
+/* The next line, except for one that says that a slow sync is under way; owned by the caller. */
 static char *next_line(struct fixture *fixture)
 {
 	char *line = editor_line(fixture);

@@ -9,11 +9,11 @@
 #include "tests/support/facts.h"
 #include "tests/unit/grant_fixture.h"
 
-/* What becomes of connections with `network = ask`, by who is asked and what is answered. */
+/* The outcome of connections with `network = ask`, depending on who is asked and on the answer. */
 
 static char state_folder[64];
 
-/* Sessions with these names, of one agent. */
+/* Opens sessions with these names, which share one agent. */
 static void begin_asking(struct fixture *fixture, const char *const *sessions)
 {
 	text_whole(state_folder, sizeof(state_folder), "/tmp/hosts.XXXXXX");
@@ -86,7 +86,7 @@ static void answer(struct fixture *fixture, int id, const char *option)
 	free(line);
 }
 
-/* It is taken back, without an answer. */
+/* The broker withdraws the question, which was not answered. */
 static void hear_withdrawn(struct fixture *fixture, int id)
 {
 	char facts[128];
@@ -120,7 +120,7 @@ static void test_what_waits_for_one_host_gets_one_question_and_one_answer(void *
 	decided(fixture, "");
 	answer(fixture, 0, "once");
 	decided(fixture, "1 yes, 2 yes, 3 yes, ");
-	wishes(fixture, 4, "a.example", 443); // once is for what waited
+	wishes(fixture, 4, "a.example", 443); // "once" was for the waiting connections
 	expect_question(fixture, 1, "a.example", 443);
 	decided(fixture, "");
 	answer(fixture, 1, "no");
@@ -429,7 +429,7 @@ static void test_a_flood_of_hosts_has_few_questions(void **state)
 	assert_non_null(strstr(refused, "33 no told, "));
 	assert_null(strstr(refused, "32 no"));
 	fixture->stage.decided[0] = '\0';
-	for (int id = 0; id < GRANT_HOSTS_AT_ONCE; id++) { // the next ones come, and then no more
+	for (int id = 0; id < GRANT_HOSTS_AT_ONCE; id++) { // the next ones, and then no more
 		answer(fixture, id, "no");
 		if (id + GRANT_HOSTS_OPEN_MAX < GRANT_HOSTS_AT_ONCE) {
 			free(editor_line(fixture));

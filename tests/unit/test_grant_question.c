@@ -47,7 +47,9 @@ static void test_a_command_is_asked_about_with_its_words(void **state)
 		"'type':'text','text':'```\\nmake all\\n```'}}]},'options':" OPTIONS_ALWAYS "}");
 }
 
-/* A command as a user has to see it: its words apart, and nothing taken for something else. */
+/*
+ * The user must see all of a command: the words are separate, and none looks like something else.
+ */
 static void test_nothing_of_a_command_is_hidden(void **state)
 {
 	static const struct {
@@ -93,7 +95,7 @@ static void test_a_title_says_what_it_leaves_out(void **state)
 	free(line);
 }
 
-/* ---- what the file holds ---- */
+/* ---- the content of the file ---- */
 
 static char path[64];
 
