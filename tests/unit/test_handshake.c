@@ -5,7 +5,7 @@
 
 #include "broker/methods/own_methods.h"
 
-/* initialize and authenticate: the edits, and what an agent is told again. */
+/* initialize and authenticate: the edits, and what a further agent is told again. */
 
 /* The value of _meta.broker, with ' for ". */
 static const char *broker_meta(void)
@@ -24,7 +24,9 @@ static const char *broker_meta(void)
 	return text;
 }
 
-/* The editor says initialize; the agent answers with a result, of which the editor hears this. */
+/*
+ * The editor sends initialize, and the agent answers with a result; the editor must hear `heard`.
+ */
 static void assert_result(const char *said, const char *heard)
 {
 	void *state = NULL;
@@ -134,7 +136,7 @@ static void test_an_initialize_that_is_not_answered_has_a_deadline(void **state)
 	agent_hears(fixture, 0, "'id':0,%s", initialize_request);
 	editor_hears_failure(fixture, "1", "TIMEOUT_EXCEEDED", "initialize", "300 ms");
 	stage_settle(&fixture->stage);
-	editor_says(fixture, "'id':2,%s", initialize_request); // by another agent
+	editor_says(fixture, "'id':2,%s", initialize_request); // the other agent has done so
 	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
 }
 
@@ -206,7 +208,7 @@ static void test_a_new_agent_is_told_what_the_first_one_was(void **state)
 	free(editor_line(fixture));
 	authenticate(fixture, 1, "one", true);
 	authenticate(fixture, 2, "two", true);
-	authenticate(fixture, 3, "three", false); // did not work: the second is the last
+	authenticate(fixture, 3, "three", false); // this one failed: the second is the last
 	agent_dies(fixture, 0);
 	editor_says(fixture, "'id':7,'method':'session/new','params':{}");
 	editor_says(fixture, "'id':8,'method':'_x'");
@@ -220,7 +222,7 @@ static void test_a_new_agent_is_told_what_the_first_one_was(void **state)
 	agent_hears(fixture, 1, "'id':2,'method':'_x'");
 	agent_says(fixture, 1, "'id':1,'result':{'sessionId':'n'}");
 	editor_hears(fixture, "'id':7,'result':{'sessionId':'n'}");
-	editor_hears_nothing(fixture); // of what it was told again
+	editor_hears_nothing(fixture); // nothing of what the agent was told again
 }
 
 static void test_without_a_login_the_requests_follow_at_once(void **state)

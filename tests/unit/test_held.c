@@ -77,7 +77,9 @@ static const struct clash_case {
 	{{"d=2", "d/a=2"}, NULL},
 };
 
-/* What becomes a folder, and what becomes both: nothing is dropped without a word. */
+/*
+ * Paths that would become a folder, and paths that would become both: nothing is dropped silently.
+ */
 static void test_a_file_and_a_folder_of_one_name_do_not_go_together(void **state)
 {
 	struct store *store = &((struct place *)*state)->store;

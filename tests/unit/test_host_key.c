@@ -38,7 +38,7 @@ static void test_a_fingerprint_is_that_of_ssh_keygen(void **state)
 	}
 }
 
-/* The command of the error, run, makes the next attempt succeed. */
+/* After the command in the error was run, the next attempt succeeds. */
 static void test_an_unknown_key_is_refused_with_the_line_to_add(void **state)
 {
 	for (int i = 0; i < KNOWN_KEYS; i++) {
@@ -95,7 +95,7 @@ static void test_a_changed_key_is_refused_whatever_is_checked(void **state)
 	}
 }
 
-/* Whoever listens in may answer for DNS, and a command may know any key. */
+/* Somebody who listens in may answer for DNS, and a command may say that it knows any key. */
 static void test_nothing_vouches_for_a_key_that_has_changed(void **state)
 {
 	struct ssh_target target = known_target("devbox", 22);

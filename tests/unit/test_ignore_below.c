@@ -64,7 +64,7 @@ static void test_what_is_said_of_the_folders_on_the_way_is_told(void **state)
 	assert_int_equal(lower("/parts/web/\n", "parts/web", ""), 2);
 }
 
-/* Each pair of stars doubles what there is to try. */
+/* Each pair of stars doubles the number of ways to try. */
 static void test_a_rule_of_many_stars_comes_to_an_end(void **state)
 {
 	struct buf out;

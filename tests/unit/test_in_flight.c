@@ -8,7 +8,8 @@
 #include "tests/unit/relay_sync_fixture.h"
 
 /*
- * What who brings the workspace back by hand is told of the agent; NULL: nothing stands against it.
+ * What somebody who rolls the workspace back by hand is told about the agent; NULL: nothing is in
+ * the way.
  */
 static void expect_by_hand(struct fixture *fixture, const char *list)
 {
@@ -83,7 +84,7 @@ static void test_a_prompt_is_refused_while_the_workspace_is_brought_back(void **
 	editor_hears_failure(fixture, "7", "ROLLBACK_IN_PROGRESS", "relay", "checkpoint");
 	agent_hears_nothing(fixture, 0);
 	turn_locks_finish(&locks);
-	expect_by_hand(fixture, NULL); // what was refused is not under way
+	expect_by_hand(fixture, NULL); // a refused call is not in flight
 	prompt(fixture, "8");
 	agent_hears(fixture, 0, "'id':3,'method':'session/prompt','params':{'sessionId':'s'}");
 	expect_by_hand(fixture, "prompt | session s");

@@ -118,10 +118,10 @@ static void test_all_of_a_peer_are_answered_once_when_it_ends(void **state)
 	struct inquiry *running = make(peer, "1");
 	running->run = wait_at_gate;
 	inquiry_submit(running);
-	struct inquiry *waiting = make(peer, "2"); // behind it, or beside it
+	struct inquiry *waiting = make(peer, "2"); // one waits behind it, the other beside it
 	waiting->run = wait_at_gate;
 	inquiry_submit(waiting);
-	make(peer, "3"); // of the loop: a sync goes on for it
+	make(peer, "3"); // on the loop: a sync goes on for it
 	inquiry_drop_all(peer, &ended);
 	assert_true(list_is_empty(inquiries_of(peer)));
 	for (int id = 1; id <= 3; id++) {
@@ -132,7 +132,7 @@ static void test_all_of_a_peer_are_answered_once_when_it_ends(void **state)
 	sem_post(&gate);
 	sem_post(&gate);
 	stage_settle(&fixture->stage);
-	editor_hears_nothing(fixture); // what has run is told nobody
+	editor_hears_nothing(fixture); // nobody is told about the one that has run
 }
 
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_store, tear_down_store)

@@ -19,7 +19,7 @@ static bool feed_and_end(struct json_check *check, const struct json_case *c, si
 {
 	for (size_t at = 0; at < c->len; at += piece) {
 		size_t len = c->len - at < piece ? c->len - at : piece;
-		/* A copy of its own, so that a read beyond the piece is seen. */
+		/* A copy of its own, so that the sanitizer notices a read beyond the piece. */
 		char *copy = malloc(len);
 		assert_non_null(copy);
 		memcpy(copy, c->text + at, len);
@@ -62,7 +62,7 @@ static void test_everything_else_is_refused(void **state)
 	expect_verdict(refused, ARRAY_LENGTH(refused), false);
 }
 
-/* The bytes as a string, whole and cut after each byte. */
+/* Checks the bytes as a string, whole and cut after each byte. */
 static void expect_sequence(
 	struct json_check *check, const unsigned char *inside, size_t len, bool expected)
 {
@@ -77,7 +77,7 @@ static void expect_sequence(
 	expect_case(check, &c, c.len, expected);
 }
 
-/* Every pair of first and second byte, alone and with what must follow. */
+/* Every pair of first and second byte, alone and with the bytes that must follow. */
 static void test_sequences_of_two_to_four_bytes_are_judged_like_rfc_3629(void **state)
 {
 	struct json_check *check = json_check_create(NULL);

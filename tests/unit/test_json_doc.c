@@ -13,7 +13,7 @@
 #include "base/json_doc.h"
 #include "base/attr.h"
 
-/* Parses a copy, so that a read beyond the text is seen. */
+/* Parses a copy, so that the sanitizer notices a read beyond the text. */
 struct parsed {
 	char *text;
 	struct json_doc *doc;
@@ -212,7 +212,10 @@ static void test_a_lone_surrogate_is_decoded_as_the_replacement(void **state)
 	}
 }
 
-/* Text is copied sixteen bytes at a time; an escape is seen at each place, also near the end. */
+/*
+ * The parser copies text in blocks of sixteen bytes; it must notice an escape at each place, even
+ * near the end.
+ */
 static void test_an_escape_is_decoded_wherever_it_stands(void **state)
 {
 	static const char *const escapes[][2] = {{"\\n", "\n"}, {"\\\\", "\\"},
@@ -225,7 +228,7 @@ static void test_an_escape_is_decoded_wherever_it_stands(void **state)
 		snprintf(
 			raw, sizeof(raw), "\"%0*d%s%0*d\"", before + 1, 0, escape[0], after + 1, 0);
 		snprintf(text, sizeof(text), "%0*d%s%0*d", before + 1, 0, escape[1], after + 1, 0);
-		for (size_t room = 0; room < 3; room++) { // a byte too little, enough, and more
+		for (size_t room = 0; room < 3; room++) { // one byte too few, enough, and more
 			struct buf out;
 			struct error err;
 			buf_init(&out, strlen(text) - 1 + room * room);
@@ -301,7 +304,7 @@ static void test_the_number_of_tokens_is_limited(void **state)
 
 static void test_the_tokens_grow_at_any_place_of_a_document(void **state)
 {
-	/* Each length of the array in front moves what follows over the array's growth. */
+	/* With each length of the array in front, the array after it grows at another place. */
 	for (size_t front = 0; front < 140; front++) {
 		struct buf text;
 		buf_init(&text, 4096);

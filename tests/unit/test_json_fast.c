@@ -14,8 +14,8 @@
 #include "tests/unit/json_cases.h"
 
 /*
- * Each kind of vector instructions does what the plain ones do: the same verdict, the same words at
- * the same byte, the same hits. That the plain ones are right is shown by test_json_check.c.
+ * Each kind of vector instructions must do what the plain loops do: the same verdict, the same
+ * words at the same byte, the same hits. test_json_check.c shows that the plain loops are right.
  */
 enum { TEXT_MAX = 4096, OFFSETS = 2 * JSON_FAST_BLOCK + 2 };
 
@@ -110,7 +110,7 @@ static void expect_same_hits(const struct json_check *a, const struct json_check
 	}
 }
 
-/* Whole and in pieces; returns the verdict. */
+/* Checks the text whole and in pieces; returns the verdict. */
 static bool expect_the_same(const struct kinds *kinds, const struct text *text)
 {
 	struct error plain = {0};
@@ -194,7 +194,10 @@ static void test_levels_to_the_limit(void **state)
 	}
 }
 
-/* Documents of random parts: most are wrong somewhere, and known places lie among unknown ones. */
+/*
+ * Documents of random parts: most are wrong somewhere, and known places are mixed with unknown
+ * ones.
+ */
 static void test_random_documents(void **state)
 {
 	static const char *const parts[] = {"{", "}", "[", "]", ",", ":",

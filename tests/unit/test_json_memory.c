@@ -19,8 +19,8 @@
 #include "base/buf.h"
 
 /*
- * What the heap holds while the largest message comes in, is checked, and is
- * refused by the random-access reader: the message itself and little more.
+ * The memory on the heap while the largest message arrives, is checked, and is refused by the
+ * random-access reader: the message itself and little more.
  */
 enum { MIB = 1024 * 1024, MESSAGE_SIZE = 64 * MIB, BEYOND_MAX = 4 * MIB };
 
@@ -38,7 +38,7 @@ struct source {
 	size_t at;
 };
 
-/* What the message has at `at`: a part of one of its three texts, or of the gap. */
+/* The bytes of the message from `at` on: a part of one of its three texts, or of the gap. */
 static struct span source_piece(const struct source *source)
 {
 	struct span head = span_of(source->head);
@@ -84,7 +84,7 @@ static size_t heap_in_use(void)
 #endif
 }
 
-/* Other allocators (of sanitizers, of musl) do not count for mallinfo2. */
+/* mallinfo2 does not count other allocators (of sanitizers, of musl). */
 static bool heap_is_counted(void)
 {
 	size_t before = heap_in_use();
@@ -102,7 +102,7 @@ static void expect_heap(size_t before, size_t held)
 	}
 }
 
-/* Reads the whole message; the heap never holds more than `held` and a little. */
+/* Reads the whole message; checks that the heap never holds more than `held` and a little. */
 static struct frame read_message(
 	struct frame_reader *reader, struct source source, size_t before, size_t held)
 {
@@ -147,7 +147,7 @@ static void run(struct source source, enum error_code doc_verdict)
 	assert_false(frame_reader_next(reader, &frame));
 	frame_reader_destroy(reader);
 
-	/* Over the maximum it is not held at all. */
+	/* A message over the maximum is not held at all. */
 	reader = frame_reader_create(places, (size_t)8 * MIB);
 	frame = read_message(reader, source, before, (size_t)8 * MIB);
 	assert_int_equal(frame.kind, FRAME_TOO_LONG);

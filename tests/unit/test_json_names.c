@@ -24,7 +24,7 @@ static bool check(const char *text, bool is_flat, struct error *err)
 	if (!is_json) {
 		fail_msg("%s is no JSON: %s", text, err->text);
 	}
-	/* Of exactly its size, so that a sanitizer sees a look beyond it. */
+	/* A copy of exactly its size, so that a sanitizer notices a read beyond it. */
 	char *copy = mem_alloc(strlen(text));
 	memcpy(copy, text, strlen(text));
 	bool ok = json_names_check((struct span){copy, strlen(text)}, &rules, err);

@@ -52,7 +52,7 @@ static void test_only_named_values_are_picked(void **state)
 	assert_picks("{\"a\": \"no object\", \"c\": {\"d\": null}}", "{\"c\":{}}");
 }
 
-/* An object may hold anything; so may a list of them. */
+/* An object may contain anything, and so may a list of objects. */
 static void test_what_is_no_plain_value_is_missing(void **state)
 {
 	assert_picks("{\"model\": {\"command\": \"x\"}, \"b\": [{\"x\": 1}]}", "{}");

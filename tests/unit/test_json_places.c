@@ -72,7 +72,7 @@ struct expected_hit {
 	const char *value;
 };
 
-/* The hits of a document, in order, however it is cut; the root's own comes last. */
+/* The hits of a document, in order, for every way of cutting it; the root's own hit comes last. */
 static void expect_hits(
 	struct json_check *check, const char *text, const struct expected_hit *hits, size_t count)
 {

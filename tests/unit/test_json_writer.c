@@ -36,7 +36,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The writer has written exactly this, and it is JSON. */
+/* Checks that the writer has written exactly this, and that it is JSON. */
 static void expect(struct fixture *fixture, const char *text)
 {
 	assert_true(json_write_end(&fixture->writer, NULL));
@@ -139,7 +139,10 @@ static void test_every_control_character_is_escaped(void **state)
 	json_check_destroy(check);
 }
 
-/* Plain text is looked at sixteen bytes at a time; each byte must be seen at each place. */
+/*
+ * The writer looks at plain text in blocks of sixteen bytes; it must notice each byte at each
+ * place.
+ */
 static void test_every_byte_is_seen_wherever_it_stands(void **state)
 {
 	struct fixture *fixture = *state;
@@ -256,7 +259,7 @@ static void test_a_full_buffer_is_told_at_the_end_and_never_passed(void **state)
 	}
 }
 
-/* The first two pieces of a long string end anywhere in a character or an escape. */
+/* The first two pieces of a long string may end anywhere in a character or an escape. */
 static void test_a_long_string_is_whole_wherever_its_pieces_end(void **state)
 {
 	static const char *const units[][2] = {{"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
@@ -277,7 +280,7 @@ static void test_a_long_string_is_whole_wherever_its_pieces_end(void **state)
 				buf_add(&expected, span_of(is_first ? "." : units[unit][1]));
 			}
 			buf_add(&expected, SPAN_LITERAL("\""));
-			/* With room for exactly that, with more, and with a byte less. */
+			/* With exactly enough room, with more, and with one byte too few. */
 			for (int more = -1; more <= 2000; more += 2001 / 2) {
 				buf_init(&out, expected.len + (size_t)more);
 				json_write_begin(&writer, &out);

@@ -32,7 +32,7 @@ static void add(struct result *result, const char *text)
 		&result->outcome, &result->err);
 }
 
-/* What was added, and nothing else: the text begins and ends as before. */
+/* Checks what was added, and that the text before and after it is unchanged. */
 static void assert_kept(const char *text, struct span out)
 {
 	size_t len = strlen(text);

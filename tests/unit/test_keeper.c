@@ -70,7 +70,7 @@ static void test_the_sync_after_an_agents_crash_is_no_receipt(void **state)
 
 /* ---- the queue ---- */
 
-static char ended[16]; // the names of orders, as they ended
+static char ended[16]; // the names of orders, in the order of their end
 
 static void on_order_done(void *data, const struct error *err)
 {
@@ -96,7 +96,7 @@ static void test_orders_that_waited_for_an_answer_come_before_later_ones(void **
 	ev_run(fixture->loop, 0);
 	assert_string_equal(ended, "");
 	assert_int_equal(fixture->questions, 1);
-	order_sync(fixture, "3"); // nothing else is to be done: it begins
+	order_sync(fixture, "3"); // nothing else has to be done, so it begins
 	order_sync(fixture, "4");
 	keeper_decide(fixture->keeper, true);
 	ev_run(fixture->loop, 0);
@@ -116,7 +116,7 @@ static void test_a_record_says_before_a_root_is_made_that_it_will_be(void **stat
 	assert_int_equal(record_of(fixture, "b")->state, RECORD_CREATING);
 	assert_null(fixture->record.runtime_root);
 	memcpy(id, fixture->record.id, sizeof(id));
-	announce(fixture, "b"); // another session, for the same
+	announce(fixture, "b"); // another session in the same workspace
 	record_of(fixture, "b");
 	assert_int_equal(fixture->records, 1);
 	add_root(fixture, "b", "rb");

@@ -35,7 +35,7 @@ static void test_a_sandbox_that_is_kept_rests_once_everything_is_here(void **sta
 	assert_int_equal(fixture->destroys, 0);
 }
 
-/* A service that does not answer. */
+/* The service does not answer. */
 static void hang(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
 	CONTAINER_OF(sandbox, struct fixture, sandbox)->rests++;
@@ -81,7 +81,7 @@ static void test_an_end_that_was_urgent_before_the_sandbox_was_told_is_so_too(vo
 		keeper_hurry(fixture->keeper);
 		assert_int_equal(fixture->rests, i);
 		wait_done(fixture);
-		assert_int_equal(fixture->rests, i + 1); // the last sync was made first
+		assert_int_equal(fixture->rests, i + 1); // the last sync came first
 		assert_false(fixture->is_ok);
 		assert_string_equal(fixture->err.reason, "SHUTTING_DOWN");
 		assert_int_equal(record_of(fixture, "a")->state, RECORD_COLLECTING);
@@ -146,7 +146,7 @@ static void test_a_transient_sandbox_ends_once_everything_is_here(void **state)
 	assert_true(fixture->is_ok);
 	assert_int_equal(fixture->destroys, 1);
 	run(fixture, "cat a/late b/late >/dev/null");
-	/* Nothing that is gone with it was deleted by anybody. */
+	/* Nobody has deleted the files that are gone with the sandbox. */
 	run(fixture, "rm -rf ra rb; mkdir ra rb");
 	renew(fixture);
 	open_root(fixture, "a");
@@ -154,7 +154,7 @@ static void test_a_transient_sandbox_ends_once_everything_is_here(void **state)
 	run(fixture, "cat a/late a/f ra/late ra/f >/dev/null");
 }
 
-/* Nothing was collected that a receipt could be given for, and so the sandbox stays. */
+/* Nothing was collected, so there is no receipt, and the sandbox stays. */
 static void expect_end_keeps_it(struct fixture *fixture)
 {
 	close_keeper(fixture);
@@ -172,7 +172,10 @@ static void test_a_sandbox_that_could_not_be_collected_stays(void **state)
 	expect_end_keeps_it(fixture);
 }
 
-/* It is there alone: a sandbox that is kept may end its session, one that goes may not. */
+/*
+ * These files exist only there. A sandbox that is kept may end its session; a transient one may not
+ * end.
+ */
 static void test_what_could_not_be_taken_from_a_transient_sandbox_keeps_it(void **state)
 {
 	static const char *const left[] = {"secret", "db/data", NULL};
@@ -213,7 +216,7 @@ static struct record record_in(enum record_state record_state, char *local, char
 	return record;
 }
 
-/* Its broker lives as long as the descriptor. */
+/* Writes a record whose broker lives as long as the returned descriptor. */
 static int write_record(struct fixture *fixture, const struct record *record)
 {
 	struct error err;
@@ -225,7 +228,7 @@ static int write_record(struct fixture *fixture, const struct record *record)
 	return lock_fd;
 }
 
-/* Of a sandbox that has this reference, or none. */
+/* Another broker with a sandbox that has this reference, or none (NULL). */
 static int other_broker(
 	struct fixture *fixture, enum record_state record_state, const char *reference)
 {
@@ -272,8 +275,8 @@ static void test_one_in_a_sandbox_of_another_name_is_in_no_ones_way(void **state
 }
 
 /*
- * Of two brokers that have shared it the first was killed when it had collected, and before it saw
- * that the second, which was killed later, had gone on.
+ * Two brokers shared the sandbox. The first was killed when it had collected, before it noticed
+ * that the second one had gone on; the second was killed later.
  */
 static void test_what_was_collected_before_another_left_files_in_it_stays(void **state)
 {
@@ -314,7 +317,10 @@ static void test_the_last_of_two_brokers_that_leave_ends_it(void **state)
 	fd_close(&lock_fd);
 }
 
-/* A broker was killed when it had collected everything in its sandbox; this one ends that. */
+/*
+ * A broker was killed when it had collected everything in its sandbox; this broker ends the
+ * sandbox.
+ */
 static void end_collected(struct fixture *fixture)
 {
 	static const char tree[] = "0123456789abcdef0123456789abcdef01234567";
@@ -403,7 +409,7 @@ static void test_destroyed_at_any_moment_it_tells_nothing(void **state)
 			ev_run(fixture->loop, EVRUN_ONCE);
 		}
 		keeper_destroy(fixture->keeper);
-		/* As its owner does. */
+		/* The owner of the sandbox does this, too. */
 		sandbox_close(&fixture->sandbox);
 		fixture->told = 0;
 		ev_run(fixture->loop, 0);
@@ -419,13 +425,13 @@ static void test_destroyed_at_any_moment_it_tells_nothing(void **state)
 	run(fixture, "diff -r a ra");
 }
 
-/* Another broker has the store's lock while a directory is announced. */
+/* Another broker holds the store's lock while this one announces a directory. */
 static void test_who_announces_waits_for_the_stores_lock(void **state)
 {
 	struct fixture *fixture = *state;
 	open_root(fixture, "a"); // makes the store
 	fixture->settings.lock_timeout_ms = 150;
-	fixture->sandbox.root_count = 0; // as one that has the root no more
+	fixture->sandbox.root_count = 0; // like a sandbox that does not have the root any more
 	renew(fixture);
 	char *path = path_of(fixture, "a");
 	int fd = lock_store_of(fixture, "a");
@@ -446,7 +452,7 @@ static void test_who_announces_waits_for_the_stores_lock(void **state)
 	wait_done(fixture);
 	assert_true(fixture->is_ok);
 	record_of(fixture, "a");
-	assert_int_equal(fixture->records, 2); // of two that waited one has written it
+	assert_int_equal(fixture->records, 2); // two records waited, one has written it
 	fixture->sandbox.root_count = 1;
 	free(path);
 }

@@ -12,7 +12,7 @@
 
 #include "base/attr.h"
 
-/* "c:a s:^[[A p:x y": each key, as it comes, when the bytes come in pieces. */
+/* Reads the bytes in pieces; returns each key as it comes: "c:a s:^[[A p:x y". */
 static char *read_keys(struct span bytes, size_t piece)
 {
 	static const char kinds[] = {
@@ -83,7 +83,7 @@ static void test_a_paste_that_is_too_long_is_cut(void **state)
 	buf_finish(&bytes);
 }
 
-/* What was typed before a question could be read answers nothing. */
+/* Keys that were typed before a question could be read do not answer it. */
 static void test_the_rest_of_a_forgotten_paste_is_no_key(void **state)
 {
 	struct keys keys;

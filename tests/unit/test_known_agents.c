@@ -40,7 +40,7 @@ static void test_what_is_not_known_is_not_found(void **state)
 	assert_null(known_agent_of_argv(NULL));
 }
 
-/* A newcomer is told all of this. */
+/* The table must have everything that a newcomer needs. */
 static void test_each_agent_has_what_a_newcomer_needs(void **state)
 {
 	const struct known_agent *agent;

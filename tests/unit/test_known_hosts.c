@@ -2,8 +2,8 @@
 #include "tests/unit/known_hosts_fixture.h"
 
 /*
- * What is written down is ssh-keygen's; which lines of it name a host is compared with what
- * ssh-keygen -F finds there.
+ * ssh-keygen writes the files. The lines that name a host are compared with those that ssh-keygen
+ * -F finds.
  */
 
 /* ---- compared with ssh-keygen ---- */
@@ -19,7 +19,7 @@ static void list_line(void *data, const struct known_hosts_match *match)
 	}
 }
 
-/* Which lines of the user's file name this. */
+/* Compares which lines of the user's file name this host. */
 static void assert_as_ssh_keygen(const char *host, int port)
 {
 	struct ssh_target target = known_target(host, port);
@@ -84,7 +84,7 @@ static void test_a_known_key_matches_and_another_does_not(void **state)
 	assert_known_verdict(&target, 0, KNOWN_HOSTS_MATCH, known_user_file, 3);
 	assert_known_verdict(&target, 3, KNOWN_HOSTS_MATCH, known_user_file, 2);
 	assert_known_verdict(
-		&target, 1, KNOWN_HOSTS_MISMATCH, known_user_file, 3); // the one of its type
+		&target, 1, KNOWN_HOSTS_MISMATCH, known_user_file, 3); // with a key of its type
 	assert_known_verdict(&target, 2, KNOWN_HOSTS_MISMATCH, known_user_file, 2);
 	target.host = (char *)"elsewhere";
 	assert_known_verdict(&target, 0, KNOWN_HOSTS_UNKNOWN, "", 0);
@@ -256,7 +256,7 @@ static void test_a_file_that_cannot_be_read_is_an_error(void **state)
 	assert_int_equal(err.code, ERROR_LIMIT);
 }
 
-/* Of each the next line is read all the same. */
+/* After each of these lines, the next line is read all the same. */
 static void test_lines_that_hold_no_key_are_skipped(void **state)
 {
 	struct ssh_target target = known_target("devbox", 22);

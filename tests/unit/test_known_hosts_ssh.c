@@ -9,7 +9,7 @@
 #include "base/base64.h"
 #include "providers/ssh/known_hosts.h"
 
-/* What is decided on a host's key is what ssh(1) decides, at a real sshd. */
+/* The verdict about a host's key must be that of ssh(1), with a real sshd. */
 enum { TEXT_MAX = 4096 };
 
 static struct sshd sshd;
@@ -19,7 +19,7 @@ static char stranger[512]; // of the same type
 static char other[512];    // of another
 static struct host_key key;
 
-/* The first line of what a shell command prints. */
+/* The first line that a shell command prints. */
 static void run(char *text, size_t size, const char *command)
 {
 	FILE *pipe = popen(command, "re"); // NOLINT(bugprone-command-processor): fixed texts
@@ -134,8 +134,8 @@ static const struct {
 	{"127.0.0.1 $K\n[127.0.0.1]:$P $O\n", NULL, KNOWN_HOSTS_MISMATCH},
 	{"[127.0.0.*]:* $K\n", NULL, KNOWN_HOSTS_MATCH},
 	{"* $K\n", NULL, KNOWN_HOSTS_MATCH},
-	{"*,![127.*]:* $K\n", NULL, KNOWN_HOSTS_MATCH}, // by the name without the port
-	{"*,!127.* $K\n", NULL, KNOWN_HOSTS_MATCH},     // by that with it
+	{"*,![127.*]:* $K\n", NULL, KNOWN_HOSTS_MATCH}, // by the name without a port
+	{"*,!127.* $K\n", NULL, KNOWN_HOSTS_MATCH},     // by the name with a port
 	{"*,!*127.* $K\n", NULL, KNOWN_HOSTS_UNKNOWN},
 	{"@revoked * $K\n[127.0.0.1]:$P $K\n", NULL, KNOWN_HOSTS_REVOKED},
 	{"@revoked * $S\n[127.0.0.1]:$P $K\n", NULL, KNOWN_HOSTS_MATCH},
@@ -159,7 +159,7 @@ static void test_what_is_decided_is_what_ssh_decides(void **state)
 	}
 }
 
-/* One difference is meant: a key that is revoked for the host at all is so at every port. */
+/* One difference is intended: a key that is revoked for the host is revoked on every port. */
 static void test_a_key_revoked_without_the_port_is_revoked(void **state)
 {
 	write_known("@revoked 127.0.0.1 $K\n[127.0.0.1]:$P $K\n");

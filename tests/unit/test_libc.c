@@ -45,7 +45,7 @@ static void test_an_error_has_a_text(void **state)
 	assert_string_equal(libc_error_text(ENOENT), "No such file or directory");
 }
 
-/* A new folder with the files "one" and "two", which have these bytes. */
+/* Makes a folder with the files "one" and "two", which have these bytes. */
 static int make_folder(char *path)
 {
 	assert_non_null(mkdtemp(path));
@@ -110,7 +110,7 @@ static void test_a_signal_reaches_the_process_of_a_descriptor(void **state)
 	(void)state;
 	pid_t child = fork();
 	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); // where an assertion ends the test
+		prctl(PR_SET_PDEATHSIG, SIGKILL); // if an assertion ends the test
 		pause();
 		_exit(0);
 	}

@@ -151,7 +151,7 @@ static void assert_listed(const char *text, const char *name, size_t len)
 	free(part);
 }
 
-/* Versions differ from machine to machine: the name up to ".so" has to be there. */
+/* Versions differ from machine to machine, so the page must have the name up to ".so". */
 static void test_the_page_for_packagers_lists_every_library(void **state)
 {
 	char *text = calloc(1, PAGE_MAX);

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "tests/unit/process_record.h"
 
-/* Real cgroups, as far as this machine has them: what is missing is said, and skipped. */
+/* Real cgroups, as far as this machine has them; a test names the missing ones and skips. */
 
 static const struct process_limits none; // of each process
 
@@ -148,7 +148,9 @@ static void test_memory_ends_all_of_a_process_and_is_named(void **state)
 	needs(&group, group.limits_memory, "memory");
 	int other_out = start_in(&other, &group, "sleep 60");
 	run_until(&other, "s");
-	/* What is in the background goes along, another process of the group stays. */
+	/*
+	 * The kernel also ends the process in the background, but not another process of the group.
+	 */
 	int out = start_in(&record, &group,
 		"sleep 60 & x=$(head -c 200000000 /dev/zero | tr '\\000' a); echo ${#x}");
 	run_until(&record, "sxe");
@@ -170,7 +172,7 @@ static void test_a_refused_fork_is_told_at_once_and_named(void **state)
 	char text[64];
 	open_group(&group, &(struct group_limits){.processes = 8});
 	needs(&group, group.limits_processes, "pids");
-	/* The inner shell gives up at the first refusal; the outer one stays. */
+	/* The inner shell gives up at the first refusal; the outer shell stays. */
 	int out = start_in(&record, &group,
 		"(for i in 1 2 3 4 5 6 7 8 9 10; do sleep 60 & done); exec sleep 60");
 	run_until(&record, "sl");
@@ -195,7 +197,7 @@ static void test_processors_are_set(void **state)
 	limit_group_close(&group);
 }
 
-/* How often poll(2) told of a change that was taken each time, 10 times at most. */
+/* How often poll(2) reports a change that is taken each time, up to 10 times. */
 static int count_events(int *fd)
 {
 	int count = 0;
@@ -253,7 +255,7 @@ static void test_those_that_were_left_are_removed_and_those_held_stay(void **sta
 	assert_goes(path);
 }
 
-/* A folder below ours, made; false where we may not. */
+/* Makes a folder below ours; false if we may not. */
 static bool make_below(char path[PATH_MAX], const char *above, const char *name)
 {
 	return text_whole(path, PATH_MAX, "%s/%s", above, name) && mkdir(path, 0755) == 0;
@@ -277,7 +279,7 @@ static void read_from(const char *folder, const char *file, char text[256])
 	close(fd);
 }
 
-/* In a process that is in the cgroup `own`: what it opens lies beside that one. */
+/* Opens a group from a process in the cgroup `own`: the new group lies beside that one. */
 static void open_from(const char *own)
 {
 	struct error err;

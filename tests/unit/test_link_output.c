@@ -16,7 +16,7 @@ static void test_what_a_turn_sends_leaves_in_one_write_at_its_end(void **state)
 	assert_memory_equal(packet, "one\ntwo\nthree\n", 14);
 }
 
-/* A message of so many bytes, in a buffer of its own. */
+/* A message of this many bytes, in a buffer of its own. */
 static struct buf make_message(size_t len)
 {
 	struct buf message;
@@ -168,7 +168,7 @@ static void test_a_reader_that_is_gone_is_told_once(void **state)
 	assert_int_equal(link_queued(&fixture->link), 0);
 	peer_writes(fixture, "1\n");
 	turn(fixture);
-	assert_told(fixture, "frame:1 "); // the other direction lives on
+	assert_told(fixture, "frame:1 "); // the other direction goes on
 }
 
 /* ---- the end of the output ---- */
@@ -220,7 +220,7 @@ static void test_finish_output_waits_for_a_held_queue(void **state)
 
 /* ---- forwarding ---- */
 
-/* A number of `len` digits as the frame in hand of a reader of its own. */
+/* Takes a number of `len` digits as the frame in hand of a separate reader. */
 static void take_frame(
 	struct fixture *fixture, size_t len, struct frame_reader **out_reader, struct frame *frame)
 {
@@ -281,8 +281,8 @@ static void test_a_large_message_is_forwarded_without_a_copy(void **state)
 	char *bytes = (char *)frame.bytes.data;
 	add_edit(&splice, 0, 1, "begin");
 	assert_true(link_forward(&fixture->link, reader, &frame, &splice, &err));
-	assert_int_equal(splice.count, 0); // went along
-	bytes[3] = '3';                    // arrives only where it is the same memory
+	assert_int_equal(splice.count, 0); // the edits were taken, too
+	bytes[3] = '3';                    // shows whether it is the same memory
 	connect_pipes(fixture);
 	turn(fixture);
 	const char *text = peer_reads(fixture);
@@ -324,7 +324,7 @@ static void test_nothing_is_forwarded_to_a_link_that_has_closed(void **state)
 	link_close(&fixture->link);
 	assert_true(link_forward(&fixture->link, reader, &frame, NULL, &err));
 	assert_int_equal(link_queued(&fixture->link), 0);
-	assert_int_equal(frame.bytes.data[0], '7'); // still the reader's
+	assert_int_equal(frame.bytes.data[0], '7'); // it still belongs to the reader
 	frame_reader_destroy(reader);
 }
 

@@ -8,7 +8,7 @@
 
 enum { SHORT_MS = 40, LONG_MS = 300 };
 
-/* The next line is of the tool call; its title begins so. */
+/* The next line is about the tool call, and its title begins like this. */
 static void editor_is_shown(struct fixture *fixture, const char *session, const char *kind,
 	int number, const char *title, const char *status)
 {
@@ -72,7 +72,7 @@ static void test_it_is_updated_while_the_link_is_lost(void **state)
 	}
 }
 
-/* The others are idle, and nothing of theirs waits. */
+/* The other sessions are idle, and nothing of theirs waits. */
 static void test_every_session_with_an_open_turn_sees_it_and_no_other_one(void **state)
 {
 	struct fixture *fixture = *state;

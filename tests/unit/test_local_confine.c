@@ -26,8 +26,8 @@
 #include "base/span.h"
 
 /*
- * What the conformance table cannot see from outside: roots that overlap, that
- * are links, that are swapped; and kernels without openat2.
+ * Cases that the conformance table cannot see from outside: roots that overlap, that are links, or
+ * that are swapped; and kernels without openat2.
  */
 static char folder[PATH_MAX];
 
@@ -130,7 +130,7 @@ static void test_a_link_leads_from_one_root_to_another(void **state)
 	expect_walk(both, below("one/relative"), below("two/file"));
 	expect_walk(both, below("one/absolute"), below("two/file"));
 	expect_refused(both, below("one/out"));
-	expect_refused(one, below("one/absolute")); // a set does not change
+	expect_refused(one, below("one/absolute")); // a set of roots does not change
 	confine_release(one);
 	confine_release(both);
 }
@@ -275,7 +275,7 @@ static void test_where_links_are_refused_only_plain_names_lead_on(void **state)
 	confine_release(confine);
 }
 
-/* What a walk gives can be walked again, though a root's own name goes through a link. */
+/* The result of a walk can be walked again, even if the root's own name goes through a link. */
 static void test_a_resolved_path_begins_with_the_longest_root(void **state)
 {
 	assert_int_equal(mkdir(below("one"), 0755) | mkdir(below("two"), 0755), 0);

@@ -21,7 +21,7 @@
 #include "base/remove_folder.h"
 #include "providers/local/copy_lock.h"
 
-/* What the conformance table does not see: what is copied, and what is not. */
+/* Cases that the conformance table does not see: which files are copied, and which are not. */
 static char folder[64];
 
 /* A shell script in the test's folder, which has to succeed. */
@@ -117,7 +117,7 @@ static void test_removing_takes_folders_that_are_not_writable(void **state)
 	run("test ! -e gone");
 }
 
-/* Where the user's own rules are is said in git's configuration. */
+/* git's configuration says where the user's own ignore rules are. */
 static void test_what_the_users_own_rules_ignore_is_copied(void **state)
 {
 	struct error err;
@@ -127,7 +127,7 @@ static void test_what_the_users_own_rules_ignore_is_copied(void **state)
 	run("test -f to/sub/a.secret");
 }
 
-/* What a killed one was about to copy is in its folder, and goes with that. */
+/* A killed broker's unfinished files are in its own folder, and go with the folder. */
 static void test_what_a_killed_copy_left_is_removed(void **state)
 {
 	struct error err;
@@ -179,7 +179,7 @@ static void *replace_and_release(void *data)
 	return NULL;
 }
 
-/* Who had it has removed the folder, and a third one has made it anew. */
+/* The one who had the lock has removed the folder, and somebody else has made it again. */
 static void test_the_lock_of_a_folder_that_is_gone_is_none(void **state)
 {
 	atomic_bool cancelled = false;

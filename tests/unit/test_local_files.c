@@ -23,7 +23,10 @@
 #include "base/fd.h"
 #include "base/libc.h"
 
-/* What the conformance table cannot do from outside: kill writers, swap names tightly. */
+/*
+ * Cases that the conformance table cannot make from outside: killed writers, and names that are
+ * swapped quickly.
+ */
 static char folder[PATH_MAX];
 static struct confine *confine;
 
@@ -130,7 +133,7 @@ static void test_a_killed_writer_leaves_the_old_or_the_new(void **state)
 		assert_true(memcmp(bytes.data, bytes.data + 1, LARGE - 1) == 0); // all alike
 		buf_finish(&read);
 	}
-	/* A name for an instant between link and rename is all that can be left of a writer. */
+	/* A writer can leave only one name, if it is killed between link and rename. */
 	assert_in_range(count_entries("root"), 1, 4);
 }
 
@@ -148,7 +151,7 @@ static void swap_for_ever(void)
 	}
 }
 
-/* In two processes on purpose: a folder and a link to the outside take turns at one name. */
+/* Two processes on purpose: at one name, a folder and a link to the outside replace each other. */
 static void test_swapped_links_lead_nowhere(void **state)
 {
 	assert_int_equal(mkdir(below("outside"), 0755) | mkdir(below("root/swap"), 0755), 0);
@@ -305,7 +308,7 @@ static void test_a_full_disk_leaves_the_old_file(void **state)
 
 /* ---- reading what is in memory ---- */
 
-/* Empty if file_read has to do it. */
+/* Empty if file_read has to read the file. */
 static struct buf read_cached(const char *path, enum file_links links, size_t max_bytes)
 {
 	struct buf content;
@@ -324,7 +327,10 @@ static void expect_not_cached(const char *path, size_t max_bytes)
 	}
 }
 
-/* The root's disk is set as if it could be read so; where it cannot, this shows nothing. */
+/*
+ * The test pretends that the root's disk can be read like this; if it cannot, the test shows
+ * nothing.
+ */
 static bool can_read_cached(void)
 {
 	expect_write("root/file", SPAN_LITERAL("abc"));
@@ -376,7 +382,7 @@ static void test_a_file_in_memory_is_never_one_out_of_the_root(void **state)
 	expect_not_cached(below("root/fifo"), 100);
 }
 
-/* A root that another folder has replaced, or a link, is as new as the walk finds it. */
+/* If another folder, or a link, has replaced the root, a walk finds the new one. */
 static void test_a_file_in_memory_is_that_of_the_present_root(void **state)
 {
 	if (!can_read_cached()) {

@@ -26,7 +26,7 @@ static struct confine *confine;
 static int folder_syncs;
 static int sync_errno; // of a folder
 
-/* The library's, but counted; fails on a folder where that is wanted. */
+/* Replaces the library's fsync: counts calls, and fails on a folder if the test wants that. */
 int fsync(int fd)
 {
 	struct stat status;
@@ -130,7 +130,7 @@ static void test_the_access_list_of_a_file_stays(void **state)
 	assert_int_equal(mode_of("file"), 0640);
 }
 
-/* A folder's list for new files is none of a file that was there without one. */
+/* A folder's list for new files does not apply to a file that existed without one. */
 static void test_a_file_without_an_access_list_gets_none(void **state)
 {
 	struct access_list kept;
@@ -192,7 +192,7 @@ static void test_permissions_that_cannot_be_kept_are_a_failure(void **state)
 	struct stat status;
 	struct error err;
 	int old = open(folder, O_PATH);
-	int draft = open("/proc/self/status", O_RDONLY); // nobody may change that one's
+	int draft = open("/proc/self/status", O_RDONLY); // a file that nobody may change like this
 	assert_true(old >= 0 && draft >= 0 && fstat(old, &status) == 0);
 	assert_false(file_keep(old, &status, draft, &err));
 	assert_non_null(strstr(err.text, "keeping its permissions"));

@@ -145,7 +145,7 @@ static void test_the_folder_itself_may_be_no_link(void **state)
 	assert_owner("outside/file", 0);
 }
 
-/* Two names change places all the time: a folder, and a link to one outside. */
+/* Two names are swapped all the time: a folder, and a link to a folder outside. */
 static void test_who_swaps_names_meanwhile_gets_nothing(void **state)
 {
 	char one[PATH_MAX], other[PATH_MAX];
@@ -234,7 +234,10 @@ static bool write_as_owner(const struct confine *confine, const char *name)
 	return is_written;
 }
 
-/* The way to the root is not the owner's; what is in it that is not, stays closed. */
+/*
+ * The way to the root does not belong to the owner. Files in it that are not the owner's stay
+ * closed.
+ */
 static void test_files_are_used_with_the_owners_permissions(void **state)
 {
 	struct buf content;
@@ -279,7 +282,7 @@ int main(void)
 		TEST(test_files_are_used_with_the_owners_permissions),
 	};
 	if (geteuid() != 0) {
-		return 77; // only a broker that is root has such an owner
+		return 77; // only a broker that runs as root has such an owner
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void test_relayed_line_follows_its_subject_without_its_ending(void **stat
 	capture_stop(&capture);
 }
 
-/* "<6>", `count` bytes of x, the tail: as it was logged. */
+/* Logs "<6>", `count` times x, and the tail; returns the line that was logged. */
 static const char *log_long(struct capture *capture, size_t count, const char *tail)
 {
 	static char text[2 * LOG_LINE_MAX];
@@ -132,12 +132,15 @@ static void test_longer_line_ends_with_an_ellipsis_after_a_whole_character(void 
 	assert_int_equal(strlen(line), LOG_LINE_MAX);
 	assert_string_equal(line + LOG_LINE_MAX - 5, "x\xe2\x80\xa6\n");
 
-	/* The two bytes would lie across the place of the ellipsis; then a third too many. */
+	/*
+	 * The two bytes would lie across the place of the ellipsis; then there is a third byte too
+	 * many.
+	 */
 	line = log_long(&capture, LOG_LINE_MAX - 4 - 4, "\xc3\xa4zzz");
 	assert_int_equal(strlen(line), LOG_LINE_MAX - 1);
 	assert_string_equal(line + LOG_LINE_MAX - 6, "x\xe2\x80\xa6\n");
 
-	/* An escape is not cut in its middle either. */
+	/* The log does not cut in the middle of an escape, either. */
 	line = log_long(&capture, LOG_LINE_MAX - 4 - 5, "\x01zzz");
 	assert_int_equal(strlen(line), LOG_LINE_MAX - 2);
 	assert_string_equal(line + LOG_LINE_MAX - 7, "x\xe2\x80\xa6\n");
@@ -147,7 +150,7 @@ static void test_longer_line_ends_with_an_ellipsis_after_a_whole_character(void 
 	capture_stop(&capture);
 }
 
-/* Without its time, which is the only thing in it that a test cannot know. */
+/* The line without its time, the only thing in it that a test cannot know. */
 static const char *without_time(const char *line)
 {
 	static const char start[] = "{\"time\":\"";
@@ -184,7 +187,9 @@ static void test_a_line_of_json_names_the_session_and_the_code(void **state)
 	assert_string_equal(without_time(logged(&capture)),
 		"\"level\":\"error\",\"session\":\"s: \\\"1\\\"\",\"code\":\"LINK_LOST\","
 		"\"text\":\"session s: \\\"1\\\": gone\"}\n");
-	/* An error without a reason has the code of its kind; a text is no subject. */
+	/*
+	 * An error without a reason has the code of its kind. The text is not taken for a subject.
+	 */
 	error_set(&err, ERROR_TIMEOUT, "session x: late");
 	log_failure(LOG_LEVEL_INFO, &err, "%s", err.text);
 	assert_string_equal(without_time(logged(&capture)),
@@ -214,7 +219,7 @@ static void test_a_cut_line_of_json_is_whole_json(void **state)
 		assert_in_range(strlen(line), LOG_LINE_MAX - 60, LOG_LINE_MAX);
 		assert_true(is_json(line));
 	}
-	/* Half of a session's name would be another session. */
+	/* Half of a session's name would name another session. */
 	char name[LOG_LINE_MAX] = {0};
 	memset(name, 's', sizeof(name) - 1);
 	log_info("session %s: x", name);

@@ -11,7 +11,7 @@
 #include "base/attr.h"
 #include "tests/unit/stderr_capture.h"
 
-/* Logs far more than any buffer between holds; returning at all is the proof. */
+/* Logs far more than all buffers on the way hold. It proves enough that this returns. */
 static void flood(void)
 {
 	for (int i = 0; i < 2000; i++) {
@@ -19,7 +19,7 @@ static void flood(void)
 	}
 }
 
-/* Every line is whole, and those missing are the ones said to be dropped. */
+/* Checks that every line is whole, and that exactly the missing ones are reported as dropped. */
 static void assert_flood_told(const char *text)
 {
 	unsigned int whole = 0;

@@ -11,7 +11,7 @@ enum { NOT_SET = -1 };
 
 /* ---- the run ---- */
 
-/* A stage whose process does what the test says, once it was started. */
+/* A stage whose process does what the test says, after it was started. */
 struct fixture {
 	struct stage stage;
 	ev_prepare watch; // looks for the process
@@ -125,7 +125,7 @@ static void test_a_signal_is_told_as_a_shell_tells_it(void **state)
 	assert_int_equal(fixture->status, 128 + SIGINT);
 }
 
-/* What the agent leaves behind is waited for. */
+/* The broker waits for the processes that the agent leaves behind. */
 static void exits_and_empties_later(struct actor *actor)
 {
 	actor->has_exited = true;

@@ -18,7 +18,10 @@
 
 #include "base/buf.h"
 
-/* What an agent's login is run with, between the broker that offers it and the one that runs it. */
+/*
+ * The note about an agent's login, between the broker that offers the login and the one that runs
+ * it.
+ */
 
 struct fixture {
 	char state[64];
@@ -95,7 +98,7 @@ static void test_a_token_leads_to_what_was_written(void **state)
 	assert_words(note->args, args);
 	assert_words(note->env, env);
 	login_note_close(note);
-	note = login_note_open(fixture->state, fixture->token, &fixture->err); // was not used
+	note = login_note_open(fixture->state, fixture->token, &fixture->err); // it was not used
 	assert_non_null(note);
 	login_note_remove(note);
 	login_note_close(note);

@@ -66,7 +66,7 @@ static void test_a_machine_has_its_own_id(void **state)
 	run(*state, "echo 0123456789abcdef0123456789abcdef > etc/machine-id");
 	read_machine(*state, machine);
 	assert_string_equal(machine, theirs);
-	run(*state, "test ! -e home"); // nothing is made that is not needed
+	run(*state, "test ! -e home"); // nothing is made before it is needed
 }
 
 static void test_without_one_an_id_is_made_once(void **state)

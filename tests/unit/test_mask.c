@@ -37,7 +37,7 @@ static void test_what_shows_the_rest_in_another_order_is_spelled(void **state)
 {
 	assert_masked("a\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9z",
 		"a<U+202A><U+202E><U+2066><U+2069>z");
-	/* Next to them: a mark, a narrow blank, and what joins an emoji. */
+	/* Neighbours of these: a mark, a narrow blank, and the character that joins emojis. */
 	assert_masked(
 		"\xe2\x80\x8f \xe2\x80\xaf \xe2\x80\x8d", "\xe2\x80\x8f \xe2\x80\xaf \xe2\x80\x8d");
 }

@@ -71,7 +71,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Runs the question in the folder, with the folder as PATH, and takes the answer. */
+/* Runs the question in the folder, with the folder as PATH, and reads the answer. */
 static void ask(void)
 {
 	int fds[2];

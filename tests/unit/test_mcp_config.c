@@ -29,7 +29,7 @@ static const char file_text[] = "[profile \"local\"]\n"
 
 static const char *const secrets[] = {"hunter2", "hunter3", "sesame"};
 
-/* The last line is a mistake of another test's making. */
+/* The last line is a mistake that belongs to another test. */
 static char *good_text(void)
 {
 	const char *end = strstr(file_text, "\tsecret-env =\n");

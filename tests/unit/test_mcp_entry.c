@@ -15,7 +15,7 @@ static const struct {
 	const char *name; // NULL: none
 	const char *url;
 	const char *command;
-	const char *path; // NULL: whatever, as it has no command
+	const char *path; // NULL: anything, because it has no command
 } samples[] = {
 	{"{\"name\":\"a\",\"command\":\"x\",\"args\":[],\"env\":[]}", "a", NULL, "x", ""},
 	{"{\"name\":\"a\",\"type\":\"stdio\",\"command\":\"/l/w/x\"}", "a", NULL, "/r/x", ""},

@@ -28,8 +28,8 @@ struct sample {
 	enum place_of_work where;
 	const char *servers; // of the profile: letters of those below
 	const char *params;
-	const char *want;    // NULL: as it is
-	const char *notices; // what each says first, separated by |
+	const char *want;    // NULL: unchanged
+	const char *notices; // the first words of each, separated by |
 };
 
 static char *no_words[] = {NULL};

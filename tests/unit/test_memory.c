@@ -59,7 +59,7 @@ static void assert_listed(const char *expected)
 	buf_finish(&out);
 }
 
-/* What was answered with "always", and whether that answers something else. */
+/* A subject that was answered with "always", and whether this answer holds for another subject. */
 static const struct {
 	enum policy_operation operation;
 	const char *remembered;

@@ -74,7 +74,10 @@ static const struct merge_case cases[] = {
 		"a=one\n2\n3\n\n", "a BLR\n"},
 };
 
-/* A delivery was cut off: `base` is what both were before, `delivered` what it was to bring. */
+/*
+ * A delivery was cut off: `base` is what both sides had before, `delivered` is what it was to
+ * bring.
+ */
 static const struct cut_case {
 	const char *what;
 	const char *base[LINES_MAX], *delivered[LINES_MAX], *local[LINES_MAX], *runtime[LINES_MAX];
@@ -200,7 +203,7 @@ static void test_a_side_that_has_the_result_is_not_written_anew(void **state)
 	merge_finish(&merge);
 }
 
-/* What one merge made is the base of the next, and nothing changes any more. */
+/* The result of a merge becomes the base of the next one, and then nothing changes. */
 static void test_the_merge_of_a_merge_is_itself(void **state)
 {
 	struct store *store = &((struct place *)*state)->store;

@@ -14,7 +14,7 @@ static git_oid put(struct store *store, struct span text)
 	return id;
 }
 
-/* NULL where they do not merge; else the text, which the caller frees. */
+/* NULL if the texts do not merge; otherwise the merged text, which the caller frees. */
 static char *merged_of(
 	struct store *store, struct span base, struct span local, struct span runtime)
 {
@@ -48,7 +48,7 @@ static const struct text_case cases[] = {
 		"one\n2\n3\nfour"},
 	{SPAN_LITERAL("1\r\n2\r\n3\r\n4\r\n"), SPAN_LITERAL("one\r\n2\r\n3\r\n4\r\n"),
 		SPAN_LITERAL("1\r\n2\r\n3\r\nfour\r\n"), "one\r\n2\r\n3\r\nfour\r\n"},
-	/* A line end is a part of its line: mixed ones stay as each side has them. */
+	/* A line end is a part of its line: mixed line ends stay as each side has them. */
 	{SPAN_LITERAL("1\n2\n3\n4\n"), SPAN_LITERAL("one\r\n2\n3\n4\n"),
 		SPAN_LITERAL("1\n2\n3\nfour\n"), "one\r\n2\n3\nfour\n"},
 	{SPAN_LITERAL("1\n2\n3\n4\n"), SPAN_LITERAL("1\r\n2\r\n3\r\n4\r\n"),
@@ -78,7 +78,7 @@ static void test_lines_merge_and_keep_their_bytes(void **state)
 	}
 }
 
-/* A text of `lines` lines of `width` bytes; the first and the last can be told. */
+/* A text with `lines` lines of `width` bytes, of which the first and the last are different. */
 static struct span text_of(size_t lines, size_t width, char first, char last)
 {
 	char *text = mem_alloc(lines * width + 1);

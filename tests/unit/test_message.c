@@ -199,7 +199,7 @@ static void test_a_method_nobody_can_know_has_no_name(void **state)
 	assert_string_equal(message.method, name);
 }
 
-/* ---- what is left of a line that was refused ---- */
+/* ---- the id of a line that was refused ---- */
 
 static void test_the_id_of_a_refused_line_is_known(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/grant_fixture.h"
 
-/* Modes in which an agent does not ask are set back, and a prompt waits for that. */
+/* Modes in which an agent does not ask: the guard sets them back, and a prompt waits for that. */
 
 #define IN_YOLO                                                                                    \
 	"'modes':{'currentModeId':'yolo','availableModes':[{'id':'default','name':'d'},"           \

@@ -35,7 +35,7 @@ static void test_modes_that_ask_less_are_known_by_their_names(void **state)
 	}
 }
 
-/* The agents' own names, and what each does in each of its modes. */
+/* The agents' own names, and their behaviour in each of their modes. */
 static const struct {
 	const char *agent;
 	const char *mode;

@@ -13,8 +13,8 @@
 #include "base/buf.h"
 
 /*
- * Two sides, and between them nothing: the test carries the bytes, and makes up bytes that no real
- * side would send.
+ * Two sides with nothing between them: the test carries the bytes, and also makes bytes that no
+ * real side would send.
  */
 struct side {
 	struct mux *mux;
@@ -337,7 +337,7 @@ static void test_bytes_and_the_end_arrive(void **state)
 	assert_int_equal(to.resets + from.resets, 0);
 }
 
-/* So many bytes are under way at most, wherever they wait; then the producer is held back. */
+/* At most this many bytes are under way, wherever they wait; then the producer has to wait. */
 static void test_window_holds_the_producer_back(void **state)
 {
 	struct pair *pair = *state;
@@ -550,7 +550,7 @@ static void test_message_of_unknown_kind_breaks_the_link(void **state)
 		(struct span){message, sizeof(message) - 1});
 }
 
-/* Any number of pings is answered by one pong at a time: no memory grows. */
+/* One pong at a time answers any number of pings, so that memory does not grow. */
 static void test_flood_of_pings_holds_no_memory(void **state)
 {
 	struct pair *pair = *state;
@@ -630,7 +630,7 @@ static void test_streams_of_a_class_take_turns(void **state)
 	free(bytes);
 }
 
-/* How many bytes of bulk the runner has under way after it wrote what it may. */
+/* How many bytes of bulk the runner has under way after it has written all that it may. */
 static size_t bulk_under_way(struct pair *pair)
 {
 	struct runner_header frames[4];
@@ -661,8 +661,8 @@ static void test_bulk_under_way_has_a_limit_and_the_agent_none(void **state)
 }
 
 /*
- * A connection of 1.25 MB/s and 50 ms, as a queue: bulk settles at what keeps it busy, and waits at
- * most the slack in the queue.
+ * A connection of 1.25 MB/s and 50 ms, as a queue. Bulk settles at the amount that keeps it busy,
+ * and waits in the queue for the slack at most.
  */
 static void test_bulk_keeps_the_connection_busy_and_the_queue_short(void **state)
 {
@@ -705,7 +705,7 @@ static void test_bulk_keeps_the_connection_busy_and_the_queue_short(void **state
 		memcpy(back[at], span.data, span.len);
 		mux_sent(pair->broker.mux, span.len);
 	}
-	/* The queue holds at most the slack of 50 ms and the grain of acknowledgements. */
+	/* The queue holds at most the slack of 50 ms and the step between acknowledgements. */
 	assert_in_range(longest, 1, PER_STEP * 50 + 3 * RUNNER_FRAME_MAX);
 	assert_true(arrived > (size_t)PER_STEP * (STEPS / 2) * 9 / 10);
 	assert_in_range(mux_round_trip_us(pair->runner.mux), 50000, 60000);

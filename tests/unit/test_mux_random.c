@@ -15,9 +15,9 @@
 
 /*
  * Two sides with small pipes between them, which are read and written in random pieces and at
- * random moments. Streams begin, are written, read slowly, end and are given up at random. Whatever
- * happens: each stream has the bytes that were written to it, in their order, and everything comes
- * to its end.
+ * random moments. Streams begin, are written, are read slowly, end, and are given up at random.
+ * Whatever happens, each stream must have the bytes that were written to it, in order, and
+ * everything must end.
  */
 enum {
 	STREAMS = 24, // alive at once

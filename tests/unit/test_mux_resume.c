@@ -11,10 +11,10 @@
 #include "providers/mux/mux.h"
 
 /*
- * An exchange of two sides, whose channel is lost after each byte, or each frame, of either
- * direction. Another channel takes its place, and everything comes as if there had been one. The
- * runner gives back what comes on the stdin of each process; some streams are given up by their
- * readers.
+ * An exchange of two sides whose channel is lost after each byte, or each frame, of either
+ * direction. Another channel takes its place, and everything must arrive as with one channel. The
+ * runner sends back what arrives on the stdin of each process; the readers of some streams give
+ * them up.
  */
 enum { EXECS = 3, SIGNAL_EVERY = 97, TURNS_MAX = 100000 };
 
@@ -43,7 +43,7 @@ struct exec_end {
 	struct buf got;              // bytes that have come
 	size_t written;
 	bool is_over;     // the end of the stream has arrived
-	bool was_reset;   // what goes
+	bool was_reset;   // the stream that this side sends
 	bool has_exited;  // EXITED was sent, or has come
 	uint64_t signals; // SIGNAL, with this number, was the last
 };
@@ -59,13 +59,13 @@ struct world {
 	struct end ends[2]; // broker, runner
 	uint64_t now_us;
 
-	/* The channel, by who sends. */
+	/* The channel, by sender. */
 	uint64_t carried[2];
 	uint64_t frames[2];
 	uint64_t frame_left[2]; // bytes until the next frame begins
 	uint64_t begun[2];      // bytes of the mark that have been carried
 
-	/* It is lost when so much of a direction has been carried. */
+	/* It is lost when this much of a direction has been carried. */
 	int cut_side;
 	uint64_t cut_bytes;
 	uint64_t cut_frames;
@@ -82,7 +82,7 @@ static char byte_of(size_t exec, size_t at)
 static void on_reset(void *data)
 {
 	struct exec_end *exec = data;
-	/* Of the one that the other side gives up: there is only one that goes out. */
+	/* Closes the stream that the other side gives up; this side sends on only one of them. */
 	struct mux_stream **stream =
 		exec->written > 0 && exec == &world.ends[1].execs[1] ? &exec->out : &exec->in;
 	mux_stream_close(*stream);
@@ -259,7 +259,7 @@ static const struct mux_listener listeners[] = {
 	{on_hello, on_runner_message, on_text, on_text},
 };
 
-/* How many of the bytes are carried, and whether the channel is lost then. */
+/* How many of the bytes are carried, and whether the channel is then lost. */
 static size_t carried_of(int side, struct span bytes, bool *out_is_lost)
 {
 	*out_is_lost = false;
@@ -300,7 +300,7 @@ static void begin_channel(void)
 	}
 }
 
-/* Returns whether anything went. */
+/* Returns whether anything was carried. */
 static bool carry(int side)
 {
 	struct error err = {0};
@@ -374,7 +374,7 @@ static void check_bytes(const struct exec_end *exec, size_t index, size_t size)
 	}
 }
 
-/* All that an exchange without a cut has. */
+/* Checks everything that an exchange without a cut has. */
 static void check_all(void)
 {
 	const struct plan *plan = world.plan;
@@ -459,7 +459,7 @@ static void test_a_cut_after_every_frame_of_a_long_exchange_loses_nothing(void *
 	}
 }
 
-/* The second channel is lost, too, after each byte until it carries what is new. */
+/* The second channel is lost, too, after each byte until it carries something new. */
 static void test_a_cut_after_every_byte_of_a_second_channel_loses_nothing(void **state)
 {
 	uint64_t bytes[2];
@@ -496,7 +496,7 @@ static void assert_breaks(int side, struct runner_header header, struct span pay
 	assert_int_equal(err.code, ERROR_PROTOCOL);
 }
 
-/* A side whose peer has said HELLO in a second channel, and nothing else. */
+/* A side whose peer has only said HELLO in a second channel. */
 static void restart_alone(int side, uint64_t cut)
 {
 	struct error err = {0};

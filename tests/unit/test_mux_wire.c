@@ -39,7 +39,9 @@ static void test_message_keeps_every_field(void **state)
 	assert_true(span_is(in.exec.cwd, "/folder"));
 	assert_true(in.id == UINT64_MAX && in.exec.cwd_root == 3 && in.exec.err.stream == 5 &&
 		    in.exec.err.window == 1ULL << 40 && in.exec.is_bulk && in.exec.is_grouped);
-	/* A newer one may have more fields; one that is cut is none. */
+	/*
+	 * A message of a newer version may have more fields; a message that was cut off is invalid.
+	 */
 	size_t size = bytes.len;
 	assert_true(buf_append(&bytes, SPAN_LITERAL("more"), &err));
 	assert_true(runner_message_read(buf_span(&bytes), &in, &err));

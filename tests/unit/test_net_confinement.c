@@ -42,8 +42,8 @@
 
 #define CHECK_REFUSED(call) CHECK((call) == -1 && errno == EPERM)
 
-static pid_t parent; // who may be signalled by its user
-static int file;     // opened before
+static pid_t parent; // a process that a process of its user may signal
+static int file;     // opened before the confinement
 
 /* Confinement is for good: each test is a child. */
 static void run(enum confinement_kind kind, void (*test)(void))
@@ -67,7 +67,7 @@ static void run(enum confinement_kind kind, void (*test)(void))
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* What both may not do. */
+/* What neither of the two processes may do. */
 static void check_others(void)
 {
 	char program[] = "/bin/true";

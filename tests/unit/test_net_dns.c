@@ -26,7 +26,9 @@ static void test_a_question_for_an_address_is_read(void **state)
 	assert_int_equal(read.size, question.len);
 }
 
-/* The question is repeated byte for byte: resolvers compare it, upper case too. */
+/*
+ * The answer repeats the question byte for byte, because resolvers compare it, even the upper case.
+ */
 static void test_an_answer_has_the_one_address(void **state)
 {
 	unsigned char out[DNS_MESSAGE_MAX];
@@ -76,7 +78,7 @@ static void test_what_is_no_question_is_not_answered(void **state)
 	assert_int_equal(dns_read((struct span){NULL, 0}, &read), DNS_SILENT);
 	assert_int_equal(dns_read((struct span){question.data, 11}, &read), DNS_SILENT);
 	assert_int_equal(dns_read((struct span){bytes, sizeof(bytes)}, &read), DNS_SILENT);
-	/* An answer: two of us would talk for ever. */
+	/* An answer to an answer: two of us would talk for ever. */
 	memcpy(bytes, question.data, question.len);
 	bytes[2] = (char)0x81;
 	assert_int_equal(dns_read((struct span){bytes, question.len}, &read), DNS_SILENT);

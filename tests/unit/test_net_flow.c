@@ -115,7 +115,7 @@ static int accept_now(void)
 	return fd;
 }
 
-/* A program and, in *out_accepted, what it has connected to. */
+/* Returns the socket of a program; *out_accepted is the socket that it is connected to. */
 static int dial(int *out_accepted)
 {
 	struct sockaddr_in name = {.sin_family = AF_INET,
@@ -194,7 +194,7 @@ static void test_a_name_that_has_no_address_is_not_found(void **state)
 	flows_decide(flows, messages[0].id, true);
 	assert_string_equal(request.name, "nobody.example");
 	struct lookup_answer answer = {.id = request.id + 1};
-	flows_found(flows, &answer); // of nobody
+	flows_found(flows, &answer); // an answer that belongs to nobody
 	assert_int_equal(message_count, 1);
 	answer.id = request.id;
 	flows_found(flows, &answer);
@@ -316,7 +316,7 @@ static void test_a_request_is_relayed_and_its_answer(void **state)
 	TURN_UNTIL(flows_count(flows) == 0);
 }
 
-/* It could be for another host, and nobody would decide about it. */
+/* A second request could be for another host, and nobody would decide about it. */
 static void test_a_second_request_on_a_connection_is_not_sent_on(void **state)
 {
 	int server;
@@ -331,7 +331,7 @@ static void test_a_second_request_on_a_connection_is_not_sent_on(void **state)
 	assert_int_equal(flows_count(flows), 0);
 }
 
-/* What does not fit waits in the program's own socket, and wakes nobody. */
+/* The rest waits in the program's own socket, and wakes nobody up. */
 static void test_much_that_is_said_early_arrives_whole(void **state)
 {
 	enum { SIZE = 1 << 20 };

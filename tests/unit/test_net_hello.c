@@ -19,7 +19,7 @@ static void test_the_server_name_is_read(void **state)
 	size_t size = net_hello("Front.Example.com", bytes);
 	assert_int_equal(hello_read((struct span){bytes, size}, name), HELLO_NAME);
 	assert_string_equal(name, "front.example.com");
-	memset(bytes + size, 'x', 10); // what follows the record does not matter
+	memset(bytes + size, 'x', 10); // bytes after the record do not matter
 	assert_int_equal(hello_read((struct span){bytes, size + 10}, name), HELLO_NAME);
 }
 
@@ -47,7 +47,10 @@ static void test_lengths_that_do_not_fit_and_names_that_are_none_are_refused(voi
 		size_t size = net_hello(names[i], bytes);
 		assert_int_equal(hello_read((struct span){bytes, size}, name), HELLO_NONE);
 	}
-	/* The length of the handshake, of each list before the extensions, of these, of a name. */
+	/*
+	 * The places of the lengths: of the handshake, of each list before the extensions, of
+	 * these, of a name.
+	 */
 	static const size_t lengths[] = {8, 43, 45, 48, 50, 54, 60, 62, 65};
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		size_t size = net_hello("front.example.com", bytes);

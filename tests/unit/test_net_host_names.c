@@ -48,7 +48,7 @@ static void test_what_is_no_name_is_refused(void **state)
 	assert_refused((struct span){NULL, 0});
 }
 
-/* A program would connect to the number; nobody is asked for a name then. */
+/* A program would connect to the number without asking for a name. */
 static void test_what_would_be_read_as_an_address_is_refused(void **state)
 {
 	static const char *const texts[] = {"1", "127.1", "127.0.0.1", "0x7f000001", "0X7F.1",

@@ -39,7 +39,7 @@ static int start_process(void **state)
 	return 0;
 }
 
-/* The end of its socket is its own. */
+/* The process ends when its socket ends. */
 static int end_process(void **state)
 {
 	int status;

@@ -106,7 +106,7 @@ static void test_a_name_that_is_refused_is_reset_and_never_looked_up(void **stat
 	finish();
 }
 
-/* Whoever owns a name chooses its address. */
+/* The owner of a name chooses its address. */
 static void test_addresses_that_only_this_machine_reaches_are_refused(void **state)
 {
 	static const char *const names[] = {
@@ -297,7 +297,7 @@ static void test_the_server_name_of_tls_is_told(void **state)
 
 /* ---- the process ---- */
 
-/* Our relaying process: of all below us. 0: there is none. */
+/* Our relaying process among all processes below us; 0 if there is none. */
 static pid_t find_relay(pid_t above)
 {
 	struct tree tree = {0};
@@ -316,7 +316,7 @@ static pid_t find_relay(pid_t above)
 			const struct tree_process *process = tree_find(&tree, at);
 			at = process ? process->parent : 0;
 		}
-		/* The lookup process is below it and has the same words. */
+		/* The lookup process is below it and has the same arguments. */
 		if (is_relay && at == above && (found == 0 || tree.items[i].pid < found)) {
 			found = tree.items[i].pid;
 		}
@@ -340,12 +340,12 @@ static void test_its_death_is_told_once_and_ends_all_connections(void **state)
 	assert_true(read_some(peer, &byte, 1) <= 0);
 	close(client);
 	close(peer);
-	TURN_UNTIL(find_relay(getpid()) == 0); // nor the one that looks up names
+	TURN_UNTIL(find_relay(getpid()) == 0); // and the one that looks up names
 	network_decide(seen.network, 1, true);
 	finish();
 }
 
-/* Of /proc/PID/status, whose lines have the real, the effective and two more. */
+/* Checks /proc/PID/status, whose lines have the real, the effective and two more ids. */
 static void assert_ids_are(pid_t pid, unsigned id)
 {
 	static const char *const lines[] = {"\nUid:", "\nGid:"};
@@ -383,7 +383,10 @@ static void test_it_ends_when_it_is_stopped(void **state)
 	TURN_UNTIL(find_relay(getpid()) == 0);
 }
 
-/* Another broker, which is killed. Its descriptors are where execute_broker has put them. */
+/*
+ * Another broker, which is killed. Its descriptors are at the places where execute_broker puts
+ * them.
+ */
 enum { TOLD_AT = 20, SERVICE_AT };
 #define BROKER_ARGUMENT "--broker"
 
@@ -454,7 +457,7 @@ static void test_it_ends_with_the_broker(void **state)
 	assert_int_equal(kill(broker, SIGKILL), 0);
 	assert_int_equal(waitpid(broker, NULL, 0), broker);
 	assert_ends(pid);
-	/* What the broker has left falls to us, and ends. */
+	/* The processes that the broker has left become our children, and end. */
 	TURN_UNTIL((waitpid(-1, NULL, WNOHANG), count_children() == children));
 	for (size_t i = 0; i < PORTS_MAX; i++) {
 		fd_close(&fds[i]);
@@ -475,7 +478,7 @@ static void test_a_process_that_sends_no_messages_is_ended(void **state)
 	TURN_UNTIL(find_relay(getpid()) == 0);
 }
 
-/* The group in the first packet says that it is to be this one. */
+/* The group in the first packet says that this one is to send garbage. */
 static bool is_garbage_asked(void)
 {
 	static struct wire_start start;

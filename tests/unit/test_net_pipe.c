@@ -14,7 +14,10 @@
 
 #include "base/fd.h"
 
-/* One writes to from[0], the pipe moves from from[1] to to[0], and one reads at to[1]. */
+/*
+ * One end writes to from[0], the pipe moves the bytes from from[1] to to[0], and the other end
+ * reads at to[1].
+ */
 static int from[2];
 static int to[2];
 static struct pipe moved;
@@ -72,7 +75,7 @@ static void test_the_end_arrives_once_all_before_it_has(void **state)
 	assert_int_equal(send(to[1], "x", 1, MSG_NOSIGNAL), 1); // the other direction is open
 }
 
-/* A reader who takes nothing holds up the writer, and costs PIPE_SIZE. */
+/* A reader that takes nothing makes the writer wait, and costs PIPE_SIZE of memory. */
 static void test_a_slow_reader_slows_down_the_writer(void **state)
 {
 	static char bytes[PIPE_SIZE];

@@ -26,7 +26,7 @@
 enum { NO_NAMESPACE = 77 }; // this machine has none, or one without nf_tables
 enum { ORIGINAL_DST = 80 }; // SO_ORIGINAL_DST; linux/netfilter_ipv4.h and netinet/in.h do not mix
 
-/* Each test is a child in a network namespace of its own: what it says ends with it. */
+/* Each test is a child in a network namespace of its own, which ends with the child. */
 static bool enter_namespace(void)
 {
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
@@ -161,7 +161,7 @@ static void test_a_question_for_a_name_arrives(void **state)
 	run(check_names);
 }
 
-/* At once, so that QUIC does not wait before it takes TCP. */
+/* The refusal comes at once, so that QUIC does not wait before it falls back to TCP. */
 static void check_datagrams(void)
 {
 	char byte;
@@ -181,7 +181,7 @@ static void test_other_datagrams_and_ipv6_are_refused_at_once(void **state)
 	run(check_datagrams);
 }
 
-/* With these flags C libraries look for an address of the machine's first. */
+/* With these flags, C libraries first look whether the machine has such an address. */
 static void check_is_found(void)
 {
 	const struct addrinfo wanted = {.ai_family = AF_UNSPEC,

@@ -37,7 +37,7 @@ static int connect_here(int family, int *out_listener, uint16_t *out_port)
 	struct sockaddr_in6 own;
 	size = sizeof(own);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&own, &size), 0);
-	*out_port = ntohs(own.sin6_port); // of IPv4 it is at the same place
+	*out_port = ntohs(own.sin6_port); // for IPv4 it is at the same place
 	*out_listener = listener;
 	return fd;
 }

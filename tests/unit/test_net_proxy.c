@@ -195,7 +195,7 @@ static void test_socks_names_a_host_and_a_port(void **state)
 	assert_socks(SPAN_LITERAL("\5\1\0\1\xc0\0\2\7\0\x16"), "192.0.2.7", 22);
 	assert_socks(SPAN_LITERAL("\5\1\0\4\x20\1\xd\xb8\0\0\0\0\0\0\0\0\0\0\0\7\0\x16"),
 		"2001:db8::7", 22);
-	/* curl --socks5-hostname hands an address on as a name. */
+	/* curl --socks5-hostname sends an address as if it were a name. */
 	assert_socks(SPAN_LITERAL("\5\1\0\3\11"
 				  "127.0.0.1\0\x16"),
 		"127.0.0.1", 22);

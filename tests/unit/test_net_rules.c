@@ -75,7 +75,9 @@ static void test_a_name_is_decided_with_its_port(void **state)
 	assert_name("c.example.evil.example", 443, NULL);
 }
 
-/* A name that leads to this machine is no way to its services: the cell has a socket for each. */
+/*
+ * A name that leads to this machine does not lead to its services: the cell has a socket for each.
+ */
 static void test_no_name_is_a_service(void **state)
 {
 	assert_name("localhost", 5432, NULL);
@@ -103,7 +105,7 @@ static void test_an_address_needs_a_network(void **state)
 	assert_address("2606:4700::1111", NULL);
 }
 
-/* Also where a profile names its network. */
+/* Even if a profile names their network. */
 static void test_this_machine_and_metadata_are_never_allowed(void **state)
 {
 	assert_address("127.0.0.1", NULL);

@@ -41,7 +41,7 @@ static void test_a_connection_is_read_with_where_it_goes(void **state)
 	assert_memory_equal(&connection.address, &expected, sizeof(expected));
 }
 
-/* The owner decides by names: each has one spelling. */
+/* The owner decides by names, so each name has one spelling. */
 static void test_names_that_are_spelled_otherwise_are_refused(void **state)
 {
 	static const struct {

@@ -267,7 +267,7 @@ static void test_lists_have_an_end(void **state)
 		char value[32];
 		snprintf(value, sizeof(value), "h%d.example", i);
 		settings_add(&settings, "allow-host", value, "test");
-		settings_add(&settings, "allow-host", "h0.example", "test"); // is there already
+		settings_add(&settings, "allow-host", "h0.example", "test"); // it is already there
 		if (i + 1 == NETWORK_ENTRIES_MAX) {
 			assert_true(network_policy_read(&policy, &settings, &key, &err));
 			assert_int_equal(words_count(policy.hosts), NETWORK_ENTRIES_MAX);
@@ -282,7 +282,7 @@ static void test_lists_have_an_end(void **state)
 
 /* ---- what is not enforced ---- */
 
-/* The sentences' first words, or "!", the reason and the text of the error. */
+/* The first words of the sentences; or "!", the reason and the text of the error. */
 static const char *checked(const char *text, const struct network_abilities *abilities)
 {
 	static char result[1024];
@@ -325,7 +325,7 @@ static void test_what_would_enforce_it_is_said(void **state)
 		"!NETWORK_NOT_ENFORCED network = blocked | confine = yes");
 }
 
-/* Also where nothing is required. */
+/* Even if the profile requires nothing. */
 static void test_a_backend_that_cannot_ask_is_an_error(void **state)
 {
 	const struct network_abilities asks = {.asks = true, .allows_hosts = true};

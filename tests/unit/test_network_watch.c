@@ -128,7 +128,7 @@ static void test_without_a_change_nothing_is_told(void **state)
 	run(say_nothing);
 }
 
-/* As if the suspend that the kernel counts had come after the start. */
+/* As if the suspend that the kernel counts had happened after the start. */
 static void wake_up(void)
 {
 	CHECK(watch.clock.fd >= 0);

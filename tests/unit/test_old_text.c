@@ -6,7 +6,7 @@
 
 #include "broker/gate/old_text.h"
 
-/* What came of one load. */
+/* The outcome of one load. */
 static struct {
 	bool is_there;
 	enum old_text_kind kind;
@@ -95,7 +95,7 @@ static void fill(const char *name, char with, size_t len)
 	free(bytes);
 }
 
-/* In bytes, and as JSON spells it. */
+/* A limit in bytes, also counted as JSON spells the text. */
 static void test_only_so_much_is_shown(void **state)
 {
 	fill("most", 'a', OLD_TEXT_MAX - 2);
@@ -142,7 +142,7 @@ static void test_a_path_without_links_is_read_without_links(void **state)
 static void test_nobody_hears_of_what_was_given_up(void **state)
 {
 	put_text_file("a", "text");
-	for (int i = 0; i < 200; i++) { // before it runs, while it runs, and after it
+	for (int i = 0; i < 200; i++) { // before it runs, while it runs, and afterwards
 		struct old_text *old_text = load(
 			i % 2 ? fixture.sandbox : NULL, i % 2 ? in_sandbox("a") : local_path("a"));
 		if (i % 3 == 0) {

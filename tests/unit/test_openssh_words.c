@@ -13,7 +13,7 @@
 static char alias[] = "box";
 static const struct ssh_target target = {.alias = alias, .host = alias, .port = 22};
 
-/* ssh's own lines end in "\r\n". */
+/* ssh ends its own lines with "\r\n". */
 #define AUTHENTICATING "debug1: SSH2_MSG_SERVICE_ACCEPT received\r\n"
 #define DENIED "kim@box: Permission denied (publickey).\r\n"
 

@@ -58,7 +58,7 @@ static void copy(struct fixture *fixture, const char *text)
 	outbox_copy(&fixture->outbox, span_of(text), NULL);
 }
 
-/* A message of `len` bytes that counts the letters. */
+/* A message of `len` bytes, with letters in order. */
 static struct buf letters(size_t len)
 {
 	struct buf body;
@@ -91,7 +91,7 @@ static void read_some(struct fixture *fixture)
 	assert_true(buf_append(&fixture->text, (struct span){bytes, (size_t)got}, NULL));
 }
 
-/* Writes and reads in turns until everything has passed; checks the count on the way. */
+/* Writes and reads in turns until everything has passed; checks the count meanwhile. */
 static void drain(struct fixture *fixture)
 {
 	struct error err;
@@ -155,7 +155,7 @@ static void test_a_moved_message_is_not_copied(void **state)
 	outbox_move(&fixture->outbox, &body, NULL);
 	assert_null(body.data);
 	assert_int_equal(body.len, 0);
-	memory[LARGE / 2] = '!'; // seen by the reader only where it is the same memory
+	memory[LARGE / 2] = '!'; // shows whether the reader sees the same memory
 	expected.data[LARGE / 2] = '!';
 	assert_true(buf_append(&expected, SPAN_LITERAL("\n"), NULL));
 	drain(fixture);

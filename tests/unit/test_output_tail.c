@@ -37,7 +37,7 @@ static void expect_text(
 	assert_int_equal(is_cut, expect_cut);
 }
 
-/* What comes after *position; valid until the next call. */
+/* The text after *position; valid until the next call. */
 static const char *next_of(
 	const struct output_tail *tail, uint64_t *position, size_t max, bool has_ended)
 {

@@ -15,7 +15,7 @@
 #include "base/attr.h"
 #include "base/words.h"
 
-/* The program runs itself with this environment, whose memory /proc shows. */
+/* The program executes itself with this environment, whose memory /proc shows. */
 static const char *const given[] = {"PATH=/bin", "DAYTONA_API_KEY=nobody-1", "a_password=nobody-2",
 	"PLAIN=everybody", "CREDENTIAL=nobody-3", "CREDENTIAL_FILE=somebody", NULL};
 

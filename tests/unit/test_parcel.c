@@ -134,7 +134,7 @@ static void test_a_large_message_is_moved(void **state)
 	struct frame frame = take_frame(LARGE, &text);
 	char *bytes = (char *)frame.bytes.data;
 	struct parcel *parcel = parcel_create(reader, &frame, places);
-	bytes[LARGE / 2] = '!'; // seen again only where it is the same memory
+	bytes[LARGE / 2] = '!'; // shows whether it is the same memory
 	struct frame_reader *from;
 	assert_int_equal(parcel_open(parcel, &from)->bytes.data[LARGE / 2], '!');
 	parcel_destroy(parcel);

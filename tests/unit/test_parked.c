@@ -46,7 +46,7 @@ static void test_a_version_keeps_the_name_and_nothing_else(void **state)
 	free(file);
 }
 
-/* Whoever opens it reads what the agent wrote, not what the agent pointed at. */
+/* A user who opens the file reads what the agent wrote, not the file that the link leads to. */
 static void test_a_link_is_a_file_with_its_target(void **state)
 {
 	struct error err;

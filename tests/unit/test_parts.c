@@ -15,7 +15,7 @@ struct name {
 	long double aligned;
 };
 
-static char finished[16]; // the first letters, in their order
+static char finished[16]; // their first letters, in order
 
 static void finish_name(void *part, void *owner)
 {

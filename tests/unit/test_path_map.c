@@ -117,7 +117,7 @@ static void test_uris_are_decoded_to_compare_and_keep_their_spelling_behind_the_
 	path_map_finish(&map);
 }
 
-/* A small generator of its own, so that a failure can be repeated. */
+/* A small random generator of its own, so that a failure can be repeated. */
 static uint32_t next_random(uint32_t *seed)
 {
 	*seed = *seed * 1664525u + 1013904223u;

@@ -8,7 +8,7 @@ enum { SHORT_MS = 40, LONG_MS = 60000 };
 static const char is_paused[] = "'result':{'paused':true,'by':'cgroup','sessions':['s']}";
 static const char runs[] = "'result':{'paused':false,'sessions':['s']}";
 
-/* ---- what is asked, and what is answered ---- */
+/* ---- requests and their answers ---- */
 
 static void ask(struct fixture *fixture, const char *id, const char *method)
 {
@@ -51,7 +51,7 @@ static void expect_runs(struct fixture *fixture)
 	editor_hears(fixture, "'method':'_goes_on','params':{}");
 }
 
-/* The sandbox was asked, and does not answer yet. */
+/* The sandbox was told to suspend and has not answered yet. */
 static void wait_for_order(struct fixture *fixture)
 {
 	while (!fixture->stage.held_done) {
@@ -156,7 +156,7 @@ static void test_a_pause_that_takes_too_long_is_taken_back_before_the_next(void 
 	editor_hears(fixture, "'id':5,%s", is_paused);
 }
 
-/* It was asked to go on, and has not said within pause-timeout that it does. */
+/* The sandbox was told to resume, and has not answered within pause-timeout. */
 static void begin_going_on(struct fixture *fixture)
 {
 	begin_paused(fixture);

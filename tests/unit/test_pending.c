@@ -80,7 +80,7 @@ static void test_a_minted_id_is_never_used_twice(void **state)
 	assert_null(find("0"));
 }
 
-/* JSON has more spellings of a number; the broker wrote one of them. */
+/* JSON has several spellings of a number; the broker wrote one of them. */
 static void test_another_spelling_of_an_id_is_another_id(void **state)
 {
 	static const char *const spellings[] = {"", "\"0\"", "-0", "00", "0.0", "0e0", "+0", " 0",
@@ -158,7 +158,7 @@ static void test_a_full_table_refuses(void **state)
 	assert_names(err.text, "200 requests");
 	take(3);
 	assert_true(pending_add(&table, &pendings[MAX], SPAN_LITERAL("1"), &err));
-	assert_int_equal(pendings[MAX].id, MAX); // the refused one used none up
+	assert_int_equal(pendings[MAX].id, MAX); // the refused one has not used up an id
 }
 
 #define PENDING_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

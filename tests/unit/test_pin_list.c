@@ -81,7 +81,7 @@ static void find(void)
 	assert_true(pin_list_find(&list, root, &rules, &err));
 }
 
-/* "LETTER PATH", with a slash between two: r(epository), f(ile), d(irectory), l(ink). */
+/* Expects "LETTER PATH", with a slash between two: r(epository), f(ile), d(irectory), l(ink). */
 static void assert_found(const char *wanted)
 {
 	static const char letters[] = {
@@ -130,7 +130,7 @@ static void test_a_repository_in_two_folders_is_found(void **state)
 	assert_found("r docs");
 }
 
-/* What could not be looked at would be missing among the pins, and nobody would know. */
+/* A path that cannot be examined would be missing among the pins, and nobody would know. */
 static void test_what_cannot_be_looked_at_is_refused(void **state)
 {
 	const struct pin_rules rules = {.guard = NULL};
@@ -192,7 +192,10 @@ static void test_too_many_are_refused(void **state)
 	assert_names(err.text, "1000 | isolation = copy");
 }
 
-/* What a cell gets: "w" may be written, "r" not; what contains others comes first. */
+/*
+ * The mounts that a cell gets: "w" may be written, "r" not; an entry that contains others comes
+ * first.
+ */
 static void assert_entries(bool writes_git, const char *wanted)
 {
 	char **texts;
@@ -247,7 +250,7 @@ static void test_a_worktrees_repository_has_to_name_it(void **state)
 	assert_string_equal(found, path_of("main"));
 	make_worktree("main", "other/.git");
 	assert_false(pin_list_repository(root, found));
-	/* What lies in the workspace itself proves nothing. */
+	/* A file in the workspace itself proves nothing. */
 	make("work/in");
 	make("work/in/worktrees");
 	make("work/in/worktrees/w");

@@ -189,7 +189,7 @@ static void test_names_elsewhere_are_no_places(void **state)
 	}
 }
 
-/* Of two values the next reader might take the other one. */
+/* If there were two values, the next reader might take the other one. */
 static void test_what_the_broker_acts_on_may_come_once(void **state)
 {
 	static const char *const texts[] = {

@@ -290,7 +290,9 @@ static void test_what_is_unknown_is_guarded_and_never_what_a_rule_allows(void **
 	}
 }
 
-/* A tool says of itself that it reads; approve-reads believes it where it says what. */
+/*
+ * A tool can claim that it only reads; approve-reads believes this if the tool says what it reads.
+ */
 static void test_approve_reads_needs_roots_and_a_path_in_them(void **state)
 {
 	static const char *const inside[] = {"/work/project/a", NULL};

@@ -91,7 +91,7 @@ static void test_command_rules(void **state)
 			fail_msg("case %zu (\"%s\"): %s by %s", i, command_cases[i].command[0],
 				policy_decision_name(verdict.decision), verdict.rule);
 		}
-		/* The same asked as a permission: rules decide alike. */
+		/* The same as a permission: the rules decide in the same way. */
 		query.operation = POLICY_GRANT;
 		query.tool_kind = "execute";
 		struct policy_verdict grant = policy_decide(policy, &query);
@@ -134,7 +134,9 @@ static void test_an_endless_command_is_guarded_and_not_allowed(void **state)
 	free(line);
 }
 
-/* A line of very many words against a pattern that can skip words: no quadratic search. */
+/*
+ * A line of very many words, and a pattern that can skip words: the search must not be quadratic.
+ */
 static void test_a_long_command_is_decided_quickly(void **state)
 {
 	enum { LEN = 24 << 10 };
@@ -167,7 +169,7 @@ static enum policy_decision decide_with(const char *const *rules, const char *co
 	return decision;
 }
 
-/* LD_PRELOAD and its like make another command of any. */
+/* LD_PRELOAD and its like make any command do something else. */
 static void test_added_variables_are_no_part_of_what_is_allowed(void **state)
 {
 	const char *const allow[] = {"mode = ask-all", "allow = terminal git status", NULL};

@@ -95,7 +95,7 @@ static void test_one_thread_keeps_the_order_of_jobs(void **state)
 	}
 }
 
-/* As many jobs as threads are in run at once; the next begins when one has ended. */
+/* As many jobs run at once as there are threads; the next one begins when one has ended. */
 static void check_width(struct fixture *fixture, enum pool_lane lane, int width)
 {
 	struct work works[POOL_WORK_THREADS + 1];
@@ -126,7 +126,7 @@ static void test_names_are_resolved_on_their_two_threads(void **state)
 	check_width(*state, POOL_LANE_NAMES, POOL_NAMES_THREADS);
 }
 
-/* More of its jobs than it has threads. */
+/* More jobs of this lane than it has threads. */
 static void check_holds_up_no_work(struct fixture *fixture, enum pool_lane lane)
 {
 	struct work stuck[5];

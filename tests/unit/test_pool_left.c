@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "tests/unit/pool_fixture.h"
 
-/* Jobs whose owners have gone, and of these the ones that are stuck. */
+/* Jobs whose owners have gone, and those of them that are stuck. */
 
 static void run_to_the_end(struct fixture *fixture, struct work *work)
 {
@@ -70,7 +70,7 @@ static void test_what_waits_begins_when_the_job_before_it_was_left(void **state)
 	assert_int_equal(fixture->done_count, 2);
 }
 
-/* No more threads than these, however many are stuck. */
+/* However many are stuck, there are no more threads than these. */
 static void test_with_too_many_stuck_the_next_job_waits_for_one_of_them(void **state)
 {
 	enum { STUCK = POOL_NAMES_THREADS + POOL_LEFT_MAX };
@@ -97,7 +97,7 @@ static void test_a_job_that_waits_or_has_ended_is_dropped_at_once(void **state)
 	pool_leave(&waiting.job);
 	assert_true(waiting.is_dropped);
 	open_gate(&fixture->gate, POOL_NAMES_THREADS);
-	usleep(20000); // they have ended, and are not yet told
+	usleep(20000); // they have ended, and nobody was told yet
 	pool_leave(&running[0].job);
 	wait_dropped(fixture, 2);
 	assert_true(running[0].is_dropped);
@@ -107,7 +107,7 @@ static void test_a_job_that_waits_or_has_ended_is_dropped_at_once(void **state)
 	assert_int_equal(fixture->done_count, POOL_NAMES_THREADS - 1);
 }
 
-/* One more than others may take the place of: for none of them. */
+/* One more than other threads may replace: destroy waits for none of them. */
 static void test_destroy_does_not_wait_for_names_that_were_left(void **state)
 {
 	enum { STUCK = POOL_LEFT_MAX + 1 };
@@ -184,7 +184,7 @@ static void test_a_job_that_has_ended_may_be_left_in_done_of_another(void **stat
 		works[i].on_done = leave_other;
 		submit(fixture, &works[i]);
 		wait_entered(fixture, 1);
-		usleep(20000); // ended, not yet told
+		usleep(20000); // it has ended, and nobody was told yet
 	}
 	to_leave = &works[1];
 	ev_run(fixture->loop, 0);
@@ -214,7 +214,10 @@ static void test_destroy_waits_for_a_job_that_was_left_and_drops_it(void **state
 	pthread_join(opener, NULL);
 }
 
-/* Threads of pools, by their names; a sanitizer has threads of its own. -1: cannot be told. */
+/*
+ * Counts the threads of pools by their names, because a sanitizer has threads of its own. -1:
+ * unknown.
+ */
 static int count_pool_threads(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -239,7 +242,8 @@ static int count_pool_threads(void)
 }
 
 /*
- * Gives the threads that nobody joins the time to end: what checks memory would find theirs.
+ * Waits for the end of threads that nobody joins; otherwise memory checkers would report their
+ * memory.
  */
 static int tear_down_alone(void **state)
 {

@@ -94,7 +94,7 @@ static void test_no_descriptor_leaks_into_the_process(void **state)
 	process_destroy(record.process);
 }
 
-/* The spawner was forked while all were ignored and blocked: see run_with_spawner. */
+/* The spawner was forked while all of them were ignored and blocked: see run_with_spawner. */
 static void test_no_signal_is_ignored_or_blocked(void **state)
 {
 	struct sigaction before;
