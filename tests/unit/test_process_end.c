@@ -129,9 +129,12 @@ static void test_status_text_names_the_signal(void **state)
 		"was killed by SIGSEGV");
 }
 
-/* ---- those that run away ---- */
+/* ---- processes that try to escape ---- */
 
-/* A process that is always another one, in another session: its child goes on, it ends. */
+/*
+ * A process that keeps moving on to another one, in another session: its child goes on, and it
+ * ends.
+ */
 static int run_away(void)
 {
 	enum { GENERATIONS_MAX = 1000000 }; // a minute or more, should nobody catch it

@@ -13,9 +13,9 @@
 #include "tests/unit/freeze_roles.h"
 #include "tests/unit/process_record.h"
 
-/* With the argument "signals" all of it is done where no cgroup can be had. */
+/* With the argument "signals", all tests run where no cgroup can be made. */
 
-/* ---- who looks ---- */
+/* ---- helpers that look at processes ---- */
 
 static unsigned long total(void)
 {
@@ -48,7 +48,7 @@ static int begin(struct record *record, const char *role)
 	return out;
 }
 
-static struct freeze_group ours; // where the guards make theirs; open if they can
+static struct freeze_group ours; // where the guards make theirs; open if that is possible
 
 static void read_cgroup(pid_t pid, char *text, size_t size)
 {
@@ -88,7 +88,7 @@ static bool has_group(pid_t guard)
 	return ours.is_open && faccessat(ours.own_fd, name, F_OK, 0) == 0;
 }
 
-/* How many processes are below the guard, and that none of them runs. */
+/* The number of processes below the guard; checks that none of them runs. */
 static size_t count_stopped(const struct record *record)
 {
 	struct tree tree = {0};
@@ -115,7 +115,7 @@ static void assert_still(void)
 	assert_int_equal(total(), before);
 }
 
-/* Nobody may count into the next test. */
+/* Ends all counting processes, so that none of them counts into the next test. */
 static void end(struct record *record, int out)
 {
 	process_kill_tree(record->process);
@@ -190,7 +190,7 @@ static void test_threads_that_outlive_the_first_one_stand_still(void **state)
 	assert_true(process_thaw(record.process));
 	run_until(&record, "szt");
 	wait_for_progress(total(), 5);
-	process_kill_tree(record.process); // it is no zombie to this, either
+	process_kill_tree(record.process); // this does not make it a zombie, either
 	run_until(&record, "sztxe");
 	end(&record, out);
 }
@@ -241,7 +241,7 @@ static void test_the_frozen_end_when_they_are_killed(void **state)
 	process_kill_tree(record.process);
 	run_until(&record, "szxe");
 	assert_false(has_group(guard));
-	assert_false(process_freeze(record.process)); // there is nothing to freeze
+	assert_false(process_freeze(record.process)); // no process is left to freeze
 	assert_false(process_thaw(record.process));
 	end(&record, out);
 }
@@ -277,7 +277,7 @@ static void test_a_killed_guard_leaves_nothing_frozen(void **state)
 	end(&record, out);
 }
 
-/* It has limits there that others have set. */
+/* Others have set limits for it there. */
 static void test_who_is_in_another_cgroup_is_not_taken_from_it(void **state)
 {
 	struct record record = {0};
@@ -313,9 +313,9 @@ static void test_who_is_in_another_cgroup_is_not_taken_from_it(void **state)
 	}
 }
 
-/* ---- what nobody is left to end ---- */
+/* ---- cgroups that nobody is left to end ---- */
 
-/* As a guard would make it, for a pid that no process has. */
+/* Makes the cgroup of a guard, for a pid that no process has. */
 static int make_left(char *name, size_t size)
 {
 	snprintf(name, size, "acp-broker-%d", INT_MAX - (int)getpid());
@@ -336,7 +336,7 @@ static pid_t freeze_somebody(int group_fd)
 {
 	pid_t pid = fork();
 	if (pid == 0) {
-		close(group_fd); // or it would hold the lock
+		close(group_fd); // otherwise this process would hold the lock
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pause();
 		_exit(0);
@@ -368,7 +368,7 @@ static void test_who_is_frozen_and_whose_guard_is_gone_is_ended(void **state)
 		run_for(10);
 	}
 	assert_int_not_equal(faccessat(ours.own_fd, name, F_OK, 0), 0);
-	assert_int_equal(faccessat(ours.own_fd, ours.name, F_OK, 0), 0); // which is held
+	assert_int_equal(faccessat(ours.own_fd, ours.name, F_OK, 0), 0); // a guard holds it
 }
 
 /* ---- all of them ---- */
@@ -396,7 +396,7 @@ static int tear_down(void **state)
 	return status;
 }
 
-/* For us and all that we start, and for nobody else. */
+/* Hides them from us and from all processes that we start, and from nobody else. */
 static bool hide_cgroups(void)
 {
 	int flags = CLONE_NEWNS | (getuid() == 0 ? 0 : CLONE_NEWUSER);

@@ -23,11 +23,11 @@
 #include "tests/unit/small_broker.h"
 
 /*
- * What is left when broker, spawner and guard are killed, one or two of them
- * at once. The broker is a child of the test, which is a subreaper: whatever
- * escapes shows up below it.
+ * The processes that are left when broker, spawner and guard are killed, one or two of them at
+ * once. The broker is a child of the test, and the test is a subreaper: a process that escapes
+ * shows up below the test.
  */
-/* It takes some 50 ms, or 400 where the spawner was killed; a busy machine may need longer. */
+/* This takes about 50 ms, or 400 if the spawner was killed; a busy machine may need longer. */
 enum { DEADLINE_MS = 60000, GONE_MS = 60000 };
 
 enum { BROKER = 1, SPAWNER = 2, GUARD = 4 };
@@ -40,11 +40,11 @@ struct family {
 	pid_t guard;
 	pid_t process;
 	pid_t daemon; // forked twice, a session of its own, deaf to signals
-	int told;     // what the broker tells, a letter an event
+	int told;     // events that the broker reports, one letter each
 	int ask;      // a byte asks the broker for another process
 };
 
-/* "p123" or "d123": one of the two says who it is. */
+/* "p123" or "d123": the process or the daemon gives its pid. */
 static void read_pid(int fd, struct family *family)
 {
 	char text[16] = "";
@@ -119,7 +119,7 @@ static struct family family_start(bool foreground)
 	read_pid(pids[0], &family);
 	read_pid(pids[0], &family);
 	fd_close(&pids[0]);
-	/* The daemon is the guard's as soon as the shell between them has ended. */
+	/* As soon as the shell between them has ended, the daemon is a child of the guard. */
 	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
 	while (parent_of(family.process) != parent_of(family.daemon) &&
 		clock_now_ms() < deadline_ms) {
@@ -139,7 +139,7 @@ static pid_t member(const struct family *family, int which)
 	                          : family->guard;
 }
 
-/* Collects what fell to the test; false when nothing is left below it. */
+/* Reaps the children that the test has got; returns false when nothing is left below it. */
 static bool something_is_left(void)
 {
 	while (waitpid(-1, NULL, WNOHANG) > 0) {
@@ -179,7 +179,7 @@ static void expect_tree_gone(const struct family *family)
 	expect_gone(family->daemon);
 }
 
-/* The broker goes on: it is told, and the next process can be started. */
+/* The broker goes on: it gets the event, and can start the next process. */
 static void expect_next_start(const struct family *family)
 {
 	expect_told(family, "ke");
@@ -204,7 +204,7 @@ static void kill_and_look(int first, int second, bool foreground)
 	}
 	if (first != BROKER && second != BROKER) {
 		expect_tree_gone(&family);
-		/* The next start is not to meet a dying spawner. */
+		/* The next start must not find a spawner that is still dying. */
 		expect_gone(member(&family, first));
 		expect_gone(second ? member(&family, second) : family.process);
 		expect_next_start(&family);
@@ -234,11 +234,11 @@ static void test_killed_one_or_two_leave_nothing(void **state)
 	}
 }
 
-/* What the process started can escape then, it itself cannot. */
+/* Processes that the process has started can escape then, but it itself cannot. */
 static void test_all_three_killed_take_the_process_along(void **state)
 {
 	struct family family = family_start(false);
-	kill(family.broker, SIGSTOP); // none of them gets to do anything
+	kill(family.broker, SIGSTOP); // so that none of them can do anything
 	kill(family.spawner, SIGSTOP);
 	kill(family.guard, SIGSTOP);
 	kill(family.broker, SIGKILL);

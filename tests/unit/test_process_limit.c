@@ -6,9 +6,12 @@
 #include "base/text.h"
 #include "tests/unit/process_record.h"
 
-/* Limits of a process by setrlimit(2): they are in force, and what met one is told. */
+/*
+ * Limits of a process by setrlimit(2): they are in force, and the broker reports which one was
+ * reached.
+ */
 
-/* It has limits of its own for open files. */
+/* valgrind has its own limits for open files. */
 static void skip_under_valgrind(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
@@ -114,7 +117,7 @@ static void test_only_what_was_set_is_named(void **state)
 		limits_reached(&time, wait_status(0, SIGXCPU), 8000, false), LIMIT_CPU_TIME);
 	assert_int_equal(
 		limits_reached(&time, wait_status(128 + SIGXCPU, 0), 8000, false), LIMIT_CPU_TIME);
-	/* A signal that somebody has sent, and exit codes of a program's own. */
+	/* A signal that somebody has sent, and a program's own exit codes. */
 	assert_int_equal(limits_reached(&time, wait_status(0, SIGXCPU), 0, false), LIMIT_NONE);
 	assert_int_equal(
 		limits_reached(&time, wait_status(128 + SIGXCPU, 0), 0, false), LIMIT_NONE);
@@ -122,7 +125,7 @@ static void test_only_what_was_set_is_named(void **state)
 		limits_reached(&file, wait_status(128 + SIGXFSZ, 0), 0, false), LIMIT_NONE);
 	assert_int_equal(
 		limits_reached(&time, wait_status(128 + SIGKILL, 0), 15000, false), LIMIT_NONE);
-	/* Killed at the hard limit, and killed by us or by somebody else. */
+	/* Killed at the hard limit; and killed by us or by somebody else. */
 	assert_int_equal(
 		limits_reached(&time, wait_status(0, SIGKILL), 15000, false), LIMIT_CPU_TIME);
 	assert_int_equal(limits_reached(&time, wait_status(0, SIGKILL), 15000, true), LIMIT_NONE);

@@ -75,7 +75,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Both below the folder; NULL: stays as it is. */
+/* Both are below the folder; NULL: unchanged. */
 static const struct {
 	const char *path;
 	const char *expected;
@@ -100,7 +100,7 @@ static const struct {
 	{"none", "none"},
 	{"none/", "none"},
 	{"none/a", "none/a"},
-	/* Nothing to the kernel; a guard takes it as who goes by the name would. */
+	/* For the kernel this is no path; a guard takes it as a reader of the names would. */
 	{"none/../to-dir/file", "dir/file"},
 	{"none/../to-dir/new", "dir/new"},
 	{"none/./a", "none/a"},

@@ -203,7 +203,7 @@ static void test_who_holds_a_lock_is_told(void **state)
 	record_owner_find(folder_fd, record.id, &owner);
 	assert_true(owner.is_held && owner.is_session);
 	assert_int_equal(owner.pid, getpid());
-	assert_false(record_owner_stop(&owner, &err)); // no broker, and still here
+	assert_false(record_owner_stop(&owner, &err)); // we are no broker, and still here
 	assert_int_equal(err.code, ERROR_DENIED);
 	record_owner_finish(&owner);
 	record_owner_note(lock, false);
@@ -213,7 +213,7 @@ static void test_who_holds_a_lock_is_told(void **state)
 	assert_int_equal(record_lock(folder_fd, record.id, &err), -1);
 	snprintf(pid, sizeof(pid), "process %d", (int)getpid());
 	assert_non_null(strstr(err.text, pid));
-	/* A number that is not the holder's, and none at all, name nobody. */
+	/* A number that is not the holder's, and a missing number, name nobody. */
 	static const char *const notes[] = {"1\n", "", "-5\n", "99999999999999\n", "x"};
 	for (size_t i = 0; i < ARRAY_LENGTH(notes); i++) {
 		assert_int_equal(ftruncate(lock, 0), 0);

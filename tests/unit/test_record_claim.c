@@ -77,7 +77,7 @@ static enum claim_outcome take(struct fixture *fixture)
 	return record_claim_take(&fixture->request, &fixture->claim);
 }
 
-/* What another process would be told, while this one holds what it holds. */
+/* The outcome for another process while this one holds its locks. */
 static void assert_elsewhere(struct fixture *fixture, enum claim_outcome expected, bool is_ending)
 {
 	pid_t parent = getpid();
@@ -140,7 +140,7 @@ static void test_who_collects_is_told_apart(void **state)
 	fd_close(&lock_fd);
 }
 
-/* One whom the file's mode stops is told so by the system; a folder stops also root. */
+/* The system reports the failure to a user whom the file's mode stops. A folder also stops root. */
 static void test_a_lock_that_fails_is_nobodys(void **state)
 {
 	struct fixture *fixture = *state;

@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-/* Records as nobody wrote them: cut off, edited by hand, of wrong types. */
+/* Records that no broker has written: cut off, edited by hand, with wrong types. */
 
 static const char *const rest[] = {"version\":1", "id\":\"00112233445566aa\"", "state\":\"active\"",
 	"created\":\"2026\"", "updated\":\"2026\"", "profile\":\"p\"", "backend\":\"local\"",
 	"sync\":\"none\"", "persistence\":\"reuse\"", "localRoot\":\"/w\"", "sessions\":[]",
 	"receipt\":null"};
 
-/* As a save has it; owned by the caller. */
+/* The JSON that a save writes; owned by the caller. */
 static char *json_of(const struct record *record, size_t *out_len)
 {
 	struct error err;
@@ -67,7 +67,7 @@ static void test_every_truncation_is_refused(void **state)
 	record_finish(&record);
 }
 
-/* Whatever a byte was made, it is a record that can be used, or one that is refused. */
+/* Whatever a byte is changed to, the record can be used or is refused. */
 static void test_edits_by_hand_are_read_or_refused(void **state)
 {
 	static const char bytes[] = "\0\x1b\"\\{}[]:,/0a-n";
@@ -102,7 +102,7 @@ static void test_edits_by_hand_are_read_or_refused(void **state)
 	record_finish(&record);
 }
 
-/* A record in which one member has another value. */
+/* Writes a record in which one member has another value. */
 static void write_with(char *text, size_t size, const char *member, const char *value)
 {
 	size_t name_len = strlen(member);
@@ -117,7 +117,7 @@ static void write_with(char *text, size_t size, const char *member, const char *
 
 static const struct {
 	const char *member;
-	const char *fine; // those of the values that it may have, by their numbers
+	const char *fine; // the values that it may have, by their numbers
 } members[] = {{"version", ""}, {"id", "37"}, {"state", ""}, {"created", "3"}, {"updated", "3"},
 	{"profile", "37"}, {"localRoot", ""}, {"sessions", "4"}, {"receipt", "0"}};
 

@@ -116,7 +116,7 @@ static void test_what_a_dead_agent_asked_meets_nothing_any_more(void **state)
 	editor_hears(fixture, "'id':1,'method':'_y'"); // an id is never used twice
 }
 
-/* It has ended, but something that it started still runs. */
+/* The agent has ended, but something that it started still runs. */
 static void test_a_notification_does_not_start_an_agent(void **state)
 {
 	struct fixture *fixture = *state;
@@ -169,7 +169,7 @@ static void test_an_editor_that_closes_its_side_is_told_once(void **state)
 	editor_hears(fixture, "'method':'session/update','params':{'n':1}"); // it may still read
 	fd_close(&fixture->from_broker);
 	agent_says(fixture, 0, "'method':'session/update','params':{'n':2}");
-	stage_settle(&fixture->stage); // asserts that it is told once
+	stage_settle(&fixture->stage); // this checks that it is told once
 	assert_false(fixture->is_finished);
 }
 
@@ -270,7 +270,7 @@ static void test_every_message_of_every_hop_is_traced_as_it_was_on_the_wire(void
 	unlink(path);
 }
 
-/* A message that waits because somebody reads slowly was received once. */
+/* A message that waits because somebody reads slowly was received only once. */
 static void test_a_message_that_waits_is_traced_once(void **state)
 {
 	struct fixture *fixture = *state;
@@ -295,7 +295,7 @@ static void test_a_message_that_waits_is_traced_once(void **state)
 	text[len] = '\0';
 	const char *first = strstr(text, "_waits");
 	assert_non_null(first);
-	const char *second = strstr(first + 1, "_waits"); // as it left
+	const char *second = strstr(first + 1, "_waits"); // as it was sent
 	assert_non_null(second);
 	assert_null(strstr(second + 1, "_waits"));
 	relay_destroy(fixture->relay);

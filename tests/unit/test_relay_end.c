@@ -5,7 +5,7 @@
 
 enum { SHORT_MS = 30, SOON_MS = 500, LONG_MS = 60000 };
 
-/* Every deadline far away, so that a test says which one it waits for. */
+/* Every deadline is far away, so that a test must set the one that it waits for. */
 static int set_up_end(void **state)
 {
 	set_up(state);
@@ -16,7 +16,7 @@ static int set_up_end(void **state)
 	return 0;
 }
 
-/* The editor reads until the end of its file, and hears nothing more. */
+/* The editor reads to the end of file, and must hear nothing more. */
 static void editor_hears_end(struct fixture *fixture)
 {
 	char *line = editor_line(fixture);

@@ -6,14 +6,14 @@
 #include "tests/support/facts.h"
 #include "tests/unit/relay_sync_fixture.h"
 
-/* The one session there is, and what is in the sandbox alone. */
+/* Opens the only session, with edits that only the sandbox has. */
 static void begin_with_edits(struct fixture *fixture)
 {
 	begin_synced(fixture);
 	write_file(runtime, "late", "late");
 }
 
-/* Its link is down, and what it has could not be collected. */
+/* The link is lost, and the edits there could not be collected. */
 static void lose(struct fixture *fixture)
 {
 	dir_transport_hooks.fail_collects = 1;
@@ -62,7 +62,7 @@ static void look_at(void *data, const char *id)
 	record_finish(&record);
 }
 
-/* The folder is the caller's to close. */
+/* The caller closes the folder. */
 static struct looking the_record(void)
 {
 	struct error err;
@@ -95,7 +95,7 @@ static void test_what_is_in_a_lost_sandbox_is_collected_at_the_end(void **state)
 	assert_true(is_collected());
 	assert_state(RECORD_STOPPED);
 	assert_int_equal(fixture->stage.prepared, 2);
-	assert_int_equal(fixture->stage.actor_count, 1); // no agent was started for it
+	assert_int_equal(fixture->stage.actor_count, 1); // no agent was started to reach it
 }
 
 static void test_what_becomes_of_its_record_is_told(void **state)
@@ -105,7 +105,7 @@ static void test_what_becomes_of_its_record_is_told(void **state)
 	begin_with_edits(fixture);
 	lose(fixture);
 	relay_state_want(fixture->relay, true);
-	free(editor_line(fixture)); // that the sync has failed
+	free(editor_line(fixture)); // the notice that the sync has failed
 	editor_closes(fixture);
 	for (size_t i = 0; i < ARRAY_LENGTH(states); i++) {
 		char wanted[64];
@@ -182,7 +182,7 @@ static void test_a_hurried_end_does_not_reach_for_it(void **state)
 	assert_left(fixture, "the link is down", 2);
 }
 
-/* Collecting it failed for another reason, which reaching for it would not change. */
+/* The collect failed for another reason, and reaching the sandbox again would not change that. */
 static void test_one_that_was_not_lost_is_not_reached_for(void **state)
 {
 	struct fixture *fixture = *state;
@@ -193,7 +193,7 @@ static void test_one_that_was_not_lost_is_not_reached_for(void **state)
 	assert_left(fixture, "the link is down", 1);
 }
 
-/* While ending, an agent's own sandbox was waited for in vain. */
+/* During the end, the broker has already waited in vain for an agent's own sandbox. */
 static void test_the_time_to_reach_it_is_not_taken_twice(void **state)
 {
 	struct fixture *fixture = *state;

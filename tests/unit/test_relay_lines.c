@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/relay_fixture.h"
 
-/* Lines that are no messages, from both sides: who is told, and that the session goes on. */
+/*
+ * Lines that are no messages, from both sides: who is told about them, and that the session goes
+ * on.
+ */
 enum { MAX_MESSAGE = 4096 };
 
 static int set_up_lines(void **state)
@@ -103,7 +106,7 @@ static void test_an_editors_request_that_is_too_long_is_answered(void **state)
 	assert_goes_on(fixture); // a notification: nobody is answered
 }
 
-/* The agent waits for that answer: it gets an error instead. */
+/* The agent waits for that answer, so it gets an error instead. */
 static void test_an_editors_answer_that_cannot_be_used_fails_the_agents_request(void **state)
 {
 	struct fixture *fixture = *state;
@@ -123,7 +126,7 @@ static void test_an_editors_answer_that_cannot_be_used_fails_the_agents_request(
 	assert_goes_on(fixture);
 }
 
-/* Answering it would answer another request of the editor's, which has the same id. */
+/* An answer would answer another request of the editor's, which has the same id. */
 static void test_an_editors_broken_answer_to_nothing_is_not_answered(void **state)
 {
 	struct fixture *fixture = *state;

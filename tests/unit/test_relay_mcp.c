@@ -8,7 +8,7 @@
 
 enum { SHORT_MS = 30 };
 
-/* A sandbox of its own: actor 0 is the agent, the next ones are what asks for commands. */
+/* An isolated sandbox: actor 0 is the agent; the next actors are the lookups of commands. */
 static int set_up_far(void **state)
 {
 	set_up(state);
@@ -50,7 +50,7 @@ static void answers(struct fixture *fixture, int index, const char *text)
 	actor_dies(actor, 0, 0);
 }
 
-/* The agent was sent session/new with these servers; its answer opens the session "s". */
+/* The agent hears session/new with these servers, and its answer opens the session "s". */
 static void opens(struct fixture *fixture, const char *servers)
 {
 	agent_hears(fixture, 0,

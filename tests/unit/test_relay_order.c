@@ -5,14 +5,14 @@
 
 #include "base/pool.h"
 
-/* What is sent behind a session/load that waits, in one piece with it. */
+/* Messages that are sent after a session/load that waits, together with it. */
 
 static const char load[] = "'method':'session/load','params':{'sessionId':'s','cwd':'/w'}";
 static const char prompt[] = "'method':'session/prompt','params':{'sessionId':'s'}";
 
 static sem_t let_go;
 
-/* The records are asked for a session, on the pool; there are none. */
+/* A pool looks for the session in the records; there are none. */
 static int set_up_records(void **state)
 {
 	set_up(state);
@@ -23,7 +23,7 @@ static int set_up_records(void **state)
 	return 0;
 }
 
-/* Nobody is there to look at the records until the pool is let go. */
+/* These jobs occupy the pool, so that nobody looks at the records until they are released. */
 static struct pool_job busy[POOL_WORK_THREADS];
 
 static void run_busy(struct pool_job *job)
@@ -72,9 +72,9 @@ static void test_it_follows_a_load_that_waits_for_the_records(void **state)
 	editor_says(fixture, "'id':2,%s", prompt);
 	editor_says(fixture, "'method':'_note','params':{'sessionId':'s'}");
 	editor_says(fixture, "'id':3,'method':'x/y'");
-	agent_hears(fixture, 0, "'id':1,'method':'x/y'"); // of no session
+	agent_hears(fixture, 0, "'id':1,'method':'x/y'"); // it belongs to no session
 	agent_hears(fixture, 0, "'id':2,%s", load);
-	agent_hears_nothing(fixture, 0); // it may refuse it, or be in a mode that policy bars
+	agent_hears_nothing(fixture, 0); // the load may fail, or end in a forbidden mode
 	agent_says(fixture, 0, "'id':2,'result':{}");
 	agent_hears(fixture, 0, "'id':3,%s", prompt);
 	agent_hears(fixture, 0, "'method':'_note','params':{'sessionId':'s'}");
@@ -112,7 +112,7 @@ static void test_it_follows_a_load_that_waits_for_its_directories(void **state)
 	agent_hears(fixture, 0, "'id':2,%s", prompt);
 }
 
-/* Not to the one that was there before. */
+/* It does not go to the agent that was there before. */
 static void test_it_goes_to_the_agent_that_has_loaded_the_session(void **state)
 {
 	struct fixture *fixture = *state;

@@ -27,7 +27,7 @@ static void test_a_sessions_directories_become_roots_before_the_agent_hears_of_t
 			      "{'locations':[{'path':'/y z/f'},{'path':'/x'}]}}");
 }
 
-/* Whether the agent gets a block of the broker's after these words of the user's. */
+/* Whether the agent gets a block of text of the broker's after these words of the user's. */
 static bool is_told_where_it_is(struct fixture *fixture, const char *words, int id)
 {
 	editor_says(fixture,
@@ -78,7 +78,7 @@ static void test_a_directory_that_is_not_there_is_told(void **state)
 	agent_hears_nothing(fixture, 0);
 }
 
-/* Names that an editor on Windows has for a folder of a Linux beside it, and an editor's URI. */
+/* Names that an editor on Windows has for a folder of a Linux system beside it, and its URI. */
 static void test_a_path_of_another_system_is_refused_and_not_guessed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -107,7 +107,7 @@ static void begin_loading(struct fixture *fixture)
 	profile_of(fixture)->toolhost = TOOLHOST_BROKER;
 }
 
-/* What it reads to load a session is served from the session's directories. */
+/* While the agent loads a session, it is served from the session's directories. */
 static void test_a_session_that_is_being_loaded_is_served(void **state)
 {
 	struct fixture *fixture = *state;
@@ -130,7 +130,7 @@ static void test_a_session_that_is_being_loaded_is_served(void **state)
 	}
 }
 
-/* Its terminal has nobody who could release it. */
+/* Nobody could release the terminal of the session. */
 static void test_what_is_begun_while_a_session_loads_ends_where_it_does_not_load(void **state)
 {
 	struct fixture *fixture = *state;
@@ -160,7 +160,7 @@ static void test_its_agent_may_die_while_a_root_is_added(void **state)
 	struct fixture *fixture = *state;
 	begin_greeted(fixture);
 	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/w'}");
-	for (int i = 0; i < 2; i++) { // it was read, its root is not there yet
+	for (int i = 0; i < 2; i++) { // the request was read, but its root is not there yet
 		ev_run(fixture->stage.loop, EVRUN_NOWAIT);
 	}
 	agent_dies(fixture, 0);
@@ -180,7 +180,7 @@ static void test_it_can_be_cancelled_while_a_root_is_added(void **state)
 	struct fixture *fixture = *state;
 	begin_greeted(fixture);
 	editor_says(fixture, "'id':1,'method':'session/new','params':{'cwd':'/w'}");
-	cancel_request(fixture, 1); // read with it: its root is not there yet
+	cancel_request(fixture, 1); // read together with it: no root yet
 	agent_hears_nothing(fixture, 0);
 	open_session(fixture, 0, 1, "/w", "s");
 }
@@ -216,7 +216,7 @@ static void test_the_agent_of_a_cancelled_request_gets_the_next_one(void **state
 	agent_hears(fixture, 1, "'id':1,'method':'session/new','params':{'cwd':'/runtime/three'}");
 }
 
-/* toolhost = editor: the user has chosen that, wherever the agent is. */
+/* toolhost = editor: the user has chosen this, wherever the agent is. */
 static void begin_with_links(struct fixture *fixture)
 {
 	fixture->pool = pool_create(fixture->stage.loop);
@@ -261,7 +261,7 @@ static void ask_to_read(struct fixture *fixture, const char *folder, const char 
 		folder, name);
 }
 
-/* A sync may have brought links that the agent has made. */
+/* A sync may have brought links that the agent made. */
 static void test_no_link_leads_the_editor_out_of_its_directories(void **state)
 {
 	struct fixture *fixture = *state;
@@ -337,7 +337,10 @@ static void test_a_sandbox_that_takes_no_more_gets_a_further_agent(void **state)
 	assert_int_equal(fixture->stage.prepared, 2);
 }
 
-/* The youngest took the place of those before it: what is asked next is of its kind. */
+/*
+ * The youngest one took the place of the earlier ones, so the next request is for its kind of
+ * agent.
+ */
 static void test_of_two_that_have_ended_the_youngest_is_started_anew(void **state)
 {
 	struct fixture *fixture = *state;
@@ -350,7 +353,7 @@ static void test_of_two_that_have_ended_the_youngest_is_started_anew(void **stat
 	editor_says(fixture, "'id':2,'method':'session/new','params':{'cwd':'/two'}");
 	agent_hears(fixture, 2, "'id':2,'method':'session/new','params':{'cwd':'/runtime/two'}");
 	editor_says(fixture, "'id':3,'method':'session/new','params':{'cwd':'/one'}");
-	greet_further(fixture, 3); // the other one, in its own sandbox
+	greet_further(fixture, 3); // to the other one, in its own sandbox
 	agent_hears(fixture, 3, "'id':1,'method':'session/new','params':{'cwd':'/runtime/one'}");
 	assert_int_equal(fixture->stage.prepared, 2);
 }
@@ -386,7 +389,7 @@ static void test_ids_of_two_agents_are_kept_apart(void **state)
 	editor_says(fixture, "'id':0,'result':0");
 	agent_hears(fixture, 0, "'id':'same','result':0");
 	agent_hears(fixture, 1, "'id':'same','result':1");
-	agent_says(fixture, 1, "'id':1,'result':{}"); // not the other one's request
+	agent_says(fixture, 1, "'id':1,'result':{}"); // not the request of the other agent
 	editor_hears_nothing(fixture);
 }
 

@@ -10,8 +10,8 @@ enum {
 	MAX_QUEUE = 64 * 1024,
 	BIG = 100 * 1000,
 	PIPE = 64 * 1024,
-	FILLS = 2,                                      // more than requests may wait behind
-	ALL_FILLS = FILLS + RELAY_UNREAD_MAX / BIG + 1, // more than anything may wait behind
+	FILLS = 2,                                      // so many that no request may wait
+	ALL_FILLS = FILLS + RELAY_UNREAD_MAX / BIG + 1, // so many that no message may wait
 };
 
 static int set_up_slow(void **state)
@@ -29,7 +29,9 @@ static char *big_text(void)
 	return text;
 }
 
-/* Sends the agent, which does not read, more than its queue takes: of requests, or of anything. */
+/*
+ * Sends an agent that does not read more than its queue takes: of requests, or of other messages.
+ */
 static void fill_agent(struct fixture *fixture, int fills)
 {
 	char *text = big_text();
@@ -167,7 +169,7 @@ static void test_requests_to_an_agent_that_closed_its_input_are_answered(void **
 	editor_hears_failure(fixture, "7", "AGENT_EXITED", "relay", "closed its input");
 }
 
-/* It is not read while its message waits: its end of file would never be seen. */
+/* While its message waits, the broker does not read it, and so would never see its end of file. */
 static void test_an_editor_that_leaves_meanwhile_is_noticed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -176,7 +178,7 @@ static void test_an_editor_that_leaves_meanwhile_is_noticed(void **state)
 	fill_agent(fixture, ALL_FILLS);
 	editor_says(fixture, "'method':'_waits'");
 	stage_settle(&fixture->stage);
-	wait_ms(fixture, 700); // it is there as long as it does not close its side
+	wait_ms(fixture, 700); // it counts as there until it closes its side
 	assert_false(fixture->is_gone);
 	editor_closes(fixture);
 	stage_until(&fixture->stage, &fixture->is_gone);
@@ -224,7 +226,10 @@ static void test_an_agent_waits_for_an_editor_that_does_not_read(void **state)
 		}
 		stage_settle(&fixture->stage);
 	}
-	/* Its pipe, the queue and one read, the editor's pipe; the rest is still the agent's. */
+	/*
+	 * The agent's pipe, the queue and one read, and the editor's pipe hold this much; the agent
+	 * still has the rest.
+	 */
 	assert_in_range(sent, MAX_QUEUE, MAX_QUEUE + 3 * PIPE + FD_PIPE_LARGE);
 	assert_true(rest.len > 0);
 	int heard = 0;
@@ -283,7 +288,7 @@ static void test_an_editor_that_never_reads_its_answers_is_not_read_either(void 
 	assert_true(fixture->is_gone);
 }
 
-/* ---- what is set aside before the sandbox is ready ---- */
+/* ---- messages that wait until the sandbox is ready ---- */
 
 static void test_what_waits_for_the_sandbox_is_bounded_and_keeps_its_order(void **state)
 {

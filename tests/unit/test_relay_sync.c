@@ -95,7 +95,7 @@ static void test_a_sync_that_fails_after_a_prompt_is_told_before_its_answer(void
 	editor_hears(fixture, "'id':7,'result':{'stopReason':'end_turn'}");
 }
 
-/* As if memory had gone bad: its sender's request is answered all the same, and not lost. */
+/* As if memory had gone bad: the request of its sender is answered all the same, and not lost. */
 static void test_an_answer_that_cannot_be_read_again_fails_its_prompt(void **state)
 {
 	struct fixture *fixture = *state;
@@ -312,7 +312,7 @@ static void test_no_prompt_is_taken_until_the_rollback_has_ended(void **state)
 	agent_hears_prompt(fixture, 2);
 }
 
-/* ---- what is told ---- */
+/* ---- what the session is told ---- */
 
 static void test_what_the_first_sync_says_comes_after_the_session_is_known(void **state)
 {

@@ -26,7 +26,10 @@ static void test_a_question_nobody_answers_is_answered_and_withdrawn(void **stat
 	agent_hears_nothing(fixture, 0); // too late
 }
 
-/* An editor that answers what it has cancelled is not waited for; another one holds nothing up. */
+/*
+ * The broker waits until an editor has answered what it has cancelled; an editor that does not
+ * answer holds nothing up.
+ */
 static void test_a_question_of_a_cancelled_turn_is_answered_at_last(void **state)
 {
 	struct fixture *fixture = *state;
@@ -152,7 +155,7 @@ static void test_an_agent_that_waits_for_the_editor_is_not_idle(void **state)
 	editor_hears_failure(fixture, "\"p\"", "TIMEOUT_EXCEEDED", "relay", "idle-timeout");
 }
 
-/* A long build says nothing, and neither does the agent that waits for it. */
+/* A long build prints nothing, and the agent that waits for it sends nothing. */
 static void test_an_agent_that_waits_for_its_terminal_is_not_idle(void **state)
 {
 	struct fixture *fixture = *state;

@@ -28,7 +28,7 @@
 
 /*
  * How a host gets the runner (providers/remote/start.sh), with a stand-in that only greets. A host
- * is a folder here: its homes, and the login shell that whoever logs in there gets.
+ * is a folder here: it has homes, and a login shell for everybody who logs in there.
  */
 enum { DEADLINE_MS = 60000, IMAGE_SIZE = 600 * 1024 };
 static const char build[] = "0123456789abcdef0123456789abcdef01234567";
@@ -57,7 +57,7 @@ struct start {
 	bool is_ready;
 	bool has_sent; // the program was brought there
 	bool is_real;  // it is the runner, and no stand-in
-	char why[512]; // there is no use for a runner
+	char why[512]; // why no runner can be used
 	char path[512];
 };
 
@@ -178,7 +178,7 @@ static const char *in(const char *place, const char *name)
 	return path;
 }
 
-/* The folder of ours below a place. */
+/* Our folder below this place. */
 static const char *ours(const char *place)
 {
 	char name[64];
@@ -230,8 +230,8 @@ static void write_file(const char *path, mode_t mode, const char *text)
 }
 
 /*
- * Whoever logs in sees `cache` as a file system of its own, of these options. False where this
- * machine lets nobody have that.
+ * After the login, `cache` is a file system of its own with these options. False if this machine
+ * does not let a user make one.
  */
 static bool mount_cache(const char *options)
 {
@@ -291,7 +291,7 @@ static void test_every_login_shell_takes_it_and_finds_it(void **state)
 	snprintf(sh, sizeof(sh), "%s", in(folder, "sh"));
 	for (size_t i = 0; i < ARRAY_LENGTH(logins); i++) {
 		pipe_client_options.shell = logins[i];
-		/* busybox goes by the name that it is called by. */
+		/* busybox acts as the program by whose name it is called. */
 		assert_int_equal(symlink(shells[i % ARRAY_LENGTH(shells)], sh), 0);
 		struct start first = {.sh = sh}, second = {.sh = sh};
 		expect_ready(&first, true);
@@ -375,7 +375,7 @@ static void test_an_interrupted_upload_leaves_nothing(void **state)
 	char place[PATH_MAX];
 	snprintf(place, sizeof(place), "%s", ours(cache));
 	expect_start(true);
-	/* The first one's shell sees the end of its stdin by and by. */
+	/* It takes a moment until the first one's shell sees the end of its stdin. */
 	for (int i = 0; i < DEADLINE_MS / 10 && count_files(place) > 1; i++) {
 		usleep(10000);
 	}
@@ -398,7 +398,7 @@ static void test_two_that_bring_it_at_once(void **state)
 	expect_only_program(cache);
 }
 
-/* What somebody else may have put into a folder that all share. */
+/* Entries that somebody else may have put into a folder that all users share. */
 static void test_a_folder_that_is_not_ours_alone_is_passed_over(void **state)
 {
 	char place[PATH_MAX];
@@ -437,7 +437,7 @@ static bool is_there(const char *place, const char *name)
 	return access(in(place, name), F_OK) == 0;
 }
 
-/* Files of other brokers: of the user's other versions, say. */
+/* Files of other brokers, for example of the user's other versions. */
 static void test_only_programs_that_nobody_uses_are_removed(void **state)
 {
 	static const char *const names[] = {
@@ -477,7 +477,7 @@ static void test_only_programs_that_nobody_uses_are_removed(void **state)
 	}
 }
 
-/* A tool of the host that is another one. */
+/* Puts another version of a tool before the host's own. */
 static void put_tool(const char *name, const char *text)
 {
 	static char path_variable[PATH_MAX];

@@ -12,7 +12,7 @@
 
 enum { LINES_MAX = 10, TEXT_MAX = 4096 };
 
-/* What stays the same in a file that is moved, so that it is known again. */
+/* The part of a moved file that stays the same, so that the file is found again. */
 #define REST "\n2\n3\n4\n5\n6\n7\n8\n"
 
 struct rename_case {
@@ -158,7 +158,7 @@ static void test_edits_follow_what_was_renamed(void **state)
 	}
 }
 
-/* What the base is once the merge was applied: `left` NULL: by what the local directory is now. */
+/* The base after the merge was applied. `left` NULL: judged by what the local directory is now. */
 static git_oid settle(struct store *store, const struct renames *renames,
 	const struct merge_trees *trees, const git_oid *merged, const git_oid *now,
 	struct stuck *left)
@@ -176,8 +176,8 @@ static git_oid settle(struct store *store, const struct renames *renames,
 enum how_far { ALL_APPLIED, ALL_APPLIED_AND_CUT, NEW_PLACES_APPLIED_AND_CUT, HOW_FAR_COUNT };
 
 /*
- * An apply has done the whole merge, or was cut off before it removed the old places, and the sync
- * is made again: both sides get what they would have got, with the same conflicts.
+ * An apply did the whole merge, or was cut off before it removed the old places; then the sync is
+ * repeated. Both sides must get what they would have got, with the same conflicts.
  */
 static void merge_again(struct store *store, const struct rename_case *one, enum how_far how_far)
 {
@@ -217,7 +217,7 @@ static void test_a_merge_that_was_applied_is_not_made_twice(void **state)
 	}
 }
 
-/* Nothing follows from or to a path that an apply could not change. */
+/* No edit follows a rename from or to a path that an apply could not change. */
 static void test_what_is_stuck_stays_where_it_is(void **state)
 {
 	struct store *store = &((struct place *)*state)->store;
@@ -244,7 +244,7 @@ static const struct guarded_case {
 	{".vscode/tasks.json", "d/a", 0},
 };
 
-/* Neither the way into a guarded place, nor the way out of it, is by a rename. */
+/* No rename leads into a guarded place, or out of one. */
 static void test_nothing_follows_into_a_guarded_place_or_out_of_it(void **state)
 {
 	struct place *place = *state;
@@ -270,7 +270,7 @@ static void test_nothing_follows_into_a_guarded_place_or_out_of_it(void **state)
 	guard_paths_destroy(guard);
 }
 
-/* It was the user's own change that had arrived there: the agent has not changed the file. */
+/* The user's own change had arrived there, so the agent has not changed the file. */
 static void test_what_a_cut_delivery_has_brought_follows_nothing(void **state)
 {
 	struct store *store = &((struct place *)*state)->store;
@@ -285,7 +285,7 @@ static void test_what_a_cut_delivery_has_brought_follows_nothing(void **state)
 	renames_finish(&renames);
 }
 
-/* A sync that needs it not must not fail because of it. */
+/* A sync that does not need this content must not fail because of it. */
 static void test_a_content_that_cannot_be_read_is_like_no_other(void **state)
 {
 	struct store *store = &((struct place *)*state)->store;
@@ -301,7 +301,7 @@ static void test_a_content_that_cannot_be_read_is_like_no_other(void **state)
 	renames_finish(&renames);
 }
 
-/* A file of the user's goes from its old place only where it has arrived at the new one. */
+/* The apply removes a user's file from its old place only if it has arrived at the new one. */
 static void test_a_file_that_did_not_arrive_stays(void **state)
 {
 	struct store *store = &((struct place *)*state)->store;
@@ -352,7 +352,7 @@ static void test_one_of_many_files_is_known_again(void **state)
 	renames_finish(&renames);
 }
 
-/* What would take too much memory or time is not compared, and a cancel ends it. */
+/* Comparisons that would take too much memory or time are not made, and a cancel ends them. */
 static void test_a_comparison_of_many_pieces_is_none(void **state)
 {
 	struct place *place = *state;
@@ -360,7 +360,7 @@ static void test_a_comparison_of_many_pieces_is_none(void **state)
 	atomic_bool is_cancelled = false;
 	for (int i = 0; i < 5; i++) {
 		static const struct {
-			const char *files, *lines; // so many, each of so many lines
+			const char *files, *lines; // this many files, each of this many lines
 			bool cancels;
 			size_t count;
 		} sizes[] = {{"2", "65000", false, 2}, {"2", "70000", false, 0},

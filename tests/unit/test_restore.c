@@ -4,7 +4,7 @@
 #include "tests/unit/relay_fixture.h"
 #include "tests/unit/stderr_capture.h"
 
-/* A greeted agent that offers these capabilities, and has the session "s". */
+/* Greets an agent that offers these capabilities; it has the session "s". */
 static void begin_offering(struct fixture *fixture, const char *capabilities)
 {
 	begin(fixture);
@@ -189,7 +189,7 @@ static void test_prompts_that_wait_can_be_cancelled(void **state)
 	agent_hears(fixture, 1, "'id':2,%s", prompt);
 }
 
-/* It waits for the session/load, which waits for the restoring. */
+/* The prompt waits for the session/load, which waits for the restoring. */
 static void test_a_prompt_behind_a_load_that_waits_can_be_cancelled(void **state)
 {
 	struct fixture *fixture = *state;
@@ -238,7 +238,7 @@ static void test_a_session_is_closed_without_an_agent(void **state)
 	"'method':'session/update','params':{'sessionId':'s','update':"                            \
 	"{'sessionUpdate':'current_mode_update','currentModeId':'%s'}}"
 
-/* An agent of a session, in which the editor has chosen a mode, an option and a model; it dies. */
+/* The editor chooses a mode, an option and a model in a session, and its agent dies. */
 static void choose_and_die(struct fixture *fixture)
 {
 	begin_offering(fixture, "'sessionCapabilities':{'resume':{}}");
@@ -289,7 +289,7 @@ static void test_what_was_chosen_is_chosen_again_before_the_prompt(void **state)
 	editor_hears_failure(fixture, "7", "AGENT_EXITED", "relay", "");
 }
 
-/* An agent may quote a key in them. */
+/* The agent may quote a key in its message. */
 static void test_the_words_of_a_refusal_are_the_editors_and_not_the_logs(void **state)
 {
 	struct fixture *fixture = *state;
@@ -323,7 +323,7 @@ static void test_a_choice_that_is_refused_fails_the_prompt_until_another_is_made
 	assert_non_null(strstr(refusal, "{\\\"why\\\":\\\"because\\\"}"));
 	free(refusal);
 	agent_hears_nothing(fixture, 1);
-	editor_says(fixture, "'id':7,%s", prompt); // the agent may think better of it
+	editor_says(fixture, "'id':7,%s", prompt); // the agent may accept it now
 	agent_hears(fixture, 1, "'id':4," SET_MODE, "read-only");
 	agent_says(fixture, 1, "'id':4,'error':{'code':1,'message':'no'}");
 	editor_hears_failure(fixture, "7", "CHOICE_REFUSED", "session", "read-only");
@@ -367,7 +367,7 @@ static void test_a_mode_that_the_agent_told_of_is_the_one_to_go_back_to(void **s
 	editor_says(fixture, "'id':3,%s", prompt);
 	greet_again(fixture, 1);
 	free(agent_next_line(fixture, 1));
-	agent_says(fixture, 1, IN_MODE, "agent"); // it has not been told yet
+	agent_says(fixture, 1, IN_MODE, "agent"); // it has not heard of the choice yet
 	agent_says(fixture, 1, "'id':1,'result':{}");
 	agent_hears(fixture, 1, "'id':2," SET_MODE, "default");
 }

@@ -10,7 +10,7 @@
 #include "acp/rewrite.h"
 #include "base/attr.h"
 
-/* A message, the method it is of, and what becomes of it on its way; NULL: nothing. */
+/* A message, its method, and the message after the translation; NULL: unchanged. */
 struct sample {
 	enum path_direction direction;
 	const char *method;

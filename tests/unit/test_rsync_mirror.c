@@ -40,7 +40,7 @@ static void test_what_is_rescued_is_where_it_is_said_to_be(void **state)
 	assert_non_null(rescued);
 	assert_int_equal(rmdir(rescued), 0);
 	free(rescued);
-	assert_null(mirror_rescue(&mirror, "got", &err)); // it is not there any more
+	assert_null(mirror_rescue(&mirror, "got", &err)); // it does not exist any more
 	assert_int_equal(err.code, ERROR_SYSTEM);
 	unlinkat(mirror.fd, "shell", 0);
 	unlinkat(mirror.fd, "mirror", AT_REMOVEDIR);

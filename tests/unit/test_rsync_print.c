@@ -15,7 +15,7 @@
 #define BOOT "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 #define TIME "10:11:12.000400000"
 
-/* What the script tells, as literals with NULs in between. */
+/* The report of the script, as literals with NULs in between. */
 #define ANSWER(sum, boot, newest, time, now, up, end)                                              \
 	sum "\0" boot "\0" newest "\0" time "\0" now "\0" up "\0" end "\0"
 #define READ(print, answer)                                                                        \
@@ -81,7 +81,7 @@ static void test_only_a_look_long_after_the_last_change_is_settled(void **state)
 	assert_true(print_is_settled(&print));
 	print = made(NULL, 1000, 1000 + PRINT_SETTLED_S - 1);
 	assert_false(print_is_settled(&print));
-	print = made(NULL, 3000, 2000); // of a clock that was set back, or is another's
+	print = made(NULL, 3000, 2000); // the clock was set back, or is another machine's
 	assert_false(print_is_settled(&print));
 	print = made("coarse", 1000, 2000);
 	assert_false(print_is_settled(&print));
@@ -137,7 +137,7 @@ static void test_a_line_holds_all_of_it(void **state)
 	assert_int_equal(after.newest, before.newest);
 	snprintf(longer, sizeof(longer), "%s.", line);
 	assert_false(print_parse(&after, longer));
-	for (size_t length = 0; length < strlen(line) - 3; length++) { // but for the last number
+	for (size_t length = 0; length < strlen(line) - 3; length++) { // without the last number
 		snprintf(longer, sizeof(longer), "%.*s", (int)length, line);
 		assert_false(print_parse(&after, longer));
 	}

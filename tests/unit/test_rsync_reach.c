@@ -94,7 +94,7 @@ static void test_where_a_folder_is_gone_everything_is_looked_at(void **state)
 		      "1./d\0"
 		      "1./n"),
 		"node_modules", "[]");
-	/* New, and what is no folder in the mirror. */
+	/* New paths, and a path that is no folder in the mirror. */
 	assert_reach(place,
 		WORDS("differs\0"
 		      "0./new\0"
@@ -144,7 +144,7 @@ static void test_what_cannot_be_told_so_is_not(void **state)
 	assert_false(reach_read(&reach, buf_span(&many), &none, -1));
 	buf_clear(&many);
 	assert_true(buf_append(&many, WORDS("differs"), NULL));
-	for (int i = 0; i <= REACH_FOLDERS_MAX; i++) { // one folder, again and again
+	for (int i = 0; i <= REACH_FOLDERS_MAX; i++) { // the same folder again and again
 		assert_true(buf_append_format(&many, NULL, "0.%c", 0));
 	}
 	assert_everything(*state, buf_span(&many));

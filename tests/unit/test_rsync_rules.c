@@ -133,7 +133,7 @@ static void make_filter(struct place *place, const git_oid *base, const char *co
 	filter_finish(&filter);
 }
 
-/* What travels, and what git takes for untracked and not ignored. */
+/* Compares the files that rsync transfers with those that are untracked and not ignored for git. */
 static const char compare[] =
 	"rm -rf ../got; mkdir ../got\n"
 	"rsync -r -0 --filter='merge ../filter' ./ ../got/\n"

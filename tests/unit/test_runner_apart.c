@@ -17,7 +17,7 @@
 #include "tests/support/facts.h"
 #include "tests/unit/runner_fixture.h"
 
-/* Runs whose channel is lost, and another takes its place. */
+/* Runs whose channel is lost, and for which another channel takes its place. */
 
 enum { LINES = 60000, CUTS = 25 };
 
@@ -43,7 +43,7 @@ static bool attach(struct scene *scene)
 	return test_runner_attach(&scene->runner, scene->folder, "one", key, ++scene->attached);
 }
 
-/* The runner leaves a lost channel, and then its process ends. */
+/* The runner leaves a lost channel, and then the process of that channel ends. */
 static void cut_and_attach(struct scene *scene)
 {
 	test_runner_cut(&scene->runner);
@@ -83,7 +83,7 @@ static void expect_output(const struct scene *scene, const char *text)
 	assert_memory_equal(bytes.data, text, bytes.len);
 }
 
-/* The broker has no more use for it. */
+/* Tells the runner to end. */
 static void end(struct scene *scene)
 {
 	test_exec_finish(&scene->exec);
@@ -95,7 +95,7 @@ static void end(struct scene *scene)
 	assert_int_equal(count_sockets(scene->folder), 0);
 }
 
-/* Gone, with all that ran. */
+/* The runner is gone, with all processes of the run. */
 static void expect_end(struct scene *scene, pid_t runner, pid_t process)
 {
 	test_runner_await_gone(process);
@@ -116,7 +116,7 @@ static pid_t start_sleeper(struct scene *scene)
 	return (pid_t)test_runner_await(&scene->runner, RUNNER_STARTED, scene->exec.id)->number;
 }
 
-/* ---- what is there after a cut ---- */
+/* ---- the run after a cut ---- */
 
 static void test_what_was_said_meanwhile_is_there_afterwards(void **state)
 {
@@ -147,7 +147,7 @@ static void test_an_end_without_a_channel_is_told_by_the_next_one(void **state)
 	end(scene);
 }
 
-/* Both directions are under way all the time: what `cat` gives back is what it got. */
+/* Both directions are in use all the time: `cat` must send back what it got. */
 static void test_many_cuts_lose_and_double_nothing(void **state)
 {
 	struct scene *scene = *state;
@@ -195,7 +195,7 @@ static void expect_refusal(struct scene *scene, const char other[RUNNER_KEY_SIZE
 {
 	struct test_runner stranger = {.in = -1, .out = -1};
 	assert_false(test_runner_attach(&stranger, scene->folder, "one", other, number));
-	/* And the channel that is there is as it was. */
+	/* The present channel is unchanged. */
 	size_t before = scene->exec.out.bytes.len;
 	test_stream_put(&scene->exec.in, SPAN_LITERAL("x\n"), false);
 	await_output(scene, before + 2);
@@ -209,7 +209,7 @@ static void test_whoever_does_not_know_the_key_is_refused(void **state)
 	test_exec_shell(&scene->runner, &scene->exec, "exec cat");
 	expect_refusal(scene, other, 1);
 	cut_and_attach(scene);
-	expect_refusal(scene, key, scene->attached); // a number that was there before
+	expect_refusal(scene, key, scene->attached); // a number that was used before
 	expect_refusal(scene, key, 0);
 	end(scene);
 }
@@ -249,7 +249,7 @@ static void test_without_a_key_a_run_ends_with_its_channel(void **state)
 	assert_int_equal(count_sockets(scene->folder), 0);
 }
 
-/* Nothing runs there, and the broker has all that was to be said. */
+/* Nothing runs there, and the broker has got all messages. */
 static void test_a_run_of_nothing_ends_with_its_channel(void **state)
 {
 	struct scene *scene = *state;
@@ -279,7 +279,7 @@ static void test_a_broker_that_says_so_ends_a_run_that_has_a_key(void **state)
 	assert_false(test_runner_attach(&late, scene->folder, "one", key, 1));
 }
 
-/* The broker was in contact with it until its end: it does not come back, as far as one can say. */
+/* The broker was in contact until its end, so it seems that it will not come back. */
 static void test_an_orphan_ends_after_its_time(void **state)
 {
 	struct scene *scene = *state;
@@ -300,7 +300,7 @@ static void test_a_run_without_a_channel_ends_after_link_grace(void **state)
 	expect_end(scene, runner, process);
 }
 
-/* What `acp-runner attach` says of a run that is gone. */
+/* What `acp-runner attach` prints for a run that is gone. */
 static void expect_gone(struct scene *scene, const char *why)
 {
 	char line[RUNNER_TEXT_MAX];
@@ -349,7 +349,7 @@ static void test_nothing_is_left_of_a_run_whose_runner_was_killed(void **state)
 	assert_false(test_runner_attach(&late, scene->folder, "one", key, 1));
 }
 
-/* The carrier's process is not needed any more: it may be killed with its session. */
+/* The carrier's process is no longer needed: somebody may kill it together with its session. */
 static void test_a_killed_waiter_ends_nothing(void **state)
 {
 	struct scene *scene = *state;

@@ -12,7 +12,7 @@
 
 #include "tests/unit/runner_fixture.h"
 
-/* However a runner ends: nothing that it started is left. */
+/* However a runner ends, no process that it started is left. */
 
 struct family {
 	struct test_runner runner;
@@ -51,7 +51,7 @@ static void start_family(struct family *family, const char *hello)
 	assert_true(test_runner_is_there(family->daemon));
 }
 
-/* The keeper has ended: then all others have. */
+/* When the keeper has ended, so have all others. */
 static void finish_family(struct family *family)
 {
 	test_exec_finish(&family->exec);
@@ -101,7 +101,7 @@ static void test_status_is_answered(void **state)
 	finish_family(&family);
 }
 
-/* A network that drops everything shows no end; the time does. */
+/* A network that drops everything shows no end of the channel, so the time decides. */
 static void test_silence_of_the_broker_ends_all(void **state)
 {
 	struct family family;
@@ -138,7 +138,7 @@ static void test_terminated_runner_leaves_nothing(void **state)
 	finish_family(&family);
 }
 
-/* The processes that it starts belong to the same user, and may stop it. */
+/* The runner's processes belong to the same user, and may stop the runner. */
 static void test_stopped_runner_goes_on(void **state)
 {
 	struct family family;

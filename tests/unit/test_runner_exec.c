@@ -115,7 +115,7 @@ static void test_missing_program_and_folder_are_told(void **state)
 	test_exec_finish(&exec);
 }
 
-/* A message that the runner refuses has streams; what comes on them breaks nothing. */
+/* A message that the runner refuses names streams; bytes on them must not break the link. */
 static void test_refused_exec_leaves_the_link_whole(void **state)
 {
 	struct test_runner *runner = *state;
@@ -281,7 +281,7 @@ static void test_full_stream_blocks_no_other(void **state)
 	test_exec_finish(&flood);
 }
 
-/* More than all pipes and windows hold together goes there and back. */
+/* More bytes than all pipes and windows hold go there and back at the same time. */
 static void test_large_echo_does_not_stand_still(void **state)
 {
 	struct test_runner *runner = *state;

@@ -177,7 +177,7 @@ static void test_large_files_go_through(void **state)
 	free(content);
 }
 
-/* More at once than are in memory at once, and all but the last wait for a reader. */
+/* More reads at once than memory may hold contents; all but the last wait for a reader. */
 static void test_many_reads_take_turns(void **state)
 {
 	enum { COUNT = 12 };
@@ -306,7 +306,7 @@ static void test_content_of_another_size_is_not_written(void **state)
 	assert_failed(ask(stage, RUNNER_STAT, path, NULL), ERROR_NOT_FOUND);
 }
 
-/* The last one wins, also if its content is here first. */
+/* The last write wins, even if its content arrives first. */
 static void test_writes_of_one_path_keep_their_order(void **state)
 {
 	struct stage *stage = *state;

@@ -84,7 +84,7 @@ static void test_what_is_short_or_no_secret_stays(void **state)
 	assert_masked("\"token-123\"", "\"token-123\"");
 }
 
-/* A line that is no JSON is traced as well. */
+/* The trace also has lines that are no JSON. */
 static void test_broken_text_is_masked_too(void **state)
 {
 	static const char *const cases[][2] = {
@@ -145,7 +145,7 @@ static void test_half_a_secret_does_not_stay_at_the_end_of_what_was_cut(void **s
 	secrets_destroy(secrets);
 }
 
-/* Who passes a text on piece by piece keeps back what may be a secret's beginning. */
+/* Code that passes a text on piece by piece must hold back bytes that may begin a secret. */
 static void test_an_escape_that_is_cut_may_begin_a_secret(void **state)
 {
 	static const struct {

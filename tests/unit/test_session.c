@@ -17,7 +17,7 @@
 
 enum { MAX = 300 };
 
-/* The table compares agents and never looks into them. */
+/* The table only compares agents, and never looks into them. */
 static char agents[2];
 static struct peer *const first = (struct peer *)(void *)&agents[0];
 static struct peer *const second = (struct peer *)(void *)&agents[1];
@@ -106,7 +106,7 @@ static void test_an_agents_end_leaves_its_sessions_to_nobody(void **state)
 	assert_int_equal(session_find(&table, "mine")->prompts, 0);
 	assert_ptr_equal(session_find(&table, "other")->peer, second);
 	assert_int_equal(session_find(&table, "other")->prompts, 1);
-	assert_ptr_equal(take("mine", second)->peer, second); // loaded by the next agent
+	assert_ptr_equal(take("mine", second)->peer, second); // the next agent has loaded it
 	assert_int_equal(table.count, 2);
 }
 
@@ -257,7 +257,7 @@ static void test_aliases_are_counted_once_each(void **state)
 {
 	take_new("s", first, 1);
 	struct session *other = take_new("s", second, 2);
-	assert_ptr_equal(take_new("s", second, 2), other); // it made the same once more
+	assert_ptr_equal(take_new("s", second, 2), other); // the agent made the id again
 	assert_int_equal(table.aliases, 1);
 	session_forget(&table, other);
 	assert_int_equal(table.aliases, 0);

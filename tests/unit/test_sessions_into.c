@@ -9,7 +9,10 @@
 #include "base/log.h"
 #include "tests/unit/store_fixture.h"
 
-/* The folder that is made where the workspace was: what else comes there is nobody's to remove. */
+/*
+ * A folder is made in the workspace's old place. If somebody else puts anything there, nobody may
+ * remove it.
+ */
 
 static void set_name(char path[FIXTURE_PATH_MAX], const struct place *place, const char *name)
 {

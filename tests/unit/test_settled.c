@@ -20,7 +20,10 @@ static void expect_base(struct place *place, const git_oid *base, const struct s
 	free(text);
 }
 
-/* What was merged, taken from the runtime, deleted, put where a folder was; and a conflict. */
+/*
+ * Paths that were merged, taken from the runtime, deleted, or put in a folder's place; and a
+ * conflict.
+ */
 static struct settled_trees usual(struct store *store, git_oid *out_base)
 {
 	*out_base = TREE(store, "both=b", "conflict=b", "d/gone=b", "e/f=b", "same/x=b", "taken=b");
@@ -60,7 +63,7 @@ static void test_of_what_was_left_the_base_stays(void **state)
 	stuck_finish(&left);
 }
 
-/* A killed apply tells nothing: what is not as it was merged may be as it was before. */
+/* A killed apply reports nothing. A path that is not as merged may be as it was before. */
 static void test_without_a_list_what_is_as_merged_was_applied(void **state)
 {
 	struct place *place = *state;

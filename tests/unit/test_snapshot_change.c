@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What changes between two snapshots, or during one, and what the stat cache makes of it. */
+/* Changes between two snapshots, or during one, and what the stat cache makes of them. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,9 +12,9 @@
 #include "sync/snapshot.h"
 #include "tests/unit/store_fixture.h"
 
-enum { LATER_S = 10 }; // longer than a change is taken for too recent
+enum { LATER_S = 10 }; // longer than the time in which a change counts as too recent
 
-/* A snapshot that is taken as if it were later: what is there now is settled by then. */
+/* Takes a snapshot as if it were later, so that all present files count as settled. */
 static git_oid take_later(struct place *place, const git_oid *base)
 {
 	return place_take_as(
@@ -32,7 +32,7 @@ static void assert_content(
 	free(said);
 }
 
-/* New content of the same size, with the old time of modification put back. */
+/* Writes new content of the same size, and sets back the old time of modification. */
 static void change_secretly(struct place *place, const char *name, const char *content)
 {
 	struct stat status;
@@ -169,7 +169,7 @@ static void test_a_base_that_differs_from_the_cache_counts(void **state)
 	assert_paths(place, &tree, ".gitignore\nd/a\nd/b\ne/c\n");
 }
 
-/* Root may read everything: the snapshot is taken as somebody else. */
+/* Root may read everything, so another user takes the snapshot. */
 static void become_nobody(struct place *place)
 {
 	if (geteuid() == 0) {
@@ -200,7 +200,7 @@ static void test_what_cannot_be_read_stays_as_in_the_base(void **state)
 	assert_content(place, &tree, "d/e/a", "2\n");
 }
 
-/* A writer that never rests, until it is told to. */
+/* A writer that never rests until the test stops it. */
 struct writer {
 	const char *path;
 	atomic_bool is_done;
@@ -241,7 +241,7 @@ static void test_a_file_that_changes_all_the_time_stops_nothing(void **state)
 	free(said);
 }
 
-/* One of two brokers on one workspace: a store of its own, on a thread of its own. */
+/* One of two brokers on the workspace, with its own store and thread. */
 struct broker {
 	struct place *place;
 	git_oid tree;

@@ -32,7 +32,7 @@ static void test_paths_that_leave_the_root_or_name_a_repository_are_not(void **s
 	assert_false(snapshot_path_is_safe((struct span){NULL, 0}));
 }
 
-/* What git 2.39 refuses, and what it takes. */
+/* Names that git 2.39 refuses, and names that it accepts. */
 static void test_gitmodules_is_known_in_any_spelling(void **state)
 {
 	static const char *const names[] = {".gitmodules", ".GitModules", ".gitmodules .",

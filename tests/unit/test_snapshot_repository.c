@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Snapshots of real repositories, made by git: also those that libgit2 1.5 cannot read. */
+/* Snapshots of real repositories, made by git, including some that libgit2 1.5 cannot read. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tests/unit/store_fixture.h"
 #include "tests/support/facts.h"
 
-/* A hash of everything in the user's repositories: names, content, modes, times. */
+/* A hash of everything in the user's repositories: names, content, modes and times. */
 static char *state_of_git(struct place *place)
 {
 	return place_ask(place, "find . ../*.git -path '*.git*' ! -type d -printf '%p %m %s %T@ "
@@ -19,7 +19,10 @@ static char *state_of_git(struct place *place)
 				"{} + | sort | sha256sum");
 }
 
-/* A repository with a tracked file that is ignored: known only to who can read its index. */
+/*
+ * A repository with a tracked file that is ignored; only readers of the index know that it is
+ * tracked.
+ */
 static const char tracked_but_ignored[] =
 	"echo '*.o' >.gitignore; mkdir -p d; echo 1 >d/kept.o; echo 1 >a; echo 1 >d/b;"
 	"git add .gitignore a d/b; git add -f d/kept.o; git commit -qm one; echo 1 >left.o; echo 1 "

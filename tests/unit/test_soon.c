@@ -15,7 +15,7 @@
 struct owner {
 	struct soon soon;
 	int calls;
-	int again; // calls that start it anew
+	int again; // this many calls start it again
 	bool is_inside;
 	bool was_inside; // it was called from inside something else
 };

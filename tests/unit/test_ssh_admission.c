@@ -9,8 +9,8 @@
 #include "tests/support/facts.h"
 
 /*
- * A host that asks before each connection. What is told of a turn is written down as letters:
- * a(sked), g(ranted), r(efused), c(ancelled), s(ettled).
+ * A host that asks before each connection. Each event of a turn is noted as a letter: a(sked),
+ * g(ranted), r(efused), c(ancelled), s(ettled).
  */
 static struct stage stage;
 
@@ -180,7 +180,7 @@ static void test_the_wait_has_a_deadline(void **state)
 	assert_string_equal(gate.told, "ac");
 }
 
-/* What the first connection started may end late, with all that has its run's name. */
+/* Processes that the first connection has started, with the run's name, may end late. */
 static void test_a_drop_after_the_login_is_tried_once_more(void **state)
 {
 	char token[SSH_TOKEN_SIZE];
@@ -220,7 +220,7 @@ static void test_a_host_that_is_not_reached_is_not_asked_twice(void **state)
 	assert_string_equal(gate.told, "ags");
 }
 
-/* Its user has heard of it and not closed it yet. */
+/* The user of the host has heard of the failure, but has not closed the host yet. */
 static void test_a_drop_of_a_host_that_has_failed_is_nothing(void **state)
 {
 	stage.request.channel_timeout_ms = 50;

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "providers/ssh/libssh2_key_file.h"
 
-/* How the agent is asked to sign: by which flags. The test is the agent. */
+/* The flags with which the ssh-agent is asked to sign. The test is the agent. */
 enum { REQUEST_MAX = 4096, SIGN_REQUEST = 13, SIGN_RESPONSE = 14, USERAUTH_REQUEST = 50 };
 
 static const struct agent_key key = {.blob = {"the key", 7}};
@@ -29,7 +29,7 @@ static void put_text(struct buf *buf, const char *text)
 	assert_true(wire_put_string(buf, span_of(text), NULL));
 }
 
-/* What libssh2 has signed (RFC 4252, 7). */
+/* The data that libssh2 has signed (RFC 4252, 7). */
 static void put_login(struct buf *data, char number, const char *method, const char *algorithm)
 {
 	buf_init(data, REQUEST_MAX);
@@ -43,7 +43,7 @@ static void put_login(struct buf *data, char number, const char *method, const c
 	assert_true(wire_put_string(data, key.blob, NULL));
 }
 
-/* The answer is there before the question. */
+/* Writes the answer before the question is sent. */
 static void put_answer(int fd)
 {
 	struct buf signature ATTR_CLEANUP(buf_finish);
@@ -113,7 +113,7 @@ static void test_what_is_no_login_has_no_flags(void **state)
 	assert_int_equal(flags_asked(SPAN_LITERAL("anything")), 0);
 }
 
-/* In memory of just that size, for those who watch it. */
+/* The memory has exactly that size, so that a checker notices a read beyond it. */
 static void test_a_login_that_is_cut_short_has_no_flags(void **state)
 {
 	struct buf data ATTR_CLEANUP(buf_finish);

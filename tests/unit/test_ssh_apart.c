@@ -11,8 +11,9 @@
 #include "tests/support/ssh/pipe_client.h"
 
 /*
- * A host whose channels may not be written to on stderr: that of a process comes over a channel of
- * its own. What every exec does is tested in test_ssh_exec*.c; this is what goes wrong.
+ * A host on whose channels nothing may be written to stderr, so that a process's stderr has a
+ * separate channel. test_ssh_exec*.c tests what every exec does; this file tests what can go wrong
+ * here.
  */
 static const size_t mib = 1 << 20;
 
@@ -38,7 +39,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* What there is of processes in the run's folder. */
+/* The number of entries for processes in the run's folder. */
 static size_t count_left_in_folder(void)
 {
 	size_t count = 0;
@@ -77,14 +78,14 @@ static void test_nothing_is_written_to_stderr_and_nothing_left(void **state)
 	heard_start(&heard, &stage, &(struct exec_spec){.argv = argv, .merge_stderr = true});
 	heard_wait(&heard, "sxe");
 	heard_finish(&heard);
-	long long deadline_ms = clock_now_ms() + STAGE_DEADLINE_MS; // told first, removed then
+	long long deadline_ms = clock_now_ms() + STAGE_DEADLINE_MS; // reported, then removed
 	while (count_left_in_folder() > 0 && clock_now_ms() < deadline_ms) {
 		stage_run_for(&stage, 20);
 	}
 	assert_int_equal(count_left_in_folder(), 0);
 }
 
-/* 64 MiB of stdout that nobody reads for now, and 3 MiB of stderr, and the other way round. */
+/* 64 MiB of stdout that nobody reads yet, and 3 MiB of stderr; and the other way round. */
 static void test_one_stream_does_not_hold_the_other(void **state)
 {
 	struct heard heard;
@@ -123,14 +124,14 @@ static void test_stderr_that_nobody_reads_is_dropped(void **state)
 	heard_finish(&heard);
 }
 
-/* ---- channels that are not to be had ---- */
+/* ---- channels that cannot be opened ---- */
 
 static void expect_untouched(const char *path)
 {
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-/* The shell of the process may be there before: it starts nothing, and does not wait. */
+/* The shell of the process may be there first: it starts nothing, and does not wait. */
 static void expect_fails_without_the_second(bool for_good)
 {
 	struct heard heard;
@@ -141,7 +142,7 @@ static void expect_fails_without_the_second(bool for_good)
 	size_t left = stage_count_left(stage.host->token);
 	pipe_client_options.second_is_refused = for_good;
 	pipe_client_options.refusal = for_good ? ERROR_UNAVAILABLE : ERROR_LIMIT;
-	pipe_client_options.max_sessions = for_good ? 0 : 2; // the control is one
+	pipe_client_options.max_sessions = for_good ? 0 : 2; // the control takes one of them
 	stage.host->request.channel_timeout_ms = for_good ? STAGE_DEADLINE_MS : 1000;
 	heard_start_shell(&heard, &stage, script);
 	heard_wait(&heard, "f");

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * The choice between the two clients. In the place of libssh2 stands one that says what the test
- * wants it to say; the ssh program is real.
+ * The choice between the two clients. A client that does what the test wants replaces libssh2; the
+ * ssh program is real.
  */
 struct scripted_client {
 	struct ssh_client client;

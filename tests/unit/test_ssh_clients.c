@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * The cases of every client with libssh2; what is its own is in test_ssh_libssh2.c. And the
- * choice between the two where it is made by what a real server offers.
+ * The cases of every client, with libssh2; test_ssh_libssh2.c has the cases that concern only
+ * libssh2. Also the choice between the two clients when it depends on what a real server offers.
  */
 static const char etm_alone[] =
 	"Ciphers aes256-ctr\n"
@@ -51,7 +51,10 @@ static void test_auto_stays_with_libssh2_elsewhere(struct client_world *world)
 	connection_close(&connection);
 }
 
-/* An authority of the server's has signed the user's key, which is no other way known to it. */
+/*
+ * An authority that the server knows signs the user's key; the server does not know the key
+ * otherwise.
+ */
 static void certify(struct client_world *world)
 {
 	char command[1024];
@@ -84,10 +87,10 @@ static void test_auto_takes_the_program_for_a_certificate(struct client_world *w
 	connection_close(&connection);
 }
 
-/* The server's own certificate, which its plain keys need not be known for. */
+/* The certificate of the server itself, with which its plain keys need not be known. */
 static const char certified[] = "HostCertificate host_ed25519-cert.pub\n";
 
-/* The name with its port, and without, are both asked for by ssh. */
+/* ssh looks for the name with its port, and without. */
 static void know_the_authority(struct client_world *world, bool has_port)
 {
 	char command[1024];
@@ -129,7 +132,7 @@ static void test_auto_takes_the_program_for_a_host_that_an_authority_knows(
 	expect_the_program_for_an_authority(world, "SSH_UNSUPPORTED");
 	know_the_authority(world, false);
 	expect_the_program_for_an_authority(world, "SSH_UNSUPPORTED");
-	/* And writes no key down where new ones are accepted. */
+	/* No key is written down, although new keys are accepted. */
 	world->target.host_checking = SSH_HOST_CHECKING_ACCEPT_NEW;
 	expect_the_program_for_an_authority(world, "SSH_UNSUPPORTED");
 	char command[512];
@@ -137,7 +140,7 @@ static void test_auto_takes_the_program_for_a_host_that_an_authority_knows(
 	assert_int_equal(system(command), 0);
 }
 
-/* The host's plain key has changed since. */
+/* Writes another plain key of the host into the known hosts. */
 static void know_another_key(struct client_world *world)
 {
 	char command[1024];
@@ -147,7 +150,7 @@ static void know_another_key(struct client_world *world)
 	assert_int_equal(system(command), 0);
 }
 
-/* As keys do that nobody has to know. */
+/* Nobody has to know the plain key then. */
 static void test_an_authority_goes_before_the_plain_keys(struct client_world *world)
 {
 	client_world_start(world, &(struct sshd_spec){.config = certified});
@@ -174,7 +177,7 @@ static void test_without_a_certificate_an_authority_vouches_for_no_changed_key(
 	connection_close(&connection);
 }
 
-/* The key that the program logs in with stands for a ticket. */
+/* The key with which the program logs in stands for a ticket. */
 static void test_auto_takes_the_program_for_kerberos(struct client_world *world)
 {
 	static const char takes_tickets[] =
@@ -186,7 +189,7 @@ static void test_auto_takes_the_program_for_kerberos(struct client_world *world)
 	expect_the_program(world, "GSSAPIAuthentication");
 }
 
-/* A proxy that hands the connection over and goes: systemd's configuration for ssh has one. */
+/* A proxy that passes on its connection and ends, as in systemd's configuration for ssh. */
 static void test_auto_takes_the_program_for_a_proxy_that_passes_its_connection(
 	struct client_world *world)
 {

@@ -264,7 +264,7 @@ static void test_stderr_flows_while_stdout_is_unread(void **state)
 	ev_io_stop(stage.loop, &heard.io[0]);
 	long long deadline_ms = clock_now_ms() + STAGE_DEADLINE_MS;
 	while (heard.bytes[1].len < 3145728 && clock_now_ms() < deadline_ms) {
-		/* What stands before the bytes of stderr has to be read. */
+		/* The bytes before those of stderr have to be read first. */
 		if (heard.bytes[0].len < 200000) {
 			ev_io_start(stage.loop, &heard.io[0]);
 		} else {

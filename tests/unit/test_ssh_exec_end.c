@@ -21,7 +21,7 @@ static bool has_state(pid_t pid, char state)
 	return strstr(text, part) || (count <= 0 && state == 'X');
 }
 
-/* A zombie is as good: somebody else's init reaps it. */
+/* A zombie counts as ended: somebody else's init reaps it. */
 static bool is_gone(pid_t pid)
 {
 	return has_state(pid, 'Z') || has_state(pid, 'X');
@@ -68,7 +68,10 @@ static void test_a_stopped_group_goes_on_and_can_be_killed(void **state)
 	struct heard heard;
 	char script[300], go[200];
 	snprintf(go, sizeof(go), "%s/go", folder);
-	/* It starts nothing: a shell that waits for its vfork does not stop before that is over. */
+	/*
+	 * The script starts no process: a shell that waits for its vfork does not stop before the
+	 * vfork is over.
+	 */
 	snprintf(script, sizeof(script), "echo $$; read -r x <'%s'; echo on; sleep 600", go);
 	assert_int_equal(mkfifo(go, 0600), 0);
 	heard_start_shell(&heard, &stage, script);
@@ -163,7 +166,7 @@ static bool names_it(const char *pid, const char *part)
 	return count > 0 && memmem(words, (size_t)count, part, strlen(part));
 }
 
-/* Whether a process has `part` in its words. */
+/* Whether a process has `part` in its arguments. */
 static bool somebody_names(const char *part)
 {
 	bool is_named = false;
@@ -194,7 +197,7 @@ static void test_destroying_kills(void **state)
 	pid_t daemon = (pid_t)strtol(heard_text(&heard, 0), NULL, 10);
 	heard_finish(&heard);
 	expect_gone(daemon);
-	/* One that has not even started. */
+	/* A process that has not even started. */
 	char script[300], ran[120], go[120];
 	snprintf(ran, sizeof(ran), "%s/ran", folder);
 	snprintf(go, sizeof(go), "%s/allowed", folder);
@@ -215,7 +218,7 @@ static void test_one_that_kills_its_own_group_is_told(void **state)
 	struct heard heard;
 	heard_start_shell(&heard, &stage, "sleep 600 & kill -9 0; sleep 600");
 	if (real_stage_is_real()) {
-		/* Some clients do not tell what the server says of its signal. */
+		/* Some clients do not pass on what the server reports about the signal. */
 		long long deadline_ms = clock_now_ms() + STAGE_DEADLINE_MS;
 		while (strlen(heard.told) < 2 && clock_now_ms() < deadline_ms) {
 			stage_run_for(&stage, 2);
@@ -273,7 +276,7 @@ static size_t count_entries(const char *path)
 	return count;
 }
 
-/* No descriptor stays behind a process or a connection. */
+/* No descriptor of a process or a connection stays open. */
 static void test_nothing_is_left_of_many(void **state)
 {
 	enum { CONNECTIONS = 3, PROCESSES = 8 };

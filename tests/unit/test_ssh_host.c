@@ -76,7 +76,7 @@ static void expect_works(const char *path_begins)
 
 static void test_bash_that_prints(void **state)
 {
-	/* bash reads .bashrc for what sshd runs, too, and traces it all. */
+	/* bash also reads .bashrc for programs that sshd runs, and traces all of it. */
 	static const char *const env[] = {"BASH_ENV=.bashrc", NULL};
 	write_rc(".bashrc", "echo Welcome to box; echo more >&2; set -x\n"
 			    "printf 'no newline'; export TOKEN_OF_RC=1\n");
@@ -165,7 +165,7 @@ static void test_further_connections_are_made(void **state)
 		heard_wait(&heard[i], "sxe");
 		heard_finish(&heard[i]);
 	}
-	/* A lost further connection is not the end. */
+	/* The loss of a further connection is not the end of the host. */
 	struct heard other[4];
 	for (int i = 0; i < 4; i++) {
 		heard_start_shell(&other[i], &stage, "echo $$; sleep 600");
@@ -268,7 +268,7 @@ static pid_t find_control(void)
 	struct ssh_process *any = LIST_FIRST(&stage.host->processes, struct ssh_process, link);
 	assert_non_null(any);
 	char line[300], text[32] = "";
-	/* The control is the parent of the two watches. */
+	/* The control is the parent of both watches. */
 	snprintf(line, sizeof(line),
 		"for p in $(grep -ls acp_watch_control /proc/[0-9]*/cmdline); do p=${p%%/cmdline}; "
 		"grep -zqs %s $p/environ && grep PPid: $p/status && break; done",

@@ -11,7 +11,7 @@
 #include "tests/support/ssh/host_fixture.h"
 #include "tests/support/ssh/pipe_client.h"
 
-/* What servers and hosts do that nobody expects of them: every exec is told its end once. */
+/* Unexpected behaviour of servers and hosts: every exec is told its end exactly once. */
 static struct stage stage;
 
 static int set_up(void **state)
@@ -48,7 +48,7 @@ static void test_a_command_that_is_refused_fails_once(void **state)
 	assert_string_equal(stage_shell(&stage, "echo works"), "works");
 }
 
-/* The server has ended a channel, and counts it for a moment more. */
+/* The server has ended a channel, but still counts it for a moment. */
 static void test_a_refusal_after_an_end_is_doubted(void **state)
 {
 	stage.request.warm_channels = 0;
@@ -79,7 +79,7 @@ static void test_one_that_does_not_start_takes_no_input(void **state)
 	heard_finish(&heard);
 }
 
-/* A server takes its time to refuse; the input is there at once, and ends. */
+/* A server takes its time to refuse a channel; the input is there at once, and ends. */
 static void test_input_is_not_lost_with_a_refused_channel(void **state)
 {
 	struct heard heard;
@@ -98,7 +98,7 @@ static void test_input_is_not_lost_with_a_refused_channel(void **state)
 	heard_finish(&heard);
 }
 
-/* The host is closed some time after it has failed; what still flows belongs to nobody. */
+/* The host is closed some time after it has failed; bytes that still arrive belong to nobody. */
 static void test_output_after_the_end_is_dropped(void **state)
 {
 	struct heard heard;
@@ -129,7 +129,7 @@ static void test_what_a_killed_shell_watched_empties(void **state)
 	heard_finish(&heard);
 }
 
-/* A name that is all quotes grows when it is quoted. */
+/* A name that consists of quotes gets longer when it is quoted. */
 static void test_a_folder_with_a_long_odd_name(void **state)
 {
 	enum { NAMES = 12, NAME = 240 };
@@ -155,7 +155,7 @@ static void test_a_folder_with_a_long_odd_name(void **state)
 	assert_int_equal(system(line), 0);
 }
 
-/* All shells of ours, in one moment: nobody is left to end what they have started. */
+/* Kills all our shells at the same moment: nobody is left to end their processes. */
 static void kill_shells(const char *token)
 {
 	static const char *const signals[] = {"STOP", "KILL"};
@@ -215,7 +215,7 @@ static void test_a_run_that_nobody_ended_is_ended_by_the_next(void **state)
 	char base[] = "/tmp/ssh-trouble-XXXXXX", busybox[64], entry[64];
 	const char *const env[] = {entry, "XDG_RUNTIME_DIR=", NULL};
 	assert_non_null(mkdtemp(base));
-	/* Where no other test's control looks for what is left. */
+	/* A place in which no other test's control looks for leftovers. */
 	snprintf(entry, sizeof(entry), "TMPDIR=%s", base);
 	pipe_client_options.env = env;
 	snprintf(busybox, sizeof(busybox), "%s/sh", base);
@@ -228,7 +228,9 @@ static void test_a_run_that_nobody_ended_is_ended_by_the_next(void **state)
 	assert_int_equal(rmdir(base), 0);
 }
 
-/* The same name leads to another machine: what a lost connection has left cannot be ended there. */
+/*
+ * The same name leads to another machine, where the processes of a lost connection cannot be ended.
+ */
 static void test_nothing_is_started_beside_what_cannot_be_ended(void **state)
 {
 	struct ssh_runs runs;
@@ -256,7 +258,7 @@ static void test_nothing_is_started_beside_what_cannot_be_ended(void **state)
 	assert_true(list_is_empty(&runs.runs));
 }
 
-/* Two hosts of a place: one is lost after the other's script was written. */
+/* Two hosts in one place: one is lost after the other's script was written. */
 static void test_what_no_script_has_named_is_not_forgotten(void **state)
 {
 	struct ssh_runs runs;

@@ -90,7 +90,7 @@ struct feed {
 	unsigned int seed;
 };
 
-/* Writes what there is room for, and ends with the half-close. */
+/* Writes as much as there is room for, and ends with the half-close. */
 static bool feed_on(void *data)
 {
 	struct feed *feed = data;
@@ -114,7 +114,7 @@ static bool feed_on(void *data)
 	return channel_has(feed->channel, 'c') || channel_has(feed->channel, 'l');
 }
 
-/* Whether a tool keeps what was freed. */
+/* Whether a tool keeps freed memory. */
 static bool has_own_memory(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -168,7 +168,7 @@ static void test_a_held_stream_holds_the_server_back(void **state)
 	assert_int_equal(channel.counts[SSH_STREAM_OUT], 0);
 	assert_int_equal(channel.held_count[SSH_STREAM_OUT], 1);
 	assert_true(has_own_memory() || memory_kib() < held_kib + 4 * 1024);
-	/* The connection goes on meanwhile. */
+	/* The connection goes on in the meantime. */
 	struct channel_record other;
 	channel_run(&other, &client, "echo there");
 	assert_string_equal(other.heads[SSH_STREAM_OUT], "there\n");
@@ -190,7 +190,7 @@ static ssize_t read_and_look(LIBSSH2_CHANNEL *channel, int stream, char *bytes, 
 	return read_really(channel, stream, bytes, size);
 }
 
-/* The server need not wait to hear that what it has sent was taken. */
+/* The server never has to wait for an acknowledgement of what it has sent. */
 static void test_the_window_is_widened_long_before_it_is_used_up(void **state)
 {
 	struct error err;
@@ -205,7 +205,7 @@ static void test_the_window_is_widened_long_before_it_is_used_up(void **state)
 	assert_true(narrowest >= CHANNEL_WINDOW - CHANNEL_WINDOW_STEP);
 }
 
-/* Takes a little, again and again. */
+/* Takes a little, over and over. */
 static bool nibble(void *data)
 {
 	struct channel_record *channel = data;
@@ -292,7 +292,7 @@ static bool is_answered(void *data)
 	return channel_has(data, 'o') || channel_has(data, 'r') || channel_has(data, 'l');
 }
 
-/* The server has a place back when its process has ended; on a busy machine that takes long. */
+/* The server frees a place when its process has ended; on a busy machine that takes long. */
 static void open_soon(struct channel_record *channel)
 {
 	for (int i = 0; i < 100; i++) {

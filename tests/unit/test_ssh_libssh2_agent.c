@@ -21,7 +21,7 @@ enum { AGENT_START_MS = 30000 };
 
 static pid_t agent_pid;
 
-/* The name is there before the agent listens. */
+/* The socket has its name before the agent listens. */
 static bool listens(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -32,7 +32,7 @@ static bool listens(const char *path)
 	return is_connected;
 }
 
-/* A real agent, below our hand; its socket is `path`. */
+/* Starts a real agent as a child; its socket is `path`. */
 static void start_agent(const char *path)
 {
 	agent_pid = fork();
@@ -82,7 +82,7 @@ static void test_the_agents_keys_log_in(void **state)
 	fails_and_says("AUTH_FAILED", "the agent's ssh-ed25519 key other-key: refused");
 	assert_int_equal(run_shell("SSH_AUTH_SOCK=%s ssh-add -q %s 2>&1", path, sshd.key), 0);
 	logs_in();
-	/* Only the named ones, of which the agent has none. */
+	/* Only the named keys count, and the agent has none of them. */
 	target.identities_only = true;
 	fails_and_says("AUTH_FAILED", "no key");
 	char public_half[PATH_MAX];
@@ -94,7 +94,10 @@ static void test_the_agents_keys_log_in(void **state)
 	unlink(path);
 }
 
-/* The library says which signature it has promised the server, and the agent has to make that. */
+/*
+ * The library says which signature it has promised to the server, and the agent has to make that
+ * one.
+ */
 static void test_an_rsa_key_of_the_agent_is_unsupported_or_works(void **state)
 {
 	char path[PATH_MAX];
@@ -122,7 +125,7 @@ static void test_an_agent_that_does_not_answer_is_bounded(void **state)
 	target_set(&target.identity_agent, path);
 	target.auth_timeout_ms = 700;
 	fails_and_says("TIMEOUT_EXCEEDED", "auth-timeout");
-	/* And it can be closed at any time. */
+	/* The client can be closed at any time. */
 	target.auth_timeout_ms = 60 * 1000;
 	client_connect(&client, &target);
 	loop_until(is_authenticating, &client);
@@ -147,7 +150,7 @@ static void make_keys(const char *names)
 		0);
 }
 
-/* The target's keys are these files of the folder. */
+/* The target's keys are these files in the folder. */
 static void name_keys(const char *const *names)
 {
 	char paths[8][PATH_MAX];
@@ -195,7 +198,7 @@ static void test_the_agents_named_keys_come_first(void **state)
 	sshd_stop(&other);
 }
 
-/* "ssh-add -c" asks by a program; there is none. */
+/* "ssh-add -c" asks through a program, which does not exist. */
 static void test_a_key_that_the_agent_does_not_sign_with_is_read_from_its_file(void **state)
 {
 	char path[PATH_MAX];
@@ -263,7 +266,7 @@ static void test_a_dialogue_after_a_key_is_unsupported(void **state)
 	sshd_stop(&other);
 }
 
-/* sshd takes the user's name alone where the password is empty. */
+/* sshd accepts the user's name alone if the password is empty. */
 static void test_the_name_alone_logs_in_where_that_is_enough(void **state)
 {
 	struct sshd other;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What ssh_config lets be negotiated, be shown and be tried: with a real sshd. */
+/* What ssh_config allows to negotiate, to show and to try, with a real sshd. */
 
 static void allow(enum ssh_algorithms kind, const char *names)
 {
@@ -63,7 +63,7 @@ static void test_a_list_of_which_libssh2_knows_nothing_is_unsupported(void **sta
 		"SSH_UNSUPPORTED", "no MAC | MACs | umac-128@openssh.com | ssh-client = openssh");
 	allow(SSH_MACS, NULL);
 	allow(SSH_KEX_ALGORITHMS, "sntrup761x25519-sha512@openssh.com");
-	/* What says more about a client is in the same list, and is no key exchange. */
+	/* Other facts about a client are in the same list; they are no key exchange. */
 	client_connect(&client, &target);
 	wait_outcome(&client);
 	assert_int_equal(client.lost_count, 1);
@@ -74,8 +74,8 @@ static void test_a_list_of_which_libssh2_knows_nothing_is_unsupported(void **sta
 /* ---- host keys ---- */
 
 /*
- * The server has a key of another type as well, which nobody knows: where this library lacks
- * the signatures of the one that is known, that is no changed key.
+ * The server has a key of another type, too, which nobody knows. If this library cannot verify the
+ * known type, that does not count as a changed key.
  */
 static void test_a_host_that_is_known_by_its_rsa_key_alone(void **state)
 {
@@ -116,7 +116,7 @@ static void test_this_machine_needs_no_known_key_where_the_user_says_so(void **s
 	target_set(&target.host_key_pin, "SHA256:AAAA");
 	fails_and_says("HOST_KEY_MISMATCH", "SHA256:AAAA");
 	target_set(&target.host_key_pin, NULL);
-	/* Behind another host it is not this machine. */
+	/* Behind another host, it is not this machine. */
 	target.via = hop_through(&sshd);
 	fails_and_says("HOST_KEY_UNKNOWN", "SHA256:");
 }

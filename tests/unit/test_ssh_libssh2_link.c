@@ -23,7 +23,7 @@ static void test_a_server_that_says_nothing_is_bounded(void **state)
 	close(fd);
 }
 
-/* The password comes when the file is there. */
+/* The password is given when the file exists. */
 #define WAIT_AND_BE_WRONG "until [ -e %s ]; do sleep 0.05; done; echo wrong"
 
 static void test_a_server_that_freezes_while_authenticating_is_bounded(void **state)
@@ -103,7 +103,7 @@ static void test_a_frozen_server_is_noticed(void **state)
 	client_connect_ready(&client, &target);
 	channel_open(&channel, &client, "cat");
 	wait_event(&channel, 'o');
-	/* As long as it answers it is there. */
+	/* While it answers, it counts as alive. */
 	loop_for_ms(1200);
 	assert_int_equal(client.lost_count, 0);
 	sshd_freeze(&sshd);
@@ -117,7 +117,7 @@ static void test_a_frozen_server_is_noticed(void **state)
 	client_close(&client);
 }
 
-/* A gateway opens whatever is asked for; here a kind that sshd opens, too. */
+/* A gateway may open any kind of channel; here it is one that sshd opens, too. */
 static __typeof__(libssh2_channel_open_ex) *open_really;
 static size_t opened_count;
 
@@ -164,7 +164,7 @@ static void test_a_connection_without_channels_is_watched_too(void **state)
 	target.alive_interval_ms = 500;
 	target.alive_count_max = 6;
 	client_connect_ready(&client, &target);
-	/* It asks us, too, and would end the connection without our answers. */
+	/* The server asks us, too, and would end the connection without our answers. */
 	loop_for_ms(3500);
 	assert_int_equal(client.lost_count, 0);
 	sshd_freeze(&other);
@@ -192,7 +192,7 @@ static void test_what_came_before_the_end_is_delivered(void **state)
 	client_connect_ready(&client, &target);
 	channel_open(&channel, &client, "sleep 0.2; echo last words; sleep 0.2; kill -9 $PPID");
 	wait_event(&channel, 'o');
-	usleep(1000 * 1000); // both are there when the loop looks
+	usleep(1000 * 1000); // both events are there when the loop looks
 	wait_lost(&client);
 	assert_string_equal(channel.heads[SSH_STREAM_OUT], "last words\n");
 	client_close(&client);

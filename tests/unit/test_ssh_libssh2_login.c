@@ -9,11 +9,11 @@
 #include "providers/ssh/libssh2_library.h"
 #include "tests/support/facts.h"
 
-/* Logging in to a real sshd, and what is said where that cannot be. */
+/* Logins to a real sshd, and the errors if a login is impossible. */
 
 /* ---- keys ---- */
 
-/* As this libssh2 can. */
+/* Expects what this version of libssh2 can do. */
 static void logs_in_or_says(const char *facts)
 {
 	client_connect(&client, &target);
@@ -83,7 +83,7 @@ static void test_a_certificate_beside_the_key_is_unsupported(void **state)
 
 static void test_a_fido_key_is_unsupported(void **state)
 {
-	/* The public half is enough to know it; the type is the first string of the blob. */
+	/* The public half is enough to recognise it; the type is the first string of the blob. */
 	char path[PATH_MAX];
 	case_path(path, "fido.pub");
 	assert_int_equal(run_shell("printf 'sk-ssh-ed25519@openssh.com "
@@ -142,7 +142,7 @@ static void test_a_secret_name_is_not_shown(void **state)
 	assert_null(strstr(client.err.text, "openssh"));
 }
 
-/* ---- what ssh_config says of logging in ---- */
+/* ---- what ssh_config says about logins ---- */
 
 static void test_the_ways_that_the_user_prefers_are_the_only_ones(void **state)
 {
@@ -184,14 +184,14 @@ static void test_other_ways_that_the_server_takes_are_unsupported(void **state)
 	sshd_stop(&other);
 }
 
-/* As Debian's ssh_config has it for every host. */
+/* Debian's ssh_config has this for every host. */
 static void test_kerberos_without_a_ticket_is_no_other_way(void **state)
 {
 	struct sshd other;
 	char path[PATH_MAX];
 	snprintf(path, sizeof(path), "/tmp/krb5cc_%u", (unsigned int)getuid());
 	if (access(path, F_OK) == 0) {
-		skip(); // whoever runs this has a ticket
+		skip(); // the user who runs the test has a ticket
 	}
 	case_use_other(&other, "GSSAPIAuthentication yes\nKbdInteractiveAuthentication no\n");
 	target.has_kerberos = true;
@@ -252,7 +252,7 @@ static void test_a_changed_host_key_is_refused(void **state)
 	client_connect_fails(&client, &target, "HOST_KEY_MISMATCH");
 }
 
-/* libssh2 would negotiate ecdsa where it is not told what is known. */
+/* Without knowledge of the known keys, libssh2 would negotiate ecdsa. */
 static void test_the_known_type_of_key_is_negotiated(void **state)
 {
 	char path[PATH_MAX];
@@ -265,7 +265,7 @@ static void test_the_known_type_of_key_is_negotiated(void **state)
 	logs_in();
 }
 
-/* ---- what libssh2 cannot ---- */
+/* ---- what libssh2 cannot do ---- */
 
 static void test_a_server_with_nothing_in_common_is_unsupported(void **state)
 {
@@ -321,8 +321,8 @@ static void test_new_keys_are_agreed_on_in_the_middle(void **state)
 }
 
 /*
- * libssh2 sends the amount it was first called with, and then counts the one it was called with
- * last. A read in between changes what is asked for.
+ * libssh2 sends the amount of its first call, and then counts the amount of its last call. A read
+ * in between changes the amount.
  */
 static __typeof__(libssh2_channel_read_ex) *read_really;
 static __typeof__(libssh2_channel_receive_window_adjust2) *adjust_really;

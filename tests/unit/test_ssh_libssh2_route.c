@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "tests/support/facts.h"
 
-/* The ways to a server. */
+/* Ways to reach a server. */
 
 static void test_a_port_that_nobody_listens_on_is_told(void **state)
 {
@@ -44,8 +44,8 @@ static int resolve_to(const char *const names[], const char *service, const stru
 }
 
 /*
- * What "later.invalid" comes to while this machine has no network, "stuck.invalid" while its
- * DNS servers are dead, and "both.invalid" always; others are the system's.
+ * "later.invalid" resolves to this as long as the machine has no network, "stuck.invalid" as long
+ * as its DNS servers are dead, and "both.invalid" always; the system resolves all others.
  */
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's are reserved */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
@@ -71,7 +71,7 @@ static void test_a_name_that_cannot_be_asked_for_now_may_be_tried_again(void **s
 	assert_non_null(strstr(client.err.text, "this machine's network"));
 }
 
-/* More of them than there are threads for names. */
+/* More names than there are threads for them. */
 static void test_names_that_are_stuck_do_not_keep_others_from_being_found(void **state)
 {
 	enum { STUCK = POOL_NAMES_THREADS + 1 };
@@ -104,7 +104,7 @@ static void test_a_name_with_addresses_of_both_families_connects(void **state)
 	const char *const known[] = {"/dev/null", NULL};
 	target_set(&target.host, "localhost");
 	target_set_list(&target.user_known_hosts_files, known);
-	/* On loopback nobody is between; sshd listens on IPv4 alone. */
+	/* On loopback nobody is in between; sshd listens only on IPv4. */
 	target_set(&target.host_key_alias, "other");
 	client_connect_fails(&client, &target, "HOST_KEY_UNKNOWN");
 }
@@ -122,7 +122,7 @@ static int bind_ipv6(int port)
 	return fd;
 }
 
-/* With more in its queue than it holds: who connects next hears nothing. */
+/* Fills the queue of the listener, so that the next client hears nothing. */
 static void fill_queue(int listener, int out_fds[], size_t count)
 {
 	struct sockaddr_in6 address;
@@ -135,7 +135,7 @@ static void fill_queue(int listener, int out_fds[], size_t count)
 	}
 }
 
-/* The families in turn; all of them have the time to connect together. */
+/* The families take turns, and share the time to connect. */
 static void test_an_address_that_is_silent_does_not_hold_up_the_next(void **state)
 {
 	enum { HELD = 4 };
@@ -208,7 +208,7 @@ static void test_ipv6_connects(void **state)
 	sshd_stop(&other);
 }
 
-/* A pipe to the sshd, and what is done after it. */
+/* A pipe to the sshd, and a command that runs after it. */
 static void use_proxy(const char *then)
 {
 	char command[PATH_MAX];
@@ -270,7 +270,7 @@ static void test_two_hops_connect_and_carry_much(void **state)
 	assert_int_equal(sshd_count_connections(&hops[0]), 1);
 	channel_run(&channel, &client, "yes | head -c 4194304");
 	assert_int_equal(channel.counts[SSH_STREAM_OUT], 4194304);
-	/* The hop before is lost, and with it all that goes through it. */
+	/* The hop before it is lost, and with it everything that goes through it. */
 	sshd_kill_connections(&hops[0]);
 	wait_lost(&client);
 	assert_string_equal(client.err.reason, "LINK_LOST");

@@ -14,7 +14,8 @@
 #include "base/fd.h"
 
 /*
- * What is the ssh program's own: its process, its questions, servers that libssh2 cannot talk to.
+ * What concerns only the ssh program: its process, its questions, and servers that libssh2 cannot
+ * talk to.
  */
 static void test_without_the_program(struct client_world *world)
 {
@@ -33,7 +34,7 @@ static void test_without_the_program(struct client_world *world)
 	connection_close(&connection);
 }
 
-/* Its command line would show it. */
+/* The command line of ssh would show it. */
 static void test_a_secret_name_is_no_name_for_it(struct client_world *world)
 {
 	struct error err;
@@ -65,7 +66,7 @@ static void test_a_server_with_an_rsa_key_alone(struct client_world *world)
 	connection_close(&connection);
 }
 
-/* Of a host and of a user, and no other key that would do. */
+/* Certificates of a host and of a user; no other key would be accepted. */
 static void test_certificates(struct client_world *world)
 {
 	char line[1024];
@@ -92,7 +93,7 @@ static void test_certificates(struct client_world *world)
 	connection_close(&connection);
 }
 
-/* ssh would take what the command says for known. */
+/* ssh would take the key that the command prints for known. */
 static void test_a_command_that_the_target_does_not_have_vouches_for_nothing(
 	struct client_world *world)
 {
@@ -133,7 +134,7 @@ static void test_the_users_own_askpass(struct client_world *world)
 	world->context.environment = before;
 }
 
-/* Options of the user's that would make something else of the connection. */
+/* Options of the user's that would change the purpose of the connection. */
 static void test_users_options_that_do_not_fit(struct client_world *world)
 {
 	client_world_start(world, NULL);
@@ -150,10 +151,10 @@ static void test_users_options_that_do_not_fit(struct client_world *world)
 	assert_string_equal(flow_text(&flow, SSH_STREAM_OUT), "not a tty\nplain");
 	flow_close(&flow);
 	connection_close(&connection);
-	client_expect_no_connection(world); // nothing has stayed behind
+	client_expect_no_connection(world); // nothing is left
 }
 
-/* Folders of control sockets that this program has made. */
+/* The number of folders of control sockets that this program has made. */
 static int count_folders(const char *place)
 {
 	char line[256];
@@ -180,7 +181,7 @@ static void test_its_folder_is_private_and_goes_with_it(struct client_world *wor
 	assert_int_equal(system(line), 0); // a killed program's
 	connection_expect_ready(&connection, world);
 	assert_int_equal(count_folders(world->sshd.home), 1);
-	connection_expect_ready(&other, world); // takes nobody's away
+	connection_expect_ready(&other, world); // it takes away nobody's folder
 	assert_int_equal(count_folders(world->sshd.home), 2);
 	connection_close(&other);
 	snprintf(line, sizeof(line), "test $(stat -c %%a %s/acp-ssh-*) = 700", world->sshd.home);
@@ -190,7 +191,7 @@ static void test_its_folder_is_private_and_goes_with_it(struct client_world *wor
 	world->context.environment = before;
 }
 
-/* Below it nothing can be locked, as in a folder of NFS that is open for reading. */
+/* No file below it can be locked, as in an NFS folder that is open for reading. */
 static const char *without_locks;
 
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's are reserved */
@@ -223,7 +224,7 @@ static void test_where_nothing_can_be_locked_nothing_is_left(struct client_world
 	world->context.environment = before;
 }
 
-/* A passphrase is in no command line and no environment while it is being used. */
+/* A passphrase is in no command line and no environment while ssh uses it. */
 static void test_secrets_are_in_no_command_line(struct client_world *world)
 {
 	char line[1024];
@@ -244,7 +245,7 @@ static void test_secrets_are_in_no_command_line(struct client_world *world)
 	connection_close(&connection);
 }
 
-/* Before the program itself: these lines of sh. */
+/* Runs these lines of sh before the program itself. */
 static void use_slow_ssh(struct client_world *world, const char *before)
 {
 	char path[SSHD_PATH_MAX], script[1024];

@@ -59,7 +59,7 @@ static void test_a_key_of_every_type_can_be_pinned(struct client_world *world)
 			memmove(pin, pin + 7, strlen(pin + 7) + 1);
 			strncat(pin, "=", 2);
 		}
-		/* Not every libssh2 has the signatures of RSA keys. */
+		/* Not every libssh2 can verify the signatures of RSA keys. */
 		expect_ready(world, strcmp(types[i], "rsa") == 0);
 	}
 }

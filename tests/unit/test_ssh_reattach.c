@@ -17,8 +17,8 @@
 #include "tests/support/ssh/pipe_client.h"
 
 /*
- * Runs of a host that outlive the connection: it is lost, and made again, and whoever uses what
- * runs there notices nothing but the time that it takes.
+ * Runs on a host that outlive the connection. It is lost and made again, and the users of the run
+ * notice nothing but the time that it takes.
  */
 enum { LINES = 200000, CUTS = 12, CUTS_LEAST = 4 };
 
@@ -60,7 +60,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* With an input. */
+/* Starts a process with an input. */
 static void start(struct heard *heard, const char *script)
 {
 	const char *argv[] = {"sh", "-c", script, NULL};
@@ -153,7 +153,7 @@ static void test_many_cuts_lose_and_double_nothing(void **state)
 static void test_a_process_that_is_started_meanwhile_runs_afterwards(void **state)
 {
 	struct heard heard;
-	struct heard other; // or else nothing would go on there
+	struct heard other; // otherwise nothing would go on there
 	stage_open(&stage);
 	start(&other, "exec sleep 600");
 	pipe_clients_cut();
@@ -278,7 +278,7 @@ static void test_a_link_that_is_dead_after_a_change_is_made_again(void **state)
 	heard_finish(&heard);
 }
 
-/* It has answered before that. */
+/* The runner has answered before that. */
 static void test_a_change_during_a_probe_is_another_probe(void **state)
 {
 	struct heard heard;
@@ -324,7 +324,7 @@ static void test_a_link_that_lives_after_a_change_stays(void **state)
 
 /* ---- what ends a run ---- */
 
-/* Its user has to do something about that. */
+/* The user has to do something about a refused login. */
 static void test_a_login_that_is_refused_ends_it(void **state)
 {
 	struct heard heard;
@@ -336,7 +336,7 @@ static void test_a_login_that_is_refused_ends_it(void **state)
 	stage_run_until(&stage, &stage.has_failed);
 	assert_string_equal(heard.told, "sl");
 	heard_finish(&heard);
-	/* There it ends by itself: here it is made to end. */
+	/* On a host the run ends by itself; here the test ends it. */
 	char line[256];
 	snprintf(line, sizeof(line),
 		"for f in $(grep -ls ACP_BROKER_RUN=%s /proc/[0-9]*/environ); do f=${f%%/*}; "
@@ -360,7 +360,7 @@ static void test_without_a_connection_it_ends_after_link_grace(void **state)
 	heard_finish(&heard);
 }
 
-/* Somebody has ended the run there meanwhile. */
+/* Somebody has ended the run there in the meantime. */
 static void test_a_run_that_is_gone_is_lost(void **state)
 {
 	struct heard heard;
@@ -381,7 +381,7 @@ static void test_a_run_that_is_gone_is_lost(void **state)
 	heard_finish(&heard);
 }
 
-/* It has passed the channel on, and only waits: it may be killed with its session. */
+/* The process has passed the channel on, and only waits: it may be killed with its session. */
 static void test_the_process_that_the_server_has_started_is_not_needed(void **state)
 {
 	struct heard heard;
@@ -417,7 +417,7 @@ static void test_closing_ends_what_runs_there(void **state)
 	heard_finish(&heard);
 }
 
-/* More than that fits into no pipe, and not into what others may say ahead. */
+/* More than fits into a pipe, and more than other streams may send ahead. */
 static void test_an_agent_may_say_ahead_what_link_buffer_takes(void **state)
 {
 	struct heard heard;
@@ -444,7 +444,7 @@ static void test_an_agent_may_say_ahead_what_link_buffer_takes(void **state)
 	heard_finish(&heard);
 }
 
-/* Without the key of the profile all is as before. */
+/* Without the profile's key, the run ends as before. */
 static void test_by_default_it_ends_with_the_connection(void **state)
 {
 	struct heard heard;

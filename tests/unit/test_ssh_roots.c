@@ -16,7 +16,7 @@ static void open_roots(struct fixture *fixture, const char *setting, const char 
 				       .token = token});
 }
 
-/* Adds it, and returns the last root's name there. */
+/* Adds the root; returns its name there. */
 static const char *add(struct fixture *fixture, const char *local)
 {
 	fixture->is_done = false;
@@ -135,7 +135,7 @@ static void test_what_has_a_token_shares_no_folder(void **state)
 	open_roots(fixture, "base", "two");
 	assert_string_not_equal(add(fixture, "/x/project"), first);
 	ssh_roots_finish(&roots);
-	open_roots(fixture, "base", "one"); // a later run, which was told of it
+	open_roots(fixture, "base", "one"); // a later run that was told of it
 	assert_string_equal(add(fixture, "/x/project"), first);
 	ssh_roots_finish(&roots);
 	free(first);

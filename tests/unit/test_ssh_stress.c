@@ -14,8 +14,8 @@
 #include "tests/support/ssh/sshd.h"
 
 /*
- * Many short processes, each with input of some size: ssh_stress CLIENT [COUNT]. Each has to give
- * its input back and to end as it was told to; nothing is left open or running.
+ * Many short processes, each with an input of some size: ssh_stress CLIENT [COUNT]. Each has to
+ * send its input back and to end as it was told; nothing is left open or running.
  */
 enum { COUNT = 60, JOBS_MAX = 30, INPUT_MAX = 300 * 1024, STALL_MS = 60000 };
 
@@ -40,7 +40,7 @@ static unsigned roll(unsigned sides)
 	return (dice >> 8) % sides;
 }
 
-/* Mostly little, often nothing, sometimes more than any buffer on the way. */
+/* Mostly small, often empty, sometimes larger than any buffer on the way. */
 static size_t roll_size(void)
 {
 	switch (roll(4)) {
@@ -78,7 +78,7 @@ static void job_send(struct job *job)
 	fd_close(&job->heard.in);
 }
 
-/* True: it has ended, as it should. */
+/* Returns true when the job has ended as it should. */
 static bool job_step(struct job *job)
 {
 	struct heard *heard = &job->heard;

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "tests/unit/store_fixture.h"
 
-/* What copy_out writes, as text. */
+/* The output of copy_out, as text. */
 static char *content_of(struct store *store, const struct store_entry *entry)
 {
 	struct error err;
@@ -93,7 +93,7 @@ static void test_no_bytes_are_bytes_too(void **state)
 	free(text);
 }
 
-/* An object is written in blocks, many at a time; git has to read every one of them. */
+/* An object is written in blocks, many at a time; git must be able to read each length. */
 static void test_every_length_can_be_read_by_git(void **state)
 {
 	static const size_t lengths[] = {
@@ -237,7 +237,7 @@ static void test_reading_is_bounded(void **state)
 	buf_finish(&out);
 }
 
-/* As on a disk that is full: a file may grow to so many bytes. */
+/* As on a full disk: a file may grow to this many bytes. */
 static void limit_files(rlim_t bytes)
 {
 	struct rlimit limit;

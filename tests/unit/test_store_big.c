@@ -106,7 +106,7 @@ static void test_the_id_is_gits(void **state)
 	free(said);
 }
 
-/* What `cat` brings, as from a runtime. */
+/* Puts what `cat` prints, like a stream from a runtime. */
 static bool put_stream(struct place *place, const char *name, uint64_t size,
 	struct store_entry *entry, struct error *err)
 {
@@ -161,7 +161,7 @@ static void test_a_stream_is_taken_as_it_is_where_there_is_as_much_as_was_announ
 	place_run(place, "cmp other copy");
 }
 
-/* A file with data in the middle and a hole at its end, and one of nothing. */
+/* A file with data in the middle and a hole at its end, and a file with no data. */
 static const char make_sparse[] =
 	"truncate -s 20M s n; seq 1 30000 | dd of=s bs=64k seek=77 conv=notrunc status=none";
 
@@ -266,7 +266,7 @@ static void test_a_change_while_reading_is_told(void **state)
 	free(left);
 }
 
-/* Else a log that is written all the time is in the store three times after each sync. */
+/* Otherwise the store would have a log that is written all the time three times after each sync. */
 static void test_what_changes_while_it_is_read_is_not_kept(void **state)
 {
 	struct place *place = *state;

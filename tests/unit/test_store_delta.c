@@ -15,7 +15,7 @@ enum { BIG_FILE_BYTES = 50000, SIZE = 300000, VERSIONS = 70 };
 
 static const struct store_entry nothing = {.mode = ENTRY_NONE};
 
-/* One file, and what it was. */
+/* A file, and its earlier version. */
 struct file {
 	char *bytes;
 	size_t len;
@@ -200,7 +200,7 @@ static void test_many_versions_are_what_they_were(void **state)
 	}
 }
 
-/* Each version adds some bytes that all later ones have, too: a part for each. */
+/* Each version adds some bytes that all later ones have, too: one part for each version. */
 static void test_no_version_needs_many_parts(void **state)
 {
 	struct place *place = *state;
@@ -222,7 +222,7 @@ static void test_no_version_needs_many_parts(void **state)
 	free(file.bytes);
 }
 
-/* No block of it is what it was. */
+/* No block is as it was before. */
 static void test_changes_in_each_block_are_found(void **state)
 {
 	struct place *place = *state;
@@ -249,13 +249,13 @@ static void test_what_has_little_in_common_is_whole(void **state)
 	struct store_entry second = put(place, &file, &first);
 	assert_int_equal(stored(place, "delta", "1"), 0);
 	assert_int_equal(stored(place, "big", "%s"), 2 * SIZE);
-	file.len = SIZE / 4; // the older one is kept by nobody else
+	file.len = SIZE / 4; // nothing else needs the older one
 	put(place, &file, &second);
 	assert_int_equal(stored(place, "delta", "1"), 0);
 	free(file.bytes);
 }
 
-/* With these numbers all sums that are small want the first slot. */
+/* With these numbers, all small sums belong into the first slot. */
 static void test_sums_in_one_slot_take_few_probes(void **state)
 {
 	enum { SUMS = 1000 };
@@ -277,7 +277,7 @@ static void test_sums_in_one_slot_take_few_probes(void **state)
 	delta_blocks_finish(&blocks);
 }
 
-/* Each time others, and odd: nobody can make blocks for a slot. */
+/* Random each time, and odd, so that nobody can make blocks for one slot. */
 static void test_the_numbers_of_the_sums_are_random(void **state)
 {
 	struct delta_blocks blocks[2];
@@ -295,7 +295,7 @@ static void test_the_numbers_of_the_sums_are_random(void **state)
 	assert_true(blocks[0].spread != blocks[1].spread);
 }
 
-/* Whether a delta is made with so much work, and what it took. */
+/* Whether a delta is made with this limit of work, and the work that it took. */
 static bool make(struct place *place, const struct file *file, const struct store_entry *before,
 	uint64_t work_max, uint64_t *out_work)
 {
@@ -332,7 +332,7 @@ static void test_too_much_work_makes_no_delta(void **state)
 	free(file.bytes);
 }
 
-/* Files of one hole: where they are compared that takes no work. */
+/* Files with one hole: if they were compared, that would take no work. */
 static void test_what_is_very_large_is_whole(void **state)
 {
 	struct place *place = *state;
@@ -397,7 +397,7 @@ static void test_a_hole_stays_one(void **state)
 	place_run(place, "cmp f out; [ $(stat -c %b out) -lt 2048 ]");
 }
 
-/* Nothing is named, so all of it may go but what is young. */
+/* No name leads to anything, so everything may go except new objects. */
 static void test_a_delta_without_a_part_is_none(void **state)
 {
 	struct place *place = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several processes on one store, and what is left of those that were killed. */
+/* Several processes with one store, and what killed ones have left. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static bool put_numbers(struct store *store, int from, int count)
 	return true;
 }
 
-/* In a child: opens the store, puts what others put too, and names something. */
+/* In a child: opens the store, puts what the others put, too, and makes a name. */
 static int work(const char *path, int number)
 {
 	struct store store;
@@ -84,7 +84,7 @@ static void test_many_make_and_fill_a_store_at_once(void **state)
 	}
 }
 
-/* Killed after so many microseconds: anywhere from the first directory to the last ref. */
+/* Killed after this many microseconds: anywhere between the first directory and the last ref. */
 static void test_a_store_works_after_any_kill(void **state)
 {
 	struct place *place = *state;

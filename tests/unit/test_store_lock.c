@@ -96,7 +96,7 @@ static void test_it_is_found_by_the_folder_of_its_store(void **state)
 	fd_close(&fd);
 	assert_true(store_lock_find("/nowhere/at/all", &fd, &err));
 	assert_int_equal(fd, -1);
-	assert_true(store_lock_find("/dev/null", &fd, &err)); // who makes it there says why not
+	assert_true(store_lock_find("/dev/null", &fd, &err)); // making it there fails later
 	assert_int_equal(fd, -1);
 	char folder[FIXTURE_PATH_MAX];
 	place_run(place, "mkdir -p odd/" WORKSPACE_LOCK_NAME);

@@ -20,7 +20,7 @@
 
 enum { PATH_SIZE = 256 };
 
-/* FOLDER/state, and FOLDER/a/b/c with FOLDER/link leading to FOLDER/a. */
+/* FOLDER/state, and FOLDER/a/b/c, with FOLDER/link as a link to FOLDER/a. */
 struct world {
 	char folder[PATH_SIZE];
 	char state[PATH_SIZE];
@@ -65,7 +65,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Makes what store_place_find takes for a store. */
+/* Makes a folder that store_place_find takes for a store. */
 static void add_store(const struct world *world, const char *root)
 {
 	char *folder = state_folder_store(world->state, root);

@@ -22,7 +22,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* All objects look as if they had been put in before the grace period. */
+/* Makes all objects look as if they had been put in before the grace period. */
 static void make_old(struct place *place)
 {
 	place_run(place, "find ../state/store/objects ../state/store/big -type f -exec touch -d "
@@ -46,7 +46,7 @@ static void keep(struct place *place, const char *name, const git_oid *tree)
 	assert_true(store_keep(&place->store, name, tree, NULL, "x", &commit, &err));
 }
 
-/* Opens the store anew: what libgit2 has in memory is forgotten. */
+/* Opens the store again, so that libgit2 forgets what it has in memory. */
 static void assert_whole(struct place *place, const git_oid *tree)
 {
 	struct error err;
@@ -112,7 +112,7 @@ static void test_what_a_conflict_or_a_delivery_names_stays(void **state)
 		struct store_entry tree = {ENTRY_FILE, trees[i]};
 		assert_whole(place, &trees[i]);
 		assert_true(store_forget(&place->store, names[i], &err));
-		/* commit, two trees, d/a, big: what no other name leads to */
+		/* commit, two trees, d/a, big: no other name leads to these */
 		bool is_last = i + 1 == ARRAY_LENGTH(names);
 		assert_int_equal(prune(place).objects, is_last ? 6 : 5);
 		store_close(&place->store);
@@ -129,7 +129,7 @@ static void test_what_is_young_stays(void **state)
 	git_oid tree = take(place);
 	assert_int_equal(prune(place).objects, 0);
 	make_old(place);
-	git_oid again = take(place); // puts in what is there
+	git_oid again = take(place); // puts in what is there already
 	assert_memory_equal(&again, &tree, sizeof(tree));
 	assert_int_equal(prune(place).objects, 0);
 	make_old(place);
@@ -202,13 +202,13 @@ static void test_a_damaged_store_is_not_pruned(void **state)
 	free(after);
 }
 
-/* Nothing is removed, and the text names the file, why, and what to do. */
+/* Nothing is removed, and the text names the file, the reason, and what to do. */
 static void expect_standstill(struct place *place, const char *path, const char *why)
 {
 	struct error err;
 	struct store_pruned pruned;
 	char removal[FIXTURE_PATH_MAX * 2];
-	store_close(&place->store); // it remembers objects
+	store_close(&place->store); // libgit2 remembers objects
 	assert_true(store_open(&place->store, place->store_path, BIG_FILE_BYTES, &err));
 	char *before = place_ask(place, "find ../state/store/objects -type f | sort");
 	assert_false(store_prune(&place->store, GRACE_S, 0, &pruned, &err));
@@ -306,7 +306,7 @@ static void test_a_stat_cache_of_what_is_gone_is_named(void **state)
 	prune(place);
 }
 
-/* Somebody puts the same objects in again and again while they are old and pruned. */
+/* Somebody puts the same objects in over and over, while they are old and are pruned. */
 static void test_pruning_beside_a_writer_loses_nothing(void **state)
 {
 	struct place *place = *state;

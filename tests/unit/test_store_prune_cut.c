@@ -7,13 +7,16 @@
 #include "tests/support/campaign.h"
 #include "tests/unit/moment_fixture.h"
 
-/* A prune that is cut off: by a kill, and by its deadline. */
+/* A prune that is cut off by a kill or by its deadline. */
 
 enum { GRACE_S = 1000, OBJECTS = 12, TIME_MAX_MS = 3600 * 1000, SAMPLES = 4 };
 
-/* The linker puts this clock in the place of base's: time passes when the test says so. */
+/*
+ * The linker puts this clock in the place of the one in base/: time passes only when the test says
+ * so.
+ */
 static long long now_ms = 1000;
-static long long look_ms; // how much passes at each look
+static long long look_ms; // time that passes at each look
 
 long long __wrap_clock_now_ms(void);
 long long __wrap_clock_now_ms(void)
@@ -22,7 +25,7 @@ long long __wrap_clock_now_ms(void)
 	return now_ms;
 }
 
-/* What is in use, and objects that nobody needs any more, all of them old. */
+/* Objects that are in use, and objects that nobody needs any more; all of them are old. */
 static git_oid fill(struct place *place)
 {
 	struct error err;
@@ -56,7 +59,7 @@ static void assert_whole(struct place *place, const git_oid *tree)
 	place_run(place, script);
 }
 
-/* The number of calls, where it is not killed. */
+/* The number of calls of a prune that is not killed. */
 static int count_calls(struct place *place)
 {
 	struct error err;
@@ -130,7 +133,7 @@ static void test_too_much_to_know_what_is_in_use_removes_nothing(void **state)
 	struct error err;
 	struct store_pruned pruned;
 	fill(place);
-	look_ms = TIME_MAX_MS; // the time is over when marking looks for the first time
+	look_ms = TIME_MAX_MS; // the time is over when the marking first looks at the clock
 	assert_false(prune(place, TIME_MAX_MS, &pruned, &err));
 	look_ms = 0;
 	assert_int_equal(err.code, ERROR_TIMEOUT);

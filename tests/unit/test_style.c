@@ -50,7 +50,7 @@ static const char *const texts[] = {
 	"```not``` a fence\n####### seven\n###### six\n**",
 };
 
-/* Where a text is cut, and into how many pieces, changes nothing. */
+/* The places and the number of cuts in a text make no difference. */
 static void test_every_border_gives_the_same(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
@@ -68,7 +68,7 @@ static void test_every_border_gives_the_same(void **state)
 	}
 }
 
-/* Without the colours of ours, the text is the one without colours. */
+/* Without our colours, the text is the same as the one without colours. */
 static void test_colours_add_only_colours(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
@@ -107,7 +107,7 @@ static void test_marks_have_their_colours(void **state)
 	assert_styled("2 ** 3 ** 4\n", true, "2 ** 3 ** 4\n");
 }
 
-/* A mark without its other half ends with its line. */
+/* A mark without its counterpart ends with its line. */
 static void test_a_style_ends_with_its_line(void **state)
 {
 	assert_styled("`a\nb", true, "\033[0;36m`a\033[0m\nb");

@@ -37,7 +37,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A message of the method with these params, the subject of which is read. */
+/* Reads the subject of a message of this method, with these params. */
 static bool read_subject(const char *method, const char *params)
 {
 	char line[4096];
@@ -75,7 +75,7 @@ static void assert_refused(const char *method, const char *params, const char *w
 	assert_null(subject.command);
 }
 
-/* The words, each followed by a bar; "-" where there is no list. */
+/* The words, each followed by a bar; "-" if there is no list. */
 static void assert_words(char *const *words, const char *expected)
 {
 	char joined[256] = "";
@@ -263,7 +263,7 @@ static void test_what_a_tool_call_says_in_another_form_is_unknown(void **state)
 	}
 }
 
-/* The message is longer than the other tests' are. */
+/* The message is longer than those of the other tests. */
 static bool read_long(enum policy_operation operation, const struct buf *line)
 {
 	size_t room;
@@ -353,7 +353,7 @@ static void test_a_flood_of_words_is_refused(void **state)
 	buf_finish(&line);
 }
 
-/* ---- what is made of it ---- */
+/* ---- what the subject is used for ---- */
 
 static void test_the_query_has_all_that_was_read(void **state)
 {

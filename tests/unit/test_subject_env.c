@@ -14,7 +14,7 @@
 
 enum { MANY = 1500 };
 
-/* What is shown of them, and what is logged. */
+/* The variables in the question, and in the log. */
 static void show_env(const char *env, struct buf *shown, char **out_names)
 {
 	const struct subject subject = {

@@ -5,7 +5,7 @@
 
 #include "tests/unit/relay_sync_fixture.h"
 
-/* ---- what is asked, and what is answered ---- */
+/* ---- requests and their answers ---- */
 
 static void hear(struct fixture *fixture, const char *words)
 {
@@ -178,7 +178,7 @@ static void test_a_terminal_that_runs_is_in_flight(void **state)
 	hear(fixture, "\"id\":7,\"result\"");
 }
 
-/* A terminal that was released: its command is killed, and more of it may be there. */
+/* A released terminal: its command is killed, but some of its processes may still run. */
 static void begin_with_released(struct fixture *fixture)
 {
 	begin_synced(fixture);

@@ -16,9 +16,9 @@
 #include "tests/unit/tree_fixture.h"
 
 /*
- * Random histories of two folders that are synced every now and then, against a
- * model that knows nothing of how a merge is done: of no path a version gets lost.
- * ACP_SYNC_HISTORIES says how many, ACP_SYNC_SEED the first one's seed.
+ * Random histories of two folders that are synced every now and then, compared with a model that
+ * does not know how a merge works: no version of a path may get lost. ACP_SYNC_HISTORIES sets their
+ * number, ACP_SYNC_SEED the first seed.
  */
 enum {
 	HISTORIES = 500,
@@ -43,12 +43,12 @@ struct history {
 	size_t conflicts, text_merges, followed; // of all histories
 };
 
-/* ---- what people do in a folder ---- */
+/* ---- what users do in a folder ---- */
 
 static void work(struct history *history, const char *root)
 {
 	random_work(&history->work, root, random_pick(&history->work, STEPS_MAX));
-	/* Texts that both sides have are edited on both. */
+	/* Edits texts that both sides have on both sides. */
 	struct leaves leaves;
 	leaves.count = tree_leaves(history->store, &history->base, leaves.items, LEAVES_MAX);
 	if (leaves.count > 0 && random_pick(&history->work, 2)) {
@@ -57,7 +57,7 @@ static void work(struct history *history, const char *root)
 		snprintf(path, sizeof(path), "%s/%s", root, leaves.items[chosen].path);
 		random_edit(&history->work, path);
 	}
-	/* And sometimes one is renamed, or the whole folder that it is in. */
+	/* Sometimes renames one of them, or the whole folder that contains it. */
 	if (leaves.count > 0 && random_pick(&history->work, 3) == 0) {
 		char path[FIXTURE_PATH_MAX * 2];
 		char to[FIXTURE_PATH_MAX * 2];
@@ -83,7 +83,7 @@ static const struct store_entry *find_leaf(const struct leaves *leaves, const ch
 	return &nothing;
 }
 
-/* Whether a file of one is where another has a folder. */
+/* Whether one tree has a file where another has a folder. */
 static bool is_in_the_way(const struct leaves *leaves, const char *path)
 {
 	size_t len = strlen(path);
@@ -128,7 +128,7 @@ static char *content_of(struct history *history, const struct store_entry *entry
 	return text;
 }
 
-/* Whether every line that is in `version` and not in `base` is in `merged`. */
+/* Whether every line of `version` that `base` lacks is in `merged`. */
 static bool has_lines(const char *base, const char *version, const char *merged)
 {
 	char line[TEXT_MAX];
@@ -148,7 +148,7 @@ static bool is_merged_in(struct history *history, const struct sides *sides, con
 	const struct store_entry *merged = find_leaf(&sides->merged, path);
 	if (!store_entry_is_file(base) || !store_entry_is_file(merged) ||
 		!store_entry_is_file(version)) {
-		/* Both added the same text, and one of them made it executable. */
+		/* Both sides added the same text, and one of them made it executable. */
 		return store_entry_same_content(version, merged);
 	}
 	char *texts[] = {content_of(history, base), content_of(history, version),
@@ -176,7 +176,7 @@ static void check_kept(struct history *history, const struct sides *sides,
 	}
 }
 
-/* Where no file is in a folder's way, a change of one side alone is what comes out. */
+/* If no file is in a folder's way, a change of only one side is the result. */
 static void check_taken(
 	struct history *history, const struct sides *sides, const struct leaves *paths)
 {
@@ -253,7 +253,7 @@ static void park(struct history *history, const struct merge *merge)
 	}
 }
 
-/* Where a file stands as the merge sees the side. */
+/* The place of a file of the side in the merge. */
 static const char *place_of(const struct renames *renames, enum rename_side side, const char *path)
 {
 	for (size_t i = 0; i < renames->count; i++) {
@@ -268,7 +268,10 @@ static const char *place_of(const struct renames *renames, enum rename_side side
 	return path;
 }
 
-/* The tree of a side as the merge is to see it: it has all that the side has, and nothing else. */
+/*
+ * The tree of a side as the merge must see it: it has everything that the side has, and nothing
+ * else.
+ */
 static git_oid align(struct history *history, const struct renames *renames, enum rename_side side,
 	const git_oid *tree)
 {
@@ -294,7 +297,7 @@ static git_oid align(struct history *history, const struct renames *renames, enu
 	return aligned;
 }
 
-/* As sync/round.c does. */
+/* Like sync/round.c. */
 static void make_merge(
 	struct history *history, const struct merge_trees *trees, struct merge *out_merge)
 {

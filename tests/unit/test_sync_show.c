@@ -5,7 +5,7 @@
 
 static struct sync_show show;
 
-/* The next line shows this of the tool call, or is this one's end. */
+/* The next line shows this of the tool call with this number, or ends the tool call. */
 static void editor_is_shown(struct fixture *fixture, const char *kind, int number,
 	const char *title, const char *status)
 {

@@ -60,7 +60,7 @@ static void test_an_error_is_told_as_it_is(void **state)
 	assert_string_equal(text, "syncing /w: no space left");
 }
 
-/* An agent chooses the names of its files: none of them ends the line or hides a part of it. */
+/* The agent chooses the names of its files, so no name may end the line or hide a part of it. */
 static void test_a_conflict_with_a_hostile_name_is_quoted(void **state)
 {
 	struct sync_result result = quiet();

@@ -14,7 +14,7 @@
 
 enum { KEEP = 100, TURNS = 50 };
 
-/* A tail, what its process writes to, and what is logged of it. */
+/* A tail, the end to which its process writes, and the lines that are logged. */
 struct fixture {
 	struct ev_loop *loop;
 	struct tail tail;
@@ -108,7 +108,7 @@ static void test_a_long_line_goes_to_the_log_in_parts(void **state)
 		count += *at == 'x';
 	}
 	assert_int_equal(lines, 4);
-	assert_int_equal(count, 5001); // and the one of "next"
+	assert_int_equal(count, 5001); // this one, and the one of "next"
 	assert_non_null(strstr(text, "<6>agent: next\n"));
 }
 
@@ -164,7 +164,7 @@ static void test_secrets_are_not_kept(void **state)
 	process_writes(fixture, "bad key tell-nobody\nAAAABBBBCCCCDDDD\ntell");
 	process_writes(fixture, "-nobody.");
 	assert_kept(fixture, "bad key ***\n***\n***.");
-	/* Also where it would be cut in the middle. */
+	/* Also if the line would be cut in the middle. */
 	char line[KEEP + 1];
 	memset(line, 'x', KEEP);
 	for (size_t after = KEEP - 12; after < KEEP; after++) {
@@ -188,7 +188,7 @@ static void test_exactly_as_much_as_is_kept_is_kept_whole(void **state)
 	assert_kept(fixture, text);
 }
 
-/* In writes of every size, so that it is cut at every place of its buffer. */
+/* Written in pieces of every size, so that the tail is cut at every place of its buffer. */
 static void test_of_many_lines_the_last_are_kept_from_a_line_start_on(void **state)
 {
 	struct fixture *fixture = *state;

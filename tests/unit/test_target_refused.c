@@ -3,7 +3,7 @@
 
 #include "base/capture.h"
 
-/* The linker puts this in the place of base's, for a test that waits for the deadline. */
+/* The linker puts this in the place of the one in base/, for a test that waits for the deadline. */
 static long long asked_timeout_ms;
 static bool is_hurried;
 
@@ -21,7 +21,7 @@ struct capture *__wrap_capture_start(struct ev_loop *on, struct spawner *by,
 	return __real_capture_start(on, by, &other, done, data, err);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- what may go wrong ---- */
 
 static void test_a_host_that_is_missing_or_none_is_refused_at_once(void **state)
 {
@@ -59,7 +59,7 @@ static void test_a_token_that_is_not_known_names_its_keyword(void **state)
 	assert_failure("IdentityFile \"/keys/%z\": the token %z");
 }
 
-/* A stand-in for an ssh that hangs, or talks without end: first on PATH. */
+/* An ssh that hangs, or writes without end, and that comes first in PATH. */
 static void put_program(const char *script)
 {
 	static char path_variable[PATH_MAX + 32];

@@ -42,7 +42,7 @@ static void test_files_includes_matches_and_tokens_are_as_ssh_has_them(void **st
 	assert_string_equal(target.identity_files[1], "/keys/devbox%");
 	assert_string_equal(target.proxy_command, "nc devbox.example.com 2200 lee");
 	assert_int_equal(target.alive_interval_ms, 9000);
-	assert_int_equal(target.alive_count_max, 3); // ssh's own, as its interval was set
+	assert_int_equal(target.alive_count_max, 3); // ssh's own, because its interval was set
 	assert_string_equal(target.set_env[1], "B=x y");
 	assert_string_equal(target.config_file, config);
 	assert_non_null(strstr(target.ssh_program, "/ssh"));

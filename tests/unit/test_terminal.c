@@ -3,14 +3,14 @@
 
 #include "broker/toolhost/terminal.h"
 
-/* One terminal, and what was raised of it: s, f, o(nce), x, e. */
+/* One terminal, and the events that it raised: s, f, o(nce), x, e. */
 struct record {
 	struct terminal *terminal;
 	char told[8];
 	struct error err;
-	bool is_over; // failed or emptied
+	bool is_over; // it has failed or emptied
 	bool has_exited;
-	bool destroys; // in the handler of the exit
+	bool destroys; // the terminal, in the handler of the exit
 	uint64_t total_at_exit;
 	bool had_ended_at_exit;
 };

@@ -34,7 +34,7 @@ static void test_a_text_that_is_cut_says_so(void **state)
 	assert_string_equal(text, "xxxxxxxxxxxx" TEXT_CUT);
 }
 
-/* Room that was counted out may be less than what marks a cut. */
+/* An exact amount of room may be smaller than the mark of a cut. */
 static void test_a_short_text_needs_no_room_for_the_mark(void **state)
 {
 	char text[4] = "";
@@ -45,7 +45,7 @@ static void test_a_short_text_needs_no_room_for_the_mark(void **state)
 	assert_string_equal(text, "");
 }
 
-/* A character of each length, each of whose bytes may be the last one with room. */
+/* A character of each length; each of its bytes may be the last one that fits. */
 static void test_no_character_is_cut_in_two(void **state)
 {
 	static const char *const characters[] = {

@@ -23,11 +23,11 @@ static void test_it_is_now_in_utc_with_milliseconds(void **state)
 	assert_int_equal(rest[0], '.');
 	assert_int_equal(strspn(rest + 1, "0123456789"), 3);
 	assert_string_equal(rest + 4, "Z");
-	/* The clock of time() may lag behind by its tick. */
+	/* The clock of time() may be one tick late. */
 	assert_in_range(timegm(&read), before, after + 1);
 }
 
-/* Around the days on which calendars are computed wrongly, against the C library's. */
+/* The days around which calendars are often computed wrongly, compared with the C library. */
 static void test_every_day_is_the_c_librarys(void **state)
 {
 	char text[TIMESTAMP_SIZE];

@@ -183,7 +183,7 @@ static void test_the_end_of_a_session_answers_what_is_being_created(void **state
 	expect_failure(resolving, "EDITOR_GONE", "session has ended");
 	expect_failure(starting, "EDITOR_GONE", "session has ended");
 	ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s\"", fixture.roots[0]);
-	ask("terminal/create", "\"command\":\"true\""); // the ToolHost goes with these under way
+	ask("terminal/create", "\"command\":\"true\""); // the ToolHost ends during these
 }
 
 static void test_a_directory_that_does_not_answer_is_given_up(void **state)

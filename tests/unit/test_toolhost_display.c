@@ -197,7 +197,7 @@ static void test_a_released_terminal_is_followed_to_its_end(void **state)
 	assert_int_equal(strncmp(shown, "```\nstarted\n```\n\n", 17), 0);
 	assert_names(shown, "killed by SIGKILL");
 	expect_no_more(seen);
-	/* And can be shown again, by an agent that lists all its content. */
+	/* An agent that lists all its content may show the terminal again. */
 	assert_non_null(strstr(edited(update_of_one, NULL, NULL), "```\\nstarted\\n```\\n\\nThe "));
 	expect_no_more(seen);
 }
@@ -243,7 +243,7 @@ static void test_a_question_shows_it_too(void **state)
 	assert_non_null(strstr(text, "\"content\":[" TEXT("```\\ndone\\n```") "]}}}"));
 }
 
-/* A terminal that is shown and has said "started", of which the editor is not told yet. */
+/* Shows a terminal that has printed "started", of which the editor has not been told yet. */
 static void show_started(void)
 {
 	create(UNTIL_GO "echo started; sleep 1000");

@@ -10,7 +10,7 @@ static int set_up_meta(void **state)
 	return failed;
 }
 
-/* What stands in the place of `meta` and `content` of a tool_call. */
+/* Expects this text in the place of `meta` and `content` of a tool_call. */
 static void expect_announced(const char *before, const char *after)
 {
 	char message[600];
@@ -73,7 +73,7 @@ static void test_the_editor_is_told_all_output_and_the_end(void **state)
 	assert_null(strstr(last->text, "\"content\""));
 	assert_non_null(strstr(last->text, "\"terminal_exit\":{\"terminal_id\":\"term-1\","
 					   "\"exit_code\":3,\"signal\":null}"));
-	/* Shown once more, it is known. */
+	/* When it is shown once more, it is already known. */
 	assert_string_equal(edited(call_of_one, NULL, NULL), call_of_one);
 	assert_string_equal(edited(update_of_one, NULL, NULL), update_of_one);
 	expect_no_more(fixture.update_count);
@@ -203,7 +203,7 @@ static void test_a_toolhost_can_go_while_it_shows(void **state)
 	result_of(ask("terminal/release", "\"terminalId\":\"term-2\""));
 }
 
-/* The cwd is told as the editor knows it. */
+/* The editor gets the cwd by the name that it knows. */
 static void test_the_directory_is_told_as_the_editor_knows_it(void **state)
 {
 	fixture.editor_shows_terminals = true;
@@ -220,7 +220,10 @@ static void test_the_directory_is_told_as_the_editor_knows_it(void **state)
 
 #define BY_META(test) cmocka_unit_test_setup_teardown(test, set_up_meta, fixture_tear_down)
 
-/* What a question showed as text becomes a terminal of the editor's, after it was released. */
+/*
+ * A question has shown the terminal as text. After its release, it becomes a terminal of the
+ * editor's.
+ */
 static void test_what_was_text_before_loses_nothing_when_it_is_announced(void **state)
 {
 	static const char question[] =
@@ -230,7 +233,7 @@ static void test_what_was_text_before_loses_nothing_when_it_is_announced(void **
 	create("echo told; (" UNTIL_END ") &"); // its output stays open
 	assert_non_null(strstr(edited(question, NULL, NULL), "\"text\""));
 	finish("term-1");
-	fixture_run_for(300); // the question's display has said all there is
+	fixture_run_for(300); // the display of the question has shown everything
 	expect_result(terminal_ask("release", "term-1"), "{}");
 	assert_non_null(strstr(edited(call_of_one, NULL, NULL), "terminal_info"));
 	wait_for_told_exit("term-1");

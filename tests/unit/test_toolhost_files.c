@@ -174,7 +174,10 @@ static void test_writes_of_one_file_are_done_in_order(void **state)
 		snprintf(content, sizeof(content), "%d", i);
 		last = ask_write("a", content);
 		if (i % 10 == 0) {
-			/* A read sees what was written before it, though nobody waited. */
+			/*
+			 * A read gets the content that was written before it, although nobody
+			 * waited for the write.
+			 */
 			int read = ask_read("a", "");
 			ask_write("a", "later");
 			assert_string_equal(member_of(read, "content"), content);
@@ -349,7 +352,7 @@ static void test_a_session_without_roots_has_no_files(void **state)
 		"no roots");
 }
 
-/* What policy decided on is served, whatever the path that was asked for leads to by now. */
+/* The file about which policy decided is served, wherever the requested path leads by now. */
 static void test_a_resolved_path_is_served_and_no_other(void **state)
 {
 	char resolved[256];

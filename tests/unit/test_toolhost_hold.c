@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/support/toolhost/fixture.h"
 
-/* An agent that does not read what it was answered. */
+/* An agent that does not read the answers to its requests. */
 
 static int ask_read(const char *name)
 {
@@ -16,7 +16,7 @@ static int ask_write(const char *name, const char *content)
 
 static void test_files_wait_for_an_agent_that_does_not_read(void **state)
 {
-	enum { COUNT = 20 }; // more than are read at once
+	enum { COUNT = 20 }; // more than the ToolHost reads at once
 	int reads[COUNT];
 	put_text_file("a", "text");
 	fixture.agent_is_slow = true;
@@ -24,10 +24,10 @@ static void test_files_wait_for_an_agent_that_does_not_read(void **state)
 		reads[i] = ask_read("a");
 	}
 	int write = ask_write("b", "new");
-	expect_result(write, "{}"); // whose answer is short
+	expect_result(write, "{}"); // this answer is short
 	fixture_run_for(50);
 	assert_int_equal(fixture.answer_count, 1);
-	assert_false(toolhost_is_busy(fixture.toolhost)); // it is the agent that is waited for
+	assert_false(toolhost_is_busy(fixture.toolhost)); // the ToolHost only waits for the agent
 	fixture.agent_is_slow = false;
 	toolhost_resume(fixture.toolhost);
 	assert_true(toolhost_is_busy(fixture.toolhost));
@@ -61,7 +61,7 @@ static void test_what_waits_for_the_agent_ends_with_its_session(void **state)
 	toolhost_end_session(fixture.toolhost, fixture.session);
 	expect_failure(reads[0], "EDITOR_GONE", "has ended");
 	expect_failure(reads[1], "EDITOR_GONE", "has ended");
-	ask_read("a"); // and one that goes with the ToolHost
+	ask_read("a"); // and one that ends together with the ToolHost
 }
 
 static void test_output_waits_for_an_agent_that_does_not_read(void **state)

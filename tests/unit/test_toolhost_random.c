@@ -8,10 +8,9 @@
 #include "base/fd.h"
 
 /*
- * Calls, ends of sessions and of ToolHosts in any order and at any moment. The
- * only thing asked for is that every call is answered once, and that nothing is
- * left: no process, no descriptor, no temporary file. The seed is printed; it
- * can be given on the command line to see the same again.
+ * Calls, and ends of sessions and of ToolHosts, in any order and at any moment. The test requires
+ * only that every call is answered once, and that nothing is left: no process, no descriptor, no
+ * temporary file. It prints its seed; give the seed on the command line to repeat a run.
  */
 enum { STEPS = 400, TERMINALS = 40, LEFT_WAIT_MS = 60000 };
 
@@ -26,7 +25,7 @@ static unsigned int below(unsigned int limit)
 	return (unsigned int)(random_state >> 33) % limit;
 }
 
-/* Calls up to this one went with their ToolHost, and may have no answer. */
+/* Calls up to this one ended together with their ToolHost, and may have no answer. */
 static int last_gone;
 
 /* ---- steps ---- */
@@ -136,9 +135,9 @@ static bool is_in_folder(const char *pid)
 }
 
 /*
- * No process is in the folder of this test, which all of them were started in. One that is being
- * started while its session ends comes there once more, to be killed: so nobody is to be there in
- * several looks, one after the other.
+ * No process works in the folder of this test, in which all of them were started. A process that is
+ * being started while its session ends appears there once more and is killed. So several looks in a
+ * row must find nobody.
  */
 static bool no_process_is_left(const void *data)
 {

@@ -22,7 +22,7 @@ static const char *wait_for_output(const char *id, const char *words)
 	return terminal_wait_output(id, words);
 }
 
-/* Or a zombie: who is process 1 in a container may never ask for the ends of those it is given. */
+/* A zombie counts as ended: process 1 of a container may never reap the children that it gets. */
 static bool is_gone(long pid)
 {
 	struct tree tree = {0};
@@ -143,7 +143,7 @@ static void test_unknown_and_released_terminals_are_refused(void **state)
 	expect_result(release, "{}");
 }
 
-/* As an agent does that waits for the end in one place and kills in another. */
+/* An agent may wait for the end in one place and kill the command in another. */
 static void test_what_was_released_can_be_released_again(void **state)
 {
 	const char *id = create("sleep 1000");
@@ -153,7 +153,7 @@ static void test_what_was_released_can_be_released_again(void **state)
 		expect_result(releases[i], "{}");
 	}
 	expect_result(wait, was_killed);
-	for (int i = 0; i < 2; i++) { // also once nothing of it is left
+	for (int i = 0; i < 2; i++) { // even if none of its processes is left
 		expect_result(ask_of("release", id), "{}");
 		fixture_run_for(300);
 	}
@@ -242,7 +242,7 @@ static void test_bytes_that_are_no_text_are_replaced(void **state)
 								       "a\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-/* A busy machine gets the time that it needs to come as far as the first word, or the end. */
+/* A busy machine gets the time that it needs to reach the first word, or the end. */
 enum { TIMEOUT_MS = 100, TIMEOUT_MAX_MS = 60000 };
 
 static void test_a_command_that_takes_too_long_is_killed_and_that_is_said(void **state)
@@ -318,7 +318,7 @@ static void test_a_command_may_run_in_the_background_until_the_session_ends(void
 	expect_result(ask_of("wait_for_exit", id), exited_well);
 	expect_result(ask_of("release", id), "{}");
 	fixture_run_for(300);
-	assert_int_equal(kill((pid_t)child, 0), 0); // and nobody stopped reading what it says
+	assert_int_equal(kill((pid_t)child, 0), 0); // nobody stopped reading its output
 	fixture.session = "s2";
 	toolhost_end_session(fixture.toolhost, "s2");
 	assert_int_equal(kill((pid_t)child, 0), 0);

@@ -69,7 +69,7 @@ static const char *traced(void)
 	return text;
 }
 
-/* The one line of the file behind its time, which is checked. */
+/* The only line of the file, without its time, which is checked here. */
 static const char *traced_line(void)
 {
 	static const char shape[] = "{\"time\":\"dddd-dd-ddTdd:dd:dd.dddZ\",";
@@ -279,7 +279,7 @@ static void test_a_full_disk_ends_the_trace_and_is_said_once(void **state)
 	assert_int_equal(strchr(text, '\n') - text, strlen(text) - 1);
 }
 
-/* A message with more secrets than can be edited is not written unmasked. */
+/* A message with more secrets than edits are allowed is not written unmasked. */
 static void test_what_cannot_be_masked_is_not_shown(void **state)
 {
 	struct buf text;

@@ -26,7 +26,7 @@ static git_oid there_and_back(struct stage *stage)
 	return tree;
 }
 
-/* The sandbox's PATH holds everything but git, or but that and rsync. */
+/* Makes the sandbox's PATH a folder with all programs except these. */
 static void take_away(struct stage *stage, const char *programs)
 {
 	char script[2048];
@@ -58,7 +58,7 @@ static void test_rsync_is_taken_where_git_is_not(void **state)
 	struct stage *stage = *state;
 	git_oid tree = there_and_back(stage);
 	assert_string_equal(transport_name(stage->transport), "rsync");
-	/* It stays so when it goes away. */
+	/* The choice stays when the program disappears. */
 	place_run(stage->place, "rm ../bin/rsync");
 	transport_collect(stage->transport, &tree, stage_on_collected, stage);
 	stage_wait(stage);

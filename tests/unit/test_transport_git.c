@@ -39,7 +39,7 @@ static void test_changes_here_go_there(void **state)
 	git_oid next = place_take(stage->place, &tree);
 	stage_deliver(stage, &tree, &next);
 	stage_assert_equal(stage);
-	assert_true(stage->delivered.sent_bytes < 1000); // the difference alone
+	assert_true(stage->delivered.sent_bytes < 1000); // only the difference
 	place_run(stage->place, "rm -r crlf d; mkdir d; echo f > d/f; echo c > crlf");
 	git_oid last = place_take(stage->place, &next);
 	stage_deliver(stage, &next, &last);
@@ -77,7 +77,7 @@ static void test_what_is_ignored_stays_where_it_is(void **state)
 	stage_assert_same(&there, &tree);
 	stage_there(stage, "echo a >> .gitignore; echo aa > a");
 	there = stage_collect(stage, &tree);
-	assert_paths(stage->place, &there, ".gitignore\na\n"); // a member stays one
+	assert_paths(stage->place, &there, ".gitignore\na\n"); // a member stays a member
 	place_run(stage->place,
 		"rm .gitignore; echo here > mine; git add -f mine; rm .git/info/exclude");
 	git_oid next = place_take(stage->place, &there);
@@ -86,7 +86,7 @@ static void test_what_is_ignored_stays_where_it_is(void **state)
 	stage_there(stage, "test $(cat mine) = here; test $(cat mine.*.acp-conflict) = x");
 }
 
-/* So long that no name can be made of it by an addition. */
+/* The name is so long that nothing can be appended to it. */
 static void test_what_is_ignored_is_never_replaced_whatever_its_name(void **state)
 {
 	struct stage *stage = *state;
@@ -159,7 +159,7 @@ static void test_a_deleted_side_repository_is_made_anew(void **state)
 	place_run(stage->place, "echo newer > new");
 	git_oid next = place_take(stage->place, &here);
 	stage_restart(stage);
-	stage_deliver(stage, &here, &next); // few: told by their content
+	stage_deliver(stage, &here, &next); // a few: compared by their content
 	stage_assert_equal(stage);
 	there = stage_collect(stage, &next);
 	stage_assert_same(&there, &next);
@@ -189,7 +189,10 @@ static void test_include_and_exclude_are_heard(void **state)
 	assert_paths(stage->place, &there, ".gitignore\ndist/d\n");
 }
 
-/* What comes and is none of the files here would be deleted there by the next delivery. */
+/*
+ * If a collect brought a path that does not belong to the files here, the next delivery would
+ * delete it there.
+ */
 static void test_a_folder_is_excluded_there_as_it_is_here(void **state)
 {
 	struct stage *stage = *state;
@@ -271,7 +274,7 @@ static void test_a_changed_big_file_stops_a_delivery(void **state)
 	stage_there(stage, "test $(tail -c 1 big) = x; test $(cat a) = a");
 }
 
-/* Its hash is known from the time before. What the power failed after may be anything. */
+/* Its hash is known from before. After a power failure, the file may contain anything. */
 static void test_a_big_file_is_there_whatever_is_known_of_it(void **state)
 {
 	struct stage *stage = *state;
@@ -323,10 +326,10 @@ static void test_what_is_excluded_after_it_was_delivered(void **state)
 	stage_restart(stage);
 	stage_prepare(stage);
 	git_oid there = stage_collect(stage, &tree);
-	stage_assert_same(&there, &tree); // here it is none any more: a deletion goes there
+	stage_assert_same(&there, &tree); // gone here: the deletion goes there
 }
 
-/* Of a run that is still dying: what it writes there makes rm(1) fail. */
+/* A run that is still dying writes files there, and so rm(1) fails. */
 static void test_what_cannot_be_tidied_up_there_fails_nothing(void **state)
 {
 	struct stage *stage = *state;

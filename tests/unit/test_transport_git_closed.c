@@ -6,8 +6,8 @@
 #include "tests/unit/transport_fixture.h"
 
 /*
- * Read-only folders in the sandbox, of a user for whom they are that: not of root, who is one
- * here without what makes root more.
+ * Read-only folders in the sandbox, for a user whom they restrict. Root is one here, without the
+ * capabilities that make root special.
  */
 static int set_up(void **state)
 {
@@ -18,7 +18,7 @@ static int set_up(void **state)
 	return failed;
 }
 
-/* So that it can be removed. */
+/* Makes the folders writable, so that they can be removed. */
 static int tear_down(void **state)
 {
 	stage_there(*state, "chmod -R u+rwX .");
@@ -80,7 +80,7 @@ static void test_big_files_of_a_read_only_folder_are_delivered(void **state)
 	stage_there(stage, "test $(stat -c %a big) = 555");
 }
 
-/* Of another user, perhaps, or of a file system that is mounted read-only. */
+/* The folder belongs to another user, for example, or its file system is mounted read-only. */
 static void test_what_cannot_be_made_writable_is_named(void **state)
 {
 	struct stage *stage = *state;
@@ -100,7 +100,7 @@ static void test_what_cannot_be_made_writable_is_named(void **state)
 	assert_delivered(stage, &last);
 }
 
-/* The list of what was opened names folders of the root, whoever has written it. */
+/* The list of opened folders names only folders of the root, whoever has written it. */
 static void test_what_a_killed_delivery_has_opened_is_closed_by_the_next_sync(void **state)
 {
 	struct stage *stage = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of the commits that an agent makes in the runtime's repository. */
+/* What the broker does with the commits that an agent makes in the runtime's repository. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static void fetch_here(struct stage *stage)
 		"git fetch -q ../state/store 'refs/acp-broker/agent/*:refs/agent/*'");
 }
 
-/* The note with the ids in the place of "ID", which are those of the branches named. */
+/* Expects the note, with the ids of the named branches instead of "ID". */
 static void assert_note(struct stage *stage, const char *branches, const char *format)
 {
 	char script[400], expected[TRANSPORT_NOTE_MAX] = "";
@@ -135,7 +135,7 @@ static void test_a_rewritten_branch_keeps_what_it_was(void **state)
 	fetch_here(stage);
 }
 
-/* Neither the first commit of all nor one whose parent is in the store, too, is the agent's. */
+/* Neither the very first commit nor one whose parent is in the store belongs to the agent. */
 static void test_what_the_agent_built_upon_is_not_its_own(void **state)
 {
 	struct stage *stage = *state;
@@ -162,7 +162,7 @@ static void test_a_history_of_the_agents_own_is_its_own_from_the_first_commit_on
 	place_run(stage->place, "git --git-dir=../state/store fsck --strict");
 }
 
-/* One upon the other; nothing changes in them. */
+/* Makes commits one upon the other that change no file. */
 static void make_commits(struct stage *stage, const char *branch, unsigned count)
 {
 	char script[500];
@@ -193,7 +193,7 @@ static void test_thousands_of_commits_come_back_at_once(void **state)
 	tree = stage_collect(stage, &tree);
 	assert_false(stage->collected.commits_left);
 	assert_non_null(strstr(stage->collected.note, "(2500 commits: \"c\""));
-	assert_count_of(stage, "many", "2501\n"); // with what they build upon
+	assert_count_of(stage, "many", "2501\n"); // including the commits that they build upon
 	stage_there(stage, "git checkout -q many; git commit -q --allow-empty --amend -m other");
 	stage_collect(stage, &tree);
 	assert_count_of(stage, "many", "2501\n");
@@ -252,7 +252,7 @@ static void forget(struct stage *stage, long long age_seconds)
 	assert_true(store_prune(&stage->place->store, -1, 0, &pruned, &err));
 }
 
-/* What libgit2 has in memory is forgotten. */
+/* Opens the store again, so that libgit2 forgets what it has in memory. */
 static void open_again(struct place *place)
 {
 	struct error err;
@@ -339,7 +339,7 @@ static void test_no_more_is_told_than_there_is_room_for(void **state)
 	assert_string_equal(note + len - strlen("fetch them"), "fetch them");
 }
 
-/* The files of this collect did not come, and the next one finds no commit that is new. */
+/* The files of this collect did not arrive, and the next collect finds no new commit. */
 static void test_what_a_collect_found_that_failed_is_told_by_the_next(void **state)
 {
 	struct stage *stage = *state;

@@ -5,12 +5,12 @@
 
 #include "tests/unit/transport_fixture.h"
 
-/* A delivery of few changes, which goes a way of its own there (sync/git/remote/deliver.sh). */
+/* Deliveries of a few changes, which use a faster script (sync/git/remote/deliver.sh). */
 
 static const char first[] = "for n in 1 2 3 4; do echo $n > $n; done; mkdir -p d/e; echo f > d/f\n"
 			    "echo g > d/e/g; ln -s 1 link; echo r > run; chmod +x run\n";
 
-/* What git is asked from here on is written down. */
+/* Records all calls of git from here on. */
 static void begin_listening(struct stage *stage)
 {
 	stage_program(stage, "git",
@@ -31,7 +31,7 @@ static git_oid change_here(struct stage *stage, const git_oid *base, const char 
 	return place_take(stage->place, base);
 }
 
-/* What was delivered is there, and is known to be. */
+/* Checks that the delivery has arrived, and that the transport knows it. */
 static void assert_delivered(struct stage *stage, const git_oid *tree)
 {
 	stage_assert_equal(stage);
@@ -117,7 +117,7 @@ static void test_only_what_is_as_it_was_is_replaced(void **state)
 		stage_there(stage, changes[i].back);
 	}
 	stage_there(stage, "touch 1; test $(cat 2) = 2");
-	stage_deliver(stage, &tree, &next); // all is what it was, whenever it was written
+	stage_deliver(stage, &tree, &next); // everything is as before, whatever its time
 	assert_delivered(stage, &next);
 }
 
@@ -152,7 +152,10 @@ static void test_many_changes_go_the_other_way(void **state)
 	assert_delivered(stage, &last);
 }
 
-/* Somebody there writes to a file while it is delivered: that stays, and the delivery says so. */
+/*
+ * Somebody writes to a file there while it is being delivered: the write stays, and the delivery
+ * reports it.
+ */
 static void test_what_is_written_meanwhile_stays(void **state)
 {
 	struct stage *stage = *state;
@@ -188,7 +191,7 @@ static void test_what_is_written_meanwhile_stays(void **state)
 	assert_delivered(stage, &next);
 }
 
-/* By the longer way, before which git looks at the whole index. */
+/* By the slower script, before which git examines the whole index. */
 static void test_what_is_in_the_way_of_many_changes_is_named(void **state)
 {
 	struct stage *stage = *state;
@@ -232,7 +235,7 @@ static void test_what_cannot_have_a_second_link_is_delivered_too(void **state)
 	assert_delivered(stage, &next);
 }
 
-/* What git had to leave in the middle is no delivery; who collects sees what is there. */
+/* If git had to stop in the middle, the delivery fails; a collect finds what is there. */
 static void test_what_could_not_be_written_is_told(void **state)
 {
 	struct stage *stage = *state;

@@ -22,7 +22,7 @@ static git_oid send(struct stage *stage, const git_oid *from)
 	return tree;
 }
 
-/* The same command says the same on both sides. */
+/* The same command must print the same on both sides. */
 static void assert_same_answer(struct stage *stage, const char *script)
 {
 	char *here = place_ask(stage->place, script);
@@ -140,7 +140,10 @@ static void test_a_shallow_repository_is_shallow_there(void **state)
 	stage_there(stage, "test $(git rev-list --count HEAD) = 2");
 }
 
-/* A workspace with 2 of 9 commits, and there the same; in ../full, all, and others' in "other". */
+/*
+ * A workspace with 2 of 9 commits, and the same there; ../full has all of them, and in "other"
+ * commits of somebody else.
+ */
 static git_oid begin_shallow(struct stage *stage)
 {
 	place_run(stage->place,
@@ -153,7 +156,7 @@ static git_oid begin_shallow(struct stage *stage)
 	return stage_send_first(stage, "");
 }
 
-/* What is shallow there may be more, and less, than here. */
+/* The list of shallow commits there may have more than the one here, and less. */
 static void test_what_the_agent_has_fetched_stays_shallow_there(void **state)
 {
 	struct stage *stage = *state;
@@ -178,7 +181,7 @@ static void test_what_the_agent_has_fetched_stays_shallow_there(void **state)
 	stage_there(stage, "git fsck; test $(git rev-list --count origin/other) = 1");
 }
 
-/* git writes the whole of its list once it has fetched: what came meanwhile would be lost. */
+/* After a fetch git writes its whole list, so an addition in the meantime would be lost. */
 static void test_the_agents_lock_of_what_is_shallow_is_waited_for(void **state)
 {
 	struct stage *stage = *state;
@@ -190,7 +193,7 @@ static void test_the_agents_lock_of_what_is_shallow_is_waited_for(void **state)
 			   "! git rev-parse -q --verify origin/other");
 	stage_collect(stage, &tree);
 	assert_non_null(strstr(stage->collected.note, "its git is locked"));
-	/* It ended, and one of ours was cut off. */
+	/* The agent's git has ended, and one of our scripts was cut off. */
 	stage_there(stage, "echo acp-broker > .git/shallow.lock");
 	stage_deliver(stage, &tree, &tree);
 	stage_there(stage, "git fsck; test $(git rev-list --count origin/other) = 1\n"
@@ -198,7 +201,7 @@ static void test_the_agents_lock_of_what_is_shallow_is_waited_for(void **state)
 	assert_same_repository(stage);
 }
 
-/* No program takes that much in one argument: 400 KB of refs, 200 KB of what is shallow. */
+/* No program takes this much in one argument: 400 KB of refs, 200 KB of shallow commits. */
 static void test_five_thousand_branches_are_sent_once(void **state)
 {
 	struct stage *stage = *state;
@@ -241,7 +244,7 @@ static void test_a_repository_of_the_agents_is_left_alone(void **state)
 		stage, "test $(git symbolic-ref --short HEAD) = mine; test ! -e .git/acp-broker");
 }
 
-/* ---- how many scripts are started: each is a round trip, where the sandbox is far away ---- */
+/* ---- the number of scripts: each costs a round trip if the sandbox is far away ---- */
 
 static int started(struct stage *stage)
 {
@@ -297,7 +300,7 @@ static void test_a_repository_that_is_not_current_is_brought_up_to_date(void **s
 	stage_collect(stage, &tree);
 }
 
-/* What the runtime was sent is gone here. */
+/* The history that was sent to the runtime does not exist here any more. */
 static void test_a_history_that_was_rewritten_and_pruned_is_sent_on(void **state)
 {
 	struct stage *stage = *state;
@@ -364,7 +367,7 @@ static void assert_attempts(struct stage *stage, const git_oid *tree, const char
 	free(lines);
 }
 
-/* To pack gigabytes takes minutes, before and after each prompt. */
+/* Packing gigabytes would take minutes, before and after each prompt. */
 static void test_what_cannot_be_sent_is_not_sent_for_ever(void **state)
 {
 	struct stage *stage = *state;
@@ -382,7 +385,7 @@ static void test_what_cannot_be_sent_is_not_sent_for_ever(void **state)
 	assert_attempts(stage, &tree, "3");
 	assert_attempts(stage, &tree, "3");
 	place_run(stage->place, "git commit -q --allow-empty -m four");
-	assert_attempts(stage, &tree, "4"); // another one than what has failed
+	assert_attempts(stage, &tree, "4"); // not the one that has failed
 	assert_attempts(stage, &tree, "5");
 	assert_attempts(stage, &tree, "6");
 	assert_attempts(stage, &tree, "6");

@@ -10,8 +10,8 @@
 #include "tests/support/facts.h"
 
 /*
- * A runtime whose git lies: a program of that name comes first in the sandbox's PATH, does what a
- * case wants with one of git's commands and leaves the rest to the real one.
+ * A runtime whose git lies: a program of that name comes first in the sandbox's PATH, does what the
+ * test wants with one of git's commands, and passes all others on to the real git.
  */
 static void lie(struct stage *stage, const char *command, const char *script)
 {
@@ -28,7 +28,7 @@ static void stop_lying(struct stage *stage)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* After a refusal all is as it was, and goes on once the runtime is honest. */
+/* After a refusal everything is unchanged, and syncs work again once the runtime is honest. */
 static void expect_refusal(
 	struct stage *stage, const git_oid *base, enum error_code code, const char *words)
 {
@@ -141,12 +141,15 @@ static void test_silence_ends_at_the_deadline(void **state)
 	stage_program(stage, "sh", "echo $$ > \"$0.pid\"; exec sleep 1000");
 	expect_refusal(stage, &tree, ERROR_TIMEOUT, "for 300 ms");
 	assert_string_equal(stage->err.reason, "TIMEOUT_EXCEEDED");
-	/* Its tree is killed. */
+	/* The process tree of the script is killed. */
 	place_run(stage->place,
 		"while kill -0 $(cat ../bin/sh.pid) 2>/dev/null; do sleep 0.05; done");
 }
 
-/* Its broker was killed, and the next one's script has removed what it had begun. */
+/*
+ * The broker of this script was killed, and the next one's script has removed what this one had
+ * begun.
+ */
 static void test_a_dying_script_removes_nothing_of_the_next_ones(void **state)
 {
 	struct stage *stage = *state;
@@ -207,7 +210,9 @@ static void test_a_missing_tool_is_named(void **state)
 	assert_names(stage->err.text, "needs \"git\" | sandbox");
 }
 
-/* kill -9 of the script and its git at every one of git's commands: run again, nothing is lost. */
+/*
+ * Kills the script and its git with SIGKILL at each of git's commands: repeated, nothing is lost.
+ */
 static void test_a_killed_script_can_be_run_again(void **state)
 {
 	struct stage *stage = *state;

@@ -23,7 +23,7 @@ static const char repository[] =
 	"git init -q -b trunk 'deep/ne[s]ted'\n"
 	"(cd 'deep/ne[s]ted'; echo 1 > n; git add n; git commit -qm one)\n";
 
-/* What git says in each of the repositories. */
+/* What git prints in each of the repositories. */
 static const char questions[] = "for folder in . lib 'deep/ne[s]ted'; do\n"
 				"	git -C \"$folder\" log --all --format='%H %D'\n"
 				"	git -C \"$folder\" status --porcelain\n"
@@ -154,7 +154,7 @@ static void test_a_filter_of_one_finds_its_files(void **state)
 	assert_names(stage->collected.note, "1 files | t.x");
 }
 
-/* git itself moves it, as it does for a checkout with --recurse-submodules. */
+/* git itself moves the repository, as for a checkout with --recurse-submodules. */
 static void test_one_that_git_has_moved_is_still_ours(void **state)
 {
 	struct stage *stage = *state;
@@ -192,7 +192,7 @@ static const char with_one[] =
 	"git init -q -b main; git config user.name 'The User'; git config user.email u@e.org\n"
 	"git submodule --quiet add --force \"file://$PLACE/from\" lib; git commit -qm one\n";
 
-/* Every other time the repository is gone there, so that it is made and not moved. */
+/* Every second time the repository there is gone, so that it is made instead of moved. */
 static void test_an_update_is_cut_off_anywhere_and_done_again(void **state)
 {
 	struct stage *stage = *state;
@@ -225,7 +225,7 @@ static void test_an_update_is_cut_off_anywhere_and_done_again(void **state)
 	assert_true(at > 40 && at < 200);
 }
 
-/* ---- what the agent does to them ---- */
+/* ---- what the agent does with them ---- */
 
 static void test_what_the_agent_breaks_keeps_nothing_else_from_coming(void **state)
 {
@@ -278,9 +278,9 @@ static void test_a_link_here_leads_to_no_history(void **state)
 	assert_string_equal(root, place->root);
 }
 
-/* ---- whose they are ---- */
+/* ---- whose repositories they are ---- */
 
-/* A repository of the user's that nobody has given to the sandbox, and a folder beside it. */
+/* A repository of the user's that was not given to the sandbox, and a folder beside it. */
 static const char secret[] =
 	"git init -q -b main ../secret; (cd ../secret; git config user.name s\n"
 	"git config user.email s@e.org; echo TOPSECRET > key; git add key; git commit -qm top)\n"
@@ -341,7 +341,7 @@ static void test_one_that_names_its_folder_is_the_users(void **state)
 			   "done; test \"$(git -C tree symbolic-ref --short HEAD)\" = tree");
 }
 
-/* ---- which there are ---- */
+/* ---- which repositories have a history ---- */
 
 static void test_paths_in_refs(void **state)
 {

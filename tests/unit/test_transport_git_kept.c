@@ -8,7 +8,7 @@
 #include "sync/graft.h"
 #include "tests/unit/transport_fixture.h"
 
-/* What there is in the runtime and cannot be brought here must never look deleted. */
+/* Files of the runtime that cannot be brought here must never look deleted. */
 
 static git_oid send_big(struct stage *stage, const char *script)
 {
@@ -25,7 +25,7 @@ static void give_up_reading(struct stage *stage)
 		"exec setpriv --bounding-set=-dac_override,-dac_read_search -- /bin/sh \"$@\"");
 }
 
-/* What the collect has left out, in whatever order. */
+/* The paths that the collect has left out, in any order. */
 static void expect_left(const struct stage *stage, const char *const *paths)
 {
 	struct transport_left left = {0};
@@ -51,7 +51,7 @@ static void test_a_big_file_that_cannot_be_read_is_not_taken_for_deleted(void **
 	place_run(stage->place, "rm -r gone; echo n > new");
 	git_oid here = place_take(stage->place, &tree);
 	stage_assert_same(&there, &here); // all are what they were
-	/* Everything else is delivered. */
+	/* All other files are delivered. */
 	place_run(stage->place, "echo nn > new");
 	here = place_take(stage->place, &there);
 	stage_deliver(stage, &there, &here);
@@ -62,7 +62,7 @@ static void test_a_big_file_that_cannot_be_read_is_not_taken_for_deleted(void **
 		"160000 d/big\n100644 d/small\n160000 grown\n100644 new\n160000 top\n");
 }
 
-/* Where a link leads is not looked at, also where nobody can say what is behind it. */
+/* The scripts do not look behind a link, even if nobody can know what is there. */
 static void test_a_closed_folder_behind_a_link_keeps_nothing(void **state)
 {
 	struct stage *stage = *state;
@@ -107,7 +107,7 @@ static void assert_begins(struct stage *stage, const git_oid *tree, const char *
 	place_run(stage->place, script);
 }
 
-/* A log that is written all the time, also while it is measured and brought. */
+/* A log that is written all the time, even while it is measured and sent. */
 static void test_a_big_file_that_grows_all_the_time_is_brought_as_it_was_read(void **state)
 {
 	struct stage *stage = *state;
@@ -129,7 +129,10 @@ static void test_a_big_file_that_grows_all_the_time_is_brought_as_it_was_read(vo
 	}
 }
 
-/* What ends earlier than it was said to may be a link that was cut: it is told as left. */
+/*
+ * If a file ends earlier than announced, the link may have been cut, so the file counts as left
+ * out.
+ */
 static void test_a_big_file_that_becomes_shorter_stays_as_it_was(void **state)
 {
 	struct stage *stage = *state;
@@ -147,7 +150,7 @@ static void test_a_big_file_that_becomes_shorter_stays_as_it_was(void **state)
 	expect_left(stage, (const char *[]){"log", NULL});
 }
 
-/* git takes no tree that has one. */
+/* git refuses a tree that has one. */
 static void test_a_link_of_the_name_gitmodules_is_in_the_way_of_nothing(void **state)
 {
 	struct stage *stage = *state;
@@ -169,7 +172,7 @@ static void test_a_link_of_the_name_gitmodules_is_in_the_way_of_nothing(void **s
 	assert_int_equal(stage->collected.left.count, 0);
 }
 
-/* Also beside what cannot be read, wherever it is, and however its name is spelt. */
+/* Beside files that cannot be read, in any folder, and in any spelling. */
 static void test_every_link_of_the_name_gitmodules_is_told(void **state)
 {
 	struct stage *stage = *state;

@@ -6,9 +6,9 @@
 #include "tests/unit/transport_fixture.h"
 #include "tests/support/facts.h"
 
-/* Submodules and other repositories below the root whose history cannot travel. */
+/* Submodules and other repositories below the root whose history cannot be sent. */
 
-/* As a ref has it, a path with these is longer than AGENT_COMMITS_PATH_MAX. */
+/* With these dots, a path is longer in a ref than AGENT_COMMITS_PATH_MAX. */
 #define DOTS "...................................................................."
 #define LIB "lib" DOTS
 #define NESTED "ne[s]ted" DOTS
@@ -22,7 +22,7 @@ static const char repository[] =
 	"git commit -qm one; git submodule --quiet deinit -f ' un used '\n"
 	"git init -q '" NESTED "'; (cd '" NESTED "'; echo 1 > n; git add n; git commit -qm one)\n";
 
-/* It fails with the explanation, and nothing is committed above. */
+/* git fails there with the explanation, and commits nothing to the repository above. */
 static const char fails_inside[] =
 	"for way in 'commit -qam x' 'status' 'log -1' 'add -A'; do\n"
 	"	for folder in " LIB " '" NESTED "'; do\n"
@@ -81,7 +81,7 @@ static void test_a_submodule_follows_the_users(void **state)
 			   "test \"$(git status --porcelain)\" = '?? " NESTED "/'");
 }
 
-/* What the agent puts in the place of a folder leads nobody out of the root. */
+/* If the agent replaces a folder, nothing leads out of the root. */
 static void test_a_link_or_a_repository_of_the_agents_is_left_alone(void **state)
 {
 	struct stage *stage = *state;

@@ -6,7 +6,7 @@
 #include "sync/git/remotes.h"
 #include "tests/unit/transport_fixture.h"
 
-/* Branches, tags and remotes of the user's in the runtime's repository. */
+/* The user's branches, tags and remotes in the runtime's repository. */
 
 static const char repository[] =
 	"git init -q -b main; echo a > a; git add a; git commit -qm one; git tag -a -m v1 v1\n"
@@ -26,7 +26,7 @@ static void assert_same_answer(struct stage *stage, const char *script)
 	free(there);
 }
 
-/* The next session, after a change here. */
+/* Begins another session after a change here. */
 static void start_anew(struct stage *stage, const char *script)
 {
 	place_run(stage->place, script);
@@ -59,7 +59,7 @@ static void test_branches_and_tags_are_there_and_follow(void **state)
 		"case \" $* \" in *' update-ref '*) : > \"${0%/*}/sent\" ;; esac\n"
 		"exec /usr/bin/git \"$@\"");
 	start_anew(stage, "");
-	place_run(stage->place, "test ! -e ../bin/sent"); // all of it is known to be there
+	place_run(stage->place, "test ! -e ../bin/sent"); // it knows that all is there
 }
 
 static void test_what_the_agent_makes_of_branches_and_tags_stays(void **state)
@@ -93,7 +93,7 @@ static void test_without_git_here_the_library_sends_them_all(void **state)
 				  "git fsck --strict 2>/dev/null");
 }
 
-/* One that leads to nothing here is left out, and the rest goes. */
+/* A ref that leads to nothing here is left out, and the others are sent. */
 static void test_a_ref_that_leads_to_nothing_is_in_the_way_of_no_other(void **state)
 {
 	struct stage *stage = *state;

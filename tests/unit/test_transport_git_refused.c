@@ -6,7 +6,7 @@
 #include "tests/unit/transport_fixture.h"
 #include "tests/support/facts.h"
 
-/* Whatever an agent makes of its repository, its files are brought. */
+/* Whatever an agent does with its repository, its files are brought. */
 
 static const char repository[] = "git init -q -b main; echo a > a; git add a; git commit -qm one";
 
@@ -37,7 +37,10 @@ static void test_a_commit_of_a_file_over_the_limit_is_brought(void **state)
 				"cmp - \"$PLACE/runtime/0/$f\"; done");
 }
 
-/* What a program writes without a pause grows between the look at its size and git's reading. */
+/*
+ * A file that a program writes without a pause grows after its size was checked and before git
+ * reads it.
+ */
 static void test_a_file_that_grows_over_the_limit_waits_for_the_next_sync(void **state)
 {
 	struct stage *stage = *state;
@@ -97,7 +100,7 @@ static void test_a_repository_that_git_cannot_read_keeps_no_file_there(void **st
 	}
 }
 
-/* What the store has of a branch that is gone there is in the way of no new one. */
+/* A branch in the store that is gone there does not prevent a new one. */
 static void test_a_branch_below_the_name_of_another_is_kept(void **state)
 {
 	struct stage *stage = *state;
@@ -131,7 +134,7 @@ static void test_a_lock_that_somebody_left_is_in_the_way_of_no_branch(void **sta
 	assert_kept(stage, "main mine\n");
 }
 
-/* One that cannot be kept at all is told, and keeps none of the others away. */
+/* The user is told about a branch that cannot be kept, and the others are kept all the same. */
 static void test_a_branch_that_cannot_be_kept_is_told(void **state)
 {
 	struct stage *stage = *state;

@@ -6,14 +6,14 @@
 #include "tests/unit/transport_fixture.h"
 #include "tests/support/facts.h"
 
-/* How the runtime's repository follows the user's where not all goes well. */
+/* How the runtime's repository follows the user's if something goes wrong. */
 
 static const char repository[] =
 	"git init -q -b main; echo a > a; git add a; git commit -qm one\n"
 	"git branch old; echo b > b; git add b; git commit -qm two\n"
 	"git update-ref refs/remotes/origin/main old; echo changed > a; echo new > new\n";
 
-/* HEAD, the remote-tracking refs and what git takes to be changed are the same on both sides. */
+/* HEAD, the remote-tracking refs, and the changes that git sees are the same on both sides. */
 static void assert_same_repository(struct stage *stage)
 {
 	static const char script[] =
@@ -27,7 +27,7 @@ static void assert_same_repository(struct stage *stage)
 	stage_there(stage, "git fsck --strict >/dev/null 2>&1");
 }
 
-/* As another run of the broker begins. */
+/* Begins another run of the broker. */
 static void start_anew(struct stage *stage)
 {
 	stage_restart(stage);
@@ -75,7 +75,7 @@ static const char folders[] =
 	"git init -q -b main; mkdir in out out/deep; echo 1 > in/a; echo 1 > out/b\n"
 	"echo 1 > out/deep/c; echo 1 > top; git add .; git commit -qm one\n";
 
-/* Each leaves out/ out, and one of them nothing but what it names. */
+/* Each of these leaves out/ out; the last one leaves out everything except in/. */
 static const char *const sparse_ways[] = {
 	"git sparse-checkout set in",
 	"git sparse-checkout set --no-cone '/*' '!/out/'",
@@ -156,7 +156,7 @@ static void test_a_history_that_cannot_be_read_is_told_once_and_the_files_go(voi
 	}
 }
 
-/* ---- names that are in the way of others ---- */
+/* ---- names that prevent other names ---- */
 
 static void test_refs_that_are_gone_here_go_there(void **state)
 {
@@ -255,7 +255,7 @@ static void test_head_follows_from_before_the_first_commit(void **state)
 	assert_same_repository(stage);
 }
 
-/* ---- locks, and ends in the middle ---- */
+/* ---- locks, and runs that are cut off ---- */
 
 static void assert_no_commits_came(struct stage *stage)
 {

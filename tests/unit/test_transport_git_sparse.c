@@ -20,7 +20,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The bytes that a file, and the only big one in the store, take on the disk. */
+/* The disk space of the file there, and of the only big file in the store. */
 static long long held_there(struct stage *stage)
 {
 	char *said = stage_ask(stage, "echo $(($(stat -c '%b * %B' s)))");
@@ -47,7 +47,7 @@ static void assert_arrives(struct stage *stage)
 	stage_assert_same(&there, &tree);
 }
 
-/* What was made there has come to the store, in a place that had nothing of it. */
+/* Collects a file that was made there; the store had nothing of it. */
 static git_oid collect_sparse(struct stage *stage)
 {
 	git_oid tree = stage_send_first(stage, "echo a > a");
@@ -145,7 +145,7 @@ static void test_busybox_there_is_enough(void **state)
 	stage_assert_same(&there, &here);
 }
 
-/* To hash what is large takes longer than nothing may come from there. */
+/* Hashing a large file takes longer than the time without a byte that ends a sync. */
 static void test_a_large_file_is_given_the_time_to_be_hashed(void **state)
 {
 	struct stage *stage = *state;
@@ -185,7 +185,7 @@ static void test_a_file_whose_reading_hangs_is_not_waited_for(void **state)
 	stage_collect_fails(stage, &tree, ERROR_TIMEOUT, "for 2000 ms");
 }
 
-/* ---- what cannot be ---- */
+/* ---- files that cannot be synced ---- */
 
 static void tell_of_holes(struct stage *stage, const char *told)
 {
@@ -235,7 +235,7 @@ static void test_what_is_told_wrongly_is_refused(void **state)
 	assert_true(held_in_store(stage) <= DATA_MAX);
 }
 
-/* What grows while it is brought comes as large as it was said to be; also a sparse one. */
+/* A file that grows while it is sent arrives in its announced size, even a sparse one. */
 static void test_a_sparse_file_may_grow_meanwhile(void **state)
 {
 	struct stage *stage = *state;
@@ -251,7 +251,7 @@ static void test_a_sparse_file_may_grow_meanwhile(void **state)
 	stage_there(stage, "test $(tail -c 4 s) = more");
 }
 
-/* A hole costs the one who makes it nothing. */
+/* A hole costs nothing to make. */
 static void test_holes_count_for_what_may_come(void **state)
 {
 	struct stage *stage = *state;
@@ -266,13 +266,13 @@ static void test_holes_count_for_what_may_come(void **state)
 	assert_non_null(strstr(stage->err.text, "1048576 MiB"));
 	stage_there(stage, "truncate -s 60M s; truncate -s 60000001 t");
 	stage_collect_fails(stage, &tree, ERROR_LIMIT, "the largest is s");
-	place_run(stage->place, "! test -e ../bin/git.read"); // for none of it
+	place_run(stage->place, "! test -e ../bin/git.read"); // the script has read none of it
 	stage_there(stage, "truncate -s 10M s; truncate -s 10000001 t");
 	stage_collect(stage, &tree);
 	place_run(stage->place, "test -e ../bin/git.read");
 }
 
-/* Those that the sandbox has had since the last sync are found there anew. */
+/* The script also finds the ones that the sandbox has had since the last sync. */
 static void test_a_big_file_that_is_known_counts_once(void **state)
 {
 	struct stage *stage = *state;
@@ -293,7 +293,7 @@ static void test_a_big_file_that_is_known_counts_once(void **state)
 	assert_non_null(strstr(stage->err.text, "the largest is s"));
 }
 
-/* There are file systems with files of 8 EiB: two of them are more than a shell can count. */
+/* Some file systems have files of 8 EiB: a shell cannot add two of them. */
 static void test_holes_of_more_than_can_be_counted_are_told(void **state)
 {
 	struct stage *stage = *state;

@@ -113,7 +113,7 @@ static void test_a_file_takes_the_place_of_empty_folders(void **state)
 	stage_assert_equal(stage);
 }
 
-/* So much that all is looked at; then all has to be as it was. */
+/* So many changes that everything is examined; then everything must be unchanged. */
 static void test_a_large_delivery_is_stopped_by_any_change(void **state)
 {
 	struct stage *stage = *state;
@@ -131,7 +131,7 @@ static void test_a_large_delivery_is_stopped_by_any_change(void **state)
 	stage_assert_equal(stage);
 }
 
-/* The real rsync, but before it begins a script is run where it is the server of a push. */
+/* The real rsync. Before it begins as the server of a push, it runs a script. */
 static void interfere(struct stage *stage, const char *script)
 {
 	char text[4096];
@@ -217,7 +217,7 @@ static void test_another_run_of_the_broker_goes_on(void **state)
 	git_oid next = place_take(stage->place, &tree);
 	stage_deliver(stage, &tree, &next);
 	stage_assert_equal(stage);
-	/* Without the mirror it is made anew, from what both were. */
+	/* If the mirror is missing, it is made again from the base. */
 	stage_restart(stage);
 	place_run(stage->place, "rm -rf ../state/store/rsync");
 	stage_prepare(stage);
@@ -320,7 +320,7 @@ static void test_a_destroyed_transport_leaves_nothing(void **state)
 	stage_assert_same(&there, nothing);
 }
 
-/* Where nothing can be renamed into the root for the moment, a folder in the way stands for it. */
+/* A folder in the way has the effect that nothing can be renamed into the root for the moment. */
 static void test_a_side_with_what_a_cut_delivery_replaced_stays(void **state)
 {
 	struct stage *stage = *state;
@@ -353,7 +353,7 @@ static void test_what_is_excluded_after_it_was_delivered(void **state)
 	stage_restart(stage);
 	stage_prepare(stage);
 	git_oid there = stage_collect(stage, &tree);
-	assert_paths(stage->place, &there, "a\n"); // nobody's member any more
+	assert_paths(stage->place, &there, "a\n"); // it belongs to no side any more
 	place_run(stage->place, "rm -r tmp; echo b > a");
 	git_oid next = place_take(stage->place, &there);
 	stage_deliver(stage, &there, &next);

@@ -10,7 +10,7 @@
 #include "tests/support/facts.h"
 #include "tests/unit/transport_fixture.h"
 
-/* In the place of the sandbox's rsync, but for its version. */
+/* Replaces the sandbox's rsync, except for its version. */
 static void lie(struct stage *stage, const char *script)
 {
 	char text[2048];
@@ -27,7 +27,7 @@ static void fail_to_collect(struct stage *stage, const git_oid *base)
 	assert_true(strlen(stage->err.text) > 0);
 }
 
-/* What lies beside the mirror and above it; all of it but what is ours to change. */
+/* Everything beside and above the mirror, except what we may change. */
 static char *surroundings(struct stage *stage)
 {
 	return place_ask(stage->place,
@@ -149,7 +149,7 @@ static void test_silence_ends_at_the_deadline(void **state)
 	place_run(stage->place, "while kill -0 $(cat ../bin/pid) 2>/dev/null; do sleep 0.05; done");
 }
 
-/* Somebody else of this user comes to the socket first, without the token. */
+/* Another process of this user connects to the socket first, without the token. */
 static void test_a_wrong_token_gets_nothing(void **state)
 {
 	struct stage *stage = *state;
@@ -219,7 +219,7 @@ static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void 
 	git_oid there = stage_collect(stage, &tree);
 	assert_paths(stage->place, &there, "a\nd/f\ne/g\nh\ni\n");
 	assert_int_equal(stage->collected.left.count, 3); // a, d, new/secret
-	/* Everything else is delivered. */
+	/* All other files are delivered. */
 	place_run(stage->place, "rm b h; echo more >> e/g; echo j > i; mkdir k; echo k > k/k");
 	git_oid next = place_take(stage->place, &there);
 	stage_deliver(stage, &there, &next);
@@ -227,7 +227,7 @@ static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void 
 	git_oid again = stage_collect(stage, &next);
 	stage_assert_same(&again, &next);
 	assert_int_equal(stage->collected.left.count, 3);
-	/* What is changed here cannot replace it. */
+	/* A change here cannot replace it. */
 	place_run(stage->place, "echo mine > d/f");
 	git_oid last = place_take(stage->place, &next);
 	stage_deliver_fails(stage, &next, &last, ERROR_UNAVAILABLE, "d cannot be read");
@@ -237,7 +237,7 @@ static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void 
 	there = stage_collect(stage, &next);
 	assert_paths(stage->place, &there, "a\nd/f\ne/g\ni\nk/k\nnew/secret\n");
 	assert_int_equal(stage->collected.left.count, 0);
-	stage_restart(stage); // and another run finds it, too
+	stage_restart(stage); // another run finds it, too
 	stage_prepare(stage);
 	stage_there(stage, "chmod 0 a; rm i");
 	there = stage_collect(stage, &there);
@@ -247,7 +247,7 @@ static void test_what_cannot_be_read_is_left_out_and_not_taken_for_deleted(void 
 	stage_there(stage, "chmod 0755 .");
 }
 
-/* Between the last look and the delivery. */
+/* Happens between the last look and the delivery. */
 static void test_what_cannot_be_put_back_is_kept(void **state)
 {
 	struct stage *stage = *state;

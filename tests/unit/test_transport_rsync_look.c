@@ -9,8 +9,8 @@
 #include "tests/unit/transport_fixture.h"
 
 /*
- * When a collect runs rsync there, and when one look is enough. The program "stat" there takes the
- * time for BIN/ahead seconds later than it is, so that nobody has to wait.
+ * When a collect runs rsync there, and when a look alone is enough. The program "stat" there adds
+ * the seconds in BIN/ahead to the time, so that nobody has to wait.
  */
 static const git_oid *const nothing = &store_empty_tree;
 
@@ -24,7 +24,7 @@ static void set_ahead(struct stage *stage, int seconds)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* `before` and `after` are done there before and after each run of rsync. */
+/* Runs `before` and `after` there, before and after each run of rsync. */
 static void surround_runs(struct stage *stage, const char *before, const char *after)
 {
 	char script[4 * FIXTURE_PATH_MAX];
@@ -51,7 +51,7 @@ static void set_clock(struct stage *stage)
 	set_ahead(stage, 100);
 }
 
-/* How often rsync has run there since the last question. */
+/* How often rsync has run there since the last call. */
 static size_t runs(struct stage *stage)
 {
 	char path[2 * FIXTURE_PATH_MAX], line[16];
@@ -68,7 +68,7 @@ static size_t runs(struct stage *stage)
 	return count;
 }
 
-/* A tree that is on both sides, and known to be. */
+/* Makes a tree that both sides have and the transport knows. */
 static git_oid begin(struct stage *stage)
 {
 	set_clock(stage);
@@ -125,7 +125,7 @@ static void test_each_change_there_is_pulled(void **state)
 	}
 }
 
-/* The files of another folder with the same sizes and times: rsync has to decide. */
+/* The files of another folder have the same sizes and times, so rsync has to compare them. */
 static void test_a_root_that_was_made_anew_is_pulled(void **state)
 {
 	struct stage *stage = *state;
@@ -161,7 +161,7 @@ static void test_a_clock_that_was_set_there_is_seen(void **state)
 	}
 }
 
-/* The look was before: what the pull has not seen, the next look sees. */
+/* The look came before the change: the next look sees what the pull has missed. */
 static void test_a_change_during_a_pull_is_pulled_by_the_next(void **state)
 {
 	struct stage *stage = *state;
@@ -177,7 +177,7 @@ static void test_a_change_during_a_pull_is_pulled_by_the_next(void **state)
 	assert_memory_equal(&there, &tree, sizeof(there));
 }
 
-/* The rules of the last pull of what has changed alone. */
+/* The rules of the last pull that was limited to changed folders. */
 static void assert_narrow(struct stage *stage, const char *rules)
 {
 	char *narrow = place_ask(stage->place, "cat ../state/store/rsync/*/narrow | tr '\\0' ' '");
@@ -201,11 +201,13 @@ static void test_a_pull_looks_where_something_has_changed(void **state)
 	place_run(stage->place, "echo 3 >> 'e*/f/x'");
 	git_oid expected = place_take(stage->place, &tree);
 	assert_memory_equal(&tree, &expected, sizeof(tree));
-	/* Folders that go, with what is in them, and files and folders in each other's place. */
+	/*
+	 * Removes folders with their content, and puts files and folders into each other's place.
+	 */
 	stage_there(stage, "rm -r 'e*' d; echo e > 'e*'; rm a; mkdir -p a/b; echo > a/b/c");
 	tree = stage_collect(stage, &tree);
 	assert_paths(stage->place, &tree, "a/b/c\nb\ne*\ng/y\nl\n");
-	/* More than can be named. */
+	/* More folders than the script reports one by one. */
 	stage_there(stage, "mkdir $(seq 1100); for i in $(seq 1100); do echo $i > $i/f; done");
 	tree = stage_collect(stage, &tree);
 	stage_there(stage, "rm -r $(seq 1100)");
@@ -215,7 +217,7 @@ static void test_a_pull_looks_where_something_has_changed(void **state)
 	assert_collects(stage, &tree, 0);
 }
 
-/* Neither look has seen them, but the pull between the two has. */
+/* Neither look has seen the path, but the pull between them has. */
 static void test_what_comes_and_goes_between_two_looks_is_gone(void **state)
 {
 	struct stage *stage = *state;
@@ -281,7 +283,7 @@ static void test_a_pull_that_leaves_something_out_is_made_of_everything(void **s
 	assert_collects(stage, &there, 0);
 }
 
-/* git leaves out what no rule of rsync's is made for. */
+/* git leaves out a path for which no rule of rsync is made. */
 static void test_other_patterns_count_where_the_rules_are_the_same(void **state)
 {
 	struct stage *stage = *state;
@@ -316,7 +318,7 @@ static void test_other_rules_pull_again(void **state)
 	git_oid more = stage_collect(stage, &tree);
 	assert_int_equal(runs(stage), 1);
 	assert_paths(stage->place, &more, ".gitignore\na\nb\nd/c\nl\nx.log\n");
-	/* And what another broker has pulled by its own is not what this one knows. */
+	/* This broker does not know what another broker has pulled. */
 	stage->request.include = none;
 	stage_restart(stage);
 	stage_prepare(stage);
@@ -334,7 +336,8 @@ static void test_a_delivery_forgets_what_was_seen(void **state)
 	assert_collects(stage, &next, 1);
 	assert_collects(stage, &next, 0);
 	/*
-	 * A mirror that was changed, and the runtime not: it must not be taken for what is there.
+	 * The mirror was changed, but not the runtime: the mirror must not count as the runtime's
+	 * content.
 	 */
 	place_run(stage->place, "echo r > a");
 	git_oid last = place_take(stage->place, &next);
@@ -358,7 +361,7 @@ static void test_a_look_that_fails_is_none(void **state)
 	stage_prepare(stage);
 	assert_collects(stage, &tree, 1); // nothing was kept
 	assert_collects(stage, &tree, 0);
-	/* What cannot be looked at may change unseen. */
+	/* A folder that cannot be examined may change unseen. */
 	stage_program(stage, "find", "/usr/bin/find \"$@\"; exit 1");
 	assert_collects(stage, &tree, 1);
 	assert_collects(stage, &tree, 1);
@@ -379,7 +382,7 @@ static void test_busybox_there_is_enough(void **state)
 		"[ \"$2\" != %%Z ] || exec expr \"$(busybox stat \"$@\")\" + 100\n"
 		"exec busybox stat \"$@\"");
 	stage_program(stage, "stat", script);
-	assert_collects(stage, &tree, 0); // both tell the same
+	assert_collects(stage, &tree, 0); // both report the same
 	stage_there(stage, "echo y > b");
 	git_oid there = stage_collect(stage, &tree);
 	assert_memory_not_equal(&there, &tree, sizeof(there));

@@ -13,7 +13,8 @@
 #include "tests/unit/tree_fixture.h"
 
 /*
- * Both sides work at random; what is collected is what is there, and what is delivered gets there.
+ * Both sides make random changes; a collect brings what is there, and a delivery reaches that
+ * place.
  */
 enum { HISTORIES = 4, SYNCS = 4, STEPS_MAX = 12 };
 
@@ -52,7 +53,7 @@ static void test_random_work_travels_whole(void **state)
 	unsigned long long first = campaign_seed("ACP_SYNC_SEED");
 	unsigned long long count = (unsigned long long)campaign_count(1, HISTORIES);
 	print_message("ACP_SYNC_SEED=%llu\n", first);
-	/* The clock there is ahead: all that is seen is old enough to be told from what comes. */
+	/* The clock there is ahead, so that everything counts as old enough. */
 	stage_program(stage, "stat",
 		"[ \"$2\" != %Z ] || exec expr \"$(/usr/bin/stat \"$@\")\" + 100\n"
 		"exec /usr/bin/stat \"$@\"");

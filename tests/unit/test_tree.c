@@ -20,7 +20,7 @@
 
 enum { DEADLINE_MS = 60000, BOMB_MAX = 1500 };
 
-/* Shared with the children: how many are in place, and how many were ever forked. */
+/* Shared with the children: how many are in place, and how many were forked in all. */
 static atomic_int *placed;
 static atomic_int *forked;
 
@@ -42,7 +42,7 @@ static void rest(void)
 	}
 }
 
-/* False when there are no children left. */
+/* Returns false when no child is left. */
 static bool reap(void)
 {
 	pid_t pid;
@@ -51,7 +51,7 @@ static bool reap(void)
 	return pid == 0;
 }
 
-/* Kills until nothing is left; fails when that takes too long. */
+/* Kills until nothing is left; fails if that takes too long. */
 static void kill_all(void)
 {
 	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
@@ -176,9 +176,9 @@ static void test_kill_ends_stopped_and_deaf_processes(void **state)
 	kill_all();
 }
 
-/* ---- those that run away ---- */
+/* ---- processes that try to escape ---- */
 
-/* A process that is always another one: its child goes on, it ends. */
+/* A process that keeps moving on to another one: its child goes on, and it ends. */
 static void run_away(bool with_session) __attribute__((noreturn));
 static void run_away(bool with_session)
 {
@@ -215,7 +215,7 @@ static void test_kill_catches_runners_with_sessions(void **state)
 	kill_all();
 }
 
-/* Forks as fast as it can, everywhere; a counter stops it, should we fail. */
+/* All processes fork as fast as they can; a counter stops them if the test fails. */
 static void explode(bool with_session) __attribute__((noreturn));
 static void explode(bool with_session)
 {

@@ -8,7 +8,7 @@
 #include "sync/merge.h"
 #include "tests/unit/tree_fixture.h"
 
-/* An entry of a tree as a hostile side may write it: nothing is checked. */
+/* An entry of a tree as a hostile side may write it, without any check. */
 struct raw {
 	const char *mode;
 	struct span name;
@@ -146,7 +146,7 @@ static void test_folders_without_end_are_refused(void **state)
 	expect_refused(store, &tree, "too long");
 }
 
-/* 20 folders of 20 folders of ..., of which each is the same: small, and without end. */
+/* 20 folders of 20 folders, and so on, all of which are the same: small, but without an end. */
 static void test_a_tree_that_repeats_itself_has_a_limit(void **state)
 {
 	enum { WIDTH = 20, DEPTH = 12 };

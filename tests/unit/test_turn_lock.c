@@ -52,7 +52,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A broker on this workspace; its number. */
+/* Adds a broker on this workspace; returns its number. */
 static size_t add(struct fixture *fixture, const char *root)
 {
 	struct record record;
@@ -152,7 +152,7 @@ static void test_who_looks_sees_what_is_under_way_and_is_in_nobodys_way(void **s
 	assert_string_equal(text, "");
 	expect_taken(fixture, 1);
 
-	/* Of a broker that is not seen nothing is known, whatever the file says. */
+	/* If a broker is not seen, nothing is known about it, whatever the file says. */
 	struct record_owner nobody = {.pid_fd = -1};
 	assert_true(begin(fixture, 0, "a prompt in s", true));
 	assert_int_equal(

@@ -4,7 +4,7 @@
 #include "base/json_doc.h"
 #include "tests/unit/relay_fixture.h"
 
-/* What is counted of what passes, and for whom. */
+/* What is counted of the messages that pass, and for which session. */
 
 static char *line; // owned; what a document of usage borrows from
 

@@ -187,7 +187,7 @@ static void test_a_condition_says_what_is_included(void **state)
 	}
 }
 
-/* It is there, for who has to know what may be meant. */
+/* The setting is reported, for callers that must know what could apply. */
 static void test_what_stands_under_an_unknown_condition_is_uncertain(void **state)
 {
 	struct fixture *fixture = *state;

@@ -9,7 +9,7 @@
 #include "base/attr.h"
 #include "base/utf8.h"
 
-/* The bytes of a code point, without a look at whether it is a good one. */
+/* The bytes of a code point, without a check whether it is valid. */
 static struct span encode(unsigned int point, char out[4])
 {
 	if (point < 0x80) {
@@ -38,7 +38,7 @@ static void test_every_code_point_is_a_character_but_surrogates(void **state)
 	}
 }
 
-/* Counts well-formed sequences among all that are possible: the code points there are. */
+/* Counts the well-formed sequences among all possible ones: these are the code points. */
 static void test_no_other_bytes_are_a_character(void **state)
 {
 	size_t counts[5] = {0};
@@ -96,7 +96,7 @@ static void test_only_a_character_cut_short_at_the_end_is_left_out(void **state)
 		{SPAN_LITERAL("a\x80\x80"), 3}, // stray bytes are not cut characters
 		{SPAN_LITERAL("\x80\x80\x80\x80"), 4},
 		{SPAN_LITERAL("a\xff"), 2},
-		{SPAN_LITERAL("a\xe0\x80"), 3}, // nothing good begins like this
+		{SPAN_LITERAL("a\xe0\x80"), 3}, // no character begins like this
 		{SPAN_LITERAL("a\xc3\xa4\x80"), 4},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

@@ -2,7 +2,7 @@
 #include "tests/unit/workspace_fixture.h"
 #include "tests/support/facts.h"
 
-/* What git would take for a repository, in a folder of the agent's. */
+/* Makes what git would take for a repository, in a folder of the agent's. */
 #define MAKE_REPOSITORY                                                                            \
 	"make() { mkdir -p $1/objects/pack $1/refs/heads; echo 'ref: refs/heads/main' > $1/HEAD;"  \
 	"printf '[core]\\n\\tfsmonitor = touch ran\\n\\tbare = false\\n\\tworktree = .\\n' >"      \
@@ -24,7 +24,7 @@ static void test_a_repository_of_the_agents_stays_in_the_sandbox(void **state)
 	expect(fixture, "find * | sort", "a\nd\nd/b\n");
 	assert_left(fixture, 1, "d/evil.git");
 	int delivers = dir_transport_hooks.delivers;
-	/* It is told once, and neither is it deleted there nor sent anything. */
+	/* The user is told once. The repository is not deleted there, and nothing is sent to it. */
 	run(fixture, "echo more > $R/d/evil.git/more");
 	sync_once(fixture);
 	expect(fixture, "find * | sort; ls $R/d/evil.git",
@@ -36,7 +36,7 @@ static void test_a_repository_of_the_agents_stays_in_the_sandbox(void **state)
 	run(fixture, "echo a2 > a; echo c > $R/c");
 	sync_once(fixture);
 	expect(fixture, "cat c $R/a; ls $R/d/evil.git/HEAD | wc -l", "c\na2\n1\n");
-	/* Once it is none any more, what is left of it comes. */
+	/* When it is no repository any more, what is left of it comes here. */
 	run(fixture, "rm $R/d/evil.git/HEAD");
 	sync_once(fixture);
 	assert_int_equal(fixture->result.left, 0);
@@ -77,7 +77,7 @@ static void test_one_that_comes_in_parts_never_becomes_whole(void **state)
 	sync_once(fixture);
 	expect(fixture, "ls r", "b\nconfig\nobjects\nrefs\n");
 	assert_left(fixture, 1, "r/HEAD");
-	/* Once it would be one, its parts are not brought any further. */
+	/* When it becomes one, its parts are not brought here any more. */
 	run(fixture, "echo evil > $R/r/config; rm $R/r/refs/x");
 	sync_once(fixture);
 	expect(fixture, "ls r; wc -l < r/config; cat $R/r/config", "b\nconfig\nobjects\n4\nevil\n");
@@ -141,14 +141,14 @@ static void test_in_a_repository_of_the_users_only_what_runs_is_withheld(void **
 		"mine/HEAD\nmine/config\nmine/hooks/update\nmine/refs/r2\nref: refs/heads/b\nhook\n"
 		"0\n");
 	assert_left(fixture, 3, "mine/commondir | mine/config | mine/hooks");
-	/* What the user does to them stays here, and the agent's stays there. */
+	/* The user's changes to them stay here, and the agent's stay there. */
 	run(fixture, "echo mine >> mine/config; echo mine > mine/refs/r3");
 	sync_once(fixture);
 	expect(fixture,
 		"tail -qn 1 mine/config $R/mine/config; cat $R/mine/refs/r3; ls mine | grep -c acp "
 		"|| :",
 		"mine\nevil\nmine\n0\n");
-	/* What is the same again is in sync. */
+	/* Paths that are the same again are in sync. */
 	run(fixture, "cp mine/config $R/mine/config; cp mine/hooks/* $R/mine/hooks;"
 		     "rm $R/mine/hooks/post-update $R/mine/commondir");
 	sync_once(fixture);
@@ -173,7 +173,7 @@ static void test_a_deletion_of_the_users_leaves_there_only_what_the_agent_change
 	expect(fixture, "find . -type f | sort; cd $R; find . -type f | sort; tail -qn 1 */config",
 		"./a\n./his\n./a\n./his/config\n./mine/config\nevil\nevil\n");
 	assert_int_equal(fixture->result.conflict_count, 0);
-	sync_once(fixture); // no repository any more
+	sync_once(fixture); // it is no repository any more
 	assert_int_equal(fixture->result.left, 0);
 	expect(fixture, "cat his $P/config | grep '^evil\\|^mine'; find . -type f | wc -l",
 		"mine\nevil\nevil\n2\n");
@@ -190,7 +190,7 @@ static void test_what_is_withheld_no_more_is_no_later_change_than_the_users(void
 	run(fixture, "echo mine >> mine/config; echo mine > mine/commondir");
 	sync_once(fixture);
 	run(fixture, "rm $R/mine/HEAD");
-	sync_once(fixture); // here it is one still
+	sync_once(fixture); // here it still is one
 	sync_once(fixture);
 	assert_int_equal(fixture->result.left, 0);
 	expect(fixture, "cd mine; tail -qn 1 config commondir $P/*", "mine\nmine\nevil\nevil\n");

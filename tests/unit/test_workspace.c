@@ -105,7 +105,10 @@ static void test_what_a_cut_delivery_has_brought_is_not_the_agents(void **state)
 	assert_int_equal(fixture->result.conflict_count, 0);
 	expect_same(fixture);
 	expect(fixture, "ls; cat a b", "a\nb\na3\nb\n");
-	/* That delivery is over: what the agent does now is its own, be it what was delivered. */
+	/*
+	 * That delivery is over. What the agent does now is its own change, even if the delivery
+	 * did the same.
+	 */
 	run(fixture, "echo a2 > $R/a");
 	sync_once(fixture);
 	expect(fixture, "cat a", "a2\n");
@@ -168,7 +171,7 @@ static void test_a_runtime_that_changes_meanwhile_gets_another_round(void **stat
 	assert_names(fixture->note, "sandbox | a");
 	sync_once(fixture);
 	expect_same(fixture);
-	/* Each version that was in the runtime is somewhere. */
+	/* Each version that the runtime had is somewhere. */
 	expect(fixture, "cat a; cat $P/a | sort | tail -1", "mine\nlate 2\n");
 }
 
@@ -320,7 +323,7 @@ static void test_what_is_left_out_is_told_once(void **state)
 		assert_names(fixture->note, syncs[i].note);
 	}
 	dir_transport_hooks.left = fresh;
-	dir_transport_hooks.fail_delivers = 1; // nobody has heard of it then
+	dir_transport_hooks.fail_delivers = 1; // in that case nobody was told
 	run(fixture, "echo a > a");
 	begin(fixture, &(struct sync_order){.reason = SYNC_REASON_TURN});
 	ev_run(fixture->loop, 0);

@@ -2,7 +2,7 @@
 #include "sync/held.h"
 #include "tests/unit/held_fixture.h"
 
-/* What the user answers to the question about guarded files that wait in the runtime. */
+/* The user's answers to the question about guarded files that wait in the runtime. */
 
 static void test_a_yes_brings_just_what_was_asked_about(void **state)
 {
@@ -17,7 +17,7 @@ static void test_a_yes_brings_just_what_was_asked_about(void **state)
 	run(fixture, "echo old > .envrc");
 	sync_held(fixture, 0, false);
 	run(fixture, "echo new > $R/.envrc");
-	sync_held(fixture, 1, true); // a yes is good for once
+	sync_held(fixture, 1, true); // a yes holds once
 	answer(fixture, HELD_ONCE);
 	run(fixture, "echo newer > $R/.envrc");
 	sync_held(fixture, 1, true);
@@ -31,7 +31,7 @@ static void test_a_yes_brings_no_more_than_the_question_names(void **state)
 	run(fixture, "for i in $(seq 1 22); do mkdir $R/a$i; echo x > $R/a$i/.envrc; done; "
 		     "mkdir -p $R/0/0; echo x > $R/0/0/.envrc; echo new > $R/.envrc");
 	sync_held(fixture, 24, true);
-	answer(fixture, HELD_ALWAYS); // of the root's
+	answer(fixture, HELD_ALWAYS); // for the root's .envrc
 	sync_held(fixture, 4, true);
 	expect(fixture, "cat .envrc; ls; ls -d a*/.envrc | wc -l",
 		"new\na\na1\na10\na11\na12\na13\na14\na15\na16\na17\na18\na19\na2\na20\na21\n"
@@ -84,7 +84,7 @@ static void test_a_yes_ends_what_an_earlier_sandbox_has_parked(void **state)
 	expect(fixture, "ls -A; cat .envrc .mcp.json", ".envrc\n.mcp.json\na\nnew\nx\n");
 }
 
-/* What is parked of a file that both sides have changed meanwhile, in places that merge. */
+/* Parks a version of a file that both sides then change, in places that can be merged. */
 static void park_and_edit(struct fixture *fixture)
 {
 	begin_guarded(fixture);
@@ -163,7 +163,7 @@ static void test_a_yes_does_not_overwrite_what_the_user_did_meanwhile(void **sta
 	run(fixture, "echo mine > .envrc");
 	sync_once(fixture);
 	assert_int_equal(fixture->result.held_count, 0);
-	assert_string_equal(fixture->conflict, ".envrc"); // both sides have changed the one line
+	assert_string_equal(fixture->conflict, ".envrc"); // both sides have changed the same line
 	expect(fixture, "cat .envrc $P/.envrc", "mine\nnew\n");
 }
 

@@ -3,7 +3,7 @@
 #include "tests/unit/workspace_fixture.h"
 #include "tests/support/facts.h"
 
-/* Back to a checkpoint, and to a sandbox that is not what it was. */
+/* A rollback to a checkpoint, and syncs with a sandbox that was replaced. */
 
 static void test_one_goes_back_and_forth(void **state)
 {
@@ -18,7 +18,7 @@ static void test_one_goes_back_and_forth(void **state)
 	expect(fixture, "cat a k; ls", "1\nk\na\nk\n");
 	expect_same(fixture);
 	assert_int_equal(fixture->result.checkpoint, 4);
-	roll_back(fixture, "3"); // what was before it
+	roll_back(fixture, "3"); // the state before the rollback
 	expect(fixture, "cat a n; ls", "3\nn\na\nn\n");
 	expect_same(fixture);
 	roll_back(fixture, "17");
@@ -27,7 +27,7 @@ static void test_one_goes_back_and_forth(void **state)
 	expect(fixture, "cat a", "3\n");
 }
 
-/* What is counted from the newest was counted by who asks, before the sync adds one. */
+/* A number from the end is counted before the sync adds a checkpoint. */
 static void test_the_newest_to_go_back_to_is_the_one_before_the_sync(void **state)
 {
 	struct fixture *fixture = *state;
@@ -80,7 +80,7 @@ static void test_a_checkpoint_that_is_not_there_is_told_before_anything_is_done(
 	expect(fixture, "cat $R/a", "1\n");
 }
 
-/* An ignored folder has the name that a file has in the checkpoint. */
+/* An ignored folder has the name of a file in the checkpoint. */
 static void test_what_cannot_go_back_is_told_and_all_else_does(void **state)
 {
 	struct fixture *fixture = *state;
@@ -97,7 +97,7 @@ static void test_what_cannot_go_back_is_told_and_all_else_does(void **state)
 	expect(fixture, "cat $R/a out/i", "1\ni\n");
 }
 
-/* The sandbox was deleted and made anew between two brokers. */
+/* Somebody deleted the sandbox between two brokers, and made it again. */
 static void test_a_runtime_that_was_made_anew_takes_nothing_away(void **state)
 {
 	struct fixture *fixture = *state;
@@ -109,7 +109,7 @@ static void test_a_runtime_that_was_made_anew_takes_nothing_away(void **state)
 	sync_once(fixture);
 	expect(fixture, "ls $R; ls", "a\nb\ni\na\nb\ni\n");
 	assert_int_equal(fixture->result.kept, 2);
-	run(fixture, "rm $R/a $R/b"); // and now by the agent
+	run(fixture, "rm $R/a $R/b"); // now the agent does it
 	sync_once(fixture);
 	expect(fixture, "ls", "i\n");
 }

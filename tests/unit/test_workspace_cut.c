@@ -5,11 +5,11 @@
 #include "base/point.h"
 #include "tests/unit/workspace_fixture.h"
 
-/* A broker that is killed while it applies a merge in which something was renamed. */
+/* A broker is killed while it applies a merge with a rename. */
 
 enum { KILLED = 77 };
 
-/* sync/round.c and sync/apply.c come by here. */
+/* sync/round.c and sync/apply.c reach these points. */
 static const char *killed_at;
 static int killed_count;
 
@@ -21,7 +21,7 @@ bool point(const char *name)
 	return false;
 }
 
-/* When it comes there for the `count`th time. */
+/* Kills the sync when it reaches the point for the `count`th time. */
 static void sync_killed(
 	struct fixture *fixture, const struct sync_order *order, const char *at, int count)
 {
@@ -49,7 +49,7 @@ static const struct sync_order usual = {.reason = SYNC_REASON_TURN};
 static const struct sync_order keeps = {
 	.reason = SYNC_REASON_TURN, .deletions = SYNC_DELETIONS_KEEP};
 
-/* A link here gives the new place a guarded name: the merge is made without the renames. */
+/* A link here gives the new place a guarded name, so the merge is made without the renames. */
 static void test_what_did_not_follow_before_a_kill_has_not_moved(void **state)
 {
 	struct fixture *fixture = *state;
@@ -85,7 +85,7 @@ static void test_nothing_has_moved_where_deletions_were_kept(void **state)
 	}
 }
 
-/* At the end of its first part the file stands at both places; then at the new one alone. */
+/* At the end of the first part the file is at both places, and later only at the new one. */
 static void test_what_has_followed_before_a_kill_is_merged_once(void **state)
 {
 	struct fixture *fixture = *state;

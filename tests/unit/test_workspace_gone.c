@@ -2,7 +2,7 @@
 #include "tests/support/facts.h"
 #include "tests/unit/workspace_fixture.h"
 
-/* Many files are gone here: nothing is deleted in the runtime before somebody has said yes. */
+/* Many files are gone here: nothing is deleted in the runtime before the user has agreed. */
 
 static void order(struct fixture *fixture, enum sync_deletions deletions)
 {
@@ -44,7 +44,7 @@ static void test_an_emptied_workspace_empties_nothing(void **state)
 	expect(fixture, "ls; ls $R/d | wc -l; cat $R/top", "new\n30\nt\n");
 }
 
-/* Neither side has lost anything when the file system is there again. */
+/* When the file system is mounted again, neither side has lost anything. */
 static void test_after_a_remount_both_sides_have_all(void **state)
 {
 	struct fixture *fixture = *state;
@@ -53,7 +53,7 @@ static void test_after_a_remount_both_sides_have_all(void **state)
 	expect_asked(fixture, 31);
 	order(fixture, SYNC_DELETIONS_KEEP);
 	run(fixture, "echo its > $R/d/f7; rm $R/d/f8; echo n > $R/d/n");
-	order(fixture, SYNC_DELETIONS_ASK); // a no is one as long as it is about the same files
+	order(fixture, SYNC_DELETIONS_ASK); // a no holds as long as it is about the same files
 	assert_int_equal(fixture->question_count, 30);
 	order(fixture, SYNC_DELETIONS_KEEP);
 	order(fixture, SYNC_DELETIONS_ASK);
@@ -111,7 +111,7 @@ static void expect_replaced(struct fixture *fixture)
 	assert_string_equal(fixture->err.reason, "WORKSPACE_REPLACED");
 }
 
-/* It is not known to be empty on purpose, and what the agent does there is not brought to it. */
+/* Nobody knows whether it is empty on purpose, so the agent's changes are not brought to it. */
 static void test_another_folder_is_refused_until_somebody_says_yes(void **state)
 {
 	struct fixture *fixture = *state;
@@ -128,7 +128,7 @@ static void test_another_folder_is_refused_until_somebody_says_yes(void **state)
 	git_oid asked = fixture->asked;
 	assert_non_null(workspace_question(fixture->workspace));
 	assert_names(fixture->err.text, root);
-	order(fixture, SYNC_DELETIONS_KEEP); // nobody can be asked, or it was a no
+	order(fixture, SYNC_DELETIONS_KEEP); // nobody could be asked, or the answer was no
 	expect_replaced(fixture);
 	assert_null(workspace_question(fixture->workspace));
 	expect(fixture, "ls; ls $R/d | wc -l", "30\n");
@@ -146,7 +146,7 @@ static void test_another_folder_is_refused_until_somebody_says_yes(void **state)
 	expect_same(fixture);
 	expect(fixture, "test ! -e $R/top; cat $R/new", "its\n");
 	order(fixture, SYNC_DELETIONS_KEEP);
-	assert_true(fixture->is_ok); // it is the one now
+	assert_true(fixture->is_ok); // it is the present folder
 }
 
 static void test_an_empty_folder_in_its_place_is_asked_about_twice(void **state)
@@ -166,7 +166,9 @@ static void test_an_empty_folder_in_its_place_is_asked_about_twice(void **state)
 	expect(fixture, "ls; ls $R/d | wc -l", "30\n");
 }
 
-/* The rollback is what the user wants; what its first sync has spared is not asked about. */
+/*
+ * The user wants the rollback, so nobody is asked about the files that its first sync has spared.
+ */
 static void test_a_rollback_brings_them_back_here(void **state)
 {
 	struct fixture *fixture = *state;

@@ -2,7 +2,7 @@
 #include "tests/support/facts.h"
 #include "tests/unit/held_fixture.h"
 
-/* Changes of guarded files: they wait in the runtime, whatever happens meanwhile. */
+/* Changes of guarded files: they wait in the runtime, whatever happens in the meantime. */
 
 static void test_a_guarded_change_stays_in_the_runtime_and_all_else_travels(void **state)
 {
@@ -36,7 +36,7 @@ static void test_the_next_broker_finds_it_held_too(void **state)
 	guard_paths_destroy(guard);
 	sync_held(fixture, 2, true);
 	expect(fixture, "cat .envrc $R/.envrc; ls -A", "old\nnew\n.envrc\na\n");
-	reopen(fixture, NULL); // guarded no more
+	reopen(fixture, NULL); // it is not guarded any more
 	sync_held(fixture, 0, false);
 	expect_same(fixture);
 	expect(fixture, "cat .envrc .mcp.json", "new\nx\n");
@@ -51,7 +51,7 @@ static void test_what_the_user_does_to_the_file_meanwhile_is_not_lost(void **sta
 	run(fixture, "printf '1\\n2\\n3\\nits\\n' > $R/.envrc");
 	sync_held(fixture, 1, true);
 	run(fixture, "printf 'mine\\n2\\n3\\n4\\n' > .envrc");
-	sync_held(fixture, 1, true); // it would become something else now
+	sync_held(fixture, 1, true); // the result would be different now
 	sync_held(fixture, 1, false);
 	expect(fixture, "head -1 .envrc; tail -1 .envrc; head -1 $R/.envrc; tail -1 $R/.envrc",
 		"mine\n4\n1\nits\n");

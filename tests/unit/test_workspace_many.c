@@ -2,7 +2,7 @@
 #include "tests/support/facts.h"
 #include "tests/unit/held_fixture.h"
 
-/* More guarded files than can be held; apart, as it takes long. */
+/* More guarded files than can be held; in a separate program, because it takes long. */
 
 static void test_too_many_guarded_files_stay_there_and_the_users_edits_travel(void **state)
 {

@@ -6,7 +6,7 @@
 
 #define REPEATED_TEXT "  x();\\nint f() {\\nb\\nb\\n}\\n  return;\\na\\nd\\n"
 
-/* What one side renames while the other edits it, from the one directory to the other. */
+/* One side renames a path while the other edits it, in both directions. */
 
 /* d/a and d/b have ten lines each. */
 static void begin_with_folder(struct fixture *fixture)
@@ -87,7 +87,7 @@ static void test_what_both_changed_is_a_conflict_in_the_new_place(void **state)
 	expect(fixture, "head -n 1 e/a; head -n 1 $P/a", "mine\ntheirs\n");
 }
 
-/* Only an ignored file is in the new place: the user's edit stays in the old one. */
+/* Only an ignored file is in the new place: the user's edit stays with the old name. */
 static void test_nothing_is_lost_where_the_new_place_is_taken(void **state)
 {
 	struct fixture *fixture = *state;
@@ -101,7 +101,7 @@ static void test_nothing_is_lost_where_the_new_place_is_taken(void **state)
 	expect(fixture, "cat e/a; tail -n 1 d/a", "secret\nmine\n");
 }
 
-/* Merged with the base once more, the agent's line would come a second time. */
+/* If it were merged with the old base again, the agent's line would come a second time. */
 static void test_it_is_not_merged_again_while_something_is_stuck(void **state)
 {
 	struct fixture *fixture = *state;
@@ -124,7 +124,7 @@ static void test_it_is_not_merged_again_while_something_is_stuck(void **state)
 	}
 }
 
-/* Links here give the new place a name that is guarded. */
+/* Links here give the new place a guarded name. */
 static void test_no_edit_follows_into_a_guarded_place(void **state)
 {
 	struct fixture *fixture = *state;
@@ -141,7 +141,7 @@ static void test_no_edit_follows_into_a_guarded_place(void **state)
 	expect(fixture, "grep -l evil -r $P | wc -l", "1\n");
 }
 
-/* Each of them was edited, too, so that no content is the same. */
+/* Each file was edited, too, so that no two contents are equal. */
 static void test_a_folder_that_was_renamed_and_edited_is_no_deletion(void **state)
 {
 	struct fixture *fixture = *state;
@@ -167,7 +167,7 @@ static void test_a_folder_that_was_renamed_and_edited_is_no_deletion(void **stat
 	expect(fixture, "ls $R; ls $R/x | wc -l", "x\n30\n");
 }
 
-/* The agent deletes them all and makes one: the same, or one that is nearly the same. */
+/* The agent deletes all of them and makes one file: the same, or one that is nearly the same. */
 static void test_one_file_excuses_the_deletion_of_one(void **state)
 {
 	struct fixture *fixture = *state;

@@ -130,7 +130,7 @@ static void test_folders_and_files_in_each_others_way_are_conflicts(void **state
 
 #define REPEATED "  x();\\nint f() {\\nb\\nb\\n}\\n  return;\\na\\nd\\n"
 
-/* Merged with the base once more, the agent's line would come a second time. */
+/* If it were merged with the old base again, the agent's line would come a second time. */
 static void test_what_was_merged_is_not_merged_again_while_something_is_stuck(void **state)
 {
 	struct fixture *fixture = *state;
@@ -172,7 +172,7 @@ static void test_a_conflict_is_parked_once_while_something_else_is_stuck(void **
 	expect(fixture, "ls $P/* | wc -l", "2\n");
 }
 
-/* Permission is nothing to root: what nobody may change stands for it. */
+/* Permissions do not stop root, so a file that nobody may change takes their place. */
 static void test_a_file_that_may_not_be_changed_stays_and_goes_back(void **state)
 {
 	struct fixture *fixture = *state;
@@ -194,7 +194,7 @@ static void test_a_file_that_may_not_be_changed_stays_and_goes_back(void **state
 	expect_same(fixture);
 }
 
-/* A sync was cut off in these folders, and nothing can be removed from them. */
+/* A sync was cut off in these folders, and no file in them can be removed. */
 static void leave_remains(struct fixture *fixture, const char *const *folders)
 {
 	struct place *place = fixture->place;
@@ -243,7 +243,7 @@ static void fill_name(char name[NAME_MAX], char first, size_t count)
 	}
 }
 
-/* Characters of three bytes, so that one in three places to cut at is between two. */
+/* Characters of three bytes: only one of three places to cut is between two characters. */
 static void test_a_note_that_is_too_long_is_cut_between_characters(void **state)
 {
 	struct fixture *fixture = *state;

@@ -6,9 +6,11 @@
 #include "tests/support/facts.h"
 #include "tests/unit/workspace_fixture.h"
 
-/* What a sync cannot bring to the runtime: the rest is in step, and nothing is lost. */
+/*
+ * Changes that a sync cannot bring to the runtime: everything else is synced, and nothing is lost.
+ */
 
-/* Whether this thread may write where the mode says that it may not, as root does. */
+/* Sets whether this thread may write, like root, where the mode forbids it. */
 static void set_override(bool may)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -25,7 +27,7 @@ static void obey_modes(void *data)
 	set_override(false);
 }
 
-/* As one order; deliveries obey the modes of folders. */
+/* A sync as one order; its deliveries obey the modes of folders. */
 static void sync_obeying(struct fixture *fixture)
 {
 	dir_transport_hooks.before_deliver = obey_modes;
@@ -134,7 +136,7 @@ static void test_a_runtime_that_has_no_room_for_anything_is_no_place_to_work(voi
 	expect_same(fixture);
 }
 
-/* By a transport that does not know what is in its way. */
+/* The transport does not know what is in its way. */
 static void test_the_rounds_have_a_limit(void **state)
 {
 	struct fixture *fixture = *state;

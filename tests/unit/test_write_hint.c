@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 
-/* Folders below the directory in which the test runs; a home is one of them. */
+/* Folders below the directory in which the test runs; one of them is a home. */
 static char top[PATH_MAX];
 static struct write_hint hint;
 static struct sandbox_root root;
@@ -65,7 +65,7 @@ static int tear_down(void **state)
 	return system(command); // NOLINT(cert-env33-c): of the test's own
 }
 
-/* `expected` is below top; NULL: nothing is offered. */
+/* `expected` is below top; NULL: no folder is suggested. */
 static void expect(const char *path, const char *expected)
 {
 	char out[PATH_MAX];

@@ -27,7 +27,10 @@ int stage_group_setup(void **state)
 	loop = ev_loop_new(EVFLAG_AUTO);
 	spawner_attach(spawner, loop);
 	pool = pool_create(loop);
-	/* What libgit2 keeps for each thread goes with the threads, if it is there until then. */
+	/*
+	 * libgit2 frees its data of each thread together with the thread, if it is loaded until
+	 * then.
+	 */
 	return spawner && git_open(&err) ? 0 : -1;
 }
 
@@ -257,7 +260,7 @@ int stage_setup_rsync(void **state)
 	int failed = stage_setup(state);
 	struct stage *stage = *state;
 	stage->create = transport_rsync_create;
-	/* Under valgrind "this program" is another. */
+	/* Under valgrind, "this program" would be another one. */
 	static char self[PATH_MAX];
 	stage->tools.shell = realpath(program_invocation_name, self);
 	stage_restart(stage);

@@ -51,7 +51,7 @@ static struct store_entry line_entry(struct store *store, const struct line *lin
 	return entry;
 }
 
-/* The name that the path has at `depth_len` bytes from its beginning. */
+/* The component of the path that begins at `at`. */
 static struct span name_at(struct span path, size_t at, bool *out_is_folder)
 {
 	const char *slash = memchr(path.data + at, '/', path.len - at);
