@@ -37,7 +37,7 @@ static bool make_namespaces(void)
 	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 }
 
-/* In the current folder, as it is on this machine: a link or a folder. */
+/* Takes a folder or link into the current folder, unchanged. */
 static bool take(const char *name)
 {
 	char from[PATH_MAX], to[PATH_MAX];
@@ -110,6 +110,6 @@ enum linked_homes linked_homes(const char *folder)
 		perror("another machine");
 		_exit(LINKED_HOMES_UNKNOWN);
 	}
-	pid = fork(); // into the namespace of processes, which /proc takes
+	pid = fork(); // the child is in the PID namespace, which /proc needs
 	_exit(pid == 0 ? (int)look() : wait_for(pid));
 }

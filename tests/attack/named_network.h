@@ -24,6 +24,6 @@ struct named_network {
  */
 void named_network_open(struct named_network *self, struct ev_loop *loop, struct spawner *machine,
 	struct cell *cell);
-void named_network_close(struct named_network *self); // also of one that was never opened
+void named_network_close(struct named_network *self); // may be called for one that was never opened
 
 #endif

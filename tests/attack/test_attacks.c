@@ -33,7 +33,7 @@ struct cell_record {
 	struct cell *cell;
 	bool is_ready;
 	bool has_ended;
-	int shown; // how often; -1: it failed
+	int shown; // how often mounts were shown; -1: it failed
 	struct error err;
 };
 
@@ -81,7 +81,7 @@ static void start_cell(struct cell_record *record, const struct cell_entry *entr
 	char home[PATH_MAX], name[PATH_MAX];
 	struct error err;
 	world_path(&world, "home", home);
-	text_whole(name, sizeof(name), "%s.home", world.temporary); // where a link may have been
+	text_whole(name, sizeof(name), "%s.home", world.temporary); // a link may have been there
 	const struct cell_plan plan = {.user = "attacked",
 		.home = home,
 		.home_name = name,
@@ -141,7 +141,7 @@ static void open_cell(struct cell_record *record, enum reach reach)
 
 /* ---- running ---- */
 
-/* Its exit status; its output, stderr too, in text. */
+/* Runs the line; returns its exit status, and its output with stderr in text. */
 static int run_line(struct spawner *where, const char *line, char text[OUTPUT_MAX])
 {
 	struct record record = {0};
@@ -172,9 +172,9 @@ static int run_line(struct spawner *where, const char *line, char text[OUTPUT_MA
 
 /* ---- the attacks ---- */
 
-static struct cell_record closed; // without this machine's network
+static struct cell_record closed; // has no network
 
-/* With network = allow, where this kernel can. */
+/* A cell with network = allow, if this kernel supports it. */
 static struct cell_record named;
 static struct named_network network;
 
@@ -182,13 +182,13 @@ static bool succeeds(struct spawner *where, const struct attack *attack, char te
 {
 	world_restore(&world);
 	int status = run_line(where, attack->script, text);
-	/* A write that went to a file of the cell's own has spoiled nothing. */
+	/* If a write went to a file of the cell's own, the attack has spoiled nothing. */
 	bool is_done = attack->spoiled ? world_has_evil(&world, attack->spoiled) : status == 0;
 	world_restore(&world);
 	return is_done;
 }
 
-/* What it attacks is what network = allow has a way to, if there is one. */
+/* Whether it attacks something to which network = allow may have a way. */
 static bool is_of_network(const struct attack *attack)
 {
 	return strstr(attack->script, "$PORT") || strstr(attack->script, "$NAMES");
@@ -236,7 +236,7 @@ static void test_cell_shows_what_the_plan_says(void **state)
 	assert_inside(inside, "test \"$(getent passwd attacked | cut -d: -f6)\" = \"$HOME\"");
 }
 
-/* Programs replace such a file by another one of its name. */
+/* Programs replace such a file by renaming another one to its name. */
 static void test_an_agents_files_are_the_cells_own(void **state)
 {
 	struct cell_record record;
@@ -255,7 +255,7 @@ static void test_an_agents_files_are_the_cells_own(void **state)
 	assert_true(fd >= 0 && read(fd, text, sizeof(text)) == (ssize_t)sizeof(text));
 	assert_memory_equal(text, "session\n", sizeof(text));
 	cell_destroy(record.cell);
-	/* The folder is there for the next cell, in which that file is anew what the plan says. */
+	/* The folder stays for the next cell, but that file is again what the plan says. */
 	open_cell(&record, REACH_NONE);
 	inside = cell_spawner(record.cell);
 	assert_inside(inside, "grep session \"$HOME/.claude/projects/one\"");
@@ -301,7 +301,7 @@ static void test_agents_keep_the_sockets_they_need(void **state)
 	assert_inside(inside, "unshare -Urm true");
 }
 
-/* The first process has all of the cell in hand. */
+/* The first process has control of the whole cell. */
 static void test_cells_own_processes_are_out_of_reach(void **state)
 {
 	struct spawner *inside = cell_spawner(closed.cell);
@@ -382,7 +382,7 @@ static void test_a_folder_is_shown_later(void **state)
 	assert_inside(inside, "! rmdir \"$STATE/shown\" 2>/dev/null");
 }
 
-/* Who is in the cell chooses no place of this machine's, nor of the cell's, for a mount. */
+/* Processes in the cell choose no place for a mount, neither on this machine nor in the cell. */
 static void test_a_folder_is_shown_through_no_link(void **state)
 {
 	struct cell_record record;
@@ -396,7 +396,7 @@ static void test_a_folder_is_shown_through_no_link(void **state)
 	cell_destroy(record.cell);
 }
 
-/* A link of this machine's, whose name is a folder in the cell. */
+/* A link on this machine has the name of a folder in the cell. */
 static void test_a_folder_is_taken_through_no_link(void **state)
 {
 	struct cell_record record;
@@ -426,7 +426,7 @@ static void assert_no_cell(
 	cell_destroy(record.cell);
 }
 
-/* An agent of an earlier cell has made the link where it may write. */
+/* An agent of an earlier cell has made the link in a place where it may write. */
 static void test_what_is_writable_leads_nowhere(void **state)
 {
 	char work[PATH_MAX], link[PATH_MAX], hidden[PATH_MAX];
@@ -439,7 +439,7 @@ static void test_what_is_writable_leads_nowhere(void **state)
 		{.rule = CELL_WRITE, .path = work}, {.rule = CELL_WRITE, .path = link}};
 	assert_no_cell(inner, ARRAY_LENGTH(inner), ERROR_CONFIG, link);
 	assert_no_cell(inner + 1, 1, ERROR_SYSTEM, link);
-	/* Hiding it would make it on this machine's disk. */
+	/* To hide it, the cell would have to make it on this machine's disk. */
 	const struct cell_entry hiding[] = {
 		{.rule = CELL_WRITE, .path = work}, {.rule = CELL_HIDE, .path = hidden}};
 	assert_no_cell(hiding, ARRAY_LENGTH(hiding), ERROR_CONFIG, hidden);
@@ -447,7 +447,7 @@ static void test_what_is_writable_leads_nowhere(void **state)
 	world_restore(&world);
 }
 
-/* A cell has a /tmp of its own: there it would not show what these are about. */
+/* A cell has a /tmp of its own, so these tests would show nothing there. */
 static void need_world_outside_of_tmp(void)
 {
 	if (strncmp(world.folder, "/tmp/", 5) == 0) {
@@ -511,7 +511,10 @@ static void test_a_socket_with_a_relative_name_is_hidden(void **state)
 	close(fd);
 }
 
-/* One in a folder that every cell has for itself, one in a folder of this machine's. */
+/*
+ * One socket is in a folder that every cell has for itself, the other in a folder of this
+ * machine's.
+ */
 static void test_an_allowed_socket_can_be_used_and_no_other(void **state)
 {
 	struct cell_record record;
@@ -546,7 +549,7 @@ static void test_homes_are_hidden_where_home_is_a_link(void **state)
 	assert_int_equal(status, LINKED_HOMES_HIDDEN);
 }
 
-/* A socket in a folder that is shown is no reason to hide the folder. */
+/* A socket in a shown folder is no reason to hide the folder. */
 static void test_a_folder_with_a_socket_stays_if_it_is_shown(void **state)
 {
 	assert_inside(cell_spawner(closed.cell),
@@ -554,7 +557,7 @@ static void test_a_folder_with_a_socket_stays_if_it_is_shown(void **state)
 		"test -f \"$WORK/.git/host\"");
 }
 
-/* Agents bring one. */
+/* Some agents bring a sandbox. */
 static void test_a_sandbox_in_a_cell_can_be_made(void **state)
 {
 	struct spawner *inside = cell_spawner(closed.cell);
@@ -613,7 +616,7 @@ static void test_what_is_in_memory_has_less_than_the_machines_together(void **st
 
 /* ---- the end ---- */
 
-/* Nobody waits for them, and none has the session or group of another. */
+/* Nobody waits for these processes, and each has a session and a group of its own. */
 static void test_a_fork_bomb_ends_with_the_cell(void **state)
 {
 	struct cell_record record;

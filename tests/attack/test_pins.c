@@ -155,7 +155,7 @@ static void set(char ***env, const char *name, const char *value)
 	words_append(env, text);
 }
 
-/* Returns what reads its output. */
+/* Starts the line; returns a descriptor that reads its output. */
 static int start_line(struct record *record, struct spawner *where, const char *line)
 {
 	struct error err;
@@ -210,7 +210,7 @@ static void assert_fails(struct spawner *where, const char *line)
 	}
 }
 
-/* As root the files are the user's. */
+/* If the test is root, the files belong to the user. */
 static void make_workspace(void)
 {
 	assert_runs(machine, "cd / && for f in \"$WORK\"/* \"$WORK\"/.[a-z]*; do rm -rf \"$f\"; "
@@ -321,7 +321,7 @@ static void test_attack(void **state)
 	}
 }
 
-/* ---- what can be done ---- */
+/* ---- what remains possible ---- */
 
 static void test_all_else_can_be_written(void **state)
 {
@@ -337,7 +337,7 @@ static void test_all_else_can_be_written(void **state)
 	close_cell();
 }
 
-/* No mount, no file: what is not there is not made, here or there. */
+/* Without a file there is no mount: the pin makes no missing file, here or there. */
 static void test_what_is_missing_is_not_made(void **state)
 {
 	make_workspace();
@@ -367,7 +367,7 @@ static void wait_for_notices(size_t count)
 	assert_int_equal(pinned.notice_count, count);
 }
 
-/* It holds the folder by a bind mount of its own, as a sandbox in the cell does. */
+/* The namespace holds the folder by its own bind mount, like a sandbox in the cell. */
 static void test_a_later_pin_reaches_other_namespaces(void **state)
 {
 	static const char waiting[] =
@@ -395,7 +395,7 @@ static void test_a_later_pin_reaches_other_namespaces(void **state)
 	}
 }
 
-/* Agents bring bubblewrap: it can be made in the cell, and has the pins. */
+/* Some agents bring bubblewrap: it works in the cell, and has the pins. */
 static void test_bubblewrap_works_and_has_the_pins(void **state)
 {
 	static const char bubble[] =
@@ -425,7 +425,7 @@ static void test_bubblewrap_works_and_has_the_pins(void **state)
 
 /* ---- what happens on this machine ---- */
 
-/* git writes a new file and renames it: a pin on the folder holds. */
+/* git writes a new file and renames it: the pin on the folder still holds. */
 static void test_a_folders_pin_holds_while_its_files_are_replaced(void **state)
 {
 	make_workspace();
@@ -479,7 +479,7 @@ static void test_a_replaced_parent_and_its_file_are_pinned_again(void **state)
 	close_cell();
 }
 
-/* Stops the cell's first process, which renews the pins, or lets it go on. */
+/* Stops the cell's first process, which renews the pins, or continues it. */
 static void signal_first_process(const char *name)
 {
 	char line[1024];
@@ -493,7 +493,7 @@ static void signal_first_process(const char *name)
 	assert_runs(machine, line);
 }
 
-/* Also where the agent is quicker than the first process. */
+/* Even if the agent is faster than the first process. */
 static void test_what_comes_in_a_removed_ones_place_is_pinned_and_told(void **state)
 {
 	make_workspace();
@@ -508,7 +508,9 @@ static void test_what_comes_in_a_removed_ones_place_is_pinned_and_told(void **st
 	close_cell();
 }
 
-/* Above a workspace in the home is the cell's own memory, where the agent moves what it likes. */
+/*
+ * Above a workspace in the home lies the cell's own memory, in which the agent may move anything.
+ */
 static void test_a_pin_is_renewed_after_the_agent_moved_what_is_above(void **state)
 {
 	char folder[PATH_MAX], file[PATH_MAX];

@@ -74,7 +74,7 @@ static int trick_loopback(const char *port)
 	return judge(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
 }
 
-/* The same by a name. */
+/* The same with a name. */
 static int trick_named(const char *port)
 {
 	const struct addrinfo wanted = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
@@ -109,7 +109,7 @@ static int trick_name(const char *port)
 	return judge(size > 2 && reply[0] == 0x12 && reply[1] == 0x34 && (reply[2] & 0x80));
 }
 
-/* Whether there is a way to an address. That sends nothing. */
+/* Whether there is a route to an address; this sends nothing. */
 static int trick_route(const char *ip)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(9)};
@@ -133,7 +133,7 @@ static int trick_keyring(const char *description)
 	return status;
 }
 
-/* Types into a terminal, as whoever shares one with an agent would be typed to. */
+/* Types into a terminal, as an agent could into a terminal that it shares with somebody. */
 static int trick_typing(const char *ignored)
 {
 	int leader = posix_openpt(O_RDWR | O_NOCTTY);
@@ -156,7 +156,7 @@ static int trick_call(const char *number)
 {
 	char zeros[256] = {0};
 	long result = syscall(strtol(number, NULL, 10), 1, zeros, 0, 0, 0);
-	/* Its arguments are wrong: only who may make the call is told so. */
+	/* Its arguments are wrong; the kernel says so only to callers that may make the call. */
 	bool is_made = result >= 0 || errno == EINVAL || errno == EFAULT || errno == E2BIG ||
 	               errno == EBADF || errno == ENOEXEC || errno == ENOTSUP || errno == ENOENT;
 	return judge(is_made);
@@ -173,13 +173,13 @@ static int trick_vsock(const char *ignored)
 	return judge(socket(AF_VSOCK, SOCK_STREAM, 0) >= 0);
 }
 
-/* Agents end without these. */
+/* Agents cannot work without these. */
 static int trick_needed(const char *family)
 {
 	return judge(socket((int)strtol(family, NULL, 10), SOCK_DGRAM, 0) >= 0);
 }
 
-/* Processes that nobody waits for, each in a session of its own; they hold stdout. */
+/* Starts processes that nobody waits for, each in a session of its own; they hold stdout. */
 static int trick_bomb(const char *count)
 {
 	for (long left = strtol(count, NULL, 10); left > 0; left--) {

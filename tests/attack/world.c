@@ -118,7 +118,7 @@ static int listen_unix(const struct world *world, const char *path, bool is_abst
 	return fd;
 }
 
-/* The kernel's table keeps the first name. */
+/* The kernel's table keeps the first name of a socket. */
 static int listen_renamed(const struct world *world, const char *name, const char *later)
 {
 	char path[PATH_MAX], new_path[PATH_MAX];
@@ -142,7 +142,7 @@ static int listen_loopback(struct world *world)
 	return fd;
 }
 
-/* A child answers every question, until this process ends. */
+/* A child answers every question until this process ends. */
 static void serve_names(struct world *world)
 {
 	struct sockaddr_in address = {

@@ -17,7 +17,7 @@
 
 enum { BUFFER_SIZE = 64 * 1024 };
 
-/* One direction: reads while it holds nothing, writes while it holds something. */
+/* One direction: it reads while it holds nothing, and writes while it holds something. */
 struct pump {
 	int from; // -1 after its end
 	int to;   // -1 once closed
@@ -67,7 +67,7 @@ static void pump_read(struct pump *pump)
 	pump_write(pump);
 }
 
-/* Where this direction waits: for room when it holds something, for input otherwise. */
+/* What this direction waits for: for room if it holds something, otherwise for input. */
 static struct pollfd pump_wait(const struct pump *pump)
 {
 	if (pump->begin < pump->end) {

@@ -24,7 +24,9 @@ void lines_finish(struct lines *lines)
 	*lines = (struct lines){.fd = -1};
 }
 
-/* Makes room at the end: moves what is held to the front, doubles when it is full. */
+/*
+ * Makes room at the end: moves the held bytes to the front, and doubles the memory if it is full.
+ */
 static void make_room(struct lines *lines)
 {
 	if (lines->begin > 0) {

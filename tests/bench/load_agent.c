@@ -57,8 +57,8 @@ static bool on_session_new(struct agent *agent, struct request *request)
 }
 
 /*
- * The head of the answer is shorter than what stands before the params, so it
- * is written over it and the whole answer goes out in one write.
+ * The head of the answer is shorter than the bytes before the params. So it is written over them,
+ * and the whole answer is sent in one write.
  */
 static bool on_echo(struct agent *agent, struct request *request)
 {
@@ -147,7 +147,7 @@ static const struct {
 	{"initialize", on_initialize},
 };
 
-/* The id and the method stand at the front of every line the client sends. */
+/* The id and the method are at the beginning of every line that the client sends. */
 static bool handle_line(struct agent *agent, char *data, size_t len)
 {
 	struct request request = {.data = data, .len = len};

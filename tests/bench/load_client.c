@@ -42,7 +42,7 @@ static struct sample sample_now(const struct route *route)
 	return (struct sample){.wall_ns = now_ns(), .cpu_ns = route_cpu_ns(route)};
 }
 
-/* What must come next: `left` numbered lines, then the answer. */
+/* What must come next: `left` numbered lines, and then the answer. */
 struct expected {
 	struct line *line;
 	size_t at; // in the line, or in the answer once no line is left
@@ -98,7 +98,7 @@ static bool expected_is_complete(const struct expected *expected)
 	return expected->left == 0 && expected->at == strlen(expected->answer);
 }
 
-/* Reads until everything expected has come, and nothing else. */
+/* Reads until everything that is expected has come, and checks that nothing else comes. */
 static bool expected_read(struct expected *expected, int fd)
 {
 	static char data[READ_SIZE];
@@ -117,7 +117,7 @@ static bool expected_read(struct expected *expected, int fd)
 	return true;
 }
 
-/* One prompt that streams `count` updates; until its answer has come. */
+/* Sends a prompt that streams `count` updates, and waits for its answer. */
 static bool run_prompt(struct job *job, struct line *line, unsigned count)
 {
 	char prompt[512];
@@ -170,7 +170,7 @@ static bool echo_once(struct job *job, struct line *request, struct line *answer
 	       expected_read(&expected, job->route.out);
 }
 
-/* What one session sends, and what it gets. */
+/* The messages that one session sends and gets. */
 struct pair {
 	struct line request;
 	struct line answer;
@@ -195,7 +195,10 @@ static void *allocate(size_t count, size_t size)
 	return memory;
 }
 
-/* The lines of all sessions; the first of those is open already. NULL: said on stderr. */
+/*
+ * Makes the lines of all sessions; the first session is already open. NULL: the reason is on
+ * stderr.
+ */
 static struct pair *pairs_make(struct job *job)
 {
 	struct pair *pairs = allocate(job->sessions, sizeof(*pairs));
@@ -215,7 +218,7 @@ static struct pair *pairs_make(struct job *job)
 	return pairs;
 }
 
-/* Round trips one after the other, the sessions in turns; the first ones only warm up. */
+/* Makes round trips one after the other, with the sessions in turn; the first ones only warm up. */
 static bool echo_all(struct job *job, struct pair *pairs, uint64_t *out_ns)
 {
 	for (unsigned i = 0; i < job->warm_up + job->count; i++) {
@@ -255,7 +258,7 @@ static bool measure_echo(struct job *job)
 	return fine;
 }
 
-/* The route was started before, to `initialize` or to a session; this is how long that took. */
+/* Prints how long the start took: to the answer of `initialize`, or to a session. */
 static bool measure_start(struct job *job)
 {
 	(void)printf("{\"start_ms\": %.3f}\n", (double)(now_ns() - job->route.started_ns) / 1e6);

@@ -28,7 +28,7 @@ static void draft_text(struct draft *draft, const char *text)
 	draft_add(draft, text, strlen(text));
 }
 
-/* Source code as it stands in a JSON string: escapes, and now and then a character of UTF-8. */
+/* Source code as in a JSON string: with escapes, and now and then a character of UTF-8. */
 static const char *const code[] = {
 	"static int cache_lookup(struct cache *cache, const char *key)\\n{\\n",
 	"\\tstruct entry *entry = cache->buckets[hash(key) % cache->size];\\n",
@@ -82,7 +82,7 @@ static void add_value(struct draft *draft, unsigned i, int width)
 	draft_text(draft, value);
 }
 
-/* Many small members, spread so that they take exactly the room there is. */
+/* Many small members, with sizes that fill exactly the room. */
 static void add_members(struct draft *draft, size_t room)
 {
 	const size_t start = draft->len;
@@ -167,7 +167,9 @@ bool line_init(struct line *line, const char *shape_name, enum line_kind kind, c
 	}
 	(void)snprintf(
 		head, sizeof(head), "{\"sessionId\":\"%s\",\"update\":%s", session, shape->head);
-	/* An answer has the params of the request it echoes, so it is filled as that is. */
+	/*
+	 * An answer has the params of the request that it echoes, so it has the request's filling.
+	 */
 	const char *sized_by = wraps[kind == LINE_ANSWER ? LINE_REQUEST : kind];
 	const size_t fixed = strlen(sized_by) + strlen(head) + strlen(shape->tail) + strlen("}}\n");
 	assert(fixed < shape->size);

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "sync/snapshot.h"
 
-/* The number after a word at the beginning of a line; the last one, if there are several. */
+/* The number after a word at the beginning of a line; of several lines, the last one. */
 static long read_kib(const char *path, const char *word)
 {
 	char line[256];
@@ -31,7 +31,7 @@ static long read_kib(const char *path, const char *word)
 	return kib;
 }
 
-/* Pages of our own; those of mapped files can be had again. */
+/* Counts only our own pages: the system can get those of mapped files again. */
 static long private_kib(void)
 {
 	return read_kib("/proc/self/smaps_rollup", "Private_Dirty:");

@@ -21,7 +21,7 @@ enum {
 	WARM_UP_PART = 10,
 };
 
-/* What one operation works on. */
+/* The data of one operation. */
 struct work {
 	struct asker *asker;
 	size_t size;
@@ -55,7 +55,7 @@ static void escape(char *out, const char *text, size_t size)
 	*out = '\0';
 }
 
-/* Each text that is written differs from the one before. */
+/* Makes each written text differ from the one before. */
 static void number_text(struct work *work)
 {
 	char number[16];
@@ -116,7 +116,7 @@ static bool write_asked(struct work *work)
 	return is_result(got, len, "{", method);
 }
 
-/* What is on the disk is what was to be written. */
+/* Checks that the disk has the text that was to be written. */
 static bool check_file(struct work *work)
 {
 	if (!plain_read(work->path, work->got, work->size)) {
@@ -138,7 +138,7 @@ static bool run_plainly(struct work *work)
 	return plain_run(argv);
 }
 
-/* Until the command has ended; out_id is the terminal's. */
+/* Runs a command to its end; out_id is the terminal's id. */
 static bool run_in_terminal(struct work *work, const char *command, char *out_id, size_t id_size)
 {
 	char params[64];
@@ -179,7 +179,7 @@ static bool output_plainly(struct work *work)
 	return plain_run(argv);
 }
 
-/* Only the end of it is kept, and that is said. */
+/* Checks that only the end of the output is kept, and that the answer says so. */
 static bool is_cut(struct work *work, const char *id)
 {
 	static const char method[] = "terminal/output";
@@ -283,7 +283,7 @@ static bool measure_once(struct work *work, const struct operation *operation,
 	return !operation->check || operation->check(work);
 }
 
-/* In turns; the first ones only warm up, and are written over. */
+/* Measures both in turns; the first ones only warm up, and their times are overwritten. */
 static bool measure(struct work *work, const struct operation *operation, unsigned count,
 	uint64_t *plain_ns, uint64_t *asked_ns)
 {

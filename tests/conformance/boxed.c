@@ -9,7 +9,7 @@
 #include "providers/exec/exec.h"
 #include "providers/impl.h"
 
-/* The provider itself, and the keys that the cases know nothing of. */
+/* The provider itself, with the keys that the cases do not know. */
 struct boxed_provider {
 	struct provider provider;
 	struct provider *exec; // owned

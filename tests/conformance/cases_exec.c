@@ -76,7 +76,7 @@ static void merged_stderr_is_interleaved(struct world *world)
 	run_destroy(&run);
 }
 
-/* ---- much of everything ---- */
+/* ---- large amounts of everything ---- */
 
 struct source {
 	struct run *run;
@@ -262,7 +262,7 @@ static void environment_of_the_sandbox_is_the_default(struct world *world)
 	run_destroy(&run);
 }
 
-/* ---- failing to start ---- */
+/* ---- processes that fail to start ---- */
 
 static void expect_failed(const struct world *world, const struct exec_spec *spec,
 	enum error_code code, const char *words)

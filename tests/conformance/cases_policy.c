@@ -5,7 +5,7 @@
 #include "tests/conformance/world.h"
 #include "tests/unit/policy_fixture.h"
 
-/* Policy on the paths of a sandbox, and what is then served. */
+/* Policy on the paths of a sandbox, and the files that are then served. */
 struct sample {
 	const char *lines[RULES_MAX + 1];
 	enum policy_operation operation;

@@ -39,7 +39,7 @@ static long pid_in(const char *output)
 	return pid;
 }
 
-/* ---- what a command gives ---- */
+/* ---- what the caller gets of a command ---- */
 
 static void output_is_interleaved_as_written(struct world *world)
 {
@@ -92,7 +92,7 @@ static void the_end_of_much_output_is_kept(struct world *world)
 	assert_string_equal(member_of(terminal_ask("output", id), "truncated"), "true");
 }
 
-/* ---- what a command is given ---- */
+/* ---- what a command gets ---- */
 
 static void nobody_types_and_nothing_waits_for_a_pager(struct world *world)
 {

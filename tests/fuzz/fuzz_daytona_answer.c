@@ -8,7 +8,7 @@
 
 /*
  * The input is an answer of Daytona's API, read as everything that it could be: a sandbox, a page
- * of a list, access, an error. What is told holds together, and of an error it is one clean line.
+ * of a list, access, an error. The results must be consistent, and an error must be one clean line.
  */
 static const char secret[] = "s3cret";
 

@@ -7,9 +7,9 @@
 #include "tests/fuzz/fuzz.h"
 
 /*
- * The first byte chooses the maximum, the rest is what a peer sends. However it
- * arrives, the frames are those of a splitter that has it all at hand. From 240
- * on the maximum is large and a Z stands for many of them, so that buffers grow.
+ * The first byte chooses the maximum, the rest is what a peer sends. However it arrives, the frames
+ * must be those of a splitter that has all of it at once. From 240 on, the maximum is large and a Z
+ * stands for many of them, so that buffers grow.
  */
 enum {
 	BY_BYTE_MAX = 300,
@@ -62,7 +62,7 @@ static bool next_line(struct splitter *splitter, struct line *out_line)
 		if (json_check_is_blank(splitter->check)) {
 			continue;
 		}
-		/* The end of what is too long is of no interest. */
+		/* If a line is too long, its end does not matter. */
 		if (out_line->is_json && out_line->text.len <= splitter->max) {
 			out_line->is_json = json_check_end(splitter->check, &out_line->error);
 		}
@@ -112,7 +112,7 @@ static void compare(const struct frame *frame, struct splitter *splitter)
 	compare_checks(frame->check, splitter->check);
 }
 
-/* Takes the message's memory, which changes nothing for the lines behind it. */
+/* Takes the message's memory; the lines after it must not change. */
 static void take(struct frame_reader *reader, const struct frame *frame, struct span expected)
 {
 	size_t pending = frame_reader_pending(reader);

@@ -10,9 +10,8 @@
 #include "tests/fuzz/reference.h"
 
 /*
- * The input is a document. The checker's verdict, hits and kept places are those
- * of the reference, however the document is cut into pieces, and the hits are
- * values that jsmn finds, too.
+ * The input is a document. However it is cut into pieces, the checker's verdict, hits and kept
+ * places must be those of the reference, and jsmn must find the hits as values, too.
  */
 enum { ID, METHOD, PARAMS, CWD, PATH, CELL, NAME, ROOT };
 
@@ -29,7 +28,7 @@ static const struct json_place table[] = {
 
 static struct json_places *places;
 
-/* Feeds pieces that end where the memory ends; how they are cut is `piece`'s matter. */
+/* Feeds pieces that end at the end of their memory; `piece` says how they are cut. */
 static bool feed(struct json_check *check, const uint8_t *data, size_t size,
 	struct fuzz_random *random, size_t piece, struct error *err)
 {
@@ -83,7 +82,7 @@ static void compare(const struct json_check *check, bool ok, const struct refere
 	const uint8_t *data)
 {
 	FUZZ_CHECK(ok == reference->ok);
-	/* A number that ends with a refused text is one to the reference only. */
+	/* The reference also counts a number that ends with a refused byte. */
 	size_t count = json_check_hit_count(check);
 	FUZZ_CHECK(count == reference->hit_count || (!ok && count + 1 == reference->hit_count));
 	for (size_t i = 0; i < count; i++) {
@@ -92,7 +91,7 @@ static void compare(const struct json_check *check, bool ok, const struct refere
 	compare_kept(check, reference, data);
 }
 
-/* Marks the hits that are the node or lie in it; returns how many values they are. */
+/* Marks the hits that are the node or lie in it; returns the number of values in it. */
 static size_t walk(const struct json_doc *doc, json_node node, uint32_t depth, const char *text,
 	const struct reference *reference, bool *marks)
 {
@@ -139,7 +138,7 @@ static bool is_same_error(const struct error *a, const struct error *b)
 	return a->code == b->code && strcmp(a->text, b->text) == 0;
 }
 
-/* One kind of instructions; the longer pieces are those in which it takes whole blocks. */
+/* Checks one kind of instructions; it takes whole blocks only in the longer pieces. */
 static void check_with(const struct json_fast *fast, const struct reference *reference,
 	const uint8_t *data, size_t size, struct error *out_err)
 {

@@ -9,9 +9,9 @@
 #include "tests/fuzz/fuzz.h"
 
 /*
- * The input is a document. Where it is one, the verdict is that of a second version, which walks
- * what jsmn finds and compares each name of an object with each other; with all rules, without
- * opaque members, and of the outermost object alone.
+ * The input is a document. If it is valid, the verdict must be that of a second version, which
+ * walks the tokens of jsmn and compares each name of an object with each other: with all rules,
+ * without opaque members, and for the outermost object alone.
  */
 enum { NAMES_MAX = 300 }; // the second version compares all pairs
 
@@ -25,7 +25,7 @@ struct name {
 	size_t len;
 };
 
-/* What the second version says. */
+/* The verdict of the second version. */
 enum verdict { FINE, REFUSED, UNKNOWN };
 
 static bool is_one_of(const char *const *list, const struct name *name)
@@ -38,7 +38,7 @@ static bool is_one_of(const char *const *list, const struct name *name)
 	return false;
 }
 
-/* In lower case; the long s and the sign of the kelvin are letters, too. */
+/* The name in lower case; the long s and the Kelvin sign are letters, too. */
 static struct name fold(const struct name *name)
 {
 	struct name folded = {mem_alloc(name->len + 1), 0};

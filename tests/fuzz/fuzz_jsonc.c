@@ -16,7 +16,7 @@ static bool add(struct span text, struct buf *out, enum jsonc_outcome *out_outco
 	return jsonc_add(text, "agent_servers", "n", SPAN_LITERAL(value), out, out_outcome, &err);
 }
 
-/* One piece was added somewhere, and every other byte is as it was. */
+/* Checks that one piece was added, and that every other byte is unchanged. */
 static void check_kept(struct span text, struct span out)
 {
 	size_t same = 0;
@@ -28,7 +28,7 @@ static void check_kept(struct span text, struct span out)
 	FUZZ_CHECK(rest == 0 || memcmp(out.data + out.len - rest, text.data + same, rest) == 0);
 }
 
-/* What was added is there afterwards. */
+/* Also checks that the added member can be found afterwards. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct span text = {(const char *)data, size};

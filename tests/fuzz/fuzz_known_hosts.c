@@ -8,9 +8,9 @@
 #include "tests/fuzz/fuzz.h"
 
 /*
- * The first line is the host that is asked for, the others a file of known hosts. A second
- * matcher, which tries everything, has to come to the same; a line that was read is one again
- * when it is put together from its parts.
+ * The first line is the host to look for, the others are a file of known hosts. A second matcher,
+ * which tries everything, must find the same; a line that was read must be valid again when it is
+ * put together from its parts.
  */
 enum { NAIVE_MAX = 48, HOST_MAX = 64 };
 
@@ -50,7 +50,7 @@ static bool naive_fits(struct span pattern, const char *host)
 	return fits_from(&naive, 0, 0);
 }
 
-/* False where a pattern is longer than the second matcher takes. */
+/* Returns false if a pattern is longer than the second matcher accepts. */
 static bool naive_list(struct span names, const char *host, bool *out_fits)
 {
 	bool has_fit = false;
@@ -114,7 +114,7 @@ static void check_again(const struct known_hosts_line *line)
 	buf_finish(&text);
 }
 
-/* A name's own hash fits it, and no other. */
+/* A name must match its own hash, and no other. */
 static void check_hash(const char *host)
 {
 	uint8_t salt[KNOWN_HOSTS_SALT_SIZE] = {(uint8_t)host[0], 1, 2};

@@ -5,9 +5,9 @@
 #include "tests/fuzz/fuzz.h"
 
 /*
- * One side of a link, fed with anything. The first byte says which side it is and how long the
- * pieces are. Each side has streams of both directions with small windows, so that what it can be
- * made to hold is known.
+ * One side of a link gets anything. The first byte says which side it is, and how long the pieces
+ * are. Each side has streams in both directions with small windows, so that the amount that it can
+ * be made to hold is known.
  */
 enum { STREAMS = 4, WINDOW = 256, OUTPUT_MAX = 64 };
 
@@ -36,7 +36,7 @@ static void read_words(struct span packed)
 	free(words);
 }
 
-/* What was read can be written again and read once more. */
+/* A message that was read can be written and read again. */
 static void check_message(const struct runner_message *message)
 {
 	struct runner_message copy = *message;
@@ -123,7 +123,7 @@ static void open_streams(struct fuzz_side *side)
 	}
 }
 
-/* What it says is a sequence of frames, which it sends without being asked for a bounded time. */
+/* The output must be a sequence of frames, and must end unless somebody asks for more. */
 static void take_output(struct fuzz_side *side, uint64_t now_us)
 {
 	struct span bytes;

@@ -4,7 +4,9 @@
 #include "providers/local/net/dns.h"
 #include "tests/fuzz/fuzz.h"
 
-/* A message to a cell's resolver. What is answered is a message, and asks the same. */
+/*
+ * The input is a message to a cell's resolver. The answer must be a message with the same question.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned char out[DNS_MESSAGE_MAX];

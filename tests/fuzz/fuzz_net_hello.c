@@ -4,7 +4,7 @@
 #include "providers/local/net/hello.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Once it is known what a stream is, nothing that follows changes it. */
+/* Once the kind of a stream is known, the bytes that follow must not change it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char name[NAME_SIZE], other[NAME_SIZE];

@@ -49,7 +49,7 @@ static void check_target(const struct proxy_target *target)
 	}
 }
 
-/* What goes to the server is one request for a path, with one host and no field of the hop. */
+/* The server must get one request for a path, with one host and no field of the hop. */
 static void check_head(const struct proxy *proxy)
 {
 	static const char *const left_out[] = {

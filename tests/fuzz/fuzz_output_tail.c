@@ -5,9 +5,9 @@
 #include "tests/fuzz/fuzz.h"
 
 /*
- * The first byte is the limit, then come steps: a byte that says what is done
- * and a byte of length, and for what is added so many bytes. The second version
- * keeps the whole stream and decodes it from where the text begins.
+ * The first byte is the limit, then come steps: a byte for the kind, a byte of length, and that
+ * many bytes if the step adds text. The second version keeps the whole stream, and decodes it from
+ * the beginning of the text.
  */
 enum { STREAM_MAX = 8192, TEXT_MAX = 3 * STREAM_MAX };
 
@@ -22,7 +22,7 @@ static bool is_continuation(uint8_t byte)
 	return byte >= 0x80 && byte <= 0xbf;
 }
 
-/* How many bytes follow a first byte; -1 where it begins no character. */
+/* How many bytes follow a first byte; -1 if no character begins with it. */
 static int follow_count(uint8_t byte)
 {
 	if (byte < 0x80) {
@@ -47,8 +47,8 @@ static bool fits_second(uint8_t first, uint8_t next)
 }
 
 /*
- * The length of the character at a place that ends at `end`; 0 where there is
- * none; -1 where it may become one when more comes.
+ * The length of the character at `at` in a stream that ends at `end`; 0 if there is none; -1 if
+ * more bytes may complete it.
  */
 static int character_at(const uint8_t *stream, size_t at, size_t end)
 {
@@ -65,7 +65,7 @@ static int character_at(const uint8_t *stream, size_t at, size_t end)
 	return follow + 1;
 }
 
-/* Decodes [from, end); returns the text's length and how far it came. */
+/* Decodes [from, end); returns the length of the text and, in *out_at, how far it came. */
 static size_t decode(const struct naive *naive, size_t from, size_t end, bool is_last, char *text,
 	size_t *out_at)
 {
@@ -106,7 +106,7 @@ static void check_text(
 	size_t kept = naive->total < naive->limit ? naive->total : naive->limit;
 	size_t begin = naive->total - (kept < max ? kept : max);
 	bool expect_cut = begin > 0;
-	/* A character that is not complete must not be mistaken for a rest. */
+	/* An incomplete character must not be taken for the rest of a cut one. */
 	size_t end = 0;
 	decode(naive, begin, naive->total, has_ended, expected, &end);
 	if (expect_cut) {

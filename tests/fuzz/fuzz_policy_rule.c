@@ -8,11 +8,10 @@
 #include "tests/fuzz/naive_glob.h"
 
 /*
- * Lines: a rule as a policy section has it; the operation's letter, r w t or g,
- * and with a g the tool's kind; roots, paths and a command's words, each list
- * divided by colons. A command of one word is a shell line. The rule is
- * read as one that denies, asks and allows, and what matches is compared to a
- * second version where the paths are as a sandbox resolves them.
+ * Lines: a rule as in a policy section; the operation's letter, r w t or g, and with a g the tool's
+ * kind; roots, paths and a command's words, each list divided by colons. A command of one word is a
+ * shell line. The rule is read as a rule that denies, asks and allows, and the results are compared
+ * with a second version, if the paths are as a sandbox resolves them.
  */
 enum { LINE_COUNT = 5, LIST_MAX = 32, EFFECTS = POLICY_EFFECT_COUNT };
 
@@ -38,7 +37,7 @@ static size_t divide(char *text, char separator, char **parts, size_t max)
 	return count;
 }
 
-/* False where a part is longer than the second version takes. */
+/* Returns false if a part is longer than the second version accepts. */
 static bool read_list(char *line, const char *list[LIST_MAX + 1])
 {
 	char *parts[LIST_MAX];
@@ -96,7 +95,7 @@ static bool is_resolved(const char *path)
 	}
 }
 
-/* What is behind a root; NULL outside it. */
+/* The part of the path after a root; NULL if the path is outside. */
 static const char *behind_root(const char *path, const char *root)
 {
 	size_t len = strlen(root);
@@ -132,7 +131,7 @@ static void check_globs(const char *pattern, const char *text)
 	FUZZ_CHECK(glob_match_flat(pattern, text) == naive_glob_flat(pattern, text));
 }
 
-/* A rule that is about the very operation, and has a path pattern. */
+/* Checks a rule that is about this operation and has a path pattern. */
 static void check_paths(const struct policy_rule *rule, const struct input *input, bool matches)
 {
 	bool guards = rule->effect != POLICY_ALLOW;
@@ -210,7 +209,7 @@ static bool expect_words(
 	return words.command_count > 0 && try_words(&words, 0, 0);
 }
 
-/* Of commands that no shell reads, and that start no other. */
+/* Checks commands that no shell reads and that start no other command. */
 static void check_words(const struct policy_rule *rule, const struct input *input, bool matches)
 {
 	bool guards = rule->effect != POLICY_ALLOW;
@@ -271,7 +270,10 @@ static void run(const struct input *input)
 		}
 		policy_rule_destroy(rule);
 	}
-	/* What is a rule does not hang on its effect; who guards is never laxer than who allows. */
+	/*
+	 * Whether a text is a rule does not depend on its effect; a guarding rule is never laxer
+	 * than an allowing one.
+	 */
 	FUZZ_CHECK(is_rule[POLICY_DENY] == is_rule[POLICY_ASK]);
 	FUZZ_CHECK(is_rule[POLICY_DENY] == is_rule[POLICY_ALLOW]);
 	FUZZ_CHECK(matches[POLICY_DENY] == matches[POLICY_ASK]);

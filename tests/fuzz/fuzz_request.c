@@ -7,7 +7,7 @@
 
 enum { CONTENT_MAX = 1 << 16 };
 
-/* What a body was, and where it ended. */
+/* The outcome for a body, and where it ended. */
 struct outcome {
 	enum request_step step;
 	size_t used;
@@ -50,7 +50,10 @@ static void check_line(struct span text)
 	}
 }
 
-/* All that goes to the server stays on its line, and one field says how long the body is. */
+/*
+ * Everything that is sent to the server must stay on its line, and one field must say how long the
+ * body is.
+ */
 static void check_head(const struct request *request)
 {
 	FUZZ_CHECK(request->target.len > 0 && request->target.data[0] == '/');
@@ -71,7 +74,7 @@ static void check_head(const struct request *request)
 	FUZZ_CHECK(request_field_is_ours(request, SPAN_LITERAL("X-API-Key")));
 }
 
-/* A path that is below /v1 is so for whoever decodes it once. */
+/* A path below /v1 must be below it for every reader that decodes it once. */
 static void check_path(struct span target)
 {
 	static const char prefix[] = "/v1/";

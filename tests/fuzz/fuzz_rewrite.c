@@ -8,10 +8,9 @@
 #include "tests/fuzz/naive_map.h"
 
 /*
- * Lines: > (to the runtime) or < (to the editor) and a method; then roots, the
- * one here, a blank and the one there, up to an empty line; then a message. It
- * is translated, and compared to a second version that decodes each string of a
- * known place and translates it whole.
+ * Lines: > (to the runtime) or < (to the editor) and a method; then roots, each as the name here, a
+ * blank and the name there, up to an empty line; then a message. It is translated, and compared
+ * with a second version that decodes each string of a known place and translates it whole.
  */
 enum { MESSAGE_MAX = 64 * 1024, TEXT_MAX = 256 * 1024 };
 
@@ -39,7 +38,7 @@ static bool read_root(struct naive_root *root, char *line)
 {
 	char *blank = strchr(line, ' ');
 	size_t len = strlen(line);
-	/* JSON has no words for a root that is no UTF-8. */
+	/* JSON cannot express a root that is not UTF-8. */
 	if (utf8_valid_length(line, len) < len || line[0] != '/' || !blank || blank[1] != '/') {
 		return false;
 	}
@@ -82,7 +81,7 @@ struct reading {
 	size_t count;
 };
 
-/* What docs/architecture.md lists under "The edits", as one row a place. */
+/* The edits that docs/architecture.md lists under "The edits", one row for each place. */
 static const struct {
 	enum path_direction direction;
 	enum place place;
@@ -126,7 +125,7 @@ static bool is_listed(const char *names, const char *method)
 	return !*names;
 }
 
-/* The row of a place; -1 where nothing is to be translated. */
+/* The row of a place; -1 if it is not translated. */
 static int find_known(const struct input *input, uint32_t place)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(known); i++) {
@@ -166,7 +165,7 @@ static const struct json_places *places(void)
 	return table;
 }
 
-/* False where it is no message. */
+/* Returns false if the text is no message. */
 static bool read_message(struct reading *reading, const struct input *input, struct span text)
 {
 	size_t space;
@@ -205,7 +204,7 @@ static void append(struct buf *out, struct span bytes)
 	FUZZ_CHECK(buf_append(out, bytes, NULL));
 }
 
-/* A URI means the same as another one: their paths do, and what stands around these. */
+/* Two URIs mean the same if their paths do, and if the rest of them is equal. */
 static void check_uri(const struct input *input, struct span before, struct span after)
 {
 	struct buf path;
@@ -236,7 +235,7 @@ static void check_uri(const struct input *input, struct span before, struct span
 	buf_finish(&path);
 }
 
-/* There, or back. */
+/* Translates a path in this direction. */
 static void cross(const struct path_map *map, enum path_direction direction, struct span path,
 	struct buf *out)
 {
@@ -301,7 +300,7 @@ static void check_string(const struct input *input, const struct path_map *map,
 	buf_finish(&old_text);
 }
 
-/* What is between the strings of known places, and before and after them, is untouched. */
+/* The bytes between, before and after the strings of known places must be unchanged. */
 static void check_gaps(const struct reading *before, const struct reading *after)
 {
 	size_t old_at = 0;

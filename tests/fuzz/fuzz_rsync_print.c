@@ -7,7 +7,8 @@
 #include "tests/fuzz/fuzz.h"
 
 /*
- * What a look at a runtime tells, two of them with a "/" between: what is read is kept and found.
+ * Two reports of the script that looks at a runtime, with a "/" between them: what was read must be
+ * stored and found again.
  */
 static void read_reach(struct span words)
 {
@@ -50,7 +51,7 @@ static bool read_one(struct print *print, const uint8_t *data, size_t size)
 	return true;
 }
 
-/* Of the sandbox's, in the store: any line at all. */
+/* A print from the store may be any line, because the sandbox made it. */
 static void parse_any(const uint8_t *data, size_t size)
 {
 	struct print print;

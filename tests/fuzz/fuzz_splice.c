@@ -6,9 +6,9 @@
 #include "tests/fuzz/fuzz.h"
 
 /*
- * The first byte is the message's length, then come edits: start, length and
- * the replacement's length, a byte each. The result is that of a walk over the
- * message that looks for an edit at each byte.
+ * The first byte is the message's length, then come edits: start, length and the replacement's
+ * length, one byte each. The result must be that of a walk over the message that looks for an edit
+ * at each byte.
  */
 enum { EDITS_MAX = 512, WITH_MAX = 16, RESULT_MAX = 256 + EDITS_MAX * WITH_MAX };
 

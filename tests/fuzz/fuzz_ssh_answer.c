@@ -4,9 +4,7 @@
 #include "providers/ssh/files_impl.h"
 #include "tests/fuzz/fuzz.h"
 
-/*
- * What a script for files tells, of which the first byte says the script and the second the limit.
- */
+/* The output of a script for files. The first byte chooses the script, the second one the limit. */
 enum { BYTES_MAX = 4096 };
 
 static bool ends_with(const uint8_t *data, size_t size, const char *end, size_t len)

@@ -8,13 +8,13 @@
 #include "tests/fuzz/fuzz.h"
 
 /*
- * What ssh -G prints, to a target; and the first line of the input as a destination and as a list
- * of jump hosts.
+ * Reads the output of ssh -G as a target; and the first line of the input as a destination and as a
+ * list of jump hosts.
  */
 static const char *const environment[] = {
 	"HOME=/home/kim", "LOGNAME=kim", "SSH_AUTH_SOCK=/run/agent", "KEYS=/keys", NULL};
 
-/* "~name" alone looks users up, which is slow and says nothing here. */
+/* "~name" alone makes the C library look users up, which is slow and shows nothing here. */
 static bool names_a_user(struct span text)
 {
 	for (size_t i = 0; i + 1 < text.len; i++) {

@@ -5,8 +5,8 @@
 #include "tests/fuzz/fuzz.h"
 
 /*
- * What a script in the sandbox tells, in pieces as long as the first byte says. A second reader,
- * which has the whole before it, has to come to the same.
+ * The output of a script in the sandbox, in pieces of the length in the first byte. A second
+ * reader, which has all of it at once, must find the same.
  */
 enum { OBJECT_MAX = 300, TAKEN_MAX = 64 };
 
@@ -49,7 +49,7 @@ static const struct {
 	[LINE_END] = {"end", 1},
 };
 
-/* The end of a line in the whole, or NULL where there is none. */
+/* The end of a line in the whole output, or NULL if there is none. */
 static const char *skip_line(const char *at, const char *end, enum line_kind kind)
 {
 	if ((size_t)(end - at) <= strlen(kinds[kind].name) ||
@@ -89,7 +89,7 @@ static const char *check_bytes(const struct line_object *object, const char *at,
 	return at + object->content.len;
 }
 
-/* NULL: it has no end. */
+/* Returns NULL if the object has no end. */
 static const char *check_object(struct lines *lines, const char *at, const char *end)
 {
 	struct line_object object;

@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Code points; a byte that is no UTF-8 is a character of its own kind. */
+/* A text as code points; a byte that is not UTF-8 is a character of its own kind. */
 struct points {
 	size_t count;
 	uint32_t list[NAIVE_MAX];
@@ -45,7 +45,7 @@ static uint32_t at(const struct points *points, size_t index)
 	return index < points->count ? points->list[index] : 0;
 }
 
-/* The place of the ] that ends the set; 0 where there is none. */
+/* The place of the ] that ends the set; 0 if there is none. */
 static size_t find_bracket(const struct points *pattern, size_t from)
 {
 	size_t i = from + 1;

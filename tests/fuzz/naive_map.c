@@ -98,7 +98,7 @@ bool naive_map_is_reversible(const struct naive_map *map, enum path_direction di
 		const char *one = map->roots[i].sides[direction];
 		if (length_of(one) == 0 ||
 			length_of(map->roots[i].sides[naive_other(direction)]) == 0) {
-			return false; // slashes at the end are not the same then
+			return false; // then slashes at the end are not the same
 		}
 		for (size_t j = 0; j < map->count; j++) {
 			const char *two = map->roots[j].sides[direction];

@@ -33,7 +33,7 @@ static bool at_end(const struct parser *parser)
 	return parser->at >= parser->size;
 }
 
-/* 0 behind the end, which is nothing that JSON allows anywhere. */
+/* Returns 0 after the end; JSON allows 0 nowhere. */
 static uint8_t peek(const struct parser *parser)
 {
 	return at_end(parser) ? 0 : parser->text[parser->at];
@@ -206,7 +206,7 @@ static bool parse_utf8(struct parser *parser)
 	return true;
 }
 
-/* The decoded text is left at the end of names. */
+/* Leaves the decoded text at the end of names. */
 static bool parse_string(struct parser *parser)
 {
 	if (!take(parser, '"')) {
@@ -365,7 +365,7 @@ static bool parse_value(struct parser *parser)
 void reference_check(struct reference *reference, const struct json_place *places, size_t count,
 	const uint8_t *text, size_t size)
 {
-	/* A value takes a byte and a comma; one more for the document itself. */
+	/* A value takes at least a byte and a comma; one more is for the document itself. */
 	*reference = (struct reference){.hits = mem_alloc((size + 2) * sizeof(reference->hits[0]))};
 	struct parser *parser = mem_alloc_zero(sizeof(*parser));
 	parser->reference = reference;

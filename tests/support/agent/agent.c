@@ -178,7 +178,7 @@ void agent_send(struct agent *agent, const char *format, ...)
 	buf_finish(&line);
 }
 
-/* Writes what the reader takes now; false when there is no reader any more. */
+/* Writes what the reader takes now; false if there is no reader any more. */
 static bool write_some(struct agent *agent)
 {
 	struct span bytes = buf_span(&agent->out);
@@ -232,7 +232,7 @@ static void read_some(struct agent *agent)
 	}
 }
 
-/* Handles the lines that are complete; stops where a command says not to read on. */
+/* Handles the complete lines; stops if a command says so. */
 static void handle_lines(struct agent *agent)
 {
 	while (!agent->stopped_reading) {

@@ -6,11 +6,11 @@
 #include "tests/support/agent/raw.h"
 #include "tests/support/agent/turn.h"
 
-/* What an agent asks its client for. */
+/* The requests that an agent sends to its client. */
 
 static const size_t text_max = (size_t)1 << 29;
 
-/* Announces a tool call; `more` is further members, each with its comma before it. */
+/* Announces a tool call; `more` has further members, each after a comma. */
 static void announce(struct turn *turn, const char *kind, const char *title, const char *more)
 {
 	char *quoted = raw_quote(span_of(title));
@@ -25,7 +25,7 @@ static void announce(struct turn *turn, const char *kind, const char *title, con
 	free(quoted);
 }
 
-/* Ends the tool call and says the reply. */
+/* Ends the tool call and prints the reply. */
 static void conclude(struct turn *turn, const char *method, const struct reply *reply)
 {
 	turn_update(turn,
@@ -59,7 +59,7 @@ static enum progress run_read(struct turn *turn, const char *argument, const str
 	return COMMAND_WAITS;
 }
 
-/* A script's line cannot hold a line break; it writes it as JSON does: \n. */
+/* A line of a script cannot contain a line break; it writes one as JSON does: \n. */
 static char *unescape_and_quote(const char *words)
 {
 	char *body = NULL;
@@ -117,7 +117,7 @@ static enum progress run_big_request(
 	return COMMAND_WAITS;
 }
 
-/* The options' order is no order of preference: nobody may go by it. */
+/* The options are not ordered by preference, so that no client can rely on their order. */
 static void ask_permission(struct turn *turn, const char *title)
 {
 	char *quoted = raw_quote(span_of(title));
@@ -144,7 +144,7 @@ static enum progress run_permission(
 	return COMMAND_WAITS;
 }
 
-/* Asks and takes the question back; the client still answers it once. */
+/* Asks and withdraws the question; the client still answers it once. */
 static enum progress run_cancel_request(
 	struct turn *turn, const char *argument, const struct reply *reply)
 {
@@ -200,7 +200,7 @@ static enum progress run_terminal(
 	return COMMAND_WAITS;
 }
 
-/* Starts a command that would run long and kills it. */
+/* Starts a command that would run long, and kills it. */
 static enum progress run_kill(struct turn *turn, const char *argument, const struct reply *reply)
 {
 	static const char *const methods[] = {
@@ -239,7 +239,7 @@ static enum progress run_elicit(struct turn *turn, const char *argument, const s
 	return COMMAND_WAITS;
 }
 
-/* The other scope: the request of the client's that this turn answers. */
+/* The other scope: the client's request that this turn answers. */
 static enum progress run_elicit_request(
 	struct turn *turn, const char *argument, const struct reply *reply)
 {
@@ -288,7 +288,7 @@ static enum progress run_request(struct turn *turn, const char *argument, const 
 	return reply != NULL ? COMMAND_DONE : COMMAND_WAITS;
 }
 
-/* The answer comes when it comes: only the journal shows it. */
+/* Waits for no answer: only the journal shows it. */
 static enum progress run_fire(struct turn *turn, const char *argument, const struct reply *reply)
 {
 	size_t length = strcspn(argument, " ");
@@ -298,7 +298,9 @@ static enum progress run_fire(struct turn *turn, const char *argument, const str
 	return COMMAND_DONE;
 }
 
-/* raw-request ID LINE: a line as it is, and then the answer that carries ID to the byte. */
+/*
+ * raw-request ID LINE: sends a line unchanged, and waits for the answer that has exactly this ID.
+ */
 static enum progress run_raw_request(
 	struct turn *turn, const char *argument, const struct reply *reply)
 {

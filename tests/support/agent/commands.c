@@ -8,7 +8,7 @@
 #include "tests/support/agent/raw.h"
 #include "tests/support/agent/turn.h"
 
-/* What an agent tells its client without asking for anything. */
+/* What an agent tells its client without being asked. */
 
 static const size_t text_max = (size_t)1 << 29;
 
@@ -46,7 +46,7 @@ static enum progress run_plan(struct turn *turn, const char *argument, const str
 	return COMMAND_DONE;
 }
 
-/* stream COUNT SIZE: one update a call, so that the reader's pace is kept. */
+/* stream COUNT SIZE: one update for each call, so that the agent keeps to the reader's pace. */
 static enum progress run_stream(struct turn *turn, const char *argument, const struct reply *reply)
 {
 	char *size_text = NULL;

@@ -58,7 +58,7 @@ static const struct {
 #undef VALUE
 };
 
-/* Returns how many words were taken, 0 for an unknown one. */
+/* Returns how many words it has used, 0 for an unknown option. */
 static int take_option(struct agent_options *out, char **words)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(options); i++) {

@@ -6,7 +6,7 @@
 #include "tests/support/agent/agent.h"
 #include "tests/support/agent/raw.h"
 
-/* One session a line: its id, a tab, its cwd as JSON. */
+/* One line for each session: its id, a tab, its cwd as JSON. */
 
 struct session *agent_make_session(struct agent *agent, char *id, struct span cwd)
 {

@@ -14,7 +14,7 @@ struct request {
 	struct agent *agent;
 	struct span id; // raw; empty in a notification
 	struct span params;
-	struct session *session; // where the method names one that is open
+	struct session *session; // the named session, if it is open
 };
 
 void agent_answer(struct agent *agent, struct span id, const char *format, ...)
@@ -38,7 +38,7 @@ void agent_answer_error(struct agent *agent, struct span id, int code, const cha
 		PRINTF_BYTES(id), code, message);
 }
 
-/* {} - or null, which the protocol's documentation shows where nothing is required. */
+/* {} or null, which the protocol's documentation shows where nothing is required. */
 static void answer_nothing(const struct request *request)
 {
 	agent_answer(
@@ -104,7 +104,7 @@ static void answer_new(const struct request *request)
 		return;
 	}
 	char *id = NULL;
-	do { // one that was loaded may have the next number
+	do { // a loaded session may have the next number
 		free(id);
 		int process = agent->options.own_names ? (int)getpid() : 0;
 		int count = ++agent->session_count;
@@ -127,7 +127,9 @@ static void answer_new(const struct request *request)
 	buf_finish(&result);
 }
 
-/* Without --sessions one that is loaded need not be known: this agent remembers everything. */
+/*
+ * Without --sessions, a session that is loaded need not be known: this agent remembers everything.
+ */
 static struct session *reopen(const struct request *request)
 {
 	struct session *session = request->session;
@@ -305,7 +307,7 @@ static void take_cancel_request(const struct request *request)
 	turns_cancel_request(request->agent, raw_member(request->params, "requestId"));
 }
 
-/* Extensions, to see how foreign methods pass. */
+/* Extensions, to test how foreign methods pass. */
 static void answer_echo(const struct request *request)
 {
 	agent_answer(request->agent, request->id, "%.*s", PRINTF_BYTES(request->params));

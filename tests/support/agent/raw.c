@@ -20,7 +20,7 @@ static struct span skip(struct span text, size_t count)
 	return (struct span){text.data + count, text.len - count};
 }
 
-/* The length of the string at the beginning of the text with its quotes; 0 when it never ends. */
+/* The length of the string at the beginning of the text, with its quotes; 0 if it never ends. */
 static size_t string_length(struct span text)
 {
 	for (size_t at = 1; at < text.len; at++) {
@@ -185,7 +185,7 @@ static uint32_t hex_quad(const char *digits)
 	return (uint32_t)strtoul(text, NULL, 16);
 }
 
-/* Decodes the escape at *from (after its backslash), writes it, moves *from behind it. */
+/* Decodes the escape at *from (after its backslash), writes it, and moves *from past it. */
 static char *put_escape(char *at, const char **from, const char *end)
 {
 	static const char letters[] = "bfnrt";

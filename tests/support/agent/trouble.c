@@ -10,7 +10,7 @@
 
 #include "tests/support/agent/turn.h"
 
-/* Misbehaviour on demand. Whatever is left behind here ends by its own alarm. */
+/* Misbehaviour on demand. Every process that is left behind here ends by its own alarm. */
 
 static enum progress run_garbage(struct turn *turn, const char *argument, const struct reply *reply)
 {
@@ -56,7 +56,7 @@ static enum progress run_long(struct turn *turn, const char *argument, const str
 	return COMMAND_DONE;
 }
 
-/* long-answer SIZE: the prompt's answer, too long to pass, its id at the end. */
+/* long-answer SIZE: the prompt's answer, too long to pass, with its id at the end. */
 static enum progress run_long_answer(
 	struct turn *turn, const char *argument, const struct reply *reply)
 {
@@ -71,7 +71,7 @@ static enum progress run_long_answer(
 	return COMMAND_ENDED;
 }
 
-/* long-request SIZE: a request too long to pass; somebody has to answer it. */
+/* long-request SIZE: a request that is too long to pass; somebody has to answer it. */
 static enum progress run_long_request(
 	struct turn *turn, const char *argument, const struct reply *reply)
 {
@@ -186,7 +186,7 @@ static _Noreturn void stay_behind(void)
 	}
 }
 
-/* A daemon: twice forked, a session of its own, no descriptor and no environment left. */
+/* A daemon: forked twice, in a session of its own, without descriptors and environment. */
 static enum progress run_fork(struct turn *turn, const char *argument, const struct reply *reply)
 {
 	long count = strtol(argument, NULL, 10);
@@ -226,7 +226,7 @@ static enum progress run_double_fork(
 	}
 	char byte;
 	close(ready[1]);
-	(void)!read(ready[0], &byte, 1); // until the daemon has noted its id and closed
+	(void)!read(ready[0], &byte, 1); // waits until the daemon has noted its id and closed
 	close(ready[0]);
 	waitpid(middle, NULL, 0);
 	return COMMAND_DONE;

@@ -171,7 +171,7 @@ static enum progress run_command(struct turn *turn, const struct reply *reply)
 	return progress;
 }
 
-/* Goes on with the script until it waits or ends; true when it wants to run again. */
+/* Runs the script until it waits or ends; true if it wants to run again. */
 static bool turn_run(struct turn *turn, const struct reply *reply)
 {
 	while (turn->command != NULL || take_line(turn)) {

@@ -10,9 +10,9 @@
 #include "providers/daytona/api.h"
 
 /*
- * The API for a test in Python: api_caller URL KEY ORGANIZATION [TRY_MS TIMEOUT_MS]. Each line of
- * its input is a call, "VERB NAME [WORD]"; each is answered by one line of JSON, and the next call
- * is made then. It ends with its input.
+ * The API client for a test in Python: api_caller URL KEY ORGANIZATION [TRY_MS TIMEOUT_MS]. Each
+ * line of its input is a call, "VERB NAME [WORD]". It answers each call with one line of JSON, and
+ * then makes the next one. It ends with its input.
  */
 enum { LINE_MAX_BYTES = 4096, ANSWER_MAX = 8 << 20 };
 
@@ -225,7 +225,7 @@ static void on_input(struct ev_loop *loop, struct ev_io *watcher, int events)
 {
 	static char line[LINE_MAX_BYTES];
 	static size_t len;
-	ssize_t count = read(0, line + len, 1); // a line is only read when it is to be made
+	ssize_t count = read(0, line + len, 1); // reads a line only when it can make that call
 	if (count <= 0) {
 		ev_break(loop, EVBREAK_ALL);
 		return;

@@ -40,7 +40,7 @@ static void say_error(const char *word, const struct error *err)
 	fflush(stdout);
 }
 
-/* False at the end of the input. */
+/* Returns false at the end of the input. */
 static bool read_line(char line[LINE_BYTES])
 {
 	size_t len = 0;
@@ -69,7 +69,7 @@ static void on_ask(void *data, struct ssh_admission_turn *turn)
 		ssh_admission_refuse(turn, &err);
 	} else {
 		ssh_admission_grant(turn, line);
-		explicit_bzero(line, sizeof(line)); // a test looks for it
+		explicit_bzero(line, sizeof(line)); // a test searches the memory for it
 	}
 }
 
@@ -93,7 +93,7 @@ static struct {
 	ev_io io[2];
 	size_t counts[2];
 	struct process_status status;
-	bool is_killed; // once it prints
+	bool is_killed; // once it prints anything
 	bool has_exited;
 } run;
 

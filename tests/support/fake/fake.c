@@ -144,7 +144,7 @@ static bool has_root(const struct sandbox *sandbox, const char *local_root)
 	return false;
 }
 
-/* Roots are taken one after the other, so that each gets its number when it is asked for. */
+/* Adds roots one after the other, so that they are numbered in the order of the calls. */
 static void fake_add_root(
 	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
 {

@@ -60,7 +60,7 @@ static void drop_events(struct fake_exec *self)
 	ev_timer_stop(self->loop, &self->timer);
 }
 
-/* The handler may destroy the process: it is not touched after it. */
+/* The handler may destroy the process, so nothing touches the process afterwards. */
 static void raise_event(const struct fake_exec *self, const struct fake_event *event)
 {
 	const struct exec_listener *listener = self->listener;
@@ -160,7 +160,7 @@ static const struct exec_impl fake_exec_impl = {
 	.destroy = fake_exec_destroy,
 };
 
-/* The inner process's ends of the pipes, or pumps between those and the caller's. */
+/* Connects the inner process's ends of the pipes, or pumps between those and the caller's. */
 static bool connect(struct fake_exec *self, struct error *err)
 {
 	size_t chunk = self->sandbox->behaviour->read_chunk;

@@ -42,7 +42,9 @@ static void op_free(struct fake_op *op)
 	free(op);
 }
 
-/* Takes the operation apart before its handler is called, which may close everything. */
+/*
+ * Takes the operation apart before its handler is called, because the handler may close everything.
+ */
 static struct fake_op op_take(struct fake_op *op)
 {
 	struct fake_op taken = *op;
@@ -110,7 +112,9 @@ static void begin(struct fake_op *op)
 	}
 }
 
-/* Timers due at one time have no order; operations begin in that of the calls. */
+/*
+ * Timers that are due at the same time have no order; operations begin in the order of the calls.
+ */
 static void begin_due(struct fake_sandbox *sandbox)
 {
 	LIST_FOR_EACH(op, &sandbox->ops, struct fake_op, link) {

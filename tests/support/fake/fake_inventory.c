@@ -11,9 +11,9 @@
 #include "tests/support/fake/internal.h"
 
 /*
- * What is "elsewhere" are the files of a folder: each is a sandbox of that name, and its lines are
- * id, state, profile, workspace, created, why, and whether it is in use ("used"). To stop one
- * appends a line "stop", which wins; to delete one removes its file.
+ * The sandboxes "elsewhere" are the files of a folder: the name of a file is the sandbox's, and its
+ * lines are id, state, profile, workspace, created, why, and whether it is in use ("used"). A stop
+ * appends a line "stop", which overrides the state; a delete removes the file.
  */
 enum { LINE_ID, LINE_STATE, LINE_PROFILE, LINE_WORKSPACE, LINE_CREATED, LINE_WHY, LINE_USED };
 enum { LINE_STOPPED = LINE_USED + 1, LINE_COUNT, FILE_MAX = 4096 };

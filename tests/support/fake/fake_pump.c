@@ -61,7 +61,7 @@ static enum progress give(struct fake_pump *pump)
 	if (count < 0) {
 		return errno == EAGAIN || errno == EINTR ? PROGRESS_WAIT : PROGRESS_OVER;
 	}
-	pump->len = 0; // a packet is taken whole or not at all
+	pump->len = 0; // a packet is taken as a whole or not at all
 	return PROGRESS_ON;
 }
 

@@ -31,7 +31,7 @@ static void act(const char *action)
 	} else if (strcmp(action, "eio") == 0) {
 		errno = EIO;
 	} else {
-		abort(); // a test that asks for nothing proves nothing
+		abort(); // a test whose request is missing would prove nothing
 	}
 }
 

@@ -30,7 +30,7 @@ static void test_half_close(struct client_world *world)
 	struct flow flow = {0};
 	client_world_start(world, NULL);
 	connection_expect_ready(&connection, world);
-	/* What is written before the channel is open is kept. */
+	/* Bytes that were written before the channel is open are kept. */
 	flow_run(&flow, &connection, "wc -c; sleep 0.1; echo after", "12345");
 	flow_expect_end(&flow, 0);
 	assert_string_equal(flow_text(&flow, SSH_STREAM_OUT), "5\nafter\n");
@@ -46,7 +46,7 @@ static void test_a_command_killed_by_a_signal(struct client_world *world)
 	connection_expect_ready(&connection, world);
 	flow_run(&flow, &connection, "kill -9 $$", "");
 	assert_int_equal(flow.told[strlen(flow.told) - 1], 'c');
-	/* Not every client is told of signals; none makes a status of one. */
+	/* Not every client is told about signals; none turns one into a status. */
 	assert_true(!flow.end.is_known || flow.end.signal == SIGKILL);
 	flow_close(&flow);
 	connection_close(&connection);
@@ -110,7 +110,7 @@ static void test_a_command_that_does_not_read(struct client_world *world)
 	connection_expect_ready(&connection, world);
 	flow_open(&flow, &connection, "sleep 0.5; echo bye");
 	size_t taken = 0, sum = 0;
-	do { // what is held on the way is bounded
+	do { // the amount that is held on the way is limited
 		taken = ssh_channel_write(flow.channel, (struct span){bytes, sizeof(bytes)});
 		sum += taken;
 		client_run_for(world, 2);
@@ -156,7 +156,7 @@ static void test_more_channels_than_the_server_takes(struct client_world *world)
 	for (int i = 0; i < COUNT; i++) {
 		flow_close(&flows[i]);
 	}
-	/* The server may be told of the new one before it has cleared up after the old. */
+	/* The server may get the new one before it has cleaned up after the old one. */
 	for (int i = 0; i < 2000 && !more.is_open; i++) {
 		more = (struct flow){0};
 		flow_open(&more, &connection, "echo again");

@@ -6,8 +6,8 @@
 
 #include "tests/support/ssh/client_cases.h"
 
-/* Hosts that are known or not, and ways to log in. */
-/* Otherwise a server asks questions, which is one more thing that a client may not know. */
+/* Hosts that are known or not, and the ways to log in. */
+/* Otherwise a server asks questions, which not every client can answer. */
 static const struct sshd_spec keys_alone = {
 	.config = "KbdInteractiveAuthentication no\nPasswordAuthentication no\n"};
 
@@ -142,7 +142,7 @@ static void test_a_passphrase_comes_from_a_command(struct client_world *world)
 	expect_failure(world, "AUTH_FAILED", "");
 }
 
-/* The agent ends when the folder does. */
+/* The agent ends together with the folder. */
 static void test_a_key_of_the_agent(struct client_world *world)
 {
 	char path[SSHD_PATH_MAX];
@@ -171,7 +171,7 @@ static void test_a_key_that_the_host_does_not_take(struct client_world *world)
 static void test_a_password_comes_from_a_command(struct client_world *world)
 {
 	if (getuid() != 0) {
-		skip(); // only for root the password is one that the test knows
+		skip(); // only root's password is one that the test knows
 	}
 	client_world_start(
 		world, &(struct sshd_spec){.config = "AuthenticationMethods password\n"
@@ -182,7 +182,7 @@ static void test_a_password_comes_from_a_command(struct client_world *world)
 	expect_failure(world, "AUTH_FAILED", "");
 }
 
-/* The same host three times: twice on the way to itself. */
+/* The same host three times: two of them on the way to itself. */
 static void test_two_hosts_on_the_way(struct client_world *world)
 {
 	client_world_start(world, NULL);

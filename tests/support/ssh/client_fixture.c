@@ -348,7 +348,7 @@ void flow_expect_end(struct flow *flow, int code)
 	if (strcmp(flow->told, "o12c") != 0 && strcmp(flow->told, "o21c") != 0) {
 		fail_msg("was told %s (%s)", flow->told, flow->err.text);
 	}
-	/* Not every client can tell a status of 0 from none. */
+	/* Not every client can tell a status of 0 from a missing one. */
 	assert_true(flow->end.is_known || code == 0);
 	assert_int_equal(flow->end.signal, 0);
 	assert_int_equal(flow->end.code, code);

@@ -55,7 +55,7 @@ static void on_progress(void *data, const char *text)
 	size_t len = strlen(stage->progress);
 	snprintf(stage->progress + len, sizeof(stage->progress) - len, "%s\n", text);
 	if (strstr(text, "did not answer within")) {
-		stage->host->request.login_timeout_ms = STAGE_DEADLINE_MS; // who is asked next does
+		stage->host->request.login_timeout_ms = STAGE_DEADLINE_MS; // the next one has time
 	}
 }
 

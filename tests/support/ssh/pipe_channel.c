@@ -279,7 +279,7 @@ static size_t channel_count(const struct pipe_client *client)
 	return count;
 }
 
-static bool is_second; // the next channel is, where every second one is refused
+static bool is_second; // whether the next channel is refused, if every second one is
 
 struct ssh_channel *pipe_open(struct ssh_client *client, const char *command,
 	const struct ssh_channel_listener *listener, void *data, struct error *err)
@@ -303,7 +303,7 @@ struct ssh_channel *pipe_open(struct ssh_client *client, const char *command,
 	if (pipe_client_options.refusals > 0) {
 		pipe_client_options.refusals--;
 	} else if (pipe_client_options.second_is_refused && (is_second = !is_second, !is_second)) {
-		/* after one that was opened */
+		/* follows one that was opened */
 	} else if (max == 0 || channel_count(owner) < max) {
 		start(self, command);
 	}

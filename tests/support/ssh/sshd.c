@@ -18,8 +18,8 @@
 #include "base/tree.h"
 
 /*
- * For those who connect by libssh2: what libcrypto holds for its version 1.10 and that forgets
- * (tests/support/tools/valgrind.supp); of libcrypto's callers LeakSanitizer sees nothing.
+ * For tests that connect by libssh2: its version 1.10 forgets memory that libcrypto holds for it
+ * (tests/support/tools/valgrind.supp); LeakSanitizer does not see libcrypto's callers.
  */
 const char *__lsan_default_suppressions(void);
 
@@ -42,7 +42,7 @@ static struct sockaddr_in loopback(int port)
 		.sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
 }
 
-/* A port that nobody has now; somebody may take it before sshd does. */
+/* A port that nobody uses now; another process may take it before sshd does. */
 static int free_port(void)
 {
 	int fd ATTR_CLEANUP(fd_cleanup) = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -113,7 +113,7 @@ static void start_once(struct sshd *sshd, const struct sshd_spec *spec)
 	}
 }
 
-/* False where it has ended: somebody else has the port. */
+/* Returns false if sshd has ended because another process has the port. */
 static bool wait_until_listening(struct sshd *sshd)
 {
 	long long deadline_ms = clock_now_ms() + START_MS;
@@ -175,7 +175,7 @@ static void signal_below(const struct sshd *sshd, int number)
 	tree_finish(&tree);
 }
 
-/* Where the test is a subreaper, what lived below sshd becomes its child. */
+/* If the test is a subreaper, the processes below sshd become its children. */
 static void reap(const struct tree *tree)
 {
 	long long deadline_ms = clock_now_ms() + STOP_MS;
@@ -191,8 +191,8 @@ static void reap(const struct tree *tree)
 }
 
 /*
- * A connection that ends while it is stopped leaves what it ran stopped, and below sshd no more:
- * found by the sessions that were seen there.
+ * If a connection ends while it is stopped, its processes stay stopped, and are no longer below
+ * sshd. This finds them by the sessions that were seen there.
  */
 static void kill_sessions(const struct tree *seen)
 {

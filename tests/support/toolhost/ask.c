@@ -16,7 +16,7 @@ void fixture_with_message(
 	struct frame frame;
 	struct message message;
 	struct error err;
-	for (size_t at = 0; at <= len;) { // with a newline in place of the final NUL
+	for (size_t at = 0; at <= len;) { // with a newline in the place of the final NUL
 		size_t size;
 		char *space = frame_reader_space(reader, &size);
 		size_t count = len + 1 - at < size ? len + 1 - at : size;
@@ -47,7 +47,10 @@ static void use_call(const struct message *message, void *data)
 	fixture.is_inside = false;
 }
 
-/* Asks; `params` is what is inside the braces, but for the session. Returns the call's id. */
+/*
+ * Sends a request; `params` has what is inside the braces, except the session. Returns the call's
+ * id.
+ */
 int ask_text(const char *method, const char *params)
 {
 	char *text = NULL;

@@ -16,7 +16,7 @@ static bool never(const void *data)
 	return false;
 }
 
-/* Turns the loop until it holds, or for the time. */
+/* Runs the loop until the condition holds, or for this time. */
 bool fixture_turn(bool (*holds)(const void *data), const void *data, int ms)
 {
 	ev_timer tick;
@@ -107,7 +107,7 @@ static const struct toolhost_listener listener = {
 
 /* ---- before and after ---- */
 
-/* Makes the ToolHost as the fixture says by now. */
+/* Makes the ToolHost with the present settings of the fixture. */
 void fixture_open(void)
 {
 	struct toolhost_config config = {

@@ -63,7 +63,7 @@ static const struct sandbox_root *add_root(const char *path)
 	return sandbox_root_at(fixture.sandbox, last);
 }
 
-/* Returns its name in the sandbox. */
+/* Returns the name of the root in the sandbox. */
 const char *fixture_add_root(const char *path)
 {
 	const struct sandbox_root *root = add_root(path);
@@ -140,7 +140,7 @@ int fixture_run(const struct CMUnitTest *tests, size_t count)
 	if (!fixture.spawner) {
 		return 1;
 	}
-	signal(SIGPIPE, SIG_IGN); // after the spawner: commands get what was found
+	signal(SIGPIPE, SIG_IGN); // after the spawner: commands get the original setting
 	fixture.loop = ev_loop_new(EVFLAG_AUTO);
 	spawner_attach(fixture.spawner, fixture.loop);
 	fixture.context = (struct provider_context){.loop = fixture.loop,
