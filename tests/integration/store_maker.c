@@ -11,14 +11,15 @@
 #include "sync/snapshot.h"
 
 /*
- * Fills the store of a workspace as a broker's syncs do, for the tests of the commands
- * that work on one:
+ * Fills the store of a workspace as a broker's syncs do, for the tests of the commands that work on
+ * a store:
  *
  *     store-maker STATE ROOT path                     prints where the store is
  *     store-maker STATE ROOT checkpoint REASON [SESSION [BIG-FILE]]
  *     store-maker STATE ROOT conflict|held STAMP BASE RUNTIME
  *
- * A conflict is parked of ROOT against the directories BASE and RUNTIME; of guarded files, what is
+ * "conflict" merges ROOT with the directory RUNTIME over the directory BASE, and parks the
+ * conflicts. "held" does the same with the default guard, and parks the guarded files that were
  * held.
  */
 struct maker {

@@ -50,8 +50,8 @@ extern const struct daytona_list_listener on_listed;
 void wait_done(void);                                      // until outcome.count is 1
 void wait_requests(size_t count);                          // until the server has got so many
 void loop_for_ms(long long ms);                            // turns
-void expect_done(void);                                    // wait_done, without an error
-void expect_failed(const char *reason, const char *facts); // wait_done, and the error has both
+void expect_done(void);                                    // waits, and expects no error
+void expect_failed(const char *reason, const char *facts); // waits, and expects an error with both
 
 /* A sandbox in the service's JSON, with this id and state. */
 const char *sandbox_text(const char *id, const char *state);

@@ -25,9 +25,9 @@ void server_will_answer(int status, const char *headers, const char *body);
 /* Queues an answer without a length: `head`, then `size` bytes, which repeat `piece`. */
 void server_will_flood(const char *head, const char *piece, size_t size);
 
-size_t server_count(void);                 // requests so far
+size_t server_count(void);                 // number of requests so far
 const char *server_request(size_t number); // from 0; head and body as they came
-size_t server_connections(void);           // accepted so far
-size_t server_open(void);                  // of those, that still stand
+size_t server_connections(void);           // number accepted so far
+size_t server_open(void);                  // number that are still open
 
 #endif

@@ -27,7 +27,7 @@ struct agent_options {
 	const char *load_size;   // bytes of each of them
 	const char *list_page;   // sessions on one of session/list
 	const char *protocol_version;
-	const char *exit_at_once; // status
+	const char *exit_at_once; // the exit status
 	const char *slow_exit;    // seconds between the end of input and leaving
 	const char *meta;         // JSON for the _meta of the initialize result
 	const char *sessions;     // file of the sessions it remembers; NULL: accepts any session
@@ -45,9 +45,9 @@ struct agent_options {
 	bool error_data;
 	bool only_stdio;
 	bool refuse_modes; // session/set_mode and set_config_option are errors
-	bool silent_modes; // they are not answered
-	bool null_results; // null where a result has no required member
-	bool own_names;    // of sessions: no other agent has them
+	bool silent_modes; // these are never answered
+	bool null_results; // null for a result without required members
+	bool own_names;    // session ids that no other agent has
 	bool login;        // not an agent but a user's login
 	bool help;
 };

@@ -12,16 +12,18 @@
 
 /*
  * A sandbox behind a gateway, for a test in Python, with a target that is filled in by hand:
- * gateway_user HOST PORT KNOWN_HOSTS PIN DEADLINE_MS. No PIN is "-". What it says, a line each:
+ * gateway_user HOST PORT KNOWN_HOSTS PIN DEADLINE_MS. A PIN of "-" means none. It prints lines:
  *
- *	ask                     wants a token: the next line of its input, or "refuse"
+ *	ask                     it wants a token: the next line of its input, or "refuse"
+ *	cancelled
  *	settled
  *	progress TEXT
  *	ready | failed REASON TEXT
- *	exited CODE SIGNAL STDOUT_BYTES STDERR_BYTES     after "run SCRIPT"; and after "kill
- *SCRIPT", lost REASON TEXT                                 which kills it once it has printed
+ *	exited CODE SIGNAL STDOUT_BYTES STDERR_BYTES
+ *	lost REASON TEXT
  *
- * It ends with its input.
+ * The last two follow a line "run SCRIPT" or "kill SCRIPT" of its input. "kill" kills the script's
+ * processes as soon as it prints something. The program ends when its input ends.
  */
 enum { LINE_BYTES = 4096, ALIVE_MS = 300, ALIVE_COUNT = 100 };
 

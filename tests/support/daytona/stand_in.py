@@ -6,13 +6,13 @@ Daytona on loopback, for tests: starts stand_in.mjs and asks it things.
         daytona.api        the API's base URL; daytona.key is a key for it, daytona.jwt a token that
                            needs daytona.organization in X-Daytona-Organization-ID
         daytona.ssh_host, daytona.ssh_port, daytona.host_key ("SHA256:…"), daytona.host_key_line
-        daytona.sandboxes()              those that are there, as dicts: wire members, and folder,
-                                         home, pids (running now), states (all it went through)
+        daytona.sandboxes()              the sandboxes that exist, as dicts: wire members, and
+                                         folder, home, pids (running now), states (all so far)
         daytona.sandboxes(gone=True)     the destroyed ones, too
         daytona.calls('create', …)       every call so far, or those of some names: method, url,
                                          requestHeaders, requestBody, status, responseBody
         daytona.counts()                 how often each was made: {'create': 1, 'get': 7}
-        daytona.connections()            SSH connections that stand: sandboxId, channels, bytes
+        daytona.connections()            open SSH connections: sandboxId, channels, bytes
         daytona.tokens()                 SSH tokens: token, sandboxId, expiresAt, revoked
 
 What happens there, at the next calls, connections or creates:
@@ -23,8 +23,9 @@ What happens there, at the next calls, connections or creates:
         daytona.fault('create', action='close', effect=True)   last-activity network-settings
         daytona.fault('list', action='none', delay_ms=500)     ssh-access ssh-revoke
       action: answer (status, message or body, headers), hang (never answered), close (no answer),
-      cut (half of one), none (only delayed). effect: the call is done all the same; its answer is
-      what is lost. times (1), skip (0): how many it hits, and how many it lets pass before.
+      cut (half of one), none (only delayed). effect: the call takes effect all the
+      same, and only its answer is lost. times (1): how many calls it hits; skip (0): how many it
+      lets pass first.
 
         daytona.ssh_fault('ready')       stages: accept handshake auth ready channel exec, or bytes
         daytona.ssh_fault('bytes', bytes=100000, action='hang')     (action: close reset hang)
@@ -47,9 +48,10 @@ What happens there now:
         daytona.revoke_tokens()          no token is good any more
 
 States change in tens of milliseconds, through every state on the way. Every third exit status is
-lost (exitLostEvery), as some are there. Nothing is like a container but what is said here:
-processes see this machine, and HOME, the folder they start in and the variables of the create are
-the sandbox's; a stop kills them all. There are no terminals: a pty-req is granted and ignored.
+lost (exitLostEvery), because the real service loses some. Processes are not in a container: they
+see this machine, and only HOME, USER, LOGNAME, the folder they start in and the variables of the
+create are the sandbox's. A stop kills them all. There are no terminals: a pty-req is granted and
+ignored.
 DaytonaCase is a unittest.TestCase with one of these in self.daytona.
 """
 

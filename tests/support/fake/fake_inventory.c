@@ -21,7 +21,7 @@ enum { LINE_STOPPED = LINE_USED + 1, LINE_COUNT, FILE_MAX = 4096 };
 struct fake_inventory {
 	struct soon later;
 	struct ev_loop *loop;
-	char *folder; // owned; NULL: there is nothing
+	char *folder; // owned; NULL: there are no sandboxes
 	char *name;   // owned; NULL for a list
 	enum inventory_act act;
 	bool fails;

@@ -54,7 +54,7 @@ struct connection {
 	char told[TOLD_MAX];
 	bool is_ready, is_lost, is_over; // over: either
 	struct error err;
-	char progress[1024];  // all of it, "\n" after each
+	char progress[1024];  // all lines, each with "\n"
 	const char *close_at; // "ready", "lost", or words of a progress: closes the client then
 	void (*on_progress)(struct connection *connection, const char *text); // may be NULL
 };

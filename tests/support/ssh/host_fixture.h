@@ -25,17 +25,17 @@ struct stage {
 	bool is_ready;
 	bool has_failed;
 	struct error err;
-	char progress[4096]; // all lines
-	size_t losses;       // of the link
+	char progress[4096]; // all lines of progress
+	size_t losses;       // number of losses of the link
 	size_t returns;
-	bool has_loop; // of somebody else
+	bool has_loop; // the loop belongs to somebody else
 };
 
 /* Fills in the request with the settings for tests; opens nothing yet. */
 void stage_init(struct stage *stage);
 void stage_open(struct stage *stage); // and waits until it is ready
 void stage_start(struct stage *stage);
-void stage_finish(struct stage *stage); // closes it; everything is expected to be freed
+void stage_finish(struct stage *stage); // closes it; everything must be freed
 
 void stage_run_until(struct stage *stage, const bool *flag);
 void stage_run_for(struct stage *stage, int ms);
@@ -57,7 +57,7 @@ struct heard {
 void heard_start(struct heard *heard, struct stage *stage, const struct exec_spec *spec);
 void heard_start_shell(struct heard *heard, struct stage *stage, const char *script);
 void heard_wait(struct heard *heard, const char *told); // until exactly this was told
-void heard_wait_output(struct heard *heard);            // to the end of both
+void heard_wait_output(struct heard *heard);            // to the end of both streams
 void heard_wait_text(struct heard *heard, const char *text);
 const char *heard_text(struct heard *heard, int which);
 void heard_finish(struct heard *heard);
@@ -67,6 +67,6 @@ const char *stage_shell(struct stage *stage, const char *script);
 
 /* How many processes of this machine have the mark of the host's run. */
 size_t stage_count_left(const char *token);
-void stage_expect_none_left(const char *token); // by and by
+void stage_expect_none_left(const char *token); // within the deadline
 
 #endif

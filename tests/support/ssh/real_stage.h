@@ -6,7 +6,7 @@
 
 /*
  * A stage over a client that the program chooses at its start: "pipe", or a real client. For a real
- * client an sshd is started before the tests.
+ * client, an sshd is started before the tests.
  */
 bool real_stage_begin(const char *client); // first thing in main: forks a spawner
 void real_stage_end(void);
@@ -18,7 +18,7 @@ int real_stage_tear_down(void **state);
 /* Like stage_init, over that client. */
 void real_stage_init(struct stage *stage);
 
-bool real_stage_is_apart(void); // "CLIENT-apart": struct ssh_host_request.stderr_apart
+bool real_stage_is_apart(void); // "CLIENT-apart": ssh_host_request.stderr_apart
 struct sshd *real_stage_sshd(void);
 
 #endif

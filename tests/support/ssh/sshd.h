@@ -37,10 +37,10 @@ struct sshd {
 	int port;
 	char user[64];
 	char folder[SSHD_FOLDER_MAX];    // removed by sshd_stop
-	char home[SSHD_PATH_MAX];        // the user's there; empty at first
+	char home[SSHD_PATH_MAX];        // the user's home there; empty at first
 	char config[SSHD_PATH_MAX];      // for ssh -F
-	char key[SSHD_PATH_MAX];         // may log in; no passphrase
-	char known_hosts[SSHD_PATH_MAX]; // with all of its host keys
+	char key[SSHD_PATH_MAX];         // it may log in; no passphrase
+	char known_hosts[SSHD_PATH_MAX]; // has all of its host keys
 	char log[SSHD_PATH_MAX];
 };
 
@@ -63,7 +63,7 @@ size_t sshd_count_connections(const struct sshd *sshd);
 /* Appends lines to the host "box" of `config`: ssh_config(5). */
 void sshd_add_client_config(struct sshd *sshd, const char *lines);
 
-/* Whether its log has these words by now. */
+/* Whether its log already has these words. */
 bool sshd_has_logged(const struct sshd *sshd, const char *words);
 size_t sshd_count_logged(const struct sshd *sshd, const char *words);
 void sshd_print_log(const struct sshd *sshd); // to stderr

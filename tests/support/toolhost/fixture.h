@@ -55,7 +55,7 @@ struct toolhost_fixture {
 	char files[256]; // the same, where the sandbox's files are
 	const char *roots[4];
 	const char *session;
-	const char *resolved; // what policy decided on; NULL: it did not look
+	const char *resolved; // the path that policy decided about; NULL: none
 	struct provider *provider;
 	struct settings settings;
 	struct sandbox *sandbox;
@@ -71,8 +71,8 @@ struct toolhost_fixture {
 	struct update updates[FIXTURE_UPDATES_MAX];
 	bool editor_is_slow; // takes no update
 	bool agent_is_slow;  // is to be given nothing long
-	bool may_be_lost;    // the sandbox
-	bool is_inside;      // toolhost_call: nothing may be raised
+	bool may_be_lost;    // the sandbox may be lost
+	bool is_inside;      // in toolhost_call, which may raise nothing
 };
 
 extern struct toolhost_fixture fixture;

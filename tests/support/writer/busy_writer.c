@@ -9,15 +9,15 @@
 #include <unistd.h>
 
 /*
- * Loaded by LD_PRELOAD: a writer that is at work whenever somebody reads. The file that
- * ACP_WRITER names has lines "HOW PATH"; it is looked at anew each time, and where it is missing
- * nothing is written. After each read of more than a page of one of these paths the file is
+ * Loaded by LD_PRELOAD: plays a program that writes a file whenever this process reads it. The
+ * file that ACP_WRITER names has lines "HOW PATH". It is read anew each time; without it nothing is
+ * written. After each read of more than a page from one of these paths, the file at the path is
  *
  *   append    longer by a line,
  *   change    of the same size with another first byte,
- *   truncate  shorter by two pages.
+ *   truncate  shorter by two pages, or one page long if it had at most three.
  *
- * A mapping counts as a read that has not happened yet, as it has not.
+ * A mapping counts as such a read, although nothing has been read from it yet.
  */
 enum { PAGE = 4096, LINE_SIZE = 4200 };
 
