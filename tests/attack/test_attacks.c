@@ -549,7 +549,7 @@ static void test_homes_are_hidden_where_home_is_a_link(void **state)
 	assert_int_equal(status, LINKED_HOMES_HIDDEN);
 }
 
-/* A socket in a shown folder is no reason to hide the folder. */
+/* A shown folder stays visible although there is a socket in it. */
 static void test_a_folder_with_a_socket_stays_if_it_is_shown(void **state)
 {
 	assert_inside(cell_spawner(closed.cell),

@@ -30,7 +30,7 @@ struct work {
 	char bytes[32];         // the size, as a word of a command
 	char *text;             // size bytes
 	char *got;              // size bytes
-	char *escaped;          // the text as it stands in JSON, with the quote at its end
+	char *escaped;          // the text as written in JSON, with the quote at its end
 	unsigned number;        // of the text being written
 };
 

@@ -18,7 +18,7 @@
  */
 bool tools_measure(struct asker *asker, const char *what, char *out, size_t out_size);
 
-/* Writes so many bytes of text to stdout: the command that "output" runs. */
+/* Writes this many bytes of text to stdout: the command that "output" runs. */
 bool tools_write_text(unsigned long long bytes);
 
 #endif

@@ -165,7 +165,7 @@ static const struct json_places *places(void)
 	return table;
 }
 
-/* Returns false if the text is no message. */
+/* Returns false if the text is not a message. */
 static bool read_message(struct reading *reading, const struct input *input, struct span text)
 {
 	size_t space;

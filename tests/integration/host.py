@@ -31,7 +31,7 @@ class RpcError(Exception):
 
 
 class Terminal:
-    """A command of which the last bytes of output are kept."""
+    """A command; only the last bytes of its output are kept."""
 
     def __init__(self, params, cwd, env):
         words = params.get('args') or []

@@ -63,7 +63,7 @@ class SlowProxy:
         self.target_port, self.delay = target_port, delay
         self.is_stalled = False  # moves no bytes and closes nothing
         self.refuses = False     # closes each new connection at once
-        self.cut_after = None    # cuts all connections after so many bytes of both directions
+        self.cut_after = None    # cuts all connections after this many bytes in both directions
         self.sent = {'up': 0, 'down': 0}  # bytes that it has passed on
         self.accepted = 0
         self.pairs = []
@@ -164,8 +164,8 @@ class SlowProxy:
 
     def _wait(self):
         """
-        Waits until the next piece is due at most; returns pairs of a socket and what it is ready
-        for.
+        Waits for a ready socket, but only until the next piece is due. Returns pairs of a socket
+        and what it is ready for.
         """
         selector = selectors.DefaultSelector()
         selector.register(self.listener, selectors.EVENT_READ)

@@ -10,7 +10,7 @@ import case
 from repository_case import RepositoryCase
 from processes import PATIENCE
 
-MANY = 250  # so many deletions that the broker asks about them, whoever made them
+MANY = 250  # the broker asks about this many deletions, by the agent or by the user
 
 
 class Moves(RepositoryCase):

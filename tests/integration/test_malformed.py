@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Lines that are no messages, from either side: the broker answers or logs them, and the session goes
+Lines that are not messages, from either side: the broker answers or logs them, and the session goes
 on.
 """
 

@@ -195,8 +195,8 @@ class Trace(Case):
 
     def test_half_a_secret_is_one_too(self):
         """
-        The trace has only the first 256 bytes of a line that is no message, so a secret can be cut
-        there.
+        The trace has only the first 256 bytes of a line that is not a message, so a secret can be
+        cut there.
         """
         path = self.dir / 'trace'
         env = dict(self.environment(), SERVICE_TOKEN='tell-nobody-4')

@@ -160,7 +160,7 @@ class Acting(SessionsCase):
         self.assertEqual(self.the_one()['state'], 'stopped')
 
     def test_stop_sends_nothing_to_others(self):
-        """Somebody holds the lock, and the file names this process, which is no broker."""
+        """Somebody holds the lock, and the file names this process, which is not a broker."""
         self.left()
         name = self.the_one()['id']
         with open(self.state / f'sessions/{name}.lock', 'r+', encoding='ascii') as lock:

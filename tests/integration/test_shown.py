@@ -32,9 +32,9 @@ class Shown(Case):
 
     def begin(self, *end, **keys):
         """
-        A prompt with a terminal. The agent shows it, and the terminal prints something right after
-        that, of which the editor is told; it ends right after that, of which the editor is not told
-        for a while.
+        A prompt with a terminal. The agent shows the terminal, which prints something right after
+        that; the editor is told about the output. Then the terminal ends, and the editor is not
+        told for a while.
         """
         client, session = self.open(**keys)
         prompt = client.start_prompt(

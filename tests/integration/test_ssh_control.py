@@ -206,7 +206,7 @@ class Control(Case):
 
     def unseen(self, line):
         """
-        Leaves a run of another namespace, of which the next control is told; returns its folder.
+        Leaves a run in another namespace, and tells the next control about it; returns its folder.
         """
         folder = self.left_by(secrets.token_hex(16), self.here().partition('.')[0] + '.1')
         os.mkfifo(folder / 'alive')

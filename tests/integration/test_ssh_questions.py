@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Logins of which libssh2 can do only a part: a server that asks questions, a key on a FIDO token.
+Logins that libssh2 can do only in part: a server that asks questions, a key on a FIDO token.
 With libssh2 the error names what is missing and the setting that helps. The ssh program can log in,
 or fails with its own words. `auto` changes to the ssh program and says so.
 """

@@ -13,7 +13,7 @@ from test_ssh_sync import MIB, FarSync, look, put
 
 HELD_MAX_KIB = 100 << 10  # the broker's memory, whatever the size of a file
 WHOLE = case.WHOLE and not case.SANITIZED
-SPARSE = (2048 if WHOLE else 256) * MIB  # bytes of a file of which 2 MiB are data
+SPARSE = (2048 if WHOLE else 256) * MIB  # the size of a file that has 2 MiB of data
 FOLDERS = 500 if WHOLE else 50  # of a hundred files
 HOLDS_MAX = 8 * MIB  # its size on the disk
 

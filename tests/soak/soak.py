@@ -20,8 +20,8 @@ from stint import Result, Stint
 
 KILLS_OF_A_STINT = 30
 AT_ONCE = 6
-# This much memory, and this much more for each kill, is no leak: caches fill, and an arena is not
-# given back in pieces. Nor are this few open files, which belong to work under way between two
+# This much memory, and this much more per kill, does not count as a leak: caches fill, and an arena
+# is not given back in pieces. Nor do this few open files: they belong to work under way between two
 # turns.
 GROWTH_BYTES, GROWTH_OF_A_KILL = 8 << 20, 64 << 10
 GROWTH_FILES, KILLS_OF_A_FILE = 4, 4

@@ -48,7 +48,7 @@ daytona_done on_told_done;
 extern const struct daytona_list_listener on_listed;
 
 void wait_done(void);                                      // until outcome.count is 1
-void wait_requests(size_t count);                          // until the server has got so many
+void wait_requests(size_t count);                          // until the server has got this many
 void loop_for_ms(long long ms);                            // turns
 void expect_done(void);                                    // waits, and expects no error
 void expect_failed(const char *reason, const char *facts); // waits, and expects an error with both

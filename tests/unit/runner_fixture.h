@@ -61,7 +61,7 @@ void test_runner_ask(struct test_runner *runner, const char *folder, const char 
 
 /*
  * Replaces its channel by a new one. False if the runner is gone or refuses the channel; then there
- * is no channel. The caller owns the process of the earlier channel.
+ * is not a channel. The caller owns the process of the earlier channel.
  */
 bool test_runner_attach(struct test_runner *runner, const char *folder, const char *name,
 	const char key[RUNNER_KEY_SIZE], uint64_t number);

@@ -162,7 +162,7 @@ static char **copy_words(const char *const *words)
 	return copy;
 }
 
-/* A pipe of which neither end blocks. */
+/* A pipe whose ends do not block. */
 static void make_pipe(int *out_read, int *out_write)
 {
 	struct error err;

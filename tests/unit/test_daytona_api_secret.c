@@ -24,7 +24,7 @@
 
 enum { SECRET_SIZE = 40, TURNED = 0x55 };
 
-/* Stored in a changed form, so that this is no copy. */
+/* Stored in a changed form, so that this is not a copy of it. */
 static unsigned char turned[SECRET_SIZE];
 
 static void turn(char *secret)

@@ -380,7 +380,7 @@ static void test_a_stage_has_room_for_so_many_bytes(void **state)
 	desk_forget(&desk, (struct desk_pick){.stage = STAGE_NONE});
 }
 
-/* As if memory had gone bad: the bytes that were set aside are no message any more. */
+/* As if memory had gone bad: the bytes that were set aside are not a message any more. */
 static void spoil(struct waiting *waiting)
 {
 	struct buf bytes;

@@ -29,7 +29,7 @@ static bool is_nonblock(int fd)
 }
 
 /*
- * Two descriptors of one open file, of which the broker inherits one and others have the other; and
+ * Two descriptors of one open file; the broker inherits one, and others have the other; and
  * the peer's end.
  */
 struct shared {

@@ -152,7 +152,7 @@ static void test_a_pin_decides_alone(void **state)
 	assert_true(is_accepted(&target, 0));
 	assert_refused(&target, 1, "HOST_KEY_MISMATCH");
 	assert_told(target.host_key_pin);
-	target.host_key_pin[10] = '\0'; // a beginning is no pin
+	target.host_key_pin[10] = '\0'; // a part of a pin is not enough
 	assert_refused(&target, 0, "HOST_KEY_MISMATCH");
 	target.host_key_pin[7] = '\0';
 	assert_refused(&target, 0, "HOST_KEY_MISMATCH");

@@ -78,7 +78,8 @@ static void test_lines_merge_and_keep_their_bytes(void **state)
 	}
 }
 
-/* A text with `lines` lines of `width` bytes, of which the first and the last are different. */
+/* A text with `lines` lines of `width` bytes. The first and last lines begin with `first` and
+ * `last`. */
 static struct span text_of(size_t lines, size_t width, char first, char last)
 {
 	char *text = mem_alloc(lines * width + 1);

@@ -100,7 +100,7 @@ static const struct {
 	{"none", "none"},
 	{"none/", "none"},
 	{"none/a", "none/a"},
-	/* For the kernel this is no path; a guard takes it as a reader of the names would. */
+	/* For the kernel this is not a path; a guard takes it as a reader of the names would. */
 	{"none/../to-dir/file", "dir/file"},
 	{"none/../to-dir/new", "dir/new"},
 	{"none/./a", "none/a"},

@@ -203,7 +203,7 @@ static void test_who_holds_a_lock_is_told(void **state)
 	record_owner_find(folder_fd, record.id, &owner);
 	assert_true(owner.is_held && owner.is_session);
 	assert_int_equal(owner.pid, getpid());
-	assert_false(record_owner_stop(&owner, &err)); // we are no broker, and still here
+	assert_false(record_owner_stop(&owner, &err)); // we are not a broker, and still here
 	assert_int_equal(err.code, ERROR_DENIED);
 	record_owner_finish(&owner);
 	record_owner_note(lock, false);

@@ -2,7 +2,7 @@
 #include "tests/unit/relay_fixture.h"
 
 /*
- * Lines that are no messages, from both sides: who is told about them, and that the session goes
+ * Lines that are not messages, from both sides: who is told about them, and that the session goes
  * on.
  */
 enum { MAX_MESSAGE = 4096 };

@@ -94,7 +94,7 @@ static void test_where_a_folder_is_gone_everything_is_looked_at(void **state)
 		      "1./d\0"
 		      "1./n"),
 		"node_modules", "[]");
-	/* New paths, and a path that is no folder in the mirror. */
+	/* New paths, and a path that is not a folder in the mirror. */
 	assert_reach(place,
 		WORDS("differs\0"
 		      "0./new\0"

@@ -281,7 +281,7 @@ static void test_full_stream_blocks_no_other(void **state)
 	test_exec_finish(&flood);
 }
 
-/* More bytes than all pipes and windows hold go there and back at the same time. */
+/* More bytes than all pipes and windows hold go in both directions at the same time. */
 static void test_large_echo_does_not_stand_still(void **state)
 {
 	struct test_runner *runner = *state;

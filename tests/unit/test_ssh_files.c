@@ -62,7 +62,7 @@ static void on_end(void *data, struct buf *output, const char *words, const stru
 	buf_move(&fixture->output, output);
 }
 
-/* Runs the script for a write of ten bytes, of which only these arrive. */
+/* Runs the script for a write of ten bytes; only these bytes arrive. */
 static void write_cut(struct fixture *fixture, const char *name, const char *content)
 {
 	static const struct script_listener listener = {.on_end = on_end};

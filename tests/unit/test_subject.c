@@ -75,7 +75,7 @@ static void assert_refused(const char *method, const char *params, const char *w
 	assert_null(subject.command);
 }
 
-/* The words, each followed by a bar; "-" if there is no list. */
+/* The words, with a bar after each; "-" if there is no list. */
 static void assert_words(char *const *words, const char *expected)
 {
 	char joined[256] = "";

@@ -241,7 +241,7 @@ static void test_a_killed_script_can_be_run_again(void **state)
 		stage_deliver(stage, &there, &next);
 		stage_assert_equal(stage);
 		base = next;
-		assert_true(was_killed || n > 12); // so many commands there are at least
+		assert_true(was_killed || n > 12); // there are at least this many commands
 		assert_in_range(n, 0, 60);
 	}
 }

@@ -36,7 +36,7 @@ static void test_a_repository_of_the_agents_stays_in_the_sandbox(void **state)
 	run(fixture, "echo a2 > a; echo c > $R/c");
 	sync_once(fixture);
 	expect(fixture, "cat c $R/a; ls $R/d/evil.git/HEAD | wc -l", "c\na2\n1\n");
-	/* When it is no repository any more, what is left of it comes here. */
+	/* Once it is not a repository any more, its other files come here. */
 	run(fixture, "rm $R/d/evil.git/HEAD");
 	sync_once(fixture);
 	assert_int_equal(fixture->result.left, 0);
@@ -173,7 +173,7 @@ static void test_a_deletion_of_the_users_leaves_there_only_what_the_agent_change
 	expect(fixture, "find . -type f | sort; cd $R; find . -type f | sort; tail -qn 1 */config",
 		"./a\n./his\n./a\n./his/config\n./mine/config\nevil\nevil\n");
 	assert_int_equal(fixture->result.conflict_count, 0);
-	sync_once(fixture); // it is no repository any more
+	sync_once(fixture); // it is not a repository any more
 	assert_int_equal(fixture->result.left, 0);
 	expect(fixture, "cat his $P/config | grep '^evil\\|^mine'; find . -type f | wc -l",
 		"mine\nevil\nevil\n2\n");

@@ -100,7 +100,7 @@ class Place:
         (self.folder / name).write_text(text, encoding="ascii")
 
     def give(self):
-        """Gives the files to the user as whom everything is measured."""
+        """Gives the files to the user who runs everything that is measured."""
         if os.geteuid() == 0:
             self.front = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
             for path in (self.folder, *self.folder.rglob("*")):

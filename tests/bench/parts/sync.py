@@ -261,7 +261,7 @@ def measure_first(samples):
 
 
 def measure_big(samples):
-    """A new sparse file, a new full file, and a file of which a part has changed."""
+    """A new sparse file, a new full file, and a file that has changed in one part."""
     bench = samples.bench
     big, split = bench.count(BIG_BYTES), bench.count(SPLIT_BYTES)
     with Copy(bench, "big") as copy:

@@ -4,7 +4,7 @@ Finds tests that compare a sentence of the product instead of the facts in it. A
 words in a row; a number, a path, a name and the operating system's words (strerror) end the row.
 A literal compares one if it is an argument of a comparison, and also, wherever it is, if it has
 five words in a row of a literal of the product, one of which may be filled in there (%s). Where
-the very text is the interface, a comment on a line of the literal, or on the line above it, says
+the exact text is the interface, a comment on a line of the literal, or on the line above it, says
 "exact: " and why.
 """
 
