@@ -143,7 +143,7 @@ static void many_files_are_served_side_by_side(struct world *world)
 	assert_string_equal(world_shell(world, "ls d | wc -l; cat d/f%d", count - 1), expected);
 }
 
-/* ---- where ---- */
+/* ---- which files may be used ---- */
 
 static void a_way_out_is_refused_by_name_and_rule(struct world *world)
 {

@@ -65,7 +65,7 @@ class Room(Case):
         there = processes.marked(f'HOME={self.sshd.home}') if self.sshd else []
         return sorted(set(super().running()) | set(there))
 
-    # ---- what is killed ----
+    # ---- processes to kill ----
 
     def agents(self):
         return [pid for pid in self.agent_pids() if processes.is_running(pid)]

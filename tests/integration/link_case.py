@@ -55,7 +55,7 @@ class LinkCase(Gates, SshCase):
     def broker_argv(self, *options, agent):
         return [*self.chain.inside(0), *super().broker_argv(*options, agent=agent)]
 
-    # ---- what is shown ----
+    # ---- what the user sees ----
 
     def own_calls(self, word):
         """The updates of the broker's own tool calls that have this word in the title."""

@@ -219,7 +219,7 @@ void loop_for_ms(long long ms)
 	turn_until(is_past, clock_now_ms() + ms);
 }
 
-/* ---- what is expected ---- */
+/* ---- expectations ---- */
 
 void expect_done(void)
 {

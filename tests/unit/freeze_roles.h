@@ -35,7 +35,7 @@ static inline struct counters *map_counters(int fd)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* ---- who is frozen ---- */
+/* ---- processes to freeze ---- */
 
 static inline void count_on(void)
 {

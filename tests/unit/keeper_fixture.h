@@ -154,7 +154,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests to the keeper ---- */
 
 static inline void on_done(void *data, const struct error *err)
 {

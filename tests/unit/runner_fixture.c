@@ -30,7 +30,7 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* ---- what comes ---- */
+/* ---- messages from the runner ---- */
 
 static void keep_text(char *out, size_t size, struct span text)
 {

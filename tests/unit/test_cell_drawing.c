@@ -101,7 +101,7 @@ static void assert_refused(const char *facts)
 	assert_names(err.text, facts);
 }
 
-/* ---- what can be had ---- */
+/* ---- drawings that are made ---- */
 
 static void test_folders_beside_each_other_are_drawn(void **state)
 {
@@ -229,7 +229,7 @@ static void test_a_socket_is_neither_read_nor_written(void **state)
 	}
 }
 
-/* ---- what is refused ---- */
+/* ---- drawings that are refused ---- */
 
 /* An agent that could write into the outer folder may have put a link to the home there. */
 static void test_a_writable_folder_contains_no_other(void **state)

@@ -73,7 +73,7 @@ void cell_take_ports(struct cell *cell, int out_fds[PORTS_MAX])
 	}
 }
 
-/* ---- what it says ---- */
+/* ---- its events ---- */
 
 struct told {
 	bool is_ready;

@@ -621,7 +621,7 @@ static void test_a_taken_name_that_nobody_has_is_tried_again_and_not_for_ever(vo
 	assert_int_equal(there->creates, 3);
 }
 
-/* ---- what is found ---- */
+/* ---- sandboxes that are found ---- */
 
 static void test_one_that_the_labels_find_is_taken_by_its_name(void **state)
 {

@@ -7,7 +7,7 @@
 #include "tests/unit/subject_fixture.h"
 #include "tests/support/facts.h"
 
-/* ---- what is decided ---- */
+/* ---- decisions ---- */
 
 static const char *const roots[] = {"/w", NULL};
 

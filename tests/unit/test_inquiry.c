@@ -43,7 +43,7 @@ static struct inquiry *make(struct peer *peer, const char *id)
 	return inquiry_create(peer, &call, store_folder);
 }
 
-/* ---- what is done on the pool ---- */
+/* ---- inquiries on the pool ---- */
 
 static bool find_nothing(struct inquiry *inquiry, struct store *store, struct error *err)
 {

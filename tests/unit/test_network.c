@@ -280,7 +280,7 @@ static void test_lists_have_an_end(void **state)
 	settings_finish(&settings);
 }
 
-/* ---- what is not enforced ---- */
+/* ---- rules that are not enforced ---- */
 
 /* The first words of the sentences; or "!", the reason and the text of the error. */
 static const char *checked(const char *text, const struct network_abilities *abilities)

@@ -59,7 +59,7 @@ static void wait_for_order(struct fixture *fixture)
 	}
 }
 
-/* ---- what is promised ---- */
+/* ---- pauses ---- */
 
 static void test_what_cannot_be_paused_says_so(void **state)
 {

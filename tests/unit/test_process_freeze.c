@@ -127,7 +127,7 @@ static void end(struct record *record, int out)
 	close(out);
 }
 
-/* ---- what is promised ---- */
+/* ---- the promises of process_freeze ---- */
 
 static void test_a_tree_that_forks_all_the_time_stands_still_and_goes_on(void **state)
 {

@@ -208,7 +208,7 @@ static void test_the_time_to_reach_it_is_not_taken_twice(void **state)
 	assert_left(fixture, "the link is down", 2);
 }
 
-/* ---- who has its record ---- */
+/* ---- records that another broker has ---- */
 
 static struct looking hold_record(int *lock_fd)
 {

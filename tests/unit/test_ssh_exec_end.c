@@ -262,7 +262,7 @@ static void test_fifty_run_at_once(void **state)
 	free(all);
 }
 
-/* ---- what is left ---- */
+/* ---- leftovers ---- */
 
 static size_t count_entries(const char *path)
 {

@@ -202,7 +202,7 @@ static void test_calls_run_side_by_side(void **state)
 	assert_int_equal(fixture.answer_count, COUNT);
 }
 
-/* ---- where ---- */
+/* ---- which files may be used ---- */
 
 static void test_paths_outside_the_roots_are_refused(void **state)
 {

@@ -112,7 +112,7 @@ static void (*const steps[])(void) = {step_create, step_create, step_terminal, s
 	step_terminal, step_terminal, step_file, step_file, step_show, step_show, step_wait,
 	step_wait, step_wait, step_session, step_editor, step_end};
 
-/* ---- what is left ---- */
+/* ---- leftovers ---- */
 
 static bool all_are_answered(const void *data)
 {

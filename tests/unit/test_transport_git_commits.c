@@ -17,7 +17,7 @@ static const char repository[] =
 	"echo a > a; git add a; git commit -qm one\n"
 	"git branch old; echo b > b; git add b; git commit -qm two; echo changed > a\n";
 
-/* ---- what is in the store ---- */
+/* ---- the store's content ---- */
 
 struct listed {
 	struct buf text;

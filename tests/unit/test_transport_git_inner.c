@@ -48,7 +48,7 @@ static void assert_same_answers(struct stage *stage)
 	free(there);
 }
 
-/* ---- what is in the store ---- */
+/* ---- the store's content ---- */
 
 static bool list_branch(void *data, const struct agent_branch *branch)
 {

@@ -106,7 +106,7 @@ static void test_data_at_both_ends_and_beside_holes_travels(void **state)
 	stage_assert_same(&there, &here);
 }
 
-/* ---- what is there to do it with ---- */
+/* ---- programs in the sandbox ---- */
 
 static void test_where_dd_takes_no_full_blocks_all_is_sent(void **state)
 {

@@ -78,7 +78,7 @@ static void test_a_yes_is_about_what_was_asked_alone(void **state)
 	expect(fixture, "ls", "here\nmine\nmore\nnew\n");
 }
 
-/* ---- what is stuck ---- */
+/* ---- files that cannot be settled ---- */
 
 static void test_an_ignored_file_in_the_way_is_a_conflict_once(void **state)
 {

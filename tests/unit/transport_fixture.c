@@ -279,7 +279,7 @@ int stage_teardown(void **state)
 	return place_teardown(&place);
 }
 
-/* ---- what is there ---- */
+/* ---- the sandbox's side ---- */
 
 char *stage_ask(struct stage *stage, const char *script)
 {

@@ -74,7 +74,7 @@ class Room(DaytonaCase):
                               capture_output=True, text=True, timeout=PATIENCE, cwd=self.work,
                               check=False, stdin=subprocess.DEVNULL)
 
-    # ---- what is there ----
+    # ---- Daytona's side ----
 
     def boxes(self):
         """The sandboxes that exist. A sandbox that is being deleted does not count."""
@@ -96,7 +96,7 @@ class Room(DaytonaCase):
                 for path in sorted(self.work.rglob('*'))
                 if path.is_file() and '.git' not in path.parts}
 
-    # ---- what is here ----
+    # ---- this machine's side ----
 
     def records(self):
         return [json.loads(path.read_text()) for path in (self.state / 'sessions').glob('*.json')]

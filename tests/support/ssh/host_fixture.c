@@ -131,7 +131,7 @@ void stage_finish(struct stage *stage)
 	}
 }
 
-/* ---- what runs ---- */
+/* ---- processes on the host ---- */
 
 static void tell(struct heard *heard, char event)
 {
@@ -293,7 +293,7 @@ const char *stage_shell(struct stage *stage, const char *script)
 	return text;
 }
 
-/* ---- what is left ---- */
+/* ---- processes that are left over ---- */
 
 static bool has_mark(const char *pid, const char *token)
 {

@@ -47,7 +47,7 @@ static void close_fd(struct pipe_channel *self, int which)
 	fd_close(&self->fds[which]);
 }
 
-/* ---- what is raised ---- */
+/* ---- events ---- */
 
 static bool is_over(const struct pipe_channel *self)
 {
