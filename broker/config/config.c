@@ -190,6 +190,44 @@ static bool can_confine(const struct provider *provider)
 
 enum { AGENT_WORDS_LOOKED_AT = 4 }; // as in "npx -y @agentclientprotocol/codex-acp"
 
+/* The known agent that the profile starts, or NULL. */
+static const struct known_agent *find_agent(const struct profile *profile)
+{
+	const struct known_agent *known = NULL;
+	const char *const *argv = (const char *const *)profile->agent_argv;
+	for (size_t i = 0; argv && argv[i] && !known && i < AGENT_WORDS_LOOKED_AT; i++) {
+		known = known_agent_of_argv(&argv[i]);
+	}
+	return known;
+}
+
+/*
+ * `key = NAME` works only for an agent that takes the address of its model from a variable. Another
+ * agent would send the placeholder to the model itself, which refuses it.
+ */
+static bool check_keys(const struct profile *profile, struct error *err)
+{
+	const struct known_agent *known = find_agent(profile);
+	if (!known || known->base_url_variable) {
+		return true;
+	}
+	LIST_FOR_EACH(setting, &profile->settings.list, struct setting, link) {
+		struct span name = {setting->value, strcspn(setting->value, " \t")};
+		for (size_t i = 0; strcmp(setting->key, "key") == 0 && known->key_names[i]; i++) {
+			if (span_is(name, known->key_names[i])) {
+				return error_set(err, ERROR_CONFIG,
+					"profile %s: key = %s: %s takes the address of its model "
+					"from no variable, so it would not send its requests to "
+					"the broker: remove this line, and let the agent log in "
+					"(%s) or read the key itself (secret-env)",
+					profile->name, known->key_names[i], known->title,
+					known->login);
+			}
+		}
+	}
+	return true;
+}
+
 /*
  * Unless the profile names agent-state, a confined agent gets the state files of the known agent
  * that it is.
@@ -198,16 +236,12 @@ static void load_agent_state(struct profile *profile, const struct provider *pro
 {
 	size_t count;
 	struct error ignored;
-	const struct known_agent *known = NULL;
-	const char *const *argv = (const char *const *)profile->agent_argv;
+	const struct known_agent *known = find_agent(profile);
 	const struct setting_key *keys = provider_keys(provider, &count);
 	const struct setting_key *key = setting_key_find(keys, count, "agent-state");
 	if (!key || !settings_get(&profile->settings, "confine") ||
 		settings_get(&profile->settings, "agent-state")) {
 		return;
-	}
-	for (size_t i = 0; argv && argv[i] && !known && i < AGENT_WORDS_LOOKED_AT; i++) {
-		known = known_agent_of_argv(&argv[i]);
 	}
 	if (known && setting_check(key, known->name, &ignored)) {
 		settings_add(&profile->settings, "agent-state", known->name, "the agent's name");
@@ -259,7 +293,7 @@ static bool load_from_provider(struct profile *profile, const struct options *op
 		mask_secrets(profile, provider);
 		load_agent_state(profile, provider);
 	}
-	return check_confine(profile, options, provider, err) &&
+	return check_confine(profile, options, provider, err) && check_keys(profile, err) &&
 	       (!provider || !options->container ||
 		       check_container(profile, options, provider, err));
 }

@@ -430,8 +430,8 @@ class ConfinedKeys(SyncCase):
         self.assertIn('ConnectionRefusedError', said)
         self.ends(client)
 
-    def checked(self, **keys):
-        done = subprocess.run([BROKER, *self.configured(**keys), 'check', '--', AGENT],
+    def checked(self, agent=AGENT, **keys):
+        done = subprocess.run([BROKER, *self.configured(**keys), 'check', '--', agent],
                               env=self.environment(), capture_output=True, text=True, check=False)
         self.assertNotIn(KEY, done.stdout + done.stderr)
         return done
@@ -465,6 +465,14 @@ class ConfinedKeys(SyncCase):
                 done = self.checked(**keys)
                 self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
                 self.assertNames(done.stderr, wanted)
+
+    def test_an_agent_that_reads_no_address_is_refused_its_key(self):
+        self.variables = {'OPENAI_API_KEY': KEY}
+        done = self.checked(agent='codex-acp', key='OPENAI_API_KEY')
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assertNames(done.stderr, 'test | OPENAI_API_KEY | Codex | codex-acp login')
+        done = self.checked(agent=AGENT, key='OPENAI_API_KEY')
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_neither_the_profile_nor_the_agents_section_gives_it_a_key(self):
         for section, line in (('agent', f'ANTHROPIC_API_KEY={KEY}'), ('agent', f'OTHER={KEY}'),
