@@ -56,6 +56,17 @@ void ssh_process_on_stderr_refused(struct ssh_process *process, const struct err
 	}
 }
 
+/*
+ * The shell for stderr has ended. Unless it failed, it had met the process' shell, which may not
+ * have reported the start yet: another shell for stderr would wait for ever.
+ */
+void ssh_process_on_stderr_closed(struct ssh_process *process, const struct ssh_channel_end *end)
+{
+	bool has_failed = end->is_known && (end->code != 0 || end->signal > 0);
+	process->is_pairing = process->is_pairing && has_failed;
+	ssh_process_on_eof(process, SSH_STREAM_ERR);
+}
+
 static void lose(struct ssh_process *process, const struct error *err)
 {
 	const struct exec_listener *listener = process->listener;

@@ -289,6 +289,7 @@ void ssh_process_on_failed(struct ssh_process *process, const struct error *err)
 void ssh_process_on_closed(struct ssh_process *process, const struct ssh_channel_end *end);
 /* The channel of its stderr; NULL: the server ran the command. */
 void ssh_process_on_stderr_refused(struct ssh_process *process, const struct error *err);
+void ssh_process_on_stderr_closed(struct ssh_process *process, const struct ssh_channel_end *end);
 void ssh_process_on_lost(struct ssh_process *process, const struct error *err);
 
 /* An event of the control: "exited code 3". */

@@ -178,7 +178,7 @@ static void on_closed(void *data, const struct ssh_channel_end *end)
 	bool is_stderr = slot->is_stderr;
 	struct ssh_process *process = end_slot(slot);
 	if (process && is_stderr) {
-		ssh_process_on_eof(process, SSH_STREAM_ERR);
+		ssh_process_on_stderr_closed(process, &copy);
 	} else if (process) {
 		ssh_process_on_closed(process, &copy);
 	}

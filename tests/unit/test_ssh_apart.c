@@ -53,6 +53,15 @@ static size_t count_left_in_folder(void)
 	return count;
 }
 
+static void expect_nothing_left(void)
+{
+	long long deadline_ms = clock_now_ms() + STAGE_DEADLINE_MS; // reported, then removed
+	while (count_left_in_folder() > 0 && clock_now_ms() < deadline_ms) {
+		stage_run_for(&stage, 20);
+	}
+	assert_int_equal(count_left_in_folder(), 0);
+}
+
 static void expect_works(void)
 {
 	assert_string_equal(stage_shell(&stage, "echo works; echo err >&2"), "works");
@@ -78,11 +87,33 @@ static void test_nothing_is_written_to_stderr_and_nothing_left(void **state)
 	heard_start(&heard, &stage, &(struct exec_spec){.argv = argv, .merge_stderr = true});
 	heard_wait(&heard, "sxe");
 	heard_finish(&heard);
-	long long deadline_ms = clock_now_ms() + STAGE_DEADLINE_MS; // reported, then removed
-	while (count_left_in_folder() > 0 && clock_now_ms() < deadline_ms) {
+	expect_nothing_left();
+}
+
+/* Otherwise another shell would wait for ever to carry a stderr that has ended. */
+static void test_a_stderr_that_ends_before_the_start_is_heard_gets_no_second_channel(void **state)
+{
+	struct heard heard;
+	const char *argv[] = {"sh", "-c", "echo err >&2; exec 2>&-; cat", NULL};
+	stage_open(&stage);
+	pipe_clients_freeze_control(true);
+	heard_start(&heard, &stage, &(struct exec_spec){.argv = argv, .want_stdin = true});
+	struct ssh_process *process =
+		LIST_ENTRY(stage.host->processes.prev, struct ssh_process, link);
+	stage_run_until(&stage, &heard.is_at_end[1]);
+	long long deadline_ms = clock_now_ms() + STAGE_DEADLINE_MS;
+	while (process->err_slot && clock_now_ms() < deadline_ms) {
 		stage_run_for(&stage, 20);
 	}
-	assert_int_equal(count_left_in_folder(), 0);
+	assert_null(process->err_slot);
+	assert_int_equal(process->state, SSH_PROCESS_STARTING);
+	pipe_clients_freeze_control(false);
+	fd_close(&heard.in);
+	heard_wait(&heard, "sxe");
+	assert_string_equal(heard_text(&heard, 1), "err\n");
+	heard_finish(&heard);
+	expect_nothing_left();
+	expect_works();
 }
 
 /* 64 MiB of stdout that nobody reads yet, and 3 MiB of stderr; and the other way round. */
@@ -228,6 +259,8 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	const struct CMUnitTest tests[] = {
 		APART_TEST(test_nothing_is_written_to_stderr_and_nothing_left),
+		APART_TEST(
+			test_a_stderr_that_ends_before_the_start_is_heard_gets_no_second_channel),
 		APART_TEST(test_one_stream_does_not_hold_the_other),
 		APART_TEST(test_stderr_that_nobody_reads_is_dropped),
 		APART_TEST(test_a_second_channel_that_is_refused_for_good),

@@ -23,9 +23,14 @@ static struct pipe_channel *from_channel(struct ssh_channel *channel)
 	return CONTAINER_OF(channel, struct pipe_channel, channel);
 }
 
+static bool is_frozen(const struct pipe_channel *self)
+{
+	return pipe_is_frozen || self->is_frozen;
+}
+
 static void later(struct pipe_channel *self)
 {
-	if (!pipe_is_frozen) {
+	if (!is_frozen(self)) {
 		ev_timer_start(self->client->loop, &self->later);
 	}
 }
@@ -34,7 +39,7 @@ static void watch(struct pipe_channel *self)
 {
 	struct ev_loop *loop = self->client->loop;
 	for (int i = 0; i < 3; i++) {
-		bool is_wanted = self->fds[i] >= 0 && !pipe_is_frozen &&
+		bool is_wanted = self->fds[i] >= 0 && !is_frozen(self) &&
 		                 (i == 0 ? self->unsent.len > 0 || self->was_short
 					 : !self->is_held_back[i - 1]);
 		is_wanted ? ev_io_start(loop, &self->io[i]) : ev_io_stop(loop, &self->io[i]);
@@ -157,7 +162,7 @@ static void on_exit_(struct ev_loop *loop, ev_timer *timer, int events)
 
 static void flush(struct pipe_channel *self)
 {
-	while (self->unsent.len > 0 && self->fds[0] >= 0 && !pipe_is_frozen) {
+	while (self->unsent.len > 0 && self->fds[0] >= 0 && !is_frozen(self)) {
 		struct span bytes = buf_span(&self->unsent);
 		ssize_t count = write(self->fds[0], bytes.data, bytes.len);
 		if (count < 0 && errno == EAGAIN) {
@@ -335,10 +340,10 @@ void pipe_close_channel(struct ssh_channel *channel)
 	free(self);
 }
 
-void pipe_channel_freeze(struct pipe_channel *self, bool is_frozen)
+void pipe_channel_freeze(struct pipe_channel *self)
 {
 	watch(self);
-	if (is_frozen) {
+	if (is_frozen(self)) {
 		ev_timer_stop(self->client->loop, &self->later);
 	} else {
 		later(self);

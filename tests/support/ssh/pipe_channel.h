@@ -37,10 +37,11 @@ struct pipe_channel {
 	bool was_short;
 	bool wants_eof;
 	bool was_opened;
-	int status; // -1: it runs
+	int status;     // -1: it runs
+	bool is_frozen; // its bytes are stopped
 };
 
-extern bool pipe_is_frozen;
+extern bool pipe_is_frozen; // all channels are
 
 struct ssh_channel *pipe_open(struct ssh_client *client, const char *command,
 	const struct ssh_channel_listener *listener, void *data, struct error *err);
@@ -48,6 +49,6 @@ size_t pipe_write(struct ssh_channel *channel, struct span bytes);
 void pipe_send_eof(struct ssh_channel *channel);
 void pipe_resume(struct ssh_channel *channel, enum ssh_stream stream);
 void pipe_close_channel(struct ssh_channel *channel);
-void pipe_channel_freeze(struct pipe_channel *self, bool is_frozen);
+void pipe_channel_freeze(struct pipe_channel *self); // call it after either value has changed
 
 #endif

@@ -124,7 +124,15 @@ void pipe_clients_freeze(bool is_frozen)
 	pipe_is_frozen = is_frozen;
 	LIST_FOR_EACH(client, &clients, struct pipe_client, link) {
 		LIST_FOR_EACH(channel, &client->channels, struct pipe_channel, link) {
-			pipe_channel_freeze(channel, is_frozen);
+			pipe_channel_freeze(channel);
 		}
 	}
+}
+
+void pipe_clients_freeze_control(bool is_frozen)
+{
+	struct pipe_client *client = LIST_ENTRY(clients.next, struct pipe_client, link);
+	struct pipe_channel *control = LIST_ENTRY(client->channels.next, struct pipe_channel, link);
+	control->is_frozen = is_frozen;
+	pipe_channel_freeze(control);
 }

@@ -43,5 +43,6 @@ struct ssh_client *pipe_client_connect(const struct provider_context *context,
 void pipe_clients_cut(void);
 void pipe_clients_cut_last(void); // only the youngest one
 void pipe_clients_freeze(bool is_frozen);
+void pipe_clients_freeze_control(bool is_frozen); // only the first channel, which is the control's
 
 #endif
