@@ -5,10 +5,13 @@ A confined agent in the workspace itself (isolation = none): which files it may 
 which not. As root the whole test becomes another user, because no process of root can be confined.
 """
 
+import errno
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import case
@@ -24,6 +27,34 @@ PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
 PROGRAMS.chmod(0o755)
 BROKER = shutil.copy(case.BROKER, PROGRAMS)
 AGENT = shutil.copy(case.AGENT, PROGRAMS)
+
+
+# A program that executes another one in a user namespace that allows only a few inotify watches.
+FEW_WATCHES = """
+import ctypes, os, sys
+uid, gid = os.getuid(), os.getgid()
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.unshare(0x10000000) == 0, os.strerror(ctypes.get_errno())
+for name, text in (('self/setgroups', 'deny'), ('self/uid_map', f'{uid} {uid} 1'),
+                   ('self/gid_map', f'{gid} {gid} 1'), ('sys/user/max_inotify_watches', '8')):
+    with open('/proc/' + name, 'w') as file:
+        file.write(text)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+# Once the file "go" exists, takes all watches that it can get, and keeps them. Says what stopped it.
+TAKES_WATCHES = """
+import ctypes, os, pathlib, signal, tempfile, time
+os.chdir({folder!r})
+libc = ctypes.CDLL(None, use_errno=True)
+fd, count = libc.inotify_init1(0), 0
+while not os.path.exists('go'):
+    time.sleep(0.05)
+while libc.inotify_add_watch(fd, tempfile.mkdtemp().encode(), 0x100) >= 0 and count < 100:
+    count += 1
+pathlib.Path('said').write_text(f'error {{ctypes.get_errno()}}.')
+signal.pause()
+"""
 
 
 class ConfinedHere(SyncCase):
@@ -43,12 +74,12 @@ class ConfinedHere(SyncCase):
         return {**super().environment(), 'USER': 'tester'}
 
     def broker_argv(self, *options, agent):
-        return [BROKER, *options, '--', *agent]
+        return [*getattr(self, 'wrapper', ()), BROKER, *options, '--', *agent]
 
-    def confined(self, **keys):
+    def confined(self, agent=(AGENT,), **keys):
         options = self.config(confine=confinement.CONFINE, isolation='none',
                               allow_read=str(PROGRAMS), **keys)
-        client = self.broker(options=options, agent=[AGENT])
+        client = self.broker(options=options, agent=agent)
         answer = client.initialize()
         return client, answer['_meta']['broker']
 
@@ -102,6 +133,30 @@ class ConfinedHere(SyncCase):
         (self.work / 'n').rename(self.work / '.envrc')
         told = self.wait_notices(client, 2)[-1]
         self.assertNames(told, f'{self.work}/.envrc')
+        self.ends(client)
+
+    def test_pins_are_renewed_when_the_agent_has_used_up_all_watches(self):
+        self.wrapper = (sys.executable, '-c', FEW_WATCHES)
+        for name in ('sub', 'other'):
+            (self.work / name).mkdir()
+            (self.work / name / '.envrc').write_text(f'{name}\n')
+        script = shlex.join([sys.executable, '-c', TAKES_WATCHES.format(folder=str(self.work))])
+        client, _ = self.confined(agent=['/bin/sh', '-c', f'{script} & exec {AGENT}'])
+        session = client.new_session(self.work)
+        (self.work / 'go').touch()
+        said = self.work / 'said'
+        processes.wait_until(lambda: said.exists() and said.read_text().endswith('.'))
+        self.assertEqual(said.read_text(), f'error {errno.ENOSPC}.')
+        (self.work / 'sub').rename(self.work / 'old')
+        (self.work / 'other').rename(self.work / 'sub')  # a folder that is not watched
+        processes.wait_until(lambda: any('max_user_watches' in title
+                                         for title in self.notices(client)))
+        before = len(self.notices(client))
+        (self.work / 'n').write_text('new\n')
+        (self.work / 'n').rename(self.work / 'sub/.envrc')
+        self.assertNames(self.wait_notices(client, before + 1)[-1], f'{self.work}/sub/.envrc')
+        self.shell(client, session, 'echo EVIL >>sub/.envrc')
+        self.assertEqual((self.work / 'sub/.envrc').read_text(), 'new\n')
         self.ends(client)
 
     def test_a_second_session_pins_what_has_come(self):

@@ -604,10 +604,11 @@ static void run_first(const struct cell_plan *plan, struct span sockets, bool is
 			{.fd = handed.connector[1], .events = POLLIN},
 		};
 		reap(&first);
-		if (poll(polls, ARRAY_LENGTH(polls), -1) <= 0) {
+		int count = poll(polls, ARRAY_LENGTH(polls), pins_patience_ms(first.pins));
+		if (count < 0) {
 			continue;
 		}
-		if (polls[2].revents) {
+		if (count == 0 || polls[2].revents) {
 			pins_renew(first.pins, tell);
 		}
 		if (polls[3].revents && !connector_serve(handed.connector[1], plan->forwards,

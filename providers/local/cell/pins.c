@@ -25,6 +25,7 @@ enum {
 	CONTENT_MAX = 16 * 1024, // largest file whose content is compared
 	ROUNDS_MAX = 4,          // of one pins_renew: more events may come while it works
 	READS_MAX = 8,           // per round: an agent can make events faster than we read them
+	PATIENCE_MS = 1000,      // between two looks at pins that cannot be watched
 };
 
 static const struct kernel_change read_only = {
@@ -55,6 +56,7 @@ struct shown {
 struct pins {
 	int root_fd;
 	int watch_fd;
+	bool is_unwatched;   // a folder that contains a pin could not be watched
 	struct shown *shown; // owned
 	size_t shown_count;
 	struct pin *pins; // owned; outer folders come before their content
@@ -72,6 +74,11 @@ struct pins *pins_create(int root_fd)
 int pins_fd(const struct pins *pins)
 {
 	return pins->watch_fd;
+}
+
+int pins_patience_ms(const struct pins *pins)
+{
+	return pins->is_unwatched ? PATIENCE_MS : -1;
 }
 
 /* ---- one pin ---- */
@@ -449,16 +456,44 @@ static bool read_events(struct pins *pins)
 	return does_concern;
 }
 
+static void tell_unwatched(int errnum, void (*tell)(const char *text))
+{
+	char text[ERROR_TEXT_MAX];
+	const char *why = libc_error_text(errnum);
+	text_format(text, sizeof(text),
+		"a folder with protected files cannot be watched (inotify: %s; "
+		"fs.inotify.max_user_watches limits it, and the agent may have used the watches "
+		"up). If such a file is replaced outside of the confinement, the agent can write "
+		"it for up to %d ms",
+		why ? why : "unknown error", PATIENCE_MS);
+	tell(text);
+}
+
+static void watch_again(struct pins *pins, void (*tell)(const char *text))
+{
+	bool was_unwatched = pins->is_unwatched;
+	pins->is_unwatched = false;
+	for (size_t i = 0; i < pins->count; i++) {
+		if (!watch_above(pins, &pins->pins[i])) {
+			int errnum = errno;
+			if (!was_unwatched && !pins->is_unwatched) {
+				tell_unwatched(errnum, tell);
+			}
+			pins->is_unwatched = true;
+		}
+	}
+}
+
 /*
  * Outer folders come first, so that pins inside them are found. Each folder is watched before it is
  * read, so later changes make an event.
  */
 void pins_renew(struct pins *pins, void (*tell)(const char *text))
 {
-	for (int round = 0; round < ROUNDS_MAX && read_events(pins); round++) {
-		for (size_t i = 0; i < pins->count; i++) {
-			(void)watch_above(pins, &pins->pins[i]);
-		}
+	bool must_look = pins->is_unwatched;
+	for (int round = 0; round < ROUNDS_MAX && (read_events(pins) || must_look); round++) {
+		must_look = false;
+		watch_again(pins, tell);
 		for (size_t i = 0; i < pins->count; i++) {
 			renew_pin(&pins->pins[i], tell);
 		}

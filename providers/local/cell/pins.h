@@ -32,8 +32,16 @@ bool pins_show(struct pins *pins, const struct cell_plan *list, struct error *er
 int pins_fd(const struct pins *pins);
 
 /*
+ * After this many milliseconds pins_renew must be called even without an event; -1: never. It is
+ * not -1 while a folder could not be watched: processes in a cell can use up the watches of its
+ * user (fs.inotify.max_user_watches).
+ */
+int pins_patience_ms(const struct pins *pins);
+
+/*
  * Reads the events, and pins again every file that has lost its pin. Calls `tell` for each of them
- * with a text that names it and says whether its content has changed.
+ * with a text that names it and says whether its content has changed, and once when a folder cannot
+ * be watched any more.
  */
 void pins_renew(struct pins *pins, void (*tell)(const char *text));
 
