@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -26,6 +27,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <linux/netfilter_ipv4.h> // after netinet/in.h
+
 #include <cmocka.h>
 
 #include "base/fd.h"
@@ -42,8 +45,55 @@
 
 #define CHECK_REFUSED(call) CHECK((call) == -1 && errno == EPERM)
 
-static pid_t parent; // a process that a process of its user may signal
-static int file;     // opened before the confinement
+static pid_t parent;               // who may be signalled by its user
+static int file;                   // opened before, as is all that follows
+static int listener;               // on 127.0.0.1
+static int unused;                 // so, too, and nobody connects to it
+static int client;                 // connected to the listener
+static int control[2];             // a pair; a message with a descriptor waits at its first end
+static struct sockaddr_in address; // the listener's
+
+static int listen_on_loopback(struct sockaddr_in *out)
+{
+	socklen_t len = sizeof(*out);
+	*out = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)out, len) == 0 && listen(fd, 8) == 0 &&
+		getsockname(fd, (struct sockaddr *)out, &len) == 0);
+	return fd;
+}
+
+static void send_descriptor(int to, int fd)
+{
+	char byte = 'd';
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} space = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+			   .cmsg_level = SOL_SOCKET,
+			   .cmsg_type = SCM_RIGHTS}};
+	struct iovec bytes = {&byte, 1};
+	const struct msghdr message = {.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = &space,
+		.msg_controllen = sizeof(space.room)};
+	memcpy(CMSG_DATA(&space.header), &fd, sizeof(fd));
+	CHECK(sendmsg(to, &message, 0) == 1);
+}
+
+/* Descriptors as these processes have them. */
+static void open_before(void)
+{
+	struct sockaddr_in other;
+	file = memfd_create("file", MFD_CLOEXEC);
+	listener = listen_on_loopback(&address);
+	unused = listen_on_loopback(&other);
+	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(connect(client, (const struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(file >= 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0);
+	send_descriptor(control[1], client);
+}
 
 /* Confinement is for good: each test is a child. */
 static void run(enum confinement_kind kind, void (*test)(void))
@@ -56,8 +106,7 @@ static void run(enum confinement_kind kind, void (*test)(void))
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		signal(SIGXFSZ, SIG_IGN);
-		file = memfd_create("file", MFD_CLOEXEC);
-		CHECK(file >= 0);
+		open_before();
 		CHECK(confinement_apply(kind, &err));
 		test();
 		_exit(0);
@@ -67,7 +116,7 @@ static void run(enum confinement_kind kind, void (*test)(void))
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* What neither of the two processes may do. */
+/* What none of them may do. */
 static void check_others(void)
 {
 	char program[] = "/bin/true";
@@ -95,7 +144,8 @@ static void check_others(void)
 	CHECK(write(file, "x", 1) == -1 && errno == EFBIG);
 }
 
-static void check_relay_opens_nothing(void)
+/* What the processes that have a list of allowed calls may not do. */
+static void check_opens_nothing(void)
 {
 	int sockets[2];
 	CHECK_REFUSED(open("/dev/null", O_RDONLY));
@@ -110,9 +160,47 @@ static void check_relay_opens_nothing(void)
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(page != MAP_FAILED);
 	CHECK_REFUSED(mprotect(page, 4096, PROT_READ | PROT_EXEC));
+	CHECK_REFUSED(ftruncate(file, 0));
+	CHECK_REFUSED(pwrite(file, "x", 1, 0));
+	CHECK_REFUSED(fchmod(file, 0600));
+	CHECK_REFUSED(dup(file));
+	CHECK_REFUSED(fcntl(file, F_DUPFD_CLOEXEC, 0));
+	CHECK_REFUSED(memfd_create("other", MFD_CLOEXEC));
+	CHECK_REFUSED(syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", &page, sizeof(page)));
+	CHECK_REFUSED(syscall(SYS_stat, "/", NULL));
+	CHECK_REFUSED(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
+	CHECK_REFUSED(syscall(SYS_prlimit64, 0, 0, NULL, NULL));
+	CHECK_REFUSED(syscall(SYS_ioctl, listener, 0, NULL));
 }
 
-static void check_relay_has_streams_alone(void)
+/* What all of these do with the descriptors that they have. */
+static void check_uses_its_descriptors(void)
+{
+	char bytes[8];
+	char room[CMSG_SPACE(sizeof(int))];
+	struct iovec vector = {bytes, sizeof(bytes)};
+	struct msghdr message = {.msg_iov = &vector,
+		.msg_iovlen = 1,
+		.msg_control = room,
+		.msg_controllen = sizeof(room)};
+	int on = 1, failure;
+	socklen_t len = sizeof(failure);
+	int server = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	CHECK(server >= 0);
+	CHECK(setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
+	CHECK(getsockopt(server, SOL_SOCKET, SO_ERROR, &failure, &len) == 0 && failure == 0);
+	CHECK(send(client, "ask", 3, MSG_DONTWAIT | MSG_NOSIGNAL) == 3);
+	CHECK(shutdown(client, SHUT_WR) == 0);
+	CHECK(read(server, bytes, sizeof(bytes)) == 3);
+	CHECK(write(server, "answer", 6) == 6);
+	CHECK(recv(client, bytes, sizeof(bytes), 0) == 6);
+	CHECK(recvmsg(control[0], &message, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&message));
+	CHECK_REFUSED(bind(listener, (const struct sockaddr *)&address, sizeof(address)));
+	CHECK_REFUSED(setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
+	CHECK(close(server) == 0);
+}
+
+static void check_has_streams_alone(void)
 {
 	static const int refused[][3] = {
 		{AF_INET, SOCK_DGRAM, 0},
@@ -138,16 +226,98 @@ static void check_relay_has_streams_alone(void)
 	CHECK(close(fd) == 0);
 }
 
+static void check_connects(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(close(fd) == 0);
+}
+
 static void check_relay(void)
 {
+	struct sockaddr_in name;
+	struct pollfd polled = {.fd = control[0], .events = POLLOUT};
+	socklen_t len = sizeof(name);
 	check_others();
-	check_relay_opens_nothing();
-	check_relay_has_streams_alone();
+	check_opens_nothing();
+	check_uses_its_descriptors();
+	check_has_streams_alone();
+	check_connects();
+	CHECK_REFUSED(getsockname(listener, (struct sockaddr *)&name, &len));
+	CHECK_REFUSED(fcntl(client, F_SETFL, O_NONBLOCK));
+	CHECK_REFUSED(poll(&polled, 1, 0));
 }
 
 static void test_the_relay_has_sockets_of_ip_and_nothing_else(void **state)
 {
 	run(CONFINEMENT_RELAY, check_relay);
+}
+
+/* As libcurl and OpenSSL do. */
+static void check_keys(void)
+{
+	struct sockaddr_in name = {.sin_family = AF_UNSPEC};
+	struct pollfd polled = {.fd = control[0], .events = POLLOUT};
+	socklen_t len = sizeof(name);
+	int seconds = 60;
+	check_others();
+	check_opens_nothing();
+	check_uses_its_descriptors();
+	check_has_streams_alone();
+	check_connects();
+	CHECK(getsockname(listener, (struct sockaddr *)&name, &len) == 0);
+	CHECK(name.sin_port == address.sin_port);
+	CHECK(fcntl(client, F_SETFL, O_NONBLOCK) == 0);
+	CHECK(fcntl(client, F_GETFL) & O_NONBLOCK);
+	CHECK(poll(&polled, 1, 0) == 1);
+	CHECK(setsockopt(client, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds)) == 0);
+	CHECK(setsockopt(client, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds)) == 0);
+	CHECK_REFUSED(setsockopt(client, IPPROTO_TCP, TCP_ULP, "tls", 3));
+	CHECK_REFUSED(setsockopt(client, SOL_SOCKET, SO_BINDTODEVICE, "lo", 2));
+}
+
+static void test_the_holder_of_keys_has_what_libcurl_needs_and_nothing_else(void **state)
+{
+	run(CONFINEMENT_KEYS, check_keys);
+}
+
+static void check_makes_no_connection(void)
+{
+	static const int families[] = {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK};
+	const struct sockaddr *to = (const struct sockaddr *)&address;
+	struct iovec bytes = {(char[]){"x"}, 1};
+	const struct msghdr message = {.msg_name = &address,
+		.msg_namelen = sizeof(address),
+		.msg_iov = &bytes,
+		.msg_iovlen = 1};
+	for (size_t i = 0; i < ARRAY_LENGTH(families); i++) {
+		CHECK_REFUSED(socket(families[i], SOCK_STREAM, 0));
+	}
+	/* A listener that was shut down can be connected again. */
+	CHECK(shutdown(unused, SHUT_RDWR) == 0);
+	CHECK_REFUSED(connect(unused, to, sizeof(address)));
+	CHECK_REFUSED(sendto(unused, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, to, sizeof(address)));
+	CHECK_REFUSED(sendmsg(unused, &message, MSG_FASTOPEN | MSG_NOSIGNAL));
+}
+
+static void check_forward(void)
+{
+	struct sockaddr_in name;
+	struct pollfd polled = {.fd = control[0], .events = POLLOUT};
+	socklen_t len = sizeof(name);
+	check_others();
+	check_opens_nothing();
+	check_uses_its_descriptors();
+	check_makes_no_connection();
+	CHECK(poll(&polled, 1, 0) == 1);
+	CHECK_REFUSED(getsockname(listener, (struct sockaddr *)&name, &len));
+	CHECK_REFUSED(getsockopt(client, SOL_IP, SO_ORIGINAL_DST, &name, &len));
+	CHECK_REFUSED(fcntl(client, F_SETFL, O_NONBLOCK));
+}
+
+static void test_who_forwards_makes_neither_sockets_nor_connections(void **state)
+{
+	run(CONFINEMENT_FORWARD, check_forward);
 }
 
 static void check_lookup(void)
@@ -180,6 +350,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_relay_has_sockets_of_ip_and_nothing_else),
+		cmocka_unit_test(test_the_holder_of_keys_has_what_libcurl_needs_and_nothing_else),
+		cmocka_unit_test(test_who_forwards_makes_neither_sockets_nor_connections),
 		cmocka_unit_test(test_the_lookup_reads_and_changes_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

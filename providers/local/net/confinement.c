@@ -77,8 +77,8 @@ static const struct filter_rule base_rules[] = {
 	WHOLE(restart_syscall),
 	WHOLE(rt_sigprocmask),
 	WHOLE(rt_sigreturn),
-	WHOLE(sendmsg),
-	WHOLE(sendto),
+	WITH(sendmsg, 2, MSG_FASTOPEN, 0), // with this flag a listener that was shut down connects
+	WITH(sendto, 3, MSG_FASTOPEN, 0),
 	OPTION(setsockopt, SOL_SOCKET, SO_KEEPALIVE),
 	OPTION(setsockopt, SOL_SOCKET, SO_LINGER),
 	OPTION(setsockopt, IPPROTO_TCP, TCP_KEEPIDLE),
