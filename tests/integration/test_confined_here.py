@@ -20,6 +20,7 @@ import processes
 
 from acp import RpcError
 from sync_case import SyncCase
+from worktree_attacks import Scene
 
 # The programs are where every user may execute them, and where no cell hides them.
 PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
@@ -215,6 +216,27 @@ class ConfinedHere(SyncCase):
         client, _ = self.confined()
         session = client.new_session(self.dir / 'home/tree')
         self.assertIn('first', self.shell(client, session, 'git log --format=%s'))
+        self.ends(client)
+
+    def test_an_agent_in_a_worktree_writes_nothing_into_its_repository(self):
+        scene = Scene(self.dir / 'home', self.work)
+        scene.outside(self)
+        client, _ = self.confined()
+        session = client.new_session(self.work)
+        self.assertIn('second', self.shell(client, session, 'git log --format=%s'))
+        scene.inside(self, lambda line: self.shell(client, session, line))
+        client.prompt(session, f'write {scene.common}/hooks/pre-commit EVIL',
+                      f'write {scene.common}/config EVIL', f'write {self.work}/.git EVIL')
+        self.assertEqual(scene.look(), scene.before)
+        self.assertIn('second', self.shell(client, session, 'git log --format=%s'))
+        self.ends(client)
+
+    def test_git_write_lets_an_agent_in_a_worktree_commit(self):
+        scene = Scene(self.dir / 'home', self.work)
+        client, _ = self.confined(git_write='yes')
+        session = client.new_session(self.work)
+        self.shell(client, session, 'echo three >>file; git commit -q -a -m third')
+        self.assertEqual(scene.run('git log -1 --format=%s').stdout, b'third\n')
         self.ends(client)
 
     def test_what_would_undo_the_confinement_is_refused(self):

@@ -16,6 +16,7 @@ from acp import RpcError
 from confinement import CONFINE, USER
 from sync_case import SyncCase
 from test_start import REFUSING
+from worktree_attacks import Scene
 
 OF_ROOTS = 65533  # the user in a cell whose workspace belongs to root
 
@@ -223,6 +224,19 @@ class ConfinedRoot(SyncCase):
         self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
         self.assertEqual([self.owner(name)[0] for name in ('file', 'new', 'written', 'closed')],
                          [USER, USER, USER, 0])
+        self.ends(client)
+
+    def test_an_agent_in_a_worktree_writes_nothing_into_its_repository(self):
+        self.dir.chmod(0o755)
+        scene = Scene(self.dir / 'home', self.work, USER)
+        scene.outside(self)
+        client, session = self.confined(isolation='none')
+        self.assertIn('second', self.shell(client, session, 'git log --format=%s'))
+        scene.inside(self, lambda line: self.shell(client, session, line))
+        client.prompt(session, f'write {scene.common}/hooks/pre-commit EVIL',
+                      f'write {scene.common}/config EVIL', f'write {self.work}/.git EVIL')
+        self.assertEqual(scene.look(), scene.before)
+        self.assertIn('second', self.shell(client, session, 'git log --format=%s'))
         self.ends(client)
 
     def test_roots_own_workspace_itself_is_refused(self):
