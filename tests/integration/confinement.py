@@ -5,9 +5,11 @@ import atexit
 import ctypes
 import os
 import shutil
+import sys
 
 USER = 12345
-LANDLOCK_CREATE_RULESET = 444  # the same on all processors
+FSOPEN = 430  # this and the next are the same on all processors
+LANDLOCK_CREATE_RULESET = 444
 
 
 def confinement():
@@ -35,3 +37,22 @@ def become_user(*folders):
     os.setresgid(USER, USER, USER)
     os.setresuid(USER, USER, USER)
     os.chdir('/')
+
+
+# A program that executes another one, in which a system call then fails.
+REFUSING = """
+import ctypes, os, struct, sys
+call, error = int(sys.argv[1]), int(sys.argv[2])
+steps = b''.join(struct.pack('HBBI', *step) for step in (
+    (0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x00050000 | error),
+    (0x06, 0, 0, 0x7fff0000)))
+program = ctypes.create_string_buffer(steps)
+head = struct.pack('HxxxxxxP', 4, ctypes.addressof(program))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, head, 0, 0) == 0
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def refusing(call, error):
+    return [sys.executable, '-c', REFUSING, str(call), str(error)]

@@ -13,14 +13,13 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 
 import case
 import processes
 
 from acp import RpcError
-from confinement import CONFINE, LANDLOCK_CREATE_RULESET, become_user
+from confinement import CONFINE, FSOPEN, LANDLOCK_CREATE_RULESET, become_user, refusing
 from processes import PATIENCE
 from sync_case import SyncCase
 
@@ -34,27 +33,6 @@ AGENT = shutil.copy(case.AGENT, PROGRAMS)
 # A folder of every user, which cells show unless it is below /tmp.
 SHOWN = pathlib.Path(tempfile.mkdtemp(prefix='acp-shown-', dir=PROGRAMS.parent))
 SHOWN.chmod(0o777)
-
-
-FSOPEN = 430  # the same on all processors
-
-# A program that executes another one, in which a system call then fails.
-REFUSING = """
-import ctypes, os, struct, sys
-call, error = int(sys.argv[1]), int(sys.argv[2])
-steps = b''.join(struct.pack('HBBI', *step) for step in (
-    (0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x00050000 | error),
-    (0x06, 0, 0, 0x7fff0000)))
-program = ctypes.create_string_buffer(steps)
-head = struct.pack('HxxxxxxP', 4, ctypes.addressof(program))
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, head, 0, 0) == 0
-os.execv(sys.argv[3], sys.argv[3:])
-"""
-
-
-def refusing(call, error):
-    return [sys.executable, '-c', REFUSING, str(call), str(error)]
 
 
 class Confined(SyncCase):

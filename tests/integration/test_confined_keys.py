@@ -5,6 +5,7 @@ Keys that a confined agent uses and cannot read: nothing in the cell has them, a
 the host that the profile names.
 """
 
+import errno
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ import case
 import processes
 
 from acp import RpcError
-from confinement import CONFINE, become_user
+from confinement import CONFINE, FSOPEN, LANDLOCK_CREATE_RULESET, become_user, refusing
 from keys_server import Server, fields_of, make_certificates
 from sync_case import SyncCase
 from test_confined import AGENT, BROKER, PROGRAMS
@@ -129,7 +130,7 @@ class ConfinedKeys(SyncCase):
                 **self.variables}
 
     def broker_argv(self, *options, agent):
-        return [BROKER, *options, '--', *agent]
+        return [*getattr(self, 'wrapper', ()), BROKER, *options, '--', *agent]
 
     def line(self, path='', name='ANTHROPIC_API_KEY', server=None):
         return f'{name} for https://localhost:{(server or self.server).port}{path}'
@@ -495,6 +496,41 @@ class ConfinedKeys(SyncCase):
         self.assertIn('ANTHROPIC_API_KEY=', json.dumps(done))
         self.assertNotIn(KEY, json.dumps(done))
         self.ends(client)
+
+    def telling(self, isolation, **keys):
+        """A client whose agent and setup write their environment, if they start unconfined."""
+        program = self.dir / 'telling-agent'
+        program.write_text(f'#!/bin/sh\nenv >>{self.dir}/told\nexec {AGENT} "$@"\n')
+        program.chmod(0o755)
+        if isolation == 'copy':
+            keys['setup'] = f'"env >>{self.dir}/told"'
+        options = self.configured(confine='yes', network='open', isolation=isolation, **keys)
+        return self.broker(options=options, agent=[str(program)])
+
+    def test_where_no_cell_is_possible_nobody_is_started_with_a_key(self):
+        told = self.dir / 'told'
+        unavailable = 'CELL_UNAVAILABLE'
+        for isolation in ('copy', 'none'):
+            self.wrapper = refusing(FSOPEN, errno.EPERM)
+            client = self.telling(isolation, key=None)  # unconfined, and it has the key
+            can = client.initialize()['_meta']['broker']['capabilities']
+            self.assertFalse(can['confined'])
+            self.ends(client)
+            self.assertIn(f'ANTHROPIC_API_KEY={KEY}\n', told.read_text())
+            told.unlink()
+            for call, error, has_code in ((FSOPEN, errno.EPERM, True),
+                                          (LANDLOCK_CREATE_RULESET, errno.ENOSYS, True),
+                                          (FSOPEN, errno.ENOMEM, False)):
+                self.wrapper = refusing(call, error)
+                client = self.telling(isolation)
+                with self.assertRaises(RpcError) as caught:
+                    client.initialize()
+                self.assertEqual(caught.exception.data['code'] == unavailable, has_code, error)
+                client.close_stdin()
+                client.wait()
+                self.assertFalse(told.exists())
+                self.assertNotIn(KEY, client.stderr + str(caught.exception))
+                self.assert_nothing_runs()
 
     def test_without_a_cell_no_agent_starts(self):
         with self.assertRaises(RpcError) as caught:

@@ -20,11 +20,11 @@ import internet
 import processes
 
 from acp import RpcError
-from confinement import CONFINE, become_user
+from confinement import CONFINE, FSOPEN, become_user, refusing
 from internet import (DATAGRAM_PORT, HERE, HERE_TOO, METADATA, OTHER_PORT, PRIVATE, PUBLIC,
                       STREAM_PORT, THERE, THERE6, WEB_PORT)
 from sync_case import SyncCase
-from test_confined import AGENT, BROKER, FSOPEN, PROGRAMS, refusing
+from test_confined import AGENT, BROKER, PROGRAMS
 
 FOLDER = PROGRAMS / 'internet'
 FOLDER.mkdir(mode=0o755)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A broker that runs as root: the owner of the workspace works in the cell, and never root."""
 
+import errno
 import os
 import pathlib
 import re
@@ -13,7 +14,7 @@ import unittest
 import case
 
 from acp import RpcError
-from confinement import CONFINE, USER
+from confinement import CONFINE, FSOPEN, USER, refusing
 from sync_case import SyncCase
 from test_start import REFUSING
 from worktree_attacks import Scene
@@ -46,10 +47,11 @@ class ConfinedRoot(SyncCase):
             os.chown(path, user, user, follow_symlinks=False)
 
     def broker_argv(self, *options, agent):
-        return [case.BROKER, *options, '--', *agent]
+        return [*getattr(self, 'wrapper', ()), case.BROKER, *options, '--', *agent]
 
     def environment(self):
-        return {**super().environment(), 'USER': 'root', 'LOGNAME': 'root'}
+        return {**super().environment(), 'USER': 'root', 'LOGNAME': 'root',
+                **getattr(self, 'extra', {})}
 
     def confined(self, **keys):
         options = self.config(confine=CONFINE, allow_read=str(PROGRAMS), **keys)
@@ -128,6 +130,25 @@ class ConfinedRoot(SyncCase):
                              agent=[AGENT])
         self.assertTrue(client.initialize()['_meta']['broker']['capabilities']['confined'])
         self.ends(client)
+
+    def test_where_no_cell_is_possible_nobody_is_started_with_a_key(self):
+        self.wrapper = refusing(FSOPEN, errno.EPERM)
+        self.extra = {'ANTHROPIC_API_KEY': 'sk-real-0123456789'}
+        told = self.dir / 'told'
+        for key, is_told in (({}, True), ({'key': 'ANTHROPIC_API_KEY'}, False)):
+            options = self.config(confine='yes', setup=f'"env >{told}"', **key)
+            client = self.broker(options=options, agent=[AGENT])
+            if is_told:
+                client.initialize()
+                self.assertIn('sk-real-0123456789', told.read_text())
+                told.unlink()
+            else:
+                with self.assertRaises(RpcError) as caught:
+                    client.initialize()
+                self.assertEqual(caught.exception.data['code'], 'CELL_UNAVAILABLE')
+                self.assertFalse(told.exists())
+            client.close_stdin()
+            client.wait()
 
     def copy_of(self, client, session):
         said = self.shell(client, session, 'pwd')
