@@ -133,6 +133,34 @@ const struct attack attacks[] = {
 		"$TRICK socket /proc/$VICTIM/root\"$TEMPORARY.sock\"", NULL, false},
 	{"connects to an abstract socket", "$TRICK abstract $ABSTRACT", NULL, false},
 
+	{"connects to a socket in /run", "$TRICK socket \"$RUN/bound/sock\"", NULL, true},
+	{"connects to a renamed socket in /run", "$TRICK socket \"$RUN/renamed/sock\"", NULL, true},
+	{"connects to a socket in /var/run",
+		"$TRICK socket \"/var$RUN/bound/sock\" || $TRICK socket \"/var$RUN/renamed/sock\"",
+		NULL, true},
+	{"connects to a socket in /run through a process's root",
+		"for p in $VICTIM $PPID 1 2; do "
+		"$TRICK socket /proc/$p/root\"$RUN/renamed/sock\" && exit 0; done; false",
+		NULL, true},
+	{"connects to a socket in /run through a process's working folder",
+		"for p in $VICTIM $PPID 1 2; do for up in ../../../..$RUN ..$RUN .$RUN; do "
+		"$TRICK socket /proc/$p/cwd/$up/renamed/sock && exit 0; done; done; false",
+		NULL, true},
+	{"connects to a socket in /run after an unmount in a namespace of its own",
+		"unshare -Urm sh -c 'umount -l /run 2>/dev/null; "
+		"$TRICK socket \"$RUN/renamed/sock\"'",
+		NULL, true},
+	{"lists a folder in /run", "ls \"$RUN\" | grep renamed", NULL, true},
+	{"connects to an abstract socket by a namespace of its own",
+		"unshare -Ur $TRICK abstract $ABSTRACT || unshare -Urm $TRICK abstract $ABSTRACT",
+		NULL, true},
+	{"sends to an abstract socket", "$TRICK datagram $ABSTRACT.datagrams", NULL, false},
+
+	/* ---- the programs that start the agent's ---- */
+	{"opens this machine's program as its own one", NULL, NULL, false},
+	{"opens this machine's program through a process that has started it",
+		"$TRICK program $OWN", NULL, false},
+
 	/* ---- the network ---- */
 	{"connects to this machine's loopback", "$TRICK loopback $PORT", NULL, false},
 	{"connects to it by a namespace of its own",
@@ -194,6 +222,8 @@ char **attack_environment(const struct world *world, pid_t victim)
 	set(&env, "TRICK", trick);
 	set(&env, "TEMPORARY", world->temporary);
 	set(&env, "ABSTRACT", world->temporary);
+	set(&env, "RUN", world->run[0] ? world->run : "/is-not-there");
+	set(&env, "OWN", world->own);
 	set(&env, "PORT", world->port);
 	set(&env, "NAMES", world->names);
 	set_path(&env, world, "HOME", "home");

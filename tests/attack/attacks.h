@@ -15,12 +15,13 @@
  *   WORK      the folder that the cell may write          VICTIM    a process outside
  *   PORT      a listening port of 127.0.0.1               NAMES     that of a name server there
  *   ABSTRACT  the name of an abstract socket              TRICK     tricks.h: $TRICK NAME ARGUMENT
+ *   RUN       a folder below /run                         OWN       for the trick "program"
  * An attack has succeeded when it exits with 0 and, where it has `spoiled`, that file of this
  * machine's, relative to the world's folder, contains EVIL.
  */
 struct attack {
-	const char *name; // a sentence: what must not happen
-	const char *script;
+	const char *name;    // a sentence: what must not happen
+	const char *script;  // or NULL: the trick "program", by /proc/self/exe of whoever starts it
 	const char *spoiled; // or NULL
 	bool may_lack;       // may fail outside as well: for lack of rights, or of a kernel feature
 };

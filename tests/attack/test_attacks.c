@@ -15,6 +15,7 @@
 #include "providers/local/cell/inside.h"
 #include "providers/local/net/relay.h"
 #include "tests/attack/attacks.h"
+#include "tests/attack/cell_record.h"
 #include "tests/attack/linked_homes.h"
 #include "tests/attack/named_network.h"
 #include "tests/attack/tricks.h"
@@ -28,50 +29,6 @@ static struct record victim;
 static struct spawner *machine; // outside of every cell
 
 /* ---- a cell ---- */
-
-struct cell_record {
-	struct cell *cell;
-	bool is_ready;
-	bool has_ended;
-	int shown; // how often mounts were shown; -1: it failed
-	struct error err;
-};
-
-static void on_ready(void *data)
-{
-	((struct cell_record *)data)->is_ready = true;
-}
-
-static void on_ended(void *data, const struct error *err)
-{
-	struct cell_record *record = data;
-	record->has_ended = true;
-	record->err = *err;
-}
-
-static const struct cell_listener cell_listener = {.on_ready = on_ready, .on_ended = on_ended};
-
-static void on_shown(void *data, const struct error *err)
-{
-	struct cell_record *record = data;
-	record->shown = err ? -1 : record->shown + 1;
-	if (err) {
-		record->err = *err;
-	}
-}
-
-static void turn_until(const bool *is_so)
-{
-	ev_timer tick;
-	ev_timer_init(&tick, on_tick, 0.01, 0.01);
-	ev_timer_start(loop, &tick);
-	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
-	while (!*is_so && clock_now_ms() < deadline_ms) {
-		ev_run(loop, EVRUN_ONCE);
-	}
-	ev_timer_stop(loop, &tick);
-	assert_true(*is_so);
-}
 
 enum reach { REACH_NONE, REACH_MACHINE, REACH_NAMED };
 
@@ -118,19 +75,6 @@ static void make_cell(struct cell_record *record, enum reach reach)
 	start_cell(record, entries, ARRAY_LENGTH(entries), reach);
 }
 
-static void wait_for_cell(const struct cell_record *record)
-{
-	bool is_over = false;
-	ev_timer tick;
-	ev_timer_init(&tick, on_tick, 0.01, 0.01);
-	ev_timer_start(loop, &tick);
-	while (!is_over) {
-		ev_run(loop, EVRUN_ONCE);
-		is_over = record->is_ready || record->has_ended;
-	}
-	ev_timer_stop(loop, &tick);
-}
-
 static void open_cell(struct cell_record *record, enum reach reach)
 {
 	make_cell(record, reach);
@@ -141,12 +85,11 @@ static void open_cell(struct cell_record *record, enum reach reach)
 
 /* ---- running ---- */
 
-/* Runs the line; returns its exit status, and its output with stderr in text. */
-static int run_line(struct spawner *where, const char *line, char text[OUTPUT_MAX])
+/* Its exit status; its output, stderr too, in text. */
+static int run_words(struct spawner *where, const char *const *argv, char text[OUTPUT_MAX])
 {
 	struct record record = {0};
 	struct error err;
-	const char *argv[] = {"sh", "-c", line, NULL};
 	char **env = attack_environment(&world, victim.pid);
 	int fds[2];
 	char work[PATH_MAX];
@@ -170,6 +113,18 @@ static int run_line(struct spawner *where, const char *line, char text[OUTPUT_MA
 	return record.status.signal ? 128 + record.status.signal : record.status.code;
 }
 
+static int run_line(struct spawner *where, const char *line, char text[OUTPUT_MAX])
+{
+	return run_words(where, (const char *[]){"sh", "-c", line, NULL}, text);
+}
+
+/* Who starts it executes its own program, whose file its /proc/self/exe is then. */
+static int run_own(struct spawner *where, const char *trick, const char *argument, char *text)
+{
+	const char *argv[] = {"/proc/self/exe", "--trick", trick, argument, NULL};
+	return run_words(where, argv, text);
+}
+
 /* ---- the attacks ---- */
 
 static struct cell_record closed; // has no network
@@ -181,8 +136,9 @@ static struct named_network network;
 static bool succeeds(struct spawner *where, const struct attack *attack, char text[OUTPUT_MAX])
 {
 	world_restore(&world);
-	int status = run_line(where, attack->script, text);
-	/* If a write went to a file of the cell's own, the attack has spoiled nothing. */
+	int status = attack->script ? run_line(where, attack->script, text)
+	                            : run_own(where, "program", world.own, text);
+	/* A write that went to a file of the cell's own has spoiled nothing. */
 	bool is_done = attack->spoiled ? world_has_evil(&world, attack->spoiled) : status == 0;
 	world_restore(&world);
 	return is_done;
@@ -191,7 +147,8 @@ static bool succeeds(struct spawner *where, const struct attack *attack, char te
 /* Whether it attacks something to which network = allow may have a way. */
 static bool is_of_network(const struct attack *attack)
 {
-	return strstr(attack->script, "$PORT") || strstr(attack->script, "$NAMES");
+	const char *script = attack->script ? attack->script : "";
+	return strstr(script, "$PORT") || strstr(script, "$NAMES");
 }
 
 static void test_attack(void **state)
@@ -310,6 +267,15 @@ static void test_cells_own_processes_are_out_of_reach(void **state)
 	assert_inside(inside, "! cat /proc/1/exe /proc/2/exe 2>/dev/null | head -c 1 | grep -q .");
 	assert_inside(inside, "! $TRICK ptrace 1 2>/dev/null && ! $TRICK ptrace $PPID 2>/dev/null");
 	assert_inside(inside, "! cat /proc/$PPID/environ 2>/dev/null | grep -q .");
+}
+
+static void test_the_program_of_the_cells_own_processes_is_not_changed(void **state)
+{
+	char text[OUTPUT_MAX];
+	assert_inside(machine, "cp \"$HOME/.bashrc\" \"$WORK/made\" && "
+			       "$TRICK overwrite \"$WORK/made\" && rm \"$WORK/made\"");
+	int status = run_own(cell_spawner(closed.cell), "overwrite", "-", text);
+	assert_int_equal(status, TRICK_REFUSED);
 }
 
 static void test_only_three_descriptors_go_in(void **state)
@@ -486,8 +452,13 @@ static void test_abstract_sockets_are_kept_apart_or_told(void **state)
 	struct error err;
 	char text[OUTPUT_MAX];
 	open_cell(&record, REACH_MACHINE);
-	int status = run_line(cell_spawner(record.cell), "$TRICK abstract $ABSTRACT", text);
-	assert_int_equal(status != 0, cell_keeps_abstract_sockets(record.cell, &err));
+	static const char *const lines[] = {"$TRICK abstract $ABSTRACT",
+		"$TRICK datagram $ABSTRACT.datagrams", "unshare -Ur $TRICK abstract $ABSTRACT",
+		"unshare -Urm $TRICK datagram $ABSTRACT.datagrams"};
+	bool keeps = cell_keeps_abstract_sockets(record.cell, &err);
+	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
+		assert_int_equal(run_line(cell_spawner(record.cell), lines[i], text) != 0, keeps);
+	}
 	assert_true(cell_keeps_abstract_sockets(closed.cell, &err));
 	cell_destroy(record.cell);
 }
@@ -712,11 +683,7 @@ static int set_up(void **state)
 	assert_non_null(victim.process);
 	run_until(&victim, "s");
 	make_cell(&closed, REACH_NONE);
-	bool is_over = false;
-	while (!is_over) {
-		run_for(1);
-		is_over = closed.is_ready || closed.has_ended;
-	}
+	wait_for_cell(&closed);
 	if (!closed.is_ready) {
 		print_error("no cell can be made here: %s\n", closed.err.text);
 		return -1;
@@ -745,6 +712,7 @@ static int run_suite(void)
 		cmocka_unit_test(test_cell_has_no_capability_and_no_new_privileges),
 		cmocka_unit_test(test_agents_keep_the_sockets_they_need),
 		cmocka_unit_test(test_cells_own_processes_are_out_of_reach),
+		cmocka_unit_test(test_the_program_of_the_cells_own_processes_is_not_changed),
 		cmocka_unit_test(test_only_three_descriptors_go_in),
 		cmocka_unit_test(test_files_folders_and_terminals_do_not_go_in),
 		cmocka_unit_test(test_a_folder_is_shown_later),

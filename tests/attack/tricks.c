@@ -2,6 +2,7 @@
 #include "tests/attack/tricks.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -15,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -63,6 +66,18 @@ static int trick_socket(const char *path)
 static int trick_abstract(const char *name)
 {
 	return connect_unix(name, true);
+}
+
+static int trick_datagram(const char *name)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	if (!text_whole(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s", name)) {
+		return TRICK_FAILED;
+	}
+	size_t len = offsetof(struct sockaddr_un, sun_path) + strlen(name) + 1;
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	return judge(
+		fd >= 0 && sendto(fd, "x", 1, 0, (struct sockaddr *)&address, (socklen_t)len) == 1);
 }
 
 static int trick_loopback(const char *port)
@@ -173,7 +188,66 @@ static int trick_vsock(const char *ignored)
 	return judge(socket(AF_VSOCK, SOCK_STREAM, 0) >= 0);
 }
 
-/* Agents cannot work without these. */
+/*
+ * Opens the program of a process, which must be this device:inode. To have it open is enough: who
+ * waits until nobody executes it writes it through /proc/self/fd (CVE-2019-5736).
+ */
+static int trick_program(const char *id)
+{
+	char path[64], found[48];
+	struct stat status;
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	bool is_found = false;
+	while (processes && !is_found && (entry = readdir(processes))) {
+		text_whole(path, sizeof(path), "/proc/%.16s/exe", entry->d_name);
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &status) != 0) {
+			continue;
+		}
+		text_whole(found, sizeof(found), "%llu:%llu", (unsigned long long)status.st_dev,
+			(unsigned long long)status.st_ino);
+		close(fd);
+		is_found = strcmp(found, id) == 0;
+	}
+	if (processes) {
+		closedir(processes);
+	}
+	errno = EACCES;
+	return judge(is_found);
+}
+
+/* Whether a file can be written now, or as soon as nobody executes it. */
+static bool is_writable(const char *path)
+{
+	enum { HELD = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW };
+	int reading = open(path, O_RDONLY | O_CLOEXEC);
+	int writing = open(path, O_RDWR | O_CLOEXEC);
+	int seals = reading >= 0 ? fcntl(reading, F_GET_SEALS) : -1;
+	bool is_held = (seals & HELD) == HELD && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE));
+	return (writing >= 0 && write(writing, "EVIL", 4) == 4) ||
+	       (writing >= 0 && fallocate(writing, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+					4096) == 0) ||
+	       (writing >= 0 && mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, writing, 0) !=
+					MAP_FAILED) ||
+	       truncate(path, 0) == 0 || (seals >= 0 && !is_held);
+}
+
+/* With "-" the programs of this process and of those that have started it: only in a cell. */
+static int trick_overwrite(const char *path)
+{
+	char parent[64];
+	text_whole(parent, sizeof(parent), "/proc/%d/exe", (int)getppid());
+	const char *const paths[] = {"/proc/self/exe", "/proc/1/exe", "/proc/2/exe", parent};
+	bool is_done = path[0] == '/' && is_writable(path);
+	for (size_t i = 0; i < ARRAY_LENGTH(paths) && path[0] == '-'; i++) {
+		is_done = is_done || is_writable(paths[i]);
+	}
+	errno = EPERM;
+	return judge(is_done);
+}
+
+/* Agents end without these. */
 static int trick_needed(const char *family)
 {
 	return judge(socket((int)strtol(family, NULL, 10), SOCK_DGRAM, 0) >= 0);
@@ -202,6 +276,9 @@ static const struct {
 } tricks[] = {
 	{"socket", trick_socket},
 	{"abstract", trick_abstract},
+	{"datagram", trick_datagram},
+	{"program", trick_program},
+	{"overwrite", trick_overwrite},
 	{"loopback", trick_loopback},
 	{"named", trick_named},
 	{"name", trick_name},

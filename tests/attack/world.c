@@ -102,31 +102,53 @@ bool world_has_evil(const struct world *world, const char *name)
 	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strstr(text, "EVIL");
 }
 
-static int listen_unix(const struct world *world, const char *path, bool is_abstract)
+static int open_unix(const struct world *world, const char *path, bool is_abstract, int type)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t skipped = is_abstract ? 1 : 0;
 	assert_true(text_whole(
 		address.sun_path + skipped, sizeof(address.sun_path) - skipped, "%s", path));
 	size_t len = offsetof(struct sockaddr_un, sun_path) + strlen(path) + 1;
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, (socklen_t)len), 0);
-	assert_int_equal(listen(fd, 64), 0);
 	if (!is_abstract) {
 		give(world, path);
 	}
 	return fd;
 }
 
-/* The kernel's table keeps the first name of a socket. */
-static int listen_renamed(const struct world *world, const char *name, const char *later)
+static int listen_unix(const struct world *world, const char *path, bool is_abstract)
+{
+	int fd = open_unix(world, path, is_abstract, SOCK_STREAM);
+	assert_int_equal(listen(fd, 64), 0);
+	return fd;
+}
+
+/* The kernel's table keeps the first name. */
+static int listen_renamed(const struct world *world, const char *path, const char *new_path)
+{
+	int fd = listen_unix(world, path, false);
+	assert_int_equal(rename(path, new_path), 0);
+	return fd;
+}
+
+static int listen_renamed_in(const struct world *world, const char *name, const char *later)
 {
 	char path[PATH_MAX], new_path[PATH_MAX];
 	world_path(world, name, path);
 	world_path(world, later, new_path);
-	int fd = listen_unix(world, path, false);
-	assert_int_equal(rename(path, new_path), 0);
-	return fd;
+	return listen_renamed(world, path, new_path);
+}
+
+/* One where the table says, and one where it does not. */
+static void open_sockets_in_run(struct world *world)
+{
+	char path[PATH_MAX], new_path[PATH_MAX];
+	text_whole(path, sizeof(path), "%s/bound/sock", world->run);
+	world->sockets[7] = listen_unix(world, path, false);
+	text_whole(path, sizeof(path), "%s/bound/old", world->run);
+	text_whole(new_path, sizeof(new_path), "%s/renamed/sock", world->run);
+	world->sockets[9] = listen_renamed(world, path, new_path);
 }
 
 static int listen_loopback(struct world *world)
@@ -177,12 +199,17 @@ static void open_sockets(struct world *world)
 	world->sockets[0] = listen_unix(world, path, false);
 	world_path(world, "work/.git/host", path);
 	world->sockets[1] = listen_unix(world, path, false);
-	world->sockets[5] = listen_renamed(world, "renamed/old", "renamed/new");
-	world->sockets[6] = listen_renamed(world, "work/.git/old", "work/.git/new");
+	world->sockets[5] = listen_renamed_in(world, "renamed/old", "renamed/new");
+	world->sockets[6] = listen_renamed_in(world, "work/.git/old", "work/.git/new");
 	text_whole(path, sizeof(path), "%s.sock", world->temporary);
 	world->sockets[2] = listen_unix(world, path, false);
 	world->sockets[3] = listen_unix(world, world->temporary, true);
 	world->sockets[4] = listen_loopback(world);
+	if (world->run[0]) {
+		open_sockets_in_run(world);
+	}
+	text_whole(path, sizeof(path), "%s.datagrams", world->temporary);
+	world->sockets[8] = open_unix(world, path, true, SOCK_DGRAM);
 	serve_names(world);
 }
 
@@ -215,6 +242,43 @@ static void make_folder(struct world *world)
 	fail_msg("no place for the test's folder");
 }
 
+static void fill_run(const struct world *world)
+{
+	static const char *const below[] = {"", "/bound", "/renamed"};
+	char path[PATH_MAX];
+	for (size_t i = 0; i < ARRAY_LENGTH(below); i++) {
+		text_whole(path, sizeof(path), "%s%s", world->run, below[i]);
+		assert_true(i == 0 || mkdir(path, 0755) == 0);
+		assert_int_equal(chmod(path, 0755), 0);
+		give(world, path);
+	}
+}
+
+/* Only root may write /run itself, but other folders in it are everybody's or the user's. */
+static void make_run(struct world *world)
+{
+	char user[32];
+	text_whole(user, sizeof(user), "/run/user/%u", (unsigned)geteuid());
+	const char *const places[] = {"/run", user, "/run/lock"};
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
+		text_whole(world->run, sizeof(world->run), "%s/acp-attack-XXXXXX", places[i]);
+		if (mkdtemp(world->run)) {
+			fill_run(world);
+			return;
+		}
+	}
+	assert_int_not_equal(geteuid(), 0);
+	world->run[0] = '\0';
+}
+
+static void name_own(struct world *world)
+{
+	struct stat status;
+	assert_int_equal(stat("/proc/self/exe", &status), 0);
+	text_whole(world->own, sizeof(world->own), "%llu:%llu", (unsigned long long)status.st_dev,
+		(unsigned long long)status.st_ino);
+}
+
 void world_make(struct world *world)
 {
 	char path[PATH_MAX];
@@ -233,6 +297,8 @@ void world_make(struct world *world)
 	world_path(world, "public", path);
 	assert_int_equal(chmod(path, 0777), 0);
 	copy_program(world);
+	make_run(world);
+	name_own(world);
 	text_whole(world->temporary, sizeof(world->temporary), "/tmp/acp-attack-XXXXXX");
 	close(mkstemp(world->temporary));
 	give(world, world->temporary);
@@ -263,6 +329,9 @@ void world_remove(const struct world *world)
 	text_whole(path, sizeof(path), "%s.sock", world->temporary);
 	unlink(path);
 	unlink(world->temporary);
+	if (world->run[0]) {
+		assert_true(remove_folder(world->run, &err));
+	}
 	assert_true(remove_folder(world->folder, &err));
 }
 

@@ -17,9 +17,11 @@ struct world {
 	char temporary[64];     // a file in /tmp; world_has_evil calls it "temporary"
 	uid_t uid;              // of the user who owns it and whom a cell works for
 	gid_t gid;
-	int sockets[7]; // listening
-	char port[8];   // of the one on 127.0.0.1
-	char names[8];  // of a name server there
+	char run[64];    // a folder below /run; "": none can be made
+	char own[48];    // the program that runs, which starts all others: device:inode
+	int sockets[10]; // listening, except for [8]
+	char port[8];    // of the one on 127.0.0.1
+	char names[8];   // of a name server there
 	pid_t name_server;
 };
 

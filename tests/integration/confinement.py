@@ -11,6 +11,10 @@ USER = 12345
 FSOPEN = 430  # this and the next are the same on all processors
 LANDLOCK_CREATE_RULESET = 444
 
+# What a process in a cell may have open when it starts; /dev/null is the cell's.
+INNER_TARGETS = (r'^(/dev/null|(pipe|socket):\[\d+\]|'
+                 r'anon_inode:\[?(eventpoll|eventfd|timerfd|signalfd)\]?)$')
+
 
 def confinement():
     """`required`, unless the kernel lacks Landlock's scopes, which `required` needs."""
@@ -37,6 +41,23 @@ def become_user(*folders):
     os.setresgid(USER, USER, USER)
     os.setresuid(USER, USER, USER)
     os.chdir('/')
+
+
+# A program that executes another one, which inherits a file, a folder and a terminal.
+LEAVING = """
+import os, sys
+for number, name in enumerate((sys.argv[1], '/', '/dev/ptmx'), 7):
+    fd = os.open(name, os.O_RDWR if number == 9 else os.O_RDONLY)
+    os.dup2(fd, number)
+    if fd != number:
+        os.close(fd)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def leaving(path):
+    """As an editor that forgets O_CLOEXEC starts the broker, with this file at 7."""
+    return [sys.executable, '-c', LEAVING, str(path)]
 
 
 # A program that executes another one, in which a system call then fails.

@@ -19,7 +19,8 @@ import case
 import processes
 
 from acp import RpcError
-from confinement import CONFINE, FSOPEN, LANDLOCK_CREATE_RULESET, become_user, refusing
+from confinement import (CONFINE, FSOPEN, INNER_TARGETS, LANDLOCK_CREATE_RULESET, become_user,
+                         leaving, refusing)
 from processes import PATIENCE
 from sync_case import SyncCase
 
@@ -33,6 +34,13 @@ AGENT = shutil.copy(case.AGENT, PROGRAMS)
 # A folder of every user, which cells show unless it is below /tmp.
 SHOWN = pathlib.Path(tempfile.mkdtemp(prefix='acp-shown-', dir=PROGRAMS.parent))
 SHOWN.chmod(0o777)
+
+
+# What each process that lets itself be looked at has open; none of the cell's own does.
+LIST_DESCRIPTORS = (
+    'for p in /proc/[0-9]*; do name=$(cat $p/comm); name=${name%%-*}; '
+    'ls $p/fd/ >/dev/null 2>&1 || echo refused ${p#/proc/}; '
+    'for f in $p/fd/*; do t=$(readlink $f) && echo "${p#/proc/} $name ${f##*/} <$t>"; done; done')
 
 
 class Confined(SyncCase):
@@ -185,6 +193,20 @@ class Confined(SyncCase):
         self.assertEqual(len(told), 1, told)
         self.assertIn(f'allow-write = {home}/shared ', told[0])
         self.assertFalse((home / 'shared/new').exists())
+        self.ends(client)
+
+    def test_nobody_in_the_cell_has_a_file_a_folder_or_a_terminal_open(self):
+        key = self.dir / 'home/.ssh/id_ed25519'
+        self.wrapper = leaving(key)
+        client, session = self.confined()
+        self.assertEqual(os.readlink(f'/proc/{client.pid}/fd/7'), str(key))
+        said = self.shell(client, session, LIST_DESCRIPTORS)
+        found = re.findall(r'(\d+) (\w+) (\d+) <([^>]*)>', said)
+        names = {name for _, name, _, _ in found}
+        self.assertLessEqual({'scripted', 'sh'}, names, said)
+        for pid, name, fd, target in found:
+            self.assertRegex(target, INNER_TARGETS, (pid, name, fd))
+        self.assertIn('refused 1\\n', said)  # the spawner and the guards as well
         self.ends(client)
 
     # ---- its network ----

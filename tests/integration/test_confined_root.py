@@ -12,9 +12,10 @@ import tempfile
 import unittest
 
 import case
+import processes
 
 from acp import RpcError
-from confinement import CONFINE, FSOPEN, USER, refusing
+from confinement import CONFINE, FSOPEN, INNER_TARGETS, USER, leaving, refusing
 from sync_case import SyncCase
 from test_start import REFUSING
 from worktree_attacks import Scene
@@ -129,6 +130,27 @@ class ConfinedRoot(SyncCase):
         client = self.broker(options=[*self.config(allow_read=str(PROGRAMS)), '--confine'],
                              agent=[AGENT])
         self.assertTrue(client.initialize()['_meta']['broker']['capabilities']['confined'])
+        self.ends(client)
+
+    def test_no_process_in_the_cell_has_a_file_a_folder_or_a_terminal_open(self):
+        """Of this machine, root sees also the cell's own processes."""
+        self.wrapper = leaving(self.dir / 'home/key')
+        client, _ = self.confined()
+        looked_at = {}
+        for pid in processes.descendants(client.pid):
+            status = pathlib.Path(f'/proc/{pid}/status').read_text()
+            inner = re.search(r'(?m)^NSpid:.*\t(\d+)\t(\d+)$', status)
+            targets = [os.readlink(path) for path in pathlib.Path(f'/proc/{pid}/fd').iterdir()]
+            self.assertNotIn(str(self.dir / 'home/key'), targets)
+            if inner:
+                looked_at[int(inner[2])] = targets
+        # The first one has the root folder of the cell, and is not within reach there.
+        self.assertGreaterEqual(len(looked_at), 4)
+        first = looked_at.pop(1)
+        self.assertNotIn('/dev/ptmx', ' '.join(first))
+        for pid, targets in looked_at.items():
+            for target in targets:
+                self.assertRegex(target, INNER_TARGETS, pid)
         self.ends(client)
 
     def test_where_no_cell_is_possible_nobody_is_started_with_a_key(self):
