@@ -40,6 +40,11 @@ class Limits(Case):
         self.assertEqual(json.loads(checked.stdout)['warnings'], warnings)
         if not warnings:
             return client, session
+        self.assert_refused(key, value, warnings, **keys)
+        return self.skipTest(warnings[0])
+
+    def assert_refused(self, key, value, warnings, **keys):
+        """A limit that is not enforced: the warning names it, and who requires it has an error."""
         self.assertNames(warnings[0], key)
         refusing = self.broker(
             options=self.config(required='true', **{key: value}, **keys))
@@ -50,7 +55,6 @@ class Limits(Case):
         self.assertNotEqual(checked.returncode, 0)
         self.assertNames(checked.stderr, key)
         self.assertNames(raised.exception.message, key)
-        return self.skipTest(warnings[0])
 
     def used(self, client):
         return client.call('_broker/usage', {})['agents'][0]['used']
@@ -115,6 +119,28 @@ class Limits(Case):
         self.assertEqual(raised.exception.data['code'], 'RESOURCE_LIMIT_EXCEEDED')
         self.assertNames(raised.exception.message, 'memory = 96m')
         client.prompt(session, 'say again')
+
+    def test_processors_are_limited_or_the_limit_is_named(self):
+        """What an agent starts is in a cgroup of its own in the group that has the limit."""
+        client, session = self.open(cpu='1')
+        warnings = self.greeting['_meta']['broker']['warnings']
+        checked = self.check('--json', cpu='1')
+        self.assertEqual(json.loads(checked.stdout)['warnings'], warnings)
+        look = ('own=$(sed -n s/^0:://p /proc/self/cgroup); '
+                'for m in /sys/fs/cgroup /sys/fs/cgroup/unified; do cat $m$own/../%s; done '
+                '2>/dev/null; true')
+        end, output = self.terminal(client, session, look % 'cpu.max')
+        self.assertEqual(end['exitCode'], 0)
+        if warnings:
+            self.assertEqual(len(warnings), 1, warnings)
+            self.assert_refused('cpu', '1', warnings)
+            if self.used(client) is not None:  # the group is where we look, without the limit
+                self.assertEqual(output, '')
+                _, output = self.terminal(client, session, look % 'cgroup.type')
+                self.assertEqual(output, 'domain\n')
+            return
+        quota, period = output.split()
+        self.assertLessEqual(int(quota), int(period))
 
     def test_a_refused_fork_is_named(self):
         client, session = self.open_enforced('processes', '12')
