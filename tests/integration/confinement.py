@@ -43,6 +43,57 @@ def become_user(*folders):
     os.chdir('/')
 
 
+# How programs call bubblewrap: as they are taught to, as codex does, as sandbox-runtime (Claude
+# Code's) does.
+SANDBOXES = {
+    'bubblewrap': 'bwrap --ro-bind / / --dev /dev --proc /proc --unshare-all',
+    'codex': 'bwrap --new-session --die-with-parent --ro-bind / / --dev /dev --bind "$PWD" "$PWD" '
+             '--unshare-user --unshare-pid --unshare-net --proc /proc --',
+    'sandbox-runtime': 'bwrap --new-session --die-with-parent --unshare-net --bind "$PWD/bridge" '
+                       '"$PWD/bridge" --setenv BRIDGE "$PWD/bridge" --ro-bind / / '
+                       '--bind "$PWD" "$PWD" --ro-bind "$PWD/file" "$PWD/file" --dev /dev '
+                       '--unshare-pid --proc /proc --',
+}
+
+# Serves a socket beside bubblewrap, as sandbox-runtime's proxies do, and runs the rest.
+BRIDGE = """
+import os, socket, subprocess, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind('bridge')
+server.listen()
+child = subprocess.run(['sh', '-c', sys.argv[1]])
+server.close()
+os.unlink('bridge')
+sys.exit(child.returncode)
+"""
+
+# What a program in these sandboxes says of itself.
+INSIDE = """
+import errno, os, socket, sys
+def said(call, *words):
+    try:
+        call(*words)
+        return 'yes'
+    except OSError as failed:
+        return errno.errorcode[failed.errno]
+def connect(family, address):
+    socket.socket(family).connect(address)
+print('<pid', os.getpid() < 10, 'work', said(open, 'made', 'w'), 'file', said(open, 'file', 'a'),
+      'etc', said(open, '/usr/made', 'w'), 'key', said(open, sys.argv[1]),
+      'bridge', said(connect, socket.AF_UNIX, 'bridge'),
+      'loopback', said(connect, socket.AF_INET, ('127.0.0.1', int(sys.argv[2]))), end='>\\n')
+"""
+
+
+def own_sandboxes(folder, key, port):
+    """Lines for sh(1) in this folder, by the sandbox in which they look around."""
+    (folder / 'bridge.py').write_text(BRIDGE)
+    (folder / 'inside.py').write_text(INSIDE)
+    inner = f'/usr/bin/python3 inside.py {key} {port}'
+    return {name: f"/usr/bin/python3 bridge.py '{line} {inner}' 2>&1"
+            for name, line in SANDBOXES.items()}
+
+
 # A program that executes another one, which inherits a file, a folder and a terminal.
 LEAVING = """
 import os, sys

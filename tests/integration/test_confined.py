@@ -20,7 +20,7 @@ import processes
 
 from acp import RpcError
 from confinement import (CONFINE, FSOPEN, INNER_TARGETS, LANDLOCK_CREATE_RULESET, become_user,
-                         leaving, refusing)
+                         leaving, own_sandboxes, refusing)
 from processes import PATIENCE
 from sync_case import SyncCase
 
@@ -208,6 +208,27 @@ class Confined(SyncCase):
             self.assertRegex(target, INNER_TARGETS, (pid, name, fd))
         self.assertIn('refused 1\\n', said)  # the spawner and the guards as well
         self.ends(client)
+
+    def test_an_agents_own_sandbox_works_as_outside_and_shows_no_more_than_the_cell(self):
+        """docs/confinement.md: it can be made in the cell where the kernel allows it."""
+        listener = socket.create_server(('127.0.0.1', 0))
+        self.addCleanup(listener.close)
+        key = self.dir / 'home/.ssh/id_ed25519'
+        lines = own_sandboxes(self.work, key, listener.getsockname()[1])
+        outside = {name: subprocess.run(['sh', '-c', line], cwd=self.work, check=False, text=True,
+                                        capture_output=True, env=self.environment()).stdout
+                   for name, line in lines.items()}
+        if not all('key yes' in said for said in outside.values()):
+            self.skipTest(f'no sandbox can be made here outside either: {outside}')
+        (self.work / 'made').unlink()
+        for network in ('open', 'blocked', 'allow'):
+            hosts = {'allow_host': 'example.com'} if network == 'allow' else {}
+            client, session = self.confined(network=network, **hosts)
+            for name, line in lines.items():
+                said = self.shell(client, session, f'rm -f made; {line}')
+                wanted = re.search('<(.*)>', outside[name])[1].replace('key yes', 'key ENOENT')
+                self.assertIn(f'<{wanted}>', said, (network, name))
+            self.ends(client)
 
     # ---- its network ----
 

@@ -15,7 +15,8 @@ import case
 import processes
 
 from acp import RpcError
-from confinement import CONFINE, FSOPEN, INNER_TARGETS, USER, leaving, refusing
+from confinement import (CONFINE, FSOPEN, INNER_TARGETS, USER, leaving, own_sandboxes,
+                         refusing)
 from sync_case import SyncCase
 from test_start import REFUSING
 from worktree_attacks import Scene
@@ -130,6 +131,23 @@ class ConfinedRoot(SyncCase):
         client = self.broker(options=[*self.config(allow_read=str(PROGRAMS)), '--confine'],
                              agent=[AGENT])
         self.assertTrue(client.initialize()['_meta']['broker']['capabilities']['confined'])
+        self.ends(client)
+
+    def test_an_agents_own_sandbox_works_as_the_users_does_outside(self):
+        self.dir.chmod(0o755)
+        lines = own_sandboxes(self.work, self.dir / 'home/key', 9)
+        self.give(USER)
+        outside = {name: subprocess.run(
+            ['sh', '-c', line], cwd=self.work, check=False, text=True, capture_output=True,
+            env=self.environment(), user=USER, group=USER, extra_groups=[]).stdout
+                   for name, line in lines.items()}
+        if not all('key yes' in said for said in outside.values()):
+            self.skipTest(f'no sandbox can be made here outside either: {outside}')
+        client, session = self.confined()
+        for name, line in lines.items():
+            said = self.shell(client, session, f'rm -f made; {line}')
+            wanted = re.search('<(.*)>', outside[name])[1].replace('key yes', 'key ENOENT')
+            self.assertIn(f'<{wanted}>', said, name)
         self.ends(client)
 
     def test_no_process_in_the_cell_has_a_file_a_folder_or_a_terminal_open(self):
