@@ -33,6 +33,8 @@
 
 #include "base/fd.h"
 
+enum { ORDINARY_USER = 12345 };
+
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \
 		errno = 0;                                                                         \
@@ -346,6 +348,78 @@ static void test_the_lookup_reads_and_changes_nothing(void **state)
 	run(CONFINEMENT_LOOKUP, check_lookup);
 }
 
+/* Says that it is confined, or not if `kind` is NULL, and waits. Never as root. */
+static pid_t start_waiting(const enum confinement_kind *kind, int ready[2], int go[2])
+{
+	struct error err;
+	char byte = 'x';
+	assert_true(confinement_prepare(&err));
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		close(go[1]);
+		CHECK(geteuid() != 0 ||
+			setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) == 0);
+		CHECK(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0); // becoming a user has reset it
+		CHECK(!kind || confinement_apply(*kind, &err));
+		CHECK(write(ready[1], &byte, 1) == 1);
+		CHECK(read(go[0], &byte, 1) == 0);
+		_exit(0);
+	}
+	close(ready[1]);
+	close(go[0]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	return pid;
+}
+
+static void read_proc(pid_t pid, const char *name, char text[8192])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, text, 8191);
+	assert_true(size > 0);
+	text[size] = '\0';
+	close(fd);
+}
+
+static void assert_closed(const enum confinement_kind *kind)
+{
+	char path[64], text[8192];
+	int ready[2], go[2], result;
+	int most_core = -1; // or "unlimited"
+	struct stat status;
+	pid_t pid = start_waiting(kind, ready, go);
+	/* proc(5): these files belong to root if the process is not dumpable. */
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_uid == 0, kind != NULL);
+	read_proc(pid, "status", text);
+	bool is_filtered = strstr(text, "\nNoNewPrivs:\t1\n") && strstr(text, "\nSeccomp:\t2\n");
+	assert_int_equal(is_filtered, kind != NULL);
+	read_proc(pid, "limits", text);
+	const char *line = strstr(text, "\nMax core file size ");
+	assert_non_null(line);
+	(void)!sscanf(line, " Max core file size %*s %d", &most_core);
+	assert_true(!kind || most_core == 0);
+	close(go[1]);
+	close(ready[0]);
+	assert_int_equal(waitpid(pid, &result, 0), pid);
+	assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
+}
+
+static void test_none_shows_its_memory_or_gains_a_privilege(void **state)
+{
+	static const enum confinement_kind kinds[] = {
+		CONFINEMENT_RELAY, CONFINEMENT_LOOKUP, CONFINEMENT_KEYS, CONFINEMENT_FORWARD};
+	assert_closed(NULL);
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+		assert_closed(&kinds[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -353,6 +427,7 @@ int main(void)
 		cmocka_unit_test(test_the_holder_of_keys_has_what_libcurl_needs_and_nothing_else),
 		cmocka_unit_test(test_who_forwards_makes_neither_sockets_nor_connections),
 		cmocka_unit_test(test_the_lookup_reads_and_changes_nothing),
+		cmocka_unit_test(test_none_shows_its_memory_or_gains_a_privilege),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
