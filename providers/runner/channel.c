@@ -70,6 +70,7 @@ void channel_lose(struct runner *runner)
 	bool is_done = runs_are_over(runner) && mux_is_acknowledged(runner->mux);
 	if (!channel->has_key || is_done) {
 		runner->why = "the channel has ended"; // for a broker that still reads
+		runner->alive.is_unneeded = is_done;
 		return;
 	}
 	leave(runner);

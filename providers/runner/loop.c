@@ -172,6 +172,7 @@ static void gather(struct runner *runner)
 	runner_watch(runner, worker_fd(runner->worker), POLLIN, on_worker, runner);
 	runs_watch(runner);
 	channel_watch(runner);
+	alive_watch(runner);
 }
 
 static int sleep_ms(const struct runner *runner)

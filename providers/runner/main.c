@@ -204,9 +204,10 @@ static bool open_channel(struct runner *runner, struct error *err)
 
 /* How the runner was started. */
 struct start {
-	const char *home; // may be NULL
-	const char *name; // of a run that may outlive its channel; NULL: it ends with the channel
-	int waiter;       // -1: none
+	const char *home;   // may be NULL
+	const char *name;   // of a run that may outlive its channel; NULL: it ends with the channel
+	const char *folder; // of the run; NULL: none
+	int waiter;         // -1: none
 };
 
 static void run(const struct start *start) ATTR_NORETURN;
@@ -226,6 +227,7 @@ static void run(const struct start *start)
 	runner.signal_fd = open_signals();
 	bool is_ready = start_spawner(&runner, &err) && open_channel(&runner, &err) &&
 	                channel_open(&runner, start->name, &err) &&
+	                alive_open(&runner, start->folder, &err) &&
 	                (runner.worker = worker_create(&err)) != NULL;
 	if (!is_ready) {
 		_exit(1);
@@ -237,6 +239,7 @@ static void run(const struct start *start)
 	runs_end(&runner);
 	fd_close(&runner.spawner_socket);
 	size_t left = family_end();
+	alive_finish(&runner, left);
 	say_end(&runner, left);
 	channel_finish(&runner);
 	_exit(left > 0 ? 1 : 0);
@@ -265,6 +268,9 @@ static int keep(pid_t runner)
 static int start_and_keep(struct start *start)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (start->folder && alive_hold(start->folder) < 0) {
+		return 1;
+	}
 	pid_t keeper = getpid();
 	pid_t pid = fork();
 	if (pid == 0) {
@@ -277,7 +283,11 @@ static int start_and_keep(struct start *start)
 	runner_drop_standard();
 	fd_close(&start->waiter);
 	int status = pid > 0 ? keep(pid) : 1;
-	return family_end() > 0 ? 1 : status;
+	if (family_end() > 0) {
+		alive_tell_left(start->folder);
+		return 1;
+	}
+	return status;
 }
 
 /*
@@ -329,10 +339,26 @@ static int hold(void)
 	return 0;
 }
 
+/* False: there are other words. */
+static bool read_words(char **words, struct start *start)
+{
+	for (; words[0] && words[1]; words += 2) {
+		if (strcmp(words[0], "apart") == 0) {
+			start->name = words[1];
+		} else if (strcmp(words[0], "run") == 0) {
+			start->folder = words[1];
+		} else {
+			return false;
+		}
+	}
+	return !words[0];
+}
+
 /*
- * Without arguments the runner ends with its channel. "apart NAME": it may outlive its channel, as
- * the run of that name. "attach NAME": another channel for that run, whose socket is in the working
- * directory. "hold": the first process of a container.
+ * The runner ends with its channel. With "apart NAME" it may outlive its channel, as the run of
+ * that name. With "run FOLDER" this is the folder of the run (alive.c). Other programs: "attach
+ * NAME" is another channel for that run, whose socket is in the working directory; "hold" is the
+ * first process of a container.
  */
 int main(int argc, char **argv)
 {
@@ -354,9 +380,8 @@ int main(int argc, char **argv)
 		return hold();
 	}
 	(void)program_hold(); // until the runner's last process ends
-	if (argc == 3 && strcmp(argv[1], "apart") == 0) {
-		start.name = argv[2];
-		return start_apart(&start);
+	if (!read_words(argv + 1, &start)) {
+		return 1;
 	}
-	return argc == 1 ? start_and_keep(&start) : 1;
+	return start.name ? start_apart(&start) : start_and_keep(&start);
 }

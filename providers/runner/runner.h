@@ -63,6 +63,15 @@ struct channel_state {
 	uint64_t until_us;  // when it ends if it still has no channel
 };
 
+/* The folder of the run (alive.c). */
+struct alive {
+	const char *folder; // NULL: none
+	int fd;             // the FIFO for orders; -1: none
+	char line[8];       // what has come of an order
+	size_t len;         // larger than the line: it is too long
+	bool is_unneeded;   // the broker knows that no process was left
+};
+
 struct runner {
 	struct mux *mux;
 	int in; // of the channel; -1: there is none
@@ -70,6 +79,7 @@ struct runner {
 	int waiter;       // the socket to the process that the carrier started; -1: none
 	const char *home; // for HELLO; may be NULL
 	struct channel_state channel;
+	struct alive alive;
 	int signal_fd;
 	int spawner_socket;
 	pid_t spawner;
@@ -127,6 +137,23 @@ void channel_lose(struct runner *runner);
 void channel_watch(struct runner *runner);
 uint64_t channel_due_us(const struct runner *runner);
 void channel_step(struct runner *runner); // ends what has reached its deadline
+
+/* ---- alive.c: the folder of the run, for a later connection ---- */
+
+/*
+ * The keeper holds the run's folder while it has this descriptor, and the runner inherits it. -1 if
+ * that fails: then do not start a runner, because others would think that it has ended.
+ */
+int alive_hold(const char *folder);
+/* Waits for the order to end from now on. `folder` is borrowed; NULL: there is none. */
+bool alive_open(struct runner *runner, const char *folder, struct error *err) ATTR_NODISCARD;
+void alive_watch(struct runner *runner);
+/*
+ * After the end of all processes but `left` ones: removes the folder if the broker needs no proof
+ * of the end.
+ */
+void alive_finish(struct runner *runner, size_t left);
+void alive_tell_left(const char *folder); // some processes could not be ended; NULL is fine
 
 /* The program of a waiter (attach.c). Returns its exit status. */
 int attach_run(const char *name);

@@ -124,20 +124,31 @@ static void start_program(
 	assert_true(fd_set_nonblock(runner->out, true, &err));
 }
 
-void test_runner_start_apart(
-	struct test_runner *runner, const char *hello, const char *folder, const char *name)
+static void start_with(struct test_runner *runner, const char *hello, const char *folder,
+	const char *word, const char *name)
 {
 	struct error err;
 	*runner = (struct test_runner){.in = -1, .out = -1};
-	start_program(runner, folder, name ? "apart" : NULL, name);
+	start_program(runner, folder, word, name);
 	assert_true(fd_set_nonblock(runner->in, true, &err));
 	runner->mux = mux_create(MUX_BROKER, &listener, runner, now_us());
 	mux_hello(runner->mux, span_of(hello));
 }
 
+void test_runner_start_apart(
+	struct test_runner *runner, const char *hello, const char *folder, const char *name)
+{
+	start_with(runner, hello, folder, "apart", name);
+}
+
+void test_runner_start_run(struct test_runner *runner, const char *hello, const char *folder)
+{
+	start_with(runner, hello, ".", "run", folder);
+}
+
 void test_runner_start(struct test_runner *runner, const char *hello)
 {
-	test_runner_start_apart(runner, hello, ".", NULL);
+	start_with(runner, hello, ".", NULL, NULL);
 }
 
 /* Reads the line with the nonce; false at the end of the channel. */

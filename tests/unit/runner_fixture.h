@@ -55,6 +55,9 @@ void test_runner_start(struct test_runner *runner, const char *hello);
 void test_runner_start_apart(
 	struct test_runner *runner, const char *hello, const char *folder, const char *name);
 
+/* Starts a runner whose run has this folder. */
+void test_runner_start_run(struct test_runner *runner, const char *hello, const char *folder);
+
 /* Starts another channel of this run; the first line that it says. Answers nothing. */
 void test_runner_ask(struct test_runner *runner, const char *folder, const char *name,
 	char out_line[RUNNER_TEXT_MAX]);

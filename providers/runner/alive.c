@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "providers/runner/runner.h"
+
+/*
+ * The folder of a run (providers/remote/start.sh makes it). A later connection may have another PID
+ * namespace, and then cannot see the processes of this run. By the folder it can end them, and
+ * knows whether they have ended (providers/ssh/remote/earlier.sh):
+ *
+ *     alive  a FIFO; the line "over" in it ends the runner
+ *     held   a FIFO that the keeper and the runner hold open; if nobody does, the run has ended
+ *     left   a file: the run has ended, but some of its processes could not be ended
+ *
+ * A broker that has lost its connection looks into the folder. So the runner removes it only if the
+ * broker asked for the end, or if nothing ran at the end of the channel and the broker has
+ * acknowledged that. Processes of the same user can write here; they could kill the runner, too.
+ */
+enum {
+	READ_SIZE = 256,
+	/* We remove the folder of another run if it is so old and nobody holds it. */
+	UNUSED_S = 24 * 3600,
+};
+
+static const char order[] = "over";
+
+static int open_fifo(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat status;
+	int fd = text_whole(path, sizeof(path), "%s/%s", folder, name)
+	                 ? open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+	                 : -1;
+	if (fd >= 0 && (fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode))) {
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+int alive_hold(const char *folder)
+{
+	return open_fifo(folder, "held");
+}
+
+/* ---- folders that others have left ---- */
+
+static bool is_held(int folder)
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = openat(folder, "held", O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 || (errno != ENXIO && errno != ENOENT);
+}
+
+static void remove_unused(int parent, const char *name)
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup)
+	int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool is_unused = folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
+	                 status.st_mtime < time(NULL) - UNUSED_S && !is_held(folder);
+	if (is_unused) {
+		unlinkat(folder, "alive", 0);
+		unlinkat(folder, "held", 0);
+		unlinkat(folder, "left", 0);
+		unlinkat(parent, name, AT_REMOVEDIR);
+	}
+}
+
+/* Beside the run's own folder. */
+static void sweep(const char *folder)
+{
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	DIR *dir = text_whole(path, sizeof(path), "%s/..", folder) ? opendir(path) : NULL;
+	while (dir && (entry = readdir(dir))) { // NOLINT(concurrency-mt-unsafe): its own
+		if (strncmp(entry->d_name, "alive.", 6) == 0) {
+			remove_unused(dirfd(dir), entry->d_name);
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+}
+
+/* ---- orders ---- */
+
+bool alive_open(struct runner *runner, const char *folder, struct error *err)
+{
+	struct alive *alive = &runner->alive;
+	alive->fd = -1;
+	if (!folder) {
+		return true;
+	}
+	alive->fd = open_fifo(folder, "alive");
+	if (alive->fd < 0) {
+		return error_set_errno(err, errno, "opening the FIFO of the run");
+	}
+	alive->folder = folder;
+	sweep(folder);
+	return true;
+}
+
+static void take_byte(struct runner *runner, char byte)
+{
+	struct alive *alive = &runner->alive;
+	if (byte != '\n') {
+		if (alive->len < sizeof(alive->line)) {
+			alive->line[alive->len] = byte;
+		}
+		alive->len += alive->len <= sizeof(alive->line); // one more: too long
+		return;
+	}
+	if (alive->len == sizeof(order) - 1 && memcmp(alive->line, order, alive->len) == 0) {
+		runner->why = "a later connection of its broker ended it";
+	}
+	alive->len = 0;
+}
+
+static void on_order(void *data, short events)
+{
+	struct runner *runner = data;
+	char bytes[READ_SIZE];
+	ssize_t count = read(runner->alive.fd, bytes, sizeof(bytes));
+	for (ssize_t i = 0; i < count; i++) {
+		take_byte(runner, bytes[i]);
+	}
+}
+
+void alive_watch(struct runner *runner)
+{
+	if (runner->alive.fd >= 0) {
+		runner_watch(runner, runner->alive.fd, POLLIN, on_order, runner);
+	}
+}
+
+/* ---- the end ---- */
+
+void alive_tell_left(const char *folder)
+{
+	char path[PATH_MAX];
+	if (folder && text_whole(path, sizeof(path), "%s/left", folder)) {
+		int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		fd_close(&fd);
+	}
+}
+
+static void remove_entry(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	if (text_whole(path, sizeof(path), "%s/%s", folder, name)) {
+		unlink(path);
+	}
+}
+
+void alive_finish(struct runner *runner, size_t left)
+{
+	struct alive *alive = &runner->alive;
+	if (left > 0) {
+		alive_tell_left(alive->folder);
+	} else if (alive->folder && (runner->was_asked || alive->is_unneeded)) {
+		remove_entry(alive->folder, "alive");
+		remove_entry(alive->folder, "held");
+		rmdir(alive->folder);
+	}
+}
