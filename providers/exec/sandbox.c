@@ -91,11 +91,13 @@ static void fail(struct exec_sandbox *self, const struct error *err)
 static void leave_run(struct exec_sandbox *self, bool was_lost)
 {
 	if (self->run_name) {
-		ssh_runs_add(&self->shared->runs, &(struct ssh_run_end){.place = name_of(self),
-							  .folder = self->run_name,
-							  .node = self->node ? self->node : "",
-							  .grace_ms = self->profile.grace_ms,
-							  .was_lost = was_lost});
+		ssh_runs_add(&self->shared->runs,
+			&(struct ssh_run_end){.place = name_of(self),
+				.folder = self->run_name,
+				.node = self->node ? self->node : "",
+				.grace_ms = self->profile.grace_ms,
+				.was_lost = was_lost,
+				.was_idle = self->remote && !remote_is_busy(self->remote)});
 		free(self->run_name);
 		self->run_name = NULL;
 	}

@@ -361,6 +361,16 @@ void remote_execs_lose(struct remote *remote, const struct error *err)
 	}
 }
 
+bool remote_is_busy(const struct remote *remote)
+{
+	LIST_FOR_EACH(self, &remote->execs, struct remote_exec, link) {
+		if (self->state != EXEC_OVER && !remote->is_over) {
+			return true;
+		}
+	}
+	return remote->is_over && remote->was_busy;
+}
+
 void remote_execs_abandon(struct remote *remote)
 {
 	LIST_FOR_EACH(self, &remote->execs, struct remote_exec, link) {

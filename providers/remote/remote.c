@@ -102,6 +102,7 @@ void remote_unfit(struct remote *remote, const char *why)
 
 static void tell_lost(struct remote *remote, const struct error *err)
 {
+	remote->was_busy = remote_is_busy(remote);
 	remote->is_over = true;
 	drop(remote);
 	remote_execs_lose(remote, err);
@@ -278,9 +279,7 @@ void remote_begin_link(struct remote *remote)
 	} else {
 		remote->mux = mux_create(MUX_BROKER, &mux_listener, remote, now_us);
 	}
-	if (remote->request.outlives) {
-		mux_acknowledge_at_once(remote->mux);
-	}
+	mux_acknowledge_at_once(remote->mux); // by this the runner knows that we need no proof
 	mux_hello(remote->mux, buf_span(&text));
 	buf_wipe(&text);
 }

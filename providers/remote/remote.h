@@ -89,6 +89,12 @@ bool remote_outlives(const struct remote *remote);
 /* Tells the remote that its carrier is lost. Raises nothing. */
 void remote_detach(struct remote *remote);
 
+/*
+ * Whether processes may be running there, as far as we know. After the loss: whether they may have
+ * been running then.
+ */
+bool remote_is_busy(const struct remote *remote);
+
 /* Asks for a sign of life at once, if there is a link. */
 void remote_ping(struct remote *remote);
 

@@ -75,6 +75,7 @@ struct remote {
 	bool is_ready;
 	bool is_detached; // ready, but without a stream at present
 	bool is_over;     // unfit, lost or closed
+	bool was_busy;    // when it was lost
 	bool is_closed;
 };
 

@@ -4,7 +4,8 @@
 #
 #     set NAME=VALUE     a variable in the environment of a command there
 #     node NAME          the machine's own name
-#     run NAME           the name of this run: token, process, boot, namespace (control.sh)
+#     run FOLDER         the folder of this run (runner/alive.c): "alive." with token, process,
+#                        boot and namespace (control.sh); without a folder "/acp-broker." with them
 #     send SIZE          now the broker sends the program, which has so many bytes
 #     runner FOLDER      from here on, stdin and stdout are the link
 #     scripts REASON     the runner cannot be stored or cannot run there; nothing follows
@@ -97,12 +98,34 @@ acp_take() {
 	[ -z "$acp_why" ]
 }
 
+# Makes the folder of the run beside the program, or in another place if nothing can be written
+# there. Its name is random, so that nobody else can have made it. The run can do without.
+acp_make_run() {
+	for acp_base in "$acp_folder" "${TMPDIR:-/tmp}"; do
+		acp_made=${acp_base%/}/alive.${acp_run#/acp-broker.}
+		case $acp_made in
+		*"$acp_n"*) continue ;;
+		/*) ;;
+		*) continue ;;
+		esac
+		mkdir "$acp_made" || continue
+		if mkfifo "$acp_made/alive" "$acp_made/held"; then
+			acp_run=$acp_made
+			return
+		fi
+		rm -rf "$acp_made"
+	done
+}
+
 acp_become() {
 	acp_tell_variables
-	printf 'node %s\nrun %s\n' "$(uname -n)" "$acp_run"
-	printf 'runner %s\n' "$acp_folder"
-	[ -z "$acp_mode" ] || exec "./$acp_name" "$acp_mode" "$acp_token"
-	exec "./$acp_name"
+	printf 'node %s\n' "$(uname -n)"
+	acp_make_run
+	printf 'run %s\nrunner %s\n' "$acp_run" "$acp_folder"
+	set -- "./$acp_name"
+	[ -z "$acp_mode" ] || set -- "$@" "$acp_mode" "$acp_token"
+	[ "${acp_run%/*}" = '' ] || set -- "$@" run "$acp_run"
+	exec "$@"
 }
 
 read -r acp_boot </proc/sys/kernel/random/boot_id

@@ -80,11 +80,13 @@ static void leave_run(struct ssh_host *host, bool was_lost)
 {
 	const struct ssh_control *control = &host->control;
 	if (host->request.runs && (control->is_ready || control->has_runner)) {
-		ssh_runs_add(host->request.runs, &(struct ssh_run_end){.place = host->request.place,
-							 .folder = control->run_folder,
-							 .node = control->node ? control->node : "",
-							 .grace_ms = host->request.grace_ms,
-							 .was_lost = was_lost});
+		ssh_runs_add(host->request.runs,
+			&(struct ssh_run_end){.place = host->request.place,
+				.folder = control->run_folder,
+				.node = control->node ? control->node : "",
+				.grace_ms = host->request.grace_ms,
+				.was_lost = was_lost,
+				.was_idle = host->remote && !remote_is_busy(host->remote)});
 	}
 }
 

@@ -27,7 +27,7 @@ struct ssh_run {
 	char *folder;      // on the host
 	char *node;        // the host's own name
 	long long over_ms; // the time by which it has ended by itself
-	bool was_lost;
+	bool was_lost, was_idle;
 	uint64_t number; // from 1
 };
 
@@ -76,6 +76,7 @@ void ssh_runs_add(struct ssh_runs *runs, const struct ssh_run_end *end)
 	run->node = mem_strdup(end->node);
 	run->over_ms = clock_now_ms() + end->grace_ms + GRACE_MORE_MS;
 	run->was_lost = end->was_lost;
+	run->was_idle = end->was_idle;
 	run->number = ++runs->added;
 	list_append(&runs->runs, &run->link);
 	drop_closed(runs);
@@ -94,7 +95,10 @@ bool ssh_runs_append_script(
 		           script_quote_append(buf, span_of(run->folder), err) &&
 		           buf_append(buf, SPAN_LITERAL(" "), err) &&
 		           script_quote_append(buf, span_of(run->node), err) &&
-		           buf_append_format(buf, err, " %s", may_run_elsewhere ? "lost" : "over");
+		           buf_append_format(buf, err, " %s",
+				   !may_run_elsewhere ? "over"
+				   : run->was_idle    ? "idle"
+						      : "lost");
 	}
 	return is_whole;
 }

@@ -24,10 +24,11 @@ void ssh_runs_finish(struct ssh_runs *runs);
 /* Describes a run whose connection has ended. */
 struct ssh_run_end {
 	const char *place;  // runs with the same place work in the same folders
-	const char *folder; // the run's folder there
+	const char *folder; // the run's folder there, or a name if it has none (earlier.sh)
 	const char *node;   // that machine's name
 	long long grace_ms; // after this time it ends by itself
 	bool was_lost;      // false: it was closed, and is expected to end
+	bool was_idle;      // lost, but nothing ran there, as far as we know
 };
 
 void ssh_runs_add(struct ssh_runs *runs, const struct ssh_run_end *end);

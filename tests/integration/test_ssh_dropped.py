@@ -5,6 +5,9 @@ A flow is dropped for good while new connections work. The host does not learn t
 and the processes of the lost connection go on. They have to end before another agent starts.
 """
 
+import shutil
+import subprocess
+
 import processes
 
 from case import SANITIZED, main
@@ -25,7 +28,11 @@ class Dropped(Scene):
         self.root = self.runtime(self.client, self.session)
 
     def agents(self):
-        return [pid for pid in self.agent_pids() if processes.is_running(pid)]
+        """As this machine sees them."""
+        return [pid for pid in self.remote() if processes.name_of(pid) == 'scripted-agent']
+
+    def run_folders(self):
+        return sorted((self.sshd.home / '.cache').glob('acp-broker-*/alive.*'))
 
     def drop(self):
         before = self.client.stderr.count(LOST)
@@ -83,15 +90,71 @@ class Dropped(Scene):
             self.assertEqual(len(self.agents()), 1)
         self.end()
 
+    def test_no_folder_of_a_run_is_left(self):
+        self.begin()
+        self.client.prompt(self.session, 'say back')
+        self.assertEqual(len(self.run_folders()), 0 if self.runner else 1)
+        self.end()
+        self.assertEqual(self.run_folders(), [])
+
 
 class DroppedByScripts(Dropped):
     ssh_client = 'openssh'
     runner = 'never'
 
 
+class DroppedApart(Dropped):
+    """
+    Each command has a PID namespace of its own there, so that the next connection cannot see the
+    processes of a lost one.
+    """
+    sshd_config = Dropped.sshd_config + (
+        'ForceCommand exec unshare --pid --fork --kill-child --mount-proc '
+        '/bin/sh -c "$SSH_ORIGINAL_COMMAND"\n')
+
+    def setUp(self):
+        tried = ['unshare', '--pid', '--fork', '--mount-proc', 'true']
+        if subprocess.run(tried, capture_output=True, check=False).returncode != 0:
+            self.skipTest('there are no PID namespaces here')
+        super().setUp()
+
+    def runners(self):
+        return [pid for pid in self.remote() if processes.name_of(pid).startswith('acp-runner')]
+
+    def refused(self):
+        text = self.failure(self.client.response(
+            self.client.start_prompt(self.session, 'say back')), 'AGENT_STILL_RUNNING')
+        self.assertEqual(len(self.agents()), 1)
+        return text
+
+    def test_a_run_without_processes_has_ended(self):
+        """As in a container that was restarted."""
+        self.begin()
+        self.drop()
+        for pid in self.runners():
+            processes.kill(pid)
+        self.assertTrue(processes.wait_until(lambda: not self.agents()))
+        self.client.prompt(self.session, 'say back')
+        self.end()
+
+    def test_a_run_whose_folder_is_gone_may_still_run(self):
+        """Nothing shows then whether it has ended."""
+        self.begin()
+        self.drop()
+        folder, = self.run_folders()
+        shutil.rmtree(folder)
+        self.refused()
+        for pid in self.runners():
+            processes.kill(pid)
+        self.client.close_stdin()
+        self.client.wait()
+        self.assert_nothing_runs()
+
+
 def load_tests(loader, _tests, _pattern):
     return Together(AT_ONCE, tests_of(
-        loader, [Dropped] if SANITIZED else [Dropped, DroppedByScripts]))
+        loader, [Dropped, DroppedApart] if SANITIZED else
+        [Dropped, DroppedApart, DroppedByScripts]))
 
 
 if __name__ == '__main__':

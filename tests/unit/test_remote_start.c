@@ -59,6 +59,7 @@ struct start {
 	bool is_real;  // it is the runner, and no stand-in
 	char why[512]; // why no runner can be used
 	char path[512];
+	char run[512];
 };
 
 static void on_fact(void *data, const char *line)
@@ -66,6 +67,8 @@ static void on_fact(void *data, const char *line)
 	struct start *start = data;
 	if (strncmp(line, "set PATH=", 9) == 0) {
 		snprintf(start->path, sizeof(start->path), "%s", line + 9);
+	} else if (strncmp(line, "run ", 4) == 0) {
+		snprintf(start->run, sizeof(start->run), "%s", line + 4);
 	}
 }
 
@@ -501,6 +504,40 @@ static void test_a_dd_that_cannot_count_reads_byte_by_byte(void **state)
 	expect_only_program(cache);
 }
 
+/* The folder of a run is at this place, or the run has only a name. */
+static void expect_run(const char *place)
+{
+	struct start start = {0};
+	char expected[PATH_MAX];
+	begin(&start);
+	run_until(&start.is_over);
+	assert_string_equal(start.why, "");
+	snprintf(expected, sizeof(expected), "%.2000s%.80s.",
+		in(place, place[0] ? "alive." : "acp-broker."), start.token);
+	assert_true(strncmp(start.run, expected, strlen(expected)) == 0);
+	finish(&start);
+}
+
+static void test_the_folder_of_a_run_is_beside_the_program_or_elsewhere(void **state)
+{
+	char text[PATH_MAX];
+	static char temporary[128];
+	char place[PATH_MAX];
+	snprintf(place, sizeof(place), "%s", ours(cache));
+	expect_run(place);
+	snprintf(temporary, sizeof(temporary), "TMPDIR=%s", runtime);
+	variables[3] = temporary;
+	snprintf(text, sizeof(text),
+		"#!/bin/sh\ncase $1 in %s/*/alive.*) exit 1 ;; esac\nexec /bin/mkdir \"$@\"\n",
+		cache);
+	put_tool("mkdir", text);
+	expect_run(runtime);
+	put_tool("mkfifo", "#!/bin/sh\nexit 1\n");
+	expect_run("");
+	assert_int_equal(count_files(runtime), 0);
+	expect_only_program(cache);
+}
+
 static void expect_unfit(const char *words)
 {
 	struct start start = {0};
@@ -543,7 +580,8 @@ static void make_image(void)
 	snprintf(text, sizeof(text), text_format, build);
 	buf_init(&image_bytes, IMAGE_SIZE);
 	assert_true(buf_append_format(&image_bytes, &err,
-		"#!/bin/sh\nprintf '\\n\\036acp-runner link\\n'\n"
+		"#!/bin/sh\n[ \"$1\" != run ] || rm -r \"$2\"\n"
+		"printf '\\n\\036acp-runner link\\n'\n"
 		"printf '\\%03o\\0\\1\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0'\n"
 		"echo 'version=1'\necho 'build=%s'\nexec cat >/dev/null\n#",
 		(unsigned)strlen(text), build));
@@ -580,6 +618,9 @@ int main(void)
 			test_only_programs_that_nobody_uses_are_removed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_dd_that_cannot_count_reads_byte_by_byte, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_the_folder_of_a_run_is_beside_the_program_or_elsewhere, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(test_another_machine_gets_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_the_host_cannot_hide_what_follows_its_words, set_up, tear_down),

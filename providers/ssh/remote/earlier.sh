@@ -2,21 +2,19 @@
 # Ends the processes that an earlier connection of the same broker left running: its control may not
 # have noticed yet that the connection is lost. Comes after members.sh, before anything is started.
 
-# Ends the run whose folder was $1 (a runner has only the name) on the machine $2, or says why that
-# is impossible. $3 is "lost" if the run may still be working; then another machine under the same
-# name is no proof that it has ended.
+# Ends the run whose folder was $1 (a name alone, if a runner has none) on the machine $2, or says
+# why that is impossible. $3 is "lost" if the run may still be working; then another machine under
+# the same name is no proof that it has ended. "idle" is the same, but nothing ran there: then the
+# runner removes its folder when it notices the loss. "over": it has ended by itself.
 acp_end_earlier() {
-	acp_name=${1##*/acp-broker.} # TOKEN.PID.BOOT.NAMESPACE
-	acp_there=${acp_name#*.*.} acp_here=${acp_run##*/acp-broker.}
-	acp_here=${acp_here#*.*.}
+	acp_name=${1##*/} acp_here=${acp_run##*/} # KIND.TOKEN.PID.BOOT.NAMESPACE
+	acp_name=${acp_name#*.} acp_here=${acp_here#*.*.*.}
+	acp_there=${acp_name#*.*.}
 	if [ "$acp_there" = "$acp_here" ]; then
 		acp_said=$(acp_kill_earlier "$1" "${acp_name%%.*}")
-	elif [ "${acp_there%.*}" = "${acp_here%.*}" ] && [ "${1%/*}" = '' ]; then
-		acp_said=
-		[ "$3" != lost ] || acp_said='left it runs there, and is not to be seen from here'
 	elif [ "${acp_there%.*}" = "${acp_here%.*}" ]; then
-		acp_said=$(acp_order_end "$1")
-	elif [ "$3" = lost ] && [ "$2" != "$(uname -n)" ]; then
+		acp_said=$(acp_end_unseen "$1" "$3")
+	elif [ "$3" != over ] && [ "$2" != "$(uname -n)" ]; then
 		acp_said="left it runs on $2, and this is $(uname -n)"
 	else
 		acp_said= # the machine was restarted, which has ended the run
@@ -28,10 +26,11 @@ acp_end_earlier() {
 }
 
 # In a subshell. Prints "ended COUNT" if there were processes other than our shells, or "left WHO"
-# if some are still there.
+# if some are still there. A runner ends its processes itself, and also finds those without a mark.
 acp_kill_earlier() {
 	acp_run=$1 acp_token=$2 acp_except=$$ acp_rounds=16
 	set -- $(grep -Fls -e "ACP_BROKER_RUN=$acp_token." /proc/[0-9]*/environ)
+	acp_end_runner "$acp_run"
 	if ! acp_kill acp_members "$acp_token"; then
 		acp_who=
 		for acp_member in $acp_found; do
@@ -50,8 +49,63 @@ acp_kill_earlier() {
 }
 
 # In a subshell. The run is on this machine, but its processes cannot be seen from here: a container
-# was restarted, or each connection has its own. Its watch reads a line in this FIFO as the end of
-# the control, and removes the folder when it is done. If nobody reads the FIFO, no process is left.
+# was restarted, or each connection has its own. Prints what acp_kill_earlier does.
+acp_end_unseen() {
+	case $1 in
+	/acp-broker.*)
+		[ "$2" = over ] || echo 'left it runs there, and is not to be seen from here'
+		;;
+	*/alive.*) acp_end_unseen_runner "$@" ;;
+	*) acp_order_end "$1" ;;
+	esac
+}
+
+acp_end_unseen_runner() {
+	if acp_end_runner "$1"; then
+		[ -z "$acp_was_there" ] || echo 'ended 1'
+		rm -rf "$1"
+	elif [ -e "$1/left" ]; then
+		echo "left some of its processes cannot be ended, and cannot be seen from here;" \
+			"remove the folder $1 once they have ended"
+	elif [ -p "$1/held" ]; then
+		echo 'left it does not end on request, and its processes cannot be seen from here'
+	elif [ "$2" = lost ]; then
+		echo "left its folder $1 is gone, and its processes cannot be seen from here"
+	fi
+}
+
+# Orders the runner whose folder is $1 (runner/alive.c) to end. Succeeds if that has ended with all
+# of its processes; acp_was_there is "yes" if it ran until now. The runner holds the FIFO "held"
+# open for writing, so the end of its last writer, which a reader notices, is the end of the run.
+# acp_opener opens it, too, and closes it at once: otherwise the reader would wait for a first
+# writer.
+acp_end_runner() {
+	[ -O "$1" ] && [ -p "$1/held" ] && [ ! -e "$1/left" ] || return 1
+	(exec <"$1/held" && ! read -r acp_line && exit 7) >/dev/null &
+	acp_reader=$!
+	(: >"$1/held") &
+	acp_opener=$!
+	(printf '\nover\n' >"$1/alive") &
+	acp_writer=$! acp_tenths=0
+	while acp_lives "$acp_reader" && [ "$acp_tenths" -lt "${acp_patience:-200}" ]; do
+		if sleep 0.1; then
+			acp_tenths=$((acp_tenths + 1))
+		else
+			acp_tenths=$((acp_tenths + 10))
+			sleep 1
+		fi
+	done
+	acp_was_there=
+	acp_lives "$acp_writer" || acp_was_there=yes # somebody reads the FIFO
+	kill -KILL "$acp_reader" "$acp_opener" "$acp_writer"
+	wait "$acp_opener" "$acp_writer"
+	wait "$acp_reader"
+	[ $? = 7 ] && [ ! -e "$1/left" ]
+} 2>/dev/null
+
+# In a subshell. The same for a run of the scripts, whose watch reads a line in this FIFO as the end
+# of the control, and removes the folder when it is done. If nobody reads the FIFO, no process is
+# left.
 acp_order_end() {
 	[ -O "$1" ] && [ -p "$1/alive" ] || return 0
 	(echo over >"$1/alive") &
