@@ -171,6 +171,37 @@ class Earlier(Case):
             self.assertFalse(folder.exists())
         self.each(scene)
 
+    # ---- a grep that finds nothing in /proc ----
+
+    def break_grep(self):
+        folder = self.dir / 'bin'
+        folder.mkdir()
+        (folder / 'grep').write_text('#!/bin/sh\nexit 1\n')
+        (folder / 'grep').chmod(0o755)
+        self.env['PATH'] = f"{folder}:{os.environ['PATH']}"
+
+    def test_without_grep_the_folder_is_proof_enough(self):
+        self.break_grep()
+
+        def scene(shell):
+            folder, token = self.make_run(self.here)
+            runner = self.hold(folder, RUNNER, token)
+            self.assertEqual(self.end(shell, folder)[0], 0)
+            self.assertEqual(runner.wait(processes.PATIENCE), 0)
+        self.each(scene)
+
+    def test_without_grep_and_proof_it_is_left(self):
+        self.break_grep()
+
+        def scene(shell):
+            name = f'/acp-broker.{secrets.token_hex(16)}.1.{self.here}'
+            self.assert_left(self.end(shell, name), 'grep')
+            self.assertEqual(self.end(shell, name, 'over'), (0, ''))
+            folder, token = self.make_run(self.here)
+            self.hold(folder, DEAF, token)
+            self.assert_left(self.end(shell, folder, 'lost', SHORT), 'grep')
+        self.each(scene)
+
 
 if __name__ == '__main__':
     main()

@@ -11,7 +11,7 @@ acp_end_earlier() {
 	acp_name=${acp_name#*.} acp_here=${acp_here#*.*.*.}
 	acp_there=${acp_name#*.*.}
 	if [ "$acp_there" = "$acp_here" ]; then
-		acp_said=$(acp_kill_earlier "$1" "${acp_name%%.*}")
+		acp_said=$(acp_kill_earlier "$1" "${acp_name%%.*}" "$3")
 	elif [ "${acp_there%.*}" = "${acp_here%.*}" ]; then
 		acp_said=$(acp_end_unseen "$1" "$3")
 	elif [ "$3" != over ] && [ "$2" != "$(uname -n)" ]; then
@@ -28,9 +28,13 @@ acp_end_earlier() {
 # In a subshell. Prints "ended COUNT" if there were processes other than our shells, or "left WHO"
 # if some are still there. A runner ends its processes itself, and also finds those without a mark.
 acp_kill_earlier() {
-	acp_run=$1 acp_token=$2 acp_except=$$ acp_rounds=16
+	acp_run=$1 acp_token=$2 acp_how=$3 acp_except=$$ acp_rounds=16
 	set -- $(grep -Fls -e "ACP_BROKER_RUN=$acp_token." /proc/[0-9]*/environ)
-	acp_end_runner "$acp_run"
+	if ! acp_end_runner "$acp_run" && [ "$acp_how" != over ] && ! acp_try_tools; then
+		echo "left the program grep there does not find $acp_why," \
+			"so that nobody can say whether it still runs"
+		return
+	fi
 	if ! acp_kill acp_members "$acp_token"; then
 		acp_who=
 		for acp_member in $acp_found; do

@@ -86,7 +86,9 @@ acp_try_tools() {
 	if [ -n "$acp_found" ] && [ -n "$(grep -ls -e "ACP_BROKER_RUN=$acp_token\\.0\\." \
 		"/proc/$acp_pid/environ")" ]; then
 		acp_why='a process by its session'
-		acp_found=$(grep -ls -e ") [^ZX] [0-9]* [0-9]* $$ " "/proc/$acp_pid/stat")
+		read -r acp_stat </proc/self/stat # not every caller leads its session
+		set -- ${acp_stat##*) }
+		acp_found=$(grep -ls -e ") [^ZX] [0-9]* [0-9]* $4 " "/proc/$acp_pid/stat")
 		[ -z "$acp_found" ] || acp_why=
 	fi
 	kill -KILL "$acp_pid"
