@@ -152,8 +152,8 @@ struct ssh_control {
 	ev_timer deadline; // for getting ready
 	bool is_open;      // the server runs the control
 	bool is_ready;
-	bool has_runner;    // that takes its place, and is ready
-	char *run_folder;   // of a runner that has none it is the name alone
+	bool has_runner;    // the runner is ready, and replaces the control
+	char *run_folder;   // the name alone if a runner has no folder
 	char *node;         // the machine's name
 	unsigned ended;     // processes of lost connections that were ended
 	uint64_t told_runs; // request.runs->added when the script was written

@@ -43,7 +43,8 @@ for name, text in (('self/setgroups', 'deny'), ('self/uid_map', f'{uid} {uid} 1'
 os.execv(sys.argv[1], sys.argv[1:])
 """
 
-# Once the file "go" exists, takes all watches that it can get, and keeps them. Says what stopped it.
+# Once the file "go" exists, takes all watches that it can get, and keeps them. The file "said" has
+# the error that stopped it.
 TAKES_WATCHES = """
 import ctypes, os, pathlib, signal, tempfile, time
 os.chdir({folder!r})
