@@ -403,7 +403,7 @@ bool sandbox_extend_timer(
 bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out);
 
 /*
- * Called at the end of a turn. If a confined agent works in the workspace itself, it looks for new
+ * Called at the beginning and at the end of a turn. If a confined agent works in the workspace itself, it looks for new
  * files from which the user's tools run commands. on_notice then reports these files, and
  * everything that was found before there was a session. May do nothing.
  */

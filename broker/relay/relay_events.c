@@ -6,8 +6,18 @@
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_turn.h"
 
+/* What is found is reported later. Between two turns, too, processes may have made files. */
+static void look(const struct peer *peer)
+{
+	struct sandbox *sandbox = agent_sandbox(peer->agent);
+	if (sandbox) {
+		sandbox_look(sandbox);
+	}
+}
+
 bool relay_turn_begins(struct peer *peer, const struct call *call)
 {
+	look(peer);
 	const struct session *session = relay_session_of(peer->relay, &call->message);
 	if (session) {
 		grant_hosts_turn_begins(peer, session);
@@ -17,10 +27,7 @@ bool relay_turn_begins(struct peer *peer, const struct call *call)
 
 bool relay_turn_ends(struct request *request, const struct call *answer)
 {
-	struct sandbox *sandbox = agent_sandbox(request->peer->agent);
-	if (sandbox) {
-		sandbox_look(sandbox); // it reports its findings later
-	}
+	look(request->peer);
 	return relay_turn_holds_answer(request, answer);
 }
 

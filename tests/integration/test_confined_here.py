@@ -44,17 +44,17 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 # Once the file "go" exists, takes all watches that it can get, and keeps them. The file "said" has
-# the error that stopped it.
+# the error that stopped it. The folder is in the cell only once there is a session.
 TAKES_WATCHES = """
 import ctypes, os, pathlib, signal, tempfile, time
-os.chdir({folder!r})
+folder = pathlib.Path({folder!r})
 libc = ctypes.CDLL(None, use_errno=True)
 fd, count = libc.inotify_init1(0), 0
-while not os.path.exists('go'):
+while not (folder / 'go').exists():
     time.sleep(0.05)
 while libc.inotify_add_watch(fd, tempfile.mkdtemp().encode(), 0x100) >= 0 and count < 100:
     count += 1
-pathlib.Path('said').write_text(f'error {{ctypes.get_errno()}}.')
+(folder / 'said').write_text(f'error {{ctypes.get_errno()}}.')
 signal.pause()
 """
 
@@ -161,6 +161,21 @@ class ConfinedHere(SyncCase):
         self.assertEqual((self.work / 'sub/.envrc').read_text(), 'new\n')
         self.ends(client)
 
+    def test_what_comes_between_two_turns_is_told_when_the_next_one_begins(self):
+        between = (f'until [ -e {self.work}/go ]; do sleep 0.1; done; cd {self.work}; '
+                   'echo EVIL >.mcp.json; touch made')
+        client, _ = self.confined(agent=['/bin/sh', '-c', f'({between}) & exec {AGENT}'])
+        session = client.new_session(self.work)
+        client.prompt(session, 'hello')
+        (self.work / 'go').touch()
+        processes.wait_until((self.work / 'made').exists)
+        turn = client.start_prompt(session, 'terminal until [ -e end ]; do sleep 0.1; done')
+        self.assertNames(self.wait_notices(client, 1)[0], '.mcp.json')
+        (self.work / 'end').touch()
+        client.answer(turn)
+        self.assertEqual(len(self.notices(client)), 1)
+        self.ends(client)
+
     def test_a_second_session_pins_what_has_come(self):
         client, _ = self.confined()
         session = client.new_session(self.work)
@@ -168,8 +183,8 @@ class ConfinedHere(SyncCase):
         for name in ('.mcp.json', 'sub/deep/.envrc'):
             (self.work / name).write_text('mine\n')
         self.shell(client, session, 'mkdir .husky; echo made >.husky/pre-commit')
-        before = self.wait_notices(client, 1)
-        self.assertNames(before[-1], '.mcp.json | sub/deep/.envrc | .husky')
+        before = self.wait_notices(client, 2)  # when the turn begins, and when it ends
+        self.assertNames(' '.join(before), '.mcp.json | sub/deep/.envrc | .husky')
         (self.work / '.zed').mkdir()
         (self.work / '.zed/tasks.json').write_text('mine\n')
         other = client.new_session(self.work)
@@ -183,12 +198,12 @@ class ConfinedHere(SyncCase):
             self.assertEqual((self.work / name).read_text(), 'mine\n')
         self.assertEqual((self.work / '.husky/pre-commit').read_text(), 'made\n')
         self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\ntwo\n')
-        self.assertEqual(len(self.notices(client)), 2)
+        self.assertEqual(len(self.notices(client)), 3)
         (self.work / 'n').write_text('other\n')
         (self.work / 'n').rename(self.work / '.zed/tasks.json')
         (self.work / 'n').write_text('other\n')
         (self.work / 'n').rename(self.work / '.mcp.json')  # later pins are renewed, too
-        self.assertNames(self.wait_notices(client, 3)[-1], f'{self.work}/.mcp.json')
+        self.assertNames(self.wait_notices(client, 4)[-1], f'{self.work}/.mcp.json')
         self.shell(client, other, 'echo EVIL >>.mcp.json')
         self.assertEqual((self.work / '.mcp.json').read_text(), 'other\n')
         self.ends(client)
