@@ -122,10 +122,11 @@ char **provider_warnings(const struct provider *provider, const struct settings 
 
 /* One way to use a provider, and the profile's settings for it. All texts are static. */
 struct provider_place {
-	const char *name;  // `--place NAME`; unique among all providers
-	const char *text;  // for people: describes it
-	const char *key;   // the profile's key; NULL: only `backend`
-	const char *value; // the value of that key
+	const char *name;                  // `--place NAME`; unique among all providers
+	const char *text;                  // for people: describes it
+	const char *key;                   // the profile's key; NULL: only `backend`
+	const char *value;                 // the value of that key
+	const char *more_key, *more_value; // another key and its value; or NULL
 	/*
 	 * The place is offered only if a trial sandbox becomes ready and says that it is confined.
 	 * If that sandbox gives no warnings, `strict` is the better value.
@@ -403,9 +404,9 @@ bool sandbox_extend_timer(
 bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out);
 
 /*
- * Called at the beginning and at the end of a turn. If a confined agent works in the workspace itself, it looks for new
- * files from which the user's tools run commands. on_notice then reports these files, and
- * everything that was found before there was a session. May do nothing.
+ * Called at the beginning and at the end of a turn. If a confined agent works in the workspace
+ * itself, it looks for new files from which the user's tools run commands. on_notice then reports
+ * these files, and everything that was found before there was a session. May do nothing.
  */
 void sandbox_look(struct sandbox *sandbox);
 

@@ -260,6 +260,9 @@ static void make_settings(struct init *init)
 		add_setting(
 			init, place->key, init->place->is_strict ? place->strict : place->value);
 	}
+	if (place->more_key) {
+		add_setting(init, place->more_key, place->more_value);
+	}
 	if (place->image) {
 		add_machine(init);
 	}

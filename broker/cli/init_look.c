@@ -55,6 +55,9 @@ static void look_at(struct init *init, struct init_place *place)
 	}
 	settings_init(&settings);
 	settings_add(&settings, place->place->key, place->place->value, "init");
+	if (place->place->more_key) {
+		settings_add(&settings, place->place->more_key, place->place->more_value, "init");
+	}
 	place->is_there = init_try(init, place->provider, &settings, &place->warning, &place->why);
 	place->is_strict = place->is_there && !place->warning;
 	settings_finish(&settings);

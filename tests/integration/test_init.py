@@ -106,12 +106,14 @@ class Init(case.Case):
         self.check_line(self.init('--yes', status=2).stderr, '--agent NAME | acp-broker agents')
 
     def test_confinement_is_tried_before_it_is_promised(self):
-        done = self.run_it('init', '--agent=claude', '--place=confined')
-        if done.returncode == 0:
-            self.assertIn('+\tconfine = ', done.stdout)
-        else:
-            self.check_line(done.stderr, '--place confined')
-            self.assertFalse(self.file.exists())
+        for place, lines in (('confined', ('confine = ',)),
+                             ('asking', ('confine = required', 'network = ask'))):
+            done = self.run_it('init', '--agent=claude', f'--place={place}')
+            for line in lines if done.returncode == 0 else ():
+                self.assertIn(f'+\t{line}', done.stdout)
+            if done.returncode != 0:
+                self.check_line(done.stderr, f'--place {place}')
+                self.assertFalse(self.file.exists())
         self.assertEqual(list(self.dir.glob('acp-broker-*')), [])
         self.assertFalse((self.dir / 'home/state').exists())
 
