@@ -16,7 +16,7 @@ static void fit_next(struct daytona_box *box);
 
 enum { NETWORK_TEXT_SIZE = 320 };
 
-/* Descriptions for calls that fail. */
+/* Descriptions for the log, and for calls that fail. */
 static const struct {
 	enum daytona_unfit bit;
 	const char *what;
@@ -126,6 +126,7 @@ static void on_fitted(void *data, const struct error *err)
 	}
 	box->call = NULL;
 	if (!err) {
+		log_info("sandbox %s: %s now matches the profile", box->name, fits[at].what);
 		box->auto_stop_min = box->fitting == DAYTONA_UNFIT_AUTO_STOP
 		                             ? box->config.wanted->auto_stop_min
 		                             : box->auto_stop_min;
@@ -174,7 +175,6 @@ static void fit_next(struct daytona_box *box)
 		if (box->unfit & (unsigned int)fits[i].bit) {
 			box->unfit &= ~(unsigned int)fits[i].bit;
 			box->fitting = fits[i].bit;
-			log_info("sandbox %s: %s now matches the profile", box->name, fits[i].what);
 			box->call = fit(box, fits[i].bit);
 			return;
 		}

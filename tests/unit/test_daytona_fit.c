@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "tests/unit/daytona_plane_fixture.h"
+#include "tests/unit/stderr_capture.h"
 #include "tests/support/facts.h"
 
 /* A sandbox that is found again, with a profile that has changed. */
@@ -98,6 +99,25 @@ static void test_an_interval_that_cannot_be_set_is_told_and_its_own_counts(void 
 	assert_int_equal(told.warnings, 1);
 	assert_names(told.warning, "sandbox box | auto-stop");
 	assert_int_equal(auto_stop_min, 90);
+}
+
+static void test_a_setting_is_logged_as_changed_only_if_the_service_changed_it(void **state)
+{
+	static const char *const reasons[] = {NULL, "DAYTONA_REJECTED"};
+	for (size_t i = 0; i < ARRAY_LENGTH(reasons); i++) {
+		struct capture capture;
+		struct told told;
+		struct plane_box *there = plane_add(i ? "refused" : "changed", "started");
+		struct daytona_create wanted = {.blocks_network = true, .auto_stop_min = 1};
+		there->settings.auto_stop_min = 90;
+		there->set_reason = reasons[i];
+		capture_pipe(&capture);
+		bring_as(&told, there, &wanted, (struct daytona_box_config){0});
+		bool is_logged = strstr(logged(&capture), "auto-stop") != NULL;
+		capture_stop(&capture);
+		assert_true(told.is_ok);
+		assert_int_equal(is_logged, i == 0);
+	}
 }
 
 static void test_who_may_reach_it_has_to_be_as_the_profile_says(void **state)
@@ -258,6 +278,7 @@ int main(void)
 		FIT_TEST(test_what_the_profile_says_by_now_is_set_once),
 		FIT_TEST(test_what_the_profile_does_not_say_of_archiving_stays),
 		FIT_TEST(test_an_interval_that_cannot_be_set_is_told_and_its_own_counts),
+		FIT_TEST(test_a_setting_is_logged_as_changed_only_if_the_service_changed_it),
 		FIT_TEST(test_who_may_reach_it_has_to_be_as_the_profile_says),
 		FIT_TEST(test_what_cannot_be_changed_is_told),
 		FIT_TEST(test_a_ttl_is_asked_for_once_and_told_where_there_is_none),
