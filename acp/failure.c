@@ -53,7 +53,8 @@ const struct failure_code failure_codes[] = {
 	{"AGENT_EXITED", RPC_INTERNAL_ERROR, true,
 		"send the next request: it restarts the agent and restores its session"},
 	{"SESSION_IN_USE", RPC_INTERNAL_ERROR, false,
-		"close it where it is open, or end the broker that the message names"},
+		"close the session in the editor that has it open, or end the broker that the "
+		"message names"},
 	{"SESSION_BUSY", RPC_INTERNAL_ERROR, true,
 		"try again after the session's files were collected"},
 	{"CHOICE_REFUSED", RPC_INTERNAL_ERROR, false,
@@ -178,7 +179,7 @@ char *failure_read_error(struct span error, char said[FAILURE_SAID_MAX])
 		detail.len = utf8_whole_length(detail);
 	}
 	text_format(said, FAILURE_SAID_MAX, "the agent says: %s",
-		message ? message : "an error without words");
+		message ? message : "an error without a message");
 	char *out = has_data && detail.len > 0 ? mem_strndup(detail) : NULL;
 	free(message);
 	free(text);

@@ -28,7 +28,7 @@ bool pending_add(struct pending_table *table, struct pending *pending, struct sp
 {
 	if (table->count >= table->max) {
 		return error_set_reason(err, ERROR_LIMIT, "RESOURCE_LIMIT_EXCEEDED",
-			"%d requests are waiting for an answer already", table->max);
+			"%d requests are already waiting for an answer", table->max);
 	}
 	pending->id = table->next_id++;
 	pending->origin_id = origin_id.len > 0 ? mem_strndup(origin_id) : NULL;

@@ -48,7 +48,7 @@ static void print_one(const struct parked *parked)
 		command_print_path(parked->file);
 		putchar('\n');
 	} else {
-		fputs("the sandbox's version is in the store alone\n", stdout);
+		fputs("the sandbox's version is only in the store\n", stdout);
 	}
 }
 

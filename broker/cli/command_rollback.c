@@ -123,7 +123,7 @@ bool command_checkpoints_undelete(struct command_context *context, struct error 
 	struct checkpoint checkpoint;
 	struct change change = {.checkpoint = &checkpoint,
 		.what = "undelete from",
-		.same = "nothing is missing of"};
+		.same = "the workspace has every file of"};
 	return begin(context, &change, err) &&
 	       graft_missing(&context->store, &checkpoint.tree, &change.now, &change.target, err) &&
 	       make(context, &change, err);

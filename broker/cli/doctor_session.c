@@ -195,7 +195,7 @@ static void take_error(struct visit *visit, struct span error)
 	enum doctor_step step =
 		!is_ours && is_login ? DOCTOR_LOGIN : step_of(visit, is_ours ? stage : NULL);
 	const char *name = is_ours ? code : is_login ? CLIENT_LOGIN_NEEDED : CLIENT_AGENT_ERROR;
-	text_format(text, sizeof(text), "%s%s%s", message ? message : "an error without words",
+	text_format(text, sizeof(text), "%s%s%s", message ? message : "an error without a message",
 		detail && *detail ? ": " : "", detail && *detail ? last_words(detail) : "");
 	fail(visit, step, name, advice_of(visit, step, name, advice, sizeof(advice)), text);
 	free(message);

@@ -26,8 +26,8 @@ static bool check_options(struct init *init, struct error *err)
 		return true;
 	}
 	return error_set(err, ERROR_CONFIG,
-		"init: it asks only in a terminal, and this is none: expected %s%s%s, or --yes for "
-		"what it would suggest",
+		"init: it can ask questions only in a terminal: expected %s%s%s, or --yes to take "
+		"its suggestions",
 		options->agent ? "" : "--agent NAME",
 		options->agent || options->place ? "" : " and ",
 		options->place ? "" : "--place PLACE");

@@ -285,7 +285,8 @@ static bool name_profile(struct init *init, struct error *err)
 			"--profile: expected a name of letters, digits, \".\", \"_\", \"@\" and "
 			"\"-\""
 			"%s",
-			given ? "" : ", as none can be made of the agent and its place");
+			given ? ""
+			      : ", because the names of the agent and its place do not make one");
 	}
 	init->profile = mem_strdup(given ? given : name);
 	return true;

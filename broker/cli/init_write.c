@@ -80,8 +80,8 @@ static bool check_draft(void *data, const char *draft, struct error *err)
 		ok = (section && profile_text_is_same(&section->settings, &init->settings) &&
 			     count_settings(&file) == before + added) ||
 		     error_set(err, ERROR_CONFIG,
-			     "a profile at its end would not be read as one: is its last line "
-			     "whole?");
+			     "a profile added at its end would not be read as a profile: is its "
+			     "last line complete?");
 		ok = ok && config_file_check(&file, init->means->registry, err);
 	}
 	config_file_finish(&file);

@@ -79,8 +79,9 @@ static const struct sandbox_entry *find_one(struct acting *acting, struct error 
 		}
 		if (found) {
 			error_set(err, ERROR_CONFIG,
-				"several are called so, such as one of profile \"%s\" and one of "
-				"profile \"%s\": choose with --profile, or give its id",
+				"several sandboxes have this name, for example one of profile "
+				"\"%s\" and one of profile \"%s\": choose one with --profile, or "
+				"give its id",
 				found->found_by->name, entry->found_by->name);
 			return NULL;
 		}
@@ -88,8 +89,7 @@ static const struct sandbox_entry *find_one(struct acting *acting, struct error 
 	}
 	if (!found && tell_problems(&acting->sandboxes, err)) {
 		error_set(err, ERROR_NOT_FOUND,
-			"there is none of that name: acp-broker sandboxes list prints those there "
-			"are");
+			"no sandbox has this name: acp-broker sandboxes list prints all sandboxes");
 	}
 	return found;
 }
@@ -97,9 +97,9 @@ static const struct sandbox_entry *find_one(struct acting *acting, struct error 
 /* The provider checks again, and takes its own lock for that. */
 static bool check_unused(const struct sandbox_entry *sandbox, struct error *err)
 {
-	return !sandbox->is_in_use ||
-	       error_set(err, ERROR_DENIED,
-		       "a broker that runs uses it: end that first (see acp-broker sessions list)");
+	return !sandbox->is_in_use || error_set(err, ERROR_DENIED,
+					      "a running broker uses it: end that broker first "
+					      "(see acp-broker sessions list)");
 }
 
 static void say(const struct sandbox_entry *sandbox, const char *what)
@@ -165,7 +165,7 @@ static bool claim(struct acting *acting, struct claims *claims, const struct ses
 	struct record now;
 	int lock_fd = record_lock(acting->folder_fd, session->id, err);
 	if (lock_fd < 0) {
-		return error_prefix(err, "session %s is of it", session->id);
+		return error_prefix(err, "its session %s", session->id);
 	}
 	record_owner_note(lock_fd, false);
 	size_t size = (claims->count + 1) * sizeof(*claims->claims);
@@ -211,12 +211,12 @@ static bool forget(struct acting *acting, const struct claims *claims, struct er
 		}
 		char *quoted = path_quote(span_of(record->local_root));
 		if (strcmp(record->sync, sync_mode_name(SYNC_MODE_NONE)) == 0) {
-			printf("session %s of %s: what was done there is lost: it was never "
-			       "brought here (sync = none)\n",
+			printf("session %s of %s: its changes there are lost, because they were "
+			       "never brought here (sync = none)\n",
 				record->id, quoted);
 		} else {
-			printf("session %s of %s: what was changed there since its last sync is "
-			       "lost (the record is of %s)\n",
+			printf("session %s of %s: its changes there since its last sync are lost "
+			       "(the record is of %s)\n",
 				record->id, quoted, record->updated);
 		}
 		free(quoted);

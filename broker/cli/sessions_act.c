@@ -107,7 +107,8 @@ static bool check(const struct session_entry *entry, struct error *err)
 	return error_set(err, ERROR_UNAVAILABLE, "%s (process %d) has it%s",
 		entry->owner.is_session ? "a running broker" : "another acp-broker",
 		(int)entry->owner.pid,
-		entry->owner.is_session ? ": acp-broker sessions stop ends that first" : "");
+		entry->owner.is_session ? ": end that broker first with acp-broker sessions stop"
+					: "");
 }
 
 static void say(const char *id, const struct record *record, const char *what)
@@ -265,14 +266,13 @@ static void say_lost(const struct record *record)
 	}
 	char *quoted = path_quote(span_of(record->runtime_root ? record->runtime_root : "-"));
 	if (!is_synced) {
-		printf("session %s: what was done in %s is lost: it was never brought here (sync = "
-		       "none)\n",
+		printf("session %s: its changes in %s are lost, because they were never brought "
+		       "here (sync = none)\n",
 			record->id, quoted);
 		free(quoted);
 		return;
 	}
-	printf("session %s: what was changed in %s since its last sync is lost (the record is of "
-	       "%s)\n",
+	printf("session %s: its changes in %s since its last sync are lost (the record is of %s)\n",
 		record->id, quoted, record->updated);
 	free(quoted);
 }

@@ -52,8 +52,8 @@ static bool lose_link(struct trial *trial, struct staying *staying, struct error
 		sandbox_drop_link(trial->sandbox);
 		if (!trial_wait(trial, &trial->is_back, timeout_ms, "prepare-timeout", err)) {
 			return error_prefix(err,
-				"the connection was closed and made again, and what ran there is "
-				"gone; a host may end what a login has started with the login "
+				"its process there was gone after the new connection; a host may "
+				"end a login's processes together with the login "
 				"(KillUserProcesses of logind.conf, a container)");
 		}
 	}

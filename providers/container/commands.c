@@ -40,7 +40,7 @@ const struct setting_key container_keys[CONTAINER_KEYS] = {
 		.help = "the image of the containers that are made"},
 	[KEY_CONTAINER] = {.name = "container",
 		.type = SETTING_TEXT,
-		.help = "the name of a container that is there, instead of image"},
+		.help = "the name of an existing container, instead of image"},
 	[KEY_MEMORY] = {.name = "memory",
 		.type = SETTING_BYTES,
 		.min = 6 << 20,
@@ -139,16 +139,15 @@ static bool check_attached(const struct settings *settings, struct error *err)
 	for (size_t i = 0; i < ARRAY_LENGTH(made); i++) {
 		if (value_of(settings, made[i])) {
 			return error_set(err, ERROR_CONFIG,
-				"%s: the limits of a container that is there are those with which "
-				"it was made; use image, or give them to the engine when you make "
-				"it",
+				"%s: an existing container keeps its limits; use image, or give "
+				"them to the engine when you make the container",
 				container_keys[made[i]].name);
 		}
 	}
 	return network_of(settings) == NETWORK_OPEN ||
 	       error_set_reason(err, ERROR_CONFIG, "NETWORK_NOT_ENFORCED",
-		       "network = %s: the network of a container that is there is that with which "
-		       "it was made; use image, or give it to the engine when you make it",
+		       "network = %s: an existing container keeps its network; use image, or give "
+		       "the network to the engine when you make the container",
 		       network_modes[network_of(settings)]);
 }
 
@@ -158,10 +157,10 @@ static bool check_settings(const struct settings *settings, struct error *err)
 	const char *container = value_of(settings, KEY_CONTAINER);
 	if (!image == !container) {
 		return error_set(err, ERROR_CONFIG,
-			image ? "image makes containers and container names one that is there: "
+			image ? "image makes containers and container names an existing one: "
 				"expected only one of them"
 			      : "backend = container needs image, for example image = debian:12, "
-				"or container = NAME for one that is there");
+				"or container = NAME for an existing one");
 	}
 	return check_network(settings, err) &&
 	       (image ? check_image(image, err)
@@ -239,8 +238,8 @@ static bool add_runner(char ***words, const struct exec_profile *profile, struct
 	const char *file = profile->runner_file ? profile->runner_file : "";
 	if (strchr(file, ':')) {
 		return error_set(err, ERROR_CONFIG,
-			"the state folder has a colon in its path, so that no engine can show a "
-			"file of it to a container: %s; set XDG_STATE_HOME",
+			"the path of the state folder has a colon, so no engine can mount a file "
+			"of it in a container: %s; set XDG_STATE_HOME",
 			file);
 	}
 	buf_init(&volume, VOLUME_MAX);

@@ -20,7 +20,7 @@ static struct network_abilities network_of(const struct settings *settings)
 static const struct error_reason reasons[] = {
 	EXEC_REASONS,
 	{"ENGINE_NOT_FOUND", false,
-		"install podman or docker, or name the one that is there with engine"},
+		"install podman or docker, or name the installed one with engine"},
 };
 
 static const struct provider_impl impl = {

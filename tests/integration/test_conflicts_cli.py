@@ -47,7 +47,7 @@ class Conflicts(Store):
                          f'{only["id"]}  2026-01-31 10:15:02  main.c\n'
                          f'    the sandbox\'s version: {only["file"]}\n')
         pathlib.Path(only['file']).unlink()
-        self.assertNames(self.answer('conflicts', 'list'), 'store alone')
+        self.assertNames(self.answer('conflicts', 'list'), 'only in the store')
         self.assertIsNone(self.listed()[0]['file'])
 
     def test_none(self):

@@ -120,15 +120,15 @@ class Sandboxes(SessionsCase):
         self.make('two', used='used')
         self.assertIn('stopped; its files stay', self.run_it('stop', 'id-one')[0])
         self.assertEqual([s['state'] for s in self.known()['sandboxes']], ['stopped', 'started'])
-        self.assertNames(self.run_it('stop', 'two', status=1)[1], 'two | a broker | uses it')
-        self.assertNames(self.run_it('stop', 'three', status=1)[1], 'sandbox three | is none')
+        self.assertNames(self.run_it('stop', 'two', status=1)[1], 'two | running broker | uses it')
+        self.assertNames(self.run_it('stop', 'three', status=1)[1], 'sandbox three | no sandbox')
 
     def test_delete(self):
         for name in ('one', 'two', 'three'):
             self.make(name, used='used' if name == 'three' else '')
         self.assertIn('deleted', self.run_it('delete', 'one')[0])
         self.assertNames(self.run_it('delete', '--discard', 'three', status=1)[1],
-                         'three | a broker | uses it')
+                         'three | running broker | uses it')
         self.assertEqual(self.names(), ['three', 'two'])
 
     def test_the_same_name_twice(self):
@@ -137,7 +137,8 @@ class Sandboxes(SessionsCase):
         self.make('one')
         (other / 'one').write_text('id-other\nstarted\nnear\n')
         self.configure(far=[f'inventory = {self.elsewhere}'], near=[f'inventory = {other}'])
-        self.assertIn('several are called so', self.run_it('delete', 'one', status=2)[1])
+        self.assertNames(self.run_it('delete', 'one', status=2)[1],
+                         'one | several | far | near | --profile')
         self.run_it('delete', 'one', options=['--profile', 'near'])
         self.assertEqual((self.names(), list(other.iterdir())), (['one'], []))
         self.run_it('delete', 'id-one')
@@ -157,7 +158,7 @@ class Sandboxes(SessionsCase):
         self.run_it('delete', 'two')
         self.run_it('stop', 'one')
         said = self.run_it('delete', '--discard', 'one')[0]
-        self.assertIn(f'session {record.stem} of {self.work}: what was changed', said)
+        self.assertIn(f'session {record.stem} of {self.work}: its changes', said)
         self.assertEqual((self.names(), record.exists()), ([], False))
 
     def test_a_record_from_before_its_sandbox_had_a_name(self):
@@ -196,7 +197,7 @@ class Sandboxes(SessionsCase):
         with open(record.with_suffix('.lock'), 'a', encoding='utf-8') as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             said = self.run_it('delete', '--discard', 'one', status=1)[1]
-        self.assertIn(f'session {record.stem} is of it', said)
+        self.assertIn(f'its session {record.stem}', said)
         self.assertEqual((self.names(), record.exists()), (['one'], True))
 
     def test_a_record_that_cannot_be_read_may_be_of_it(self):

@@ -169,12 +169,12 @@ class Acting(SessionsCase):
             lock.truncate(0)
             lock.write(f'{os.getpid()}\n')
             lock.flush()
-            self.assertIn('no acp-broker', self.sessions('stop', name, status=1))
+            self.assertIn('not an acp-broker', self.sessions('stop', name, status=1))
             self.assertIn(str(os.getpid()), self.sessions('collect', name, status=1))
 
     def test_discard(self):
         runtime = self.left()
-        self.assertIn('is lost', self.sessions('discard', self.the_one()['id']))
+        self.assertIn('are lost', self.sessions('discard', self.the_one()['id']))
         self.assertFalse(runtime.exists())
         self.assertEqual(self.listed(), [])
         self.assertEqual(self.tree(), {'a-here': 'a here\n'})
