@@ -80,7 +80,7 @@ static void on_busy(void *data, const char *path)
 {
 	struct round *round = data;
 	if (!stuck_find(&round->busy, path)) {
-		stuck_add(&round->busy, path, "it is being written to");
+		stuck_add(&round->busy, path, "a program is writing to it");
 	}
 }
 
@@ -295,7 +295,7 @@ static bool apply(struct local *local, const git_oid *from, const git_oid *to, s
 	return apply_run(local->store, &applied, &result, err);
 }
 
-static const char rest_waits[] = "the agent's change of it waits for the next sync";
+static const char rest_waits[] = "the agent's change to it waits for the next sync";
 static const char rest_is_back[] =
 	"everything else here is as in the checkpoint; the next sync updates the sandbox";
 

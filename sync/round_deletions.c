@@ -127,9 +127,10 @@ static bool fail_replaced(
 {
 	char *root = path_quote(span_of(request->local_root));
 	error_set_reason(err, ERROR_DENIED, "WORKSPACE_REPLACED",
-		"%s is another folder than at the last sync: it is not mounted, or was made again. "
-		"Nothing is synced. Mount it again. If it is the right one, say yes to the "
-		"question at the next prompt, or remove refs/acp-broker/roots/%s in %s",
+		"%s is another folder than at the last sync: its file system is not mounted, or "
+		"somebody made the folder again. Nothing was synced. Mount it again. If this is "
+		"the right folder, say yes to the question at the next prompt, or remove "
+		"refs/acp-broker/roots/%s in %s",
 		root, request->name, store_path);
 	free(root);
 	return false;

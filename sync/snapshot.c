@@ -243,11 +243,11 @@ void snapshot_warning(
 	char files[SNAPSHOT_WARNING_MAX / 2] = "";
 	char bytes[SNAPSHOT_WARNING_MAX / 2] = "";
 	if (kinds & SNAPSHOT_MANY_FILES) {
-		snprintf(files, sizeof(files), "%zu files are many: consider excluding some",
+		snprintf(files, sizeof(files), "%zu files are a lot: consider excluding some",
 			snapshot->files);
 	}
 	if (kinds & SNAPSHOT_MANY_BYTES) {
-		snprintf(bytes, sizeof(bytes), "%llu MiB are much: consider excluding some files",
+		snprintf(bytes, sizeof(bytes), "%llu MiB are a lot: consider excluding some files",
 			(unsigned long long)(snapshot->bytes >> 20));
 	}
 	text_format(

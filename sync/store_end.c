@@ -114,11 +114,11 @@ static const char *need_of_ref(const char *name)
 		return NULL;
 	}
 	if (strcmp(name, "conflicts") == 0) {
-		return "it has conflicts that nobody has ended";
+		return "it has unresolved conflicts";
 	}
 	bool is_commits = strcmp(name, "agent") == 0 || strcmp(name, "agent-in") == 0;
 	return is_commits ? "it has commits of an agent"
-	                  : "a sandbox of the workspace has not ended";
+	                  : "a sandbox of the workspace still exists";
 }
 
 /* Checks all kinds of refs except those that may go; an unknown kind counts as needed. */

@@ -178,8 +178,8 @@ static void add_busy(struct workspace *workspace, const struct round *round, cha
 	char names[NAMES_SIZE], text[NAMES_SIZE + 160];
 	if (take_names(&round->busy, &workspace->told_busy, names)) {
 		text_format(text, sizeof(text),
-			"being written to while they are read: %s: the sandbox keeps the old "
-			"version until a sync can read them completely",
+			"being written to while they are read: %s: the sandbox keeps their old "
+			"versions until a sync can read the whole files",
 			names);
 		add_note(note, text);
 	}

@@ -339,8 +339,8 @@ static void fail_locked(struct workspace *workspace)
 	struct error err;
 	if (workspace->is_hurried) {
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-			"another acp-broker is syncing this workspace, and there is no time to "
-			"wait for it: the rest comes with the next session");
+			"another acp-broker is syncing this workspace, and this one is ending and "
+			"cannot wait: the next session syncs the rest");
 	} else {
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
 			"another acp-broker has been syncing this workspace for %lld s "

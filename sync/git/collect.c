@@ -333,7 +333,7 @@ static void collect_asked(struct git_transport *git)
 	struct error err;
 	if (git->was_seeded) {
 		error_set(&err, ERROR_PROTOCOL,
-			"the sandbox has lost the data that it was just sent");
+			"the sandbox has lost the data that the broker just sent");
 		git_end(git, &err);
 		return;
 	}

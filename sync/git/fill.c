@@ -25,7 +25,7 @@ static bool copy_object(const struct filling *filling, const git_oid *id, struct
 	          git->odb_write(&written, filling->store->odb, git->odb_object_data(object),
 			  git->odb_object_size(object), git->odb_object_type(object)) == 0;
 	if (!ok) {
-		error_set_git(git, err, "bringing what the agent's commits build upon");
+		error_set_git(git, err, "copying the data that the agent's commits are based on");
 	}
 	git->odb_object_free(object);
 	return ok;

@@ -199,8 +199,8 @@ static bool check_path(struct own *own, const char *path, int depth)
 	struct stat status;
 	if (++own->entries > OWN_ENTRIES_MAX || depth > DEPTH_MAX) {
 		return error_set(own->err, ERROR_LIMIT,
-			"its .git has more than %d files or %d folders one in the other, or links "
-			"in a loop: `git gc` may reduce them",
+			"its .git has more than %d files, more than %d nested folders, or a loop "
+			"of links: `git gc` may reduce the number of files",
 			OWN_ENTRIES_MAX, DEPTH_MAX);
 	}
 	if (lstat(path, &status) < 0) {

@@ -58,9 +58,9 @@ static void tell_filtered(struct git_transport *git)
 	}
 	git->history->filters_told = hash;
 	text_format(text, sizeof(text),
-		"%" PRIu64 " files have filters of your git that do not run in the sandbox: its "
-		"git shows them as unchanged; the agent's changes to them come here, but are not "
-		"in its commits: %s",
+		"%" PRIu64 " files have git filters that do not run in the sandbox. Git there "
+		"shows them as unchanged. The agent's changes to them come here, but are not in "
+		"its commits: %s",
 		filtered->count, filtered->paths);
 	transport_note_add(git->note, text);
 }

@@ -242,9 +242,9 @@ static bool check_history(struct take *take, bool *out_has_all, struct error *er
 	const char *own = own_branch(take) ? own_branch(take) : "HEAD";
 	return is_behind ||
 	       error_set(err, ERROR_UNAVAILABLE,
-		       "%s has moved: commit %.12s of yours is not an ancestor of the agent's "
-		       "commit %.12s, so nothing was moved. Commit your changes, then "
-		       "`git merge %.12s`: there is no conflict where both are the same",
+		       "%s has moved: your commit %.12s is not an ancestor of the agent's "
+		       "commit %.12s, so nothing was moved. Commit your changes, then run "
+		       "`git merge %.12s`: equal changes do not conflict",
 		       own, take->head, take->tip, take->tip);
 }
 

@@ -431,10 +431,11 @@ static bool tell(const struct check *check, struct error *err)
 	size_t count = tell_differing(check);
 	return count == 0 ||
 	       error_set(err, ERROR_UNAVAILABLE,
-		       "%zu of %zu files of the commits are not in %s as commit %.12s has them, so "
-		       "nothing was moved; `git diff %.12s` shows how they differ. To try again, "
-		       "make them the same, as `git checkout %.12s -- FILE` does; or `git reset "
-		       "%.12s` moves branch and index, and leaves what differs as changes of yours",
+		       "%zu of %zu files of the commits differ between %s and commit %.12s, so "
+		       "nothing was moved. `git diff %.12s` shows the differences. Make the files "
+		       "the same (`git checkout %.12s -- FILE`), then try again. Or move branch "
+		       "and index with `git reset %.12s`, which keeps the differences as your "
+		       "changes",
 		       count, check->count, take->request->root, take->tip, take->tip, take->tip,
 		       take->tip);
 }

@@ -70,7 +70,7 @@ bool trees_check_bytes(struct span bytes, bool is_commit, struct error *err)
 		const char *why = !take_entry(&bytes, &entry)    ? "is damaged"
 		                  : !name_is_allowed(entry.name) ? "has a name that is not allowed"
 		                  : !mode_is_allowed(entry.mode, is_commit)
-		                          ? "has what is neither file, link nor directory"
+		                          ? "has an entry other than a file, link or directory"
 		                  : before.mode && !raw_is_before(&before, &entry)
 		                          ? "is out of order"
 		                          : NULL;
@@ -183,7 +183,7 @@ static bool check_entries(struct check *check, const git_tree *known, const git_
 			return false;
 		}
 		if (git->tree_entry_byname(tree, git->tree_entry_name(entry)) != entry) {
-			return refuse(check, "it is there twice", err);
+			return refuse(check, "its directory has this name twice", err);
 		}
 		if (!check_entry(check, known, entry, depth, err)) {
 			return false;

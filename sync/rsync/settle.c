@@ -136,8 +136,8 @@ static bool work_look(struct rsync_transport *rsync, struct remote_ends *ends, s
 		rsync->delivering.is_recovery ? &none : &rsync->delivering.was, found);
 	if (found->parked > 0) {
 		text_format(rsync->note, sizeof(rsync->note),
-			"%s in the sandbox was ignored and in the way: it is kept beside it as "
-			".acp-conflict",
+			"%s in the sandbox is ignored and was in the way: it is kept there under a "
+			"name with .acp-conflict",
 			found->first);
 	}
 	return true;

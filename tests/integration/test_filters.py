@@ -66,12 +66,12 @@ class FilterCase(RepositoryCase):
         self.assertNotIn(secret.encode(), all_of_it)
 
     def told(self, client):
-        return [text for text in self.notices(client) if 'have filters' in text]
+        return [text for text in self.notices(client) if 'git filters' in text]
 
     def wait_told(self, client):
         """Waits for the notice about the filters, which may come after an answer; returns it."""
         client.wait_for(lambda m: m.method == 'session/update'
-                        and 'have filters' in m.params['update'].get('title', ''), 60)
+                        and 'git filters' in m.params['update'].get('title', ''), 60)
         told = self.told(client)
         self.assertEqual(len(told), 1, self.notices(client))
         return told
