@@ -83,8 +83,8 @@ static bool take(const struct secret_query *query, const struct capture_result *
 		 * The reader of the configuration may have taken a part of the line for a comment.
 		 */
 		error_set(err, ERROR_UNAVAILABLE,
-			"%s printed nothing in the first line; is its line whole? In the "
-			"configuration one that has ; or # stands in double quotes",
+			"%s printed nothing in the first line; is the command complete? In the "
+			"configuration, a command with ; or # needs double quotes",
 			query->what);
 	} else if (len > SECRET_MAX) {
 		error_set(err, ERROR_LIMIT, "%s printed a first line of more than %d bytes",

@@ -95,8 +95,8 @@ static void settle(struct suspension *suspension)
 	if (suspension->state == SUSPENSION_FREEZING) {
 		if (suspension->err.code == ERROR_NONE && suspension->is_taken_back) {
 			error_set_reason(&suspension->err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
-				"suspending the sandbox: it was to go on before all of it was "
-				"frozen");
+				"suspending the sandbox: a resume was requested before all of it "
+				"was frozen");
 		}
 		if (suspension->err.code != ERROR_NONE) {
 			suspension->state = SUSPENSION_THAWING;
@@ -166,7 +166,7 @@ void suspension_suspend(struct suspension *suspension, sandbox_done *done, void 
 	}
 	if (suspension->state != SUSPENSION_RUNNING) {
 		error_set_reason(&err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
-			"suspending the sandbox: it is still being suspended, or goes on");
+			"suspending the sandbox: another suspend or a resume is under way");
 		sandbox_raise_later(suspension->sandbox, done, data, &err);
 		return;
 	}
@@ -183,7 +183,7 @@ void suspension_resume(struct suspension *suspension, sandbox_done *done, void *
 	struct error err;
 	if (done) { // the last caller is still waiting
 		error_set_reason(&err, ERROR_UNAVAILABLE, "PAUSE_INTERRUPTED",
-			"letting the sandbox go on: that was asked for again meanwhile");
+			"resuming the sandbox: another resume was requested meanwhile");
 		tell(suspension, &suspension->resumes, &err);
 		suspension->resumes = (struct suspension_asker){done, data};
 	}

@@ -19,7 +19,7 @@ const struct conformance_case conformance_cases[] = {
 		case_directory},
 	{"not-started", CONFORMANCE_PROCESSES, false,
 		"the error names a program that cannot be started", case_not_started},
-	{"kill", CONFORMANCE_PROCESSES, false, "a kill ends a whole tree", case_kill},
+	{"kill", CONFORMANCE_PROCESSES, false, "a kill ends a process and its children", case_kill},
 	{"parallel", CONFORMANCE_PROCESSES, false, "several processes run at once", case_parallel},
 	{"files", CONFORMANCE_FILES, true, "files are written, read and looked at", case_files},
 	{"modes", CONFORMANCE_FILES, false, "writes leave the permission bits", case_modes},

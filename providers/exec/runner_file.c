@@ -146,7 +146,7 @@ struct exec_runner_file *exec_runner_file_write(const struct provider_context *c
 	struct runner_image image;
 	if (!runner_image_find(machine, &image)) {
 		error_set_reason(err, ERROR_UNAVAILABLE, "EXEC_NO_RUNNER",
-			"this program brings no runner along");
+			"this program does not include the runner");
 		return NULL;
 	}
 	struct exec_runner_file *self = mem_alloc_zero(sizeof(*self));

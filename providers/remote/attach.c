@@ -47,7 +47,7 @@ void remote_attach_on_question(struct remote *remote, const char *nonce)
 	if (strlen(nonce) != RUNNER_NONCE_SIZE ||
 		!runner_attach_answer(&remote->start.unsent, attach->key, span_of(nonce),
 			++attach->number, &err)) {
-		remote_attach_on_gone(remote, "what is there is no runner");
+		remote_attach_on_gone(remote, "the program there is not a runner");
 		return;
 	}
 	remote->start.is_over = true;

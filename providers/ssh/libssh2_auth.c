@@ -162,8 +162,7 @@ static enum auth_result try_password(struct login_work *work, enum login_need *o
 	}
 	if (!work->target.password_command) {
 		if (work->target.has_user) {
-			auth_note(
-				&auth->unsupported, "you would have to be asked for the password");
+			auth_note(&auth->unsupported, "you cannot be asked for the password");
 		}
 		return AUTH_NEXT;
 	}

@@ -169,7 +169,7 @@ static void tell_outlives(struct ssh_sandbox *self)
 		"no, because only the runner can go on without the connection, and %s",
 		!settings->wants_runner ? "runner = never"
 		: why                   ? why
-					: "this host cannot have it");
+					: "this host cannot run it");
 	text_format(text, sizeof(text), "outlives: what runs on %s ends with its connection: %s",
 		host_name(self), self->outlives);
 	sandbox_warn(&self->sandbox, text);

@@ -80,25 +80,25 @@ static const struct setting_key own_keys[] = {
 		.type = SETTING_CHOICE,
 		.choices = runner_choices,
 		.fallback = "auto",
-		.help = "whether our own program does all work on the host, instead of shell "
-			"scripts"},
+		.help = "whether the broker's own program does all work on the host, instead of "
+			"shell scripts"},
 	[KEY_OUTLIVES] = {.name = "outlives",
 		.type = SETTING_CHOICE,
 		.choices = runner_choices,
 		.fallback = "never",
-		.help = "whether what the runner has started goes on when the connection is lost"},
+		.help = "whether the processes on the host go on when the connection is lost"},
 	[KEY_ORPHAN_GRACE] = {.name = "orphan-grace",
 		.type = SETTING_DURATION,
 		.fallback = "10m",
 		.min = SECOND,
 		.max = DAY,
-		.help = "after which what goes on there ends, if this broker was probably killed"},
+		.help = "how long the processes there go on if the broker was probably killed"},
 	[KEY_LINK_BUFFER] = {.name = "link-buffer",
 		.type = SETTING_BYTES,
 		.fallback = "4m",
 		.min = LINK_BUFFER_MIN,
 		.max = LINK_BUFFER_MAX,
-		.help = "of an agent's input, and of its output, that may be under way"},
+		.help = "how much of an agent's input, and of its output, may be under way"},
 };
 
 static bool is_transient(const struct settings *settings)
