@@ -75,7 +75,7 @@ static bool check_regular(const char *path, const struct stat *status, struct er
 		return true;
 	}
 	return confine_refuse(err, path,
-		S_ISDIR(status->st_mode) ? "it is a directory" : "it is no regular file");
+		S_ISDIR(status->st_mode) ? "it is a directory" : "it is not a regular file");
 }
 
 /* ---- reading ---- */

@@ -361,8 +361,9 @@ void launch_describe(
 	bool has_no_folder = failure->errnum == ENOENT || failure->errnum == ENOTDIR;
 	if (failure->step == LAUNCH_CHDIR && launch->cwd_root > 0 && failure->errnum == ELOOP) {
 		error_set_reason(err, ERROR_DENIED, "SECURITY_VIOLATION",
-			"starting \"%s\": %s: refused, a symbolic link was put there", command,
-			launch->cwd);
+			"starting \"%s\": changing to directory %s: refused, because the "
+			"path now has a symbolic link",
+			command, launch->cwd);
 	} else if (failure->step == LAUNCH_CHDIR && has_no_folder) {
 		error_set_reason(err, ERROR_NOT_FOUND, "DIRECTORY_NOT_FOUND",
 			"starting \"%s\": changing to directory %s: %s", command, launch->cwd,

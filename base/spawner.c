@@ -316,8 +316,8 @@ static bool find_survivors(const struct spawner *spawner, struct error *err)
 	free(spared);
 	tree_finish(&tree);
 	return left == 0 || error_set(err, ERROR_SYSTEM,
-				    "%zu process%s that the agent has started could not be ended: "
-				    "%s%s; end them by hand",
+				    "%zu process%s of the agent could not be ended: %s%s; end them "
+				    "with kill(1)",
 				    left, left == 1 ? "" : "es", names,
 				    len + 64 < sizeof(names) ? "" : " and others");
 }

@@ -451,7 +451,7 @@ bool agent_can_restart(const struct agent *agent)
 void agent_restart(struct agent *agent)
 {
 	assert(agent->is_gone && agent_can_restart(agent));
-	log_info("%s: starting it anew", agent->subject);
+	log_info("%s: restarting it", agent->subject);
 	streams_finish(agent);
 	exec_destroy(agent->exec);
 	agent->exec = NULL;

@@ -217,7 +217,7 @@ static bool read_source(struct reading *reading, int fd)
 		return error_set_errno(err, errnum, "opening the file");
 	}
 	if (!S_ISREG(status.st_mode)) {
-		return error_set(err, ERROR_CONFIG, "it is no regular file");
+		return error_set(err, ERROR_CONFIG, "it is not a regular file");
 	}
 	for (;;) {
 		char *at = buf_reserve(&reading->content, COPY_FILE_MAX / 16, err);

@@ -263,7 +263,7 @@ static bool check_container(const struct profile *profile, const struct options 
 			!setting_key_find(keys, common, setting->key) &&
 			!setting_key_find(more, own, setting->key)) {
 			return error_set(err, ERROR_CONFIG,
-				"--container %s: %s of profile %s means nothing in a container: "
+				"--container %s: %s of profile %s has no effect in a container: "
 				"leave the option out, or use a profile without this key",
 				options->container, setting->key, profile->name);
 		}

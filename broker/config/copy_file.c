@@ -31,7 +31,7 @@ static char *place_source(const char *source, const char *home, struct error *er
 		return NULL;
 	}
 	if (!home) {
-		error_set(err, ERROR_CONFIG, "HOME is not set, so %s has no meaning", source);
+		error_set(err, ERROR_CONFIG, "%s needs HOME, which is not set", source);
 		return NULL;
 	}
 	size_t size = strlen(home) + strlen(source);

@@ -45,8 +45,8 @@ static const struct {
 } kinds[] = {
 	{"allow_once", POLICY_ALLOW_ONCE, ""},
 	{"allow_always", POLICY_ALLOW_ALWAYS, ""},
-	{"reject_once", POLICY_REJECT_ONCE, "the person said no"},
-	{"reject_always", POLICY_REJECT_ALWAYS, "the person said no for the whole session"},
+	{"reject_once", POLICY_REJECT_ONCE, "the user said no"},
+	{"reject_always", POLICY_REJECT_ALWAYS, "the user said no for the whole session"},
 };
 
 static void set(struct grant_answer *answer, enum policy_decision decision, enum audit_by by,
@@ -70,7 +70,7 @@ static void set_by_kind(
 		}
 	}
 	set(answer, POLICY_REJECT_ONCE, AUDIT_BY_PERSON,
-		"the chosen option is of a kind that is not known");
+		"the kind of the chosen option is not known");
 }
 
 /* The option with that id. The ids are the agent's; the kinds are ACP's. */

@@ -24,7 +24,7 @@ struct wording {
 
 static const struct wording agents = {
 	.where = "",
-	.end = ", as the agent has done",
+	.end = ", because the agent deleted them",
 	.explanation =
 		"The agent has deleted them in its copy. A yes deletes them here too; the last "
 		"checkpoint has them all. A no restores them in the agent's copy.\n",
@@ -51,7 +51,7 @@ static const struct wording users = {
 static const struct wording replaced = {
 	.rule = "another folder",
 	.explanation = "This is another folder than at the last sync: its file system is not "
-		       "mounted, or the folder was created anew. A yes syncs the sandbox with it. "
+		       "mounted, or the folder was created again. A yes syncs the sandbox with it. "
 		       "A no changes nothing, and the prompt is not sent.\n",
 	.options = "[{\"optionId\":\"sync\",\"name\":\"Sync with this folder\","
 		   "\"kind\":\"allow_once\"},"

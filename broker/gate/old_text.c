@@ -47,7 +47,7 @@ static void tell_content(struct old_text *old_text, struct span text)
 	struct json_writer writer;
 	struct buf json;
 	if (utf8_valid_length(text.data, text.len) < text.len) {
-		tell_unknown(old_text, "it is no text");
+		tell_unknown(old_text, "it is not text");
 		return;
 	}
 	buf_init(&json, OLD_TEXT_MAX);
@@ -103,7 +103,7 @@ static int open_regular(const char *path, struct error *err)
 		return -1;
 	}
 	if (!S_ISREG(status.st_mode)) {
-		error_set(err, ERROR_DENIED, "%s: it is no regular file", path);
+		error_set(err, ERROR_DENIED, "%s: it is not a regular file", path);
 		return -1;
 	}
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", found);

@@ -303,8 +303,8 @@ static void on_root_added(void *data, const struct error *err)
 	const struct sandbox_root *root = sandbox_root_at(collect->sandbox, 0);
 	if (record->runtime_root && strcmp(record->runtime_root, root->runtime) != 0) {
 		error_set(&failure, ERROR_DENIED,
-			"it was in %s, but profile \"%s\" leads to %s now: restore the profile, "
-			"or end the session with acp-broker sessions discard",
+			"its files are in %s, but profile \"%s\" now leads to %s: restore the "
+			"profile, or end the session with acp-broker sessions discard",
 			record->runtime_root, record->profile, root->runtime);
 		give_up(collect, &failure);
 		return;

@@ -49,8 +49,8 @@ bool collect_record_check(
 	const char *backend = profile->backend;
 	if (strcmp(record->profile, profile->name) != 0 || strcmp(record->backend, backend) != 0) {
 		return error_set(err, ERROR_CONFIG,
-			"it is of profile \"%s\" with backend %s, but the configuration has "
-			"backend %s there",
+			"it belongs to profile \"%s\" with backend %s, but the configuration has "
+			"backend %s for this profile",
 			record->profile, record->backend, backend);
 	}
 	return true;

@@ -261,7 +261,7 @@ static void check_names(struct keeper *keeper)
 		is_known = is_known || keep_is_named(keep, order->roots);
 	}
 	if (!is_known) {
-		error_set(&err, ERROR_NOT_FOUND, "syncing %s: it is no root of the sandbox",
+		error_set(&err, ERROR_NOT_FOUND, "syncing %s: it is not a root of the sandbox",
 			order->roots[0]);
 		order_note_error(order, &err);
 	}

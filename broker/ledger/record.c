@@ -378,7 +378,8 @@ bool record_read_json(struct record *record, struct span text, struct error *err
 	if (!doc) {
 		return false;
 	}
-	bool ok = json_is(doc, 0, JSON_OBJECT) || error_set(err, ERROR_PROTOCOL, "it is no object");
+	bool ok = json_is(doc, 0, JSON_OBJECT) ||
+	          error_set(err, ERROR_PROTOCOL, "it is not an object");
 	ok = ok && read_head(record, doc, err) && read_texts(record, doc, err) &&
 	     check_texts(record, err) && read_sessions(record, doc, err) &&
 	     read_receipt(record, doc, err);

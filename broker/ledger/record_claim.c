@@ -173,8 +173,8 @@ bool record_claim_move(
 	bool ok = search.folder_fd >= 0 && record_visit(search.folder_fd, look_at, &search, err);
 	if (ok && !has_successor(&search, claim)) {
 		ok = error_set(err, ERROR_NOT_FOUND,
-			"no record of this broker has it: those of the broker that is gone keep "
-			"it");
+			"no record of this broker has it, so the records of the broker that is "
+			"gone keep it");
 	}
 	for (size_t i = 0; ok && i < claim->count; i++) {
 		ok = write_moved(search.folder_fd, &claim->records[i], request->session_id, err);

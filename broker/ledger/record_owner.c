@@ -160,7 +160,7 @@ bool record_owner_stop(const struct record_owner *owner, struct error *err)
 	}
 	if (!is_broker(owner->pid_fd)) {
 		return error_set(err, ERROR_DENIED,
-			"process %d holds its lock, and is no acp-broker: no signal was sent",
+			"process %d holds its lock but is not an acp-broker: no signal was sent",
 			(int)owner->pid);
 	}
 	return libc_pidfd_signal(owner->pid_fd, SIGTERM) == 0 || errno == ESRCH ||

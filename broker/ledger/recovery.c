@@ -201,15 +201,15 @@ static bool choose_profile(const struct recovery_config *config, struct found *f
 		return true;
 	}
 	if (profile) {
-		log_warning("recovery: session %s of %s, whose broker is gone, is of profile "
-			    "\"%s\" with backend %s, but the configuration has backend %s there; "
-			    "it is not changed (see acp-broker sessions list)",
+		log_warning("recovery: session %s of %s, whose broker is gone, belongs to profile "
+			    "\"%s\" with backend %s, but the configuration has backend %s for this "
+			    "profile; the session is not changed (see acp-broker sessions list)",
 			found->id, found->local_root, found->profile, found->backend,
 			profile->backend);
 	} else {
-		log_warning("recovery: session %s of %s, whose broker is gone, is of profile "
-			    "\"%s\", which the configuration does not have; it is not changed "
-			    "(see acp-broker sessions list)",
+		log_warning("recovery: session %s of %s, whose broker is gone, belongs to profile "
+			    "\"%s\", which the configuration does not have; the session is not "
+			    "changed (see acp-broker sessions list)",
 			found->id, found->local_root, found->profile);
 	}
 	return false;

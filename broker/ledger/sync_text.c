@@ -127,8 +127,8 @@ static void say_deletions(char text[SYNC_TEXT_MAX], const struct sync_result *re
 {
 	if (tells_deleted(result)) {
 		say(text,
-			"; %zu of your files were deleted, as the agent has done: `acp-broker "
-			"checkpoints undelete %u` brings them back",
+			"; %zu of your files were deleted, because the agent deleted them: "
+			"`acp-broker checkpoints undelete %u` brings them back",
 			result->gone, result->checkpoint - 1);
 	}
 	if (result->kept > 0) {
@@ -139,8 +139,8 @@ static void say_deletions(char text[SYNC_TEXT_MAX], const struct sync_result *re
 	}
 	if (result->followed > 0) {
 		say(text,
-			"; %zu of your files were deleted, as the agent has done; the checkpoint "
-			"before this one has them (acp-broker checkpoints list)",
+			"; %zu of your files were deleted, because the agent deleted them; the "
+			"checkpoint before this one has them (acp-broker checkpoints list)",
 			result->followed);
 	}
 }

@@ -56,7 +56,7 @@ static bool add_string(const struct json_doc *doc, json_node node, char ***list,
 	char *text = json_string(doc, node);
 	if (!text) {
 		return error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
-			"%s is no string, or holds a NUL", what);
+			"%s is not a string, or holds a NUL", what);
 	}
 	return add_word(list, text, err);
 }
@@ -88,9 +88,9 @@ static bool read_args(struct subject *subject, const struct message *message, st
 	if (!doc) {
 		return error_prefix(err, "params.args");
 	}
-	bool ok =
-		json_is(doc, 0, JSON_ARRAY) ||
-		error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS", "params.args is no array");
+	bool ok = json_is(doc, 0, JSON_ARRAY) ||
+	          error_set_reason(
+			  err, ERROR_PROTOCOL, "INVALID_PARAMS", "params.args is not an array");
 	for (json_node arg = json_first(doc, 0); ok && arg != JSON_NODE_NONE;
 		arg = json_next(doc, arg)) {
 		subject->shell_line = false;
@@ -113,7 +113,7 @@ static bool read_surroundings(
 	subject->cwd = doc ? json_string(doc, 0) : NULL;
 	json_doc_destroy(doc);
 	return subject->cwd || error_set_reason(err, ERROR_PROTOCOL, "INVALID_PARAMS",
-				       "params.cwd is no string, or holds a NUL");
+				       "params.cwd is not a string, or holds a NUL");
 }
 
 /* ---- a tool call ---- */

@@ -63,8 +63,8 @@ static void remember(struct relay *relay, struct session *session, const struct 
 	               choices_put(&session->choices, &choice);
 	json_doc_destroy(doc);
 	if (!is_kept) {
-		log_warning("session %s: what %s has set is not remembered, so a restarted agent "
-			    "will not be told it again",
+		log_warning("session %s: the broker cannot remember the choice made by %s, so a "
+			    "restarted agent will not get it",
 			session->id, request->method->name);
 		return;
 	}
@@ -260,13 +260,13 @@ static void refuse(struct relay *relay, struct session *session, struct choice *
 	bool was_last = is_gone(session, choice);
 	describe(what, choice);
 	text_format(text, sizeof(text),
-		"the agent was started anew, and %s, which was chosen in this session, could not "
-		"be set again: %s; the prompt was not sent: %s",
+		"the agent was restarted, and %s, which was chosen in this session, could not be "
+		"set again: %s; the prompt was not sent: %s",
 		what, why,
 		was_last ? "the agent no longer offers it, so it is forgotten; prompt again"
 			 : "choose it or another value again, then prompt again");
 	/* The reason goes only to the editor, because it is in the agent's own words. */
-	log_warning("session %s: the agent was started anew, and %s could not be set again: the "
+	log_warning("session %s: the agent was restarted, and %s could not be set again: the "
 		    "next prompt fails with CHOICE_REFUSED",
 		session->id, what);
 	free(session->choices.refusal);

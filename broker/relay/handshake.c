@@ -351,7 +351,7 @@ static bool send_again(struct peer *peer, struct span text, edit_function *edit,
 
 static void give_up(struct peer *peer, const char *what, struct error *err)
 {
-	error_prefix(err, "%s: starting it anew: %s failed", peer->hop, what);
+	error_prefix(err, "%s: restarting it: %s failed", peer->hop, what);
 	agent_fail(peer->agent, error_at(err, "initialize"));
 }
 

@@ -94,7 +94,7 @@ static void on_last_words_due(struct ev_loop *loop, struct ev_timer *timer, int 
 	}
 	ending->is_unread = link_queued(&relay->editor) > 0;
 	if (ending->is_unread) {
-		log_warning("editor: it does not read; %zu bytes were not sent",
+		log_warning("editor: it does not read its messages; %zu bytes were not sent",
 			link_queued(&relay->editor));
 	}
 	relay_finish(relay);

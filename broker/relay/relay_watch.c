@@ -204,7 +204,8 @@ static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
 	}
 	if (ev_now(loop) - watch->hung_up_at >= allowed) {
 		ev_timer_stop(loop, timer);
-		log_warning("editor: it has left while its messages wait for a slow reader");
+		log_warning(
+			"editor: it left while its messages waited for an agent that reads slowly");
 		relay_editor_gone(relay);
 	}
 }

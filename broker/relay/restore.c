@@ -140,8 +140,8 @@ static struct peer *choose(
 	}
 	if (!may_restart(relay, session)) {
 		failure_set(err, "RESOURCE_LIMIT_EXCEEDED", "session",
-			"the agent of session \"%s\" was started anew %d times within %d s "
-			"and has ended each time (restart-limit): find out why, or wait a "
+			"the agent of session \"%s\" was restarted %d times within %d s "
+			"and ended each time (restart-limit): find out why, or wait a "
 			"minute",
 			session->id, session->restarts, RESTORE_WINDOW_S);
 		return NULL;

@@ -175,7 +175,7 @@ static void on_restored(struct restore *restore, struct request *request, const 
 		restore_fail(restore, error_at(&err, "session"));
 		return;
 	}
-	log_info("session %s: its agent was started anew and has restored it (%s)", session->id,
+	log_info("session %s: its agent was restarted and has restored it (%s)", session->id,
 		request->method->name);
 	show_state(relay, session, answer);
 	tell_of_sandbox(relay, session);

@@ -104,7 +104,7 @@ static char *decode_member(struct tool_call *call, struct span raw, const char *
 	struct buf decoded;
 	char *text = NULL;
 	if (raw.len == 0 || raw.data[0] != '"') {
-		tool_call_fail(call, "INVALID_PARAMS", "\"%s\" is missing or no string", name);
+		tool_call_fail(call, "INVALID_PARAMS", "\"%s\" is missing or not a string", name);
 		return NULL;
 	}
 	buf_init(&decoded, raw.len);
@@ -143,7 +143,7 @@ bool tool_number(struct tool_call *call, const struct tool_params *params, const
 	long long number = json_int(params->doc, node, -1);
 	if (number < 0) {
 		tool_call_fail(
-			call, "INVALID_PARAMS", "\"%s\" is no whole number, 0 or more", name);
+			call, "INVALID_PARAMS", "\"%s\" is not a whole number of 0 or more", name);
 		return false;
 	}
 	*out_number = (unsigned long long)number;

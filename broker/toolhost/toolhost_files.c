@@ -179,7 +179,7 @@ static bool write_content(struct file_call *file, struct span text, struct error
 	size_t valid = utf8_valid_length(text.data, text.len);
 	if (valid < text.len) {
 		return error_set_reason(err, ERROR_PROTOCOL, "FILE_NOT_TEXT",
-			"reading %s: it is no text, byte %zu is not UTF-8", file->path, valid);
+			"reading %s: it is not text, byte %zu is not UTF-8", file->path, valid);
 	}
 	struct span picked = pick_lines(text, file->line, file->limit);
 	/* Reserves enough for most texts: one sixteenth more, for escapes. */
@@ -447,7 +447,7 @@ static bool take_content(struct file_call *file, const struct tool_params *param
 	struct error err;
 	if (raw.len == 0 || raw.data[0] != '"') {
 		tool_call_fail(
-			&file->call, "INVALID_PARAMS", "\"content\" is missing or no string");
+			&file->call, "INVALID_PARAMS", "\"content\" is missing or not a string");
 		return false;
 	}
 	buf_init(&file->content, max_file);

@@ -228,7 +228,7 @@ static void refuse(struct tool_call *call, const char *id)
 {
 	if (tool_terminal_was_minted(call->toolhost, id)) {
 		tool_call_fail(call, "INVALID_PARAMS",
-			"terminal %s was released, or is none of this session's", id);
+			"terminal %s was released, or belongs to another session", id);
 	} else {
 		char shown[104];
 		text_format(shown, sizeof(shown), "%s", id);

@@ -102,7 +102,7 @@ bool case_special(struct conformance_place *place, struct error *err)
 	       case_expect_untouchable(
 		       place, case_path(place, path, "special/folder"), "is a directory", err) &&
 	       case_expect_untouchable(
-		       place, case_path(place, path, "special/pipe"), "no regular file", err) &&
+		       place, case_path(place, path, "special/pipe"), "not a regular file", err) &&
 	       case_expect_untouchable(place, place->root, "is a directory", err) &&
 	       case_expect_error(place, ACT_WRITE, case_path(place, path, "special/file/below"),
 		       &not_found, err);

@@ -10,10 +10,10 @@ static void expect_neither_read_nor_written(const struct world *world, const cha
 {
 	struct outcome outcome;
 	file_read_wait(world, world_path(world, name), 10, &outcome);
-	expect_refused(&outcome, "no regular file");
+	expect_refused(&outcome, "not a regular file");
 	outcome_finish(&outcome);
 	file_write_wait(world, world_path(world, name), SPAN_LITERAL("x"), &outcome);
-	expect_refused(&outcome, "no regular file");
+	expect_refused(&outcome, "not a regular file");
 }
 
 /* Users who may make devices are refused; others have none to read. */

@@ -137,7 +137,7 @@ class Asking(PolicyCase):
     def test_each_way_not_to_say_yes_is_a_refusal_that_says_which(self):
         replies = (
             ({'outcome': {'outcome': 'cancelled'}}, 'the question was cancelled'),
-            ({'outcome': {'outcome': 'selected', 'optionId': 'reject'}}, 'the person said no'),
+            ({'outcome': {'outcome': 'selected', 'optionId': 'reject'}}, 'the user said no'),
             ({'outcome': {'outcome': 'selected', 'optionId': 'of-course'}},
              'no option | offered'),
             ({'outcome': {'outcome': 'selected'}}, 'no outcome | ACP'),

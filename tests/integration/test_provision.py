@@ -131,7 +131,7 @@ class Provision(SyncCase):
     def test_a_file_that_cannot_be_copied_is_told(self):
         self.put('folder/x', '')
         self.put('large', 'x' * (1024 * 1024 + 1))
-        for line, words in (('~/none', 'No such file'), ('~/folder', 'no regular file'),
+        for line, words in (('~/none', 'No such file'), ('~/folder', 'not a regular file'),
                             ('~/large', 'larger than the allowed')):
             error = self.fails(f'copy = {line}')
             self.assertEqual(error.data['code'], 'SETUP_FAILED')

@@ -61,7 +61,7 @@ class Names(ToolHost):
         self.assertEqual(len(shown), 2)
         self.assertEqual(len(set(shown)), 2, shown)
         client.prompt(session, self.request(session, 'terminal/output', terminalId=shown[0]))
-        self.assertNames(self.answers()[-1]['error']['message'], 'was released | is none')
+        self.assertNames(self.answers()[-1]['error']['message'], 'was released | another session')
 
 
 class Unread(ToolHost):

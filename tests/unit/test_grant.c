@@ -120,8 +120,9 @@ static void test_what_cannot_be_judged_is_guarded(void **state)
 
 static void test_what_cannot_be_judged_cannot_be_asked_about(void **state)
 {
-	static const char *const words[] = {"params.path is missing", "params.path is no string",
-		"params.command is missing", "params.args is no array", "params.cwd is no string"};
+	static const char *const words[] = {"params.path is missing", "params.path is not a string",
+		"params.command is missing", "params.args is not an array",
+		"params.cwd is not a string"};
 	struct fixture *fixture = *state;
 	begin_with_policy(fixture, POLICY("mode = ask-all", "ask = read"));
 	for (size_t i = 0; i < ARRAY_LENGTH(unreadable); i++) {
@@ -423,7 +424,7 @@ static void test_everything_but_a_yes_is_a_no(void **state)
 		const char *answer;
 		const char *words;
 	} cases[] = {
-		{SELECTED("'reject'"), "fs/write_text_file: refused | person said no"},
+		{SELECTED("'reject'"), "fs/write_text_file: refused | user said no"},
 		{"'result':{'outcome':{'outcome':'cancelled'}}", "the question was cancelled"},
 		{SELECTED("'yes'"), "no option | offered"},
 		{SELECTED("'Allow'"), "no option | offered"},

@@ -155,7 +155,7 @@ static const struct {
 	{SELECTED("\"y\""), POLICY_ALLOW_ONCE, AUDIT_BY_PERSON, ""},
 	{SELECTED("\"Y\""), POLICY_ALLOW_ALWAYS, AUDIT_BY_PERSON, ""},
 	{SELECTED("\"\\u0059\""), POLICY_ALLOW_ALWAYS, AUDIT_BY_PERSON, ""},
-	{SELECTED("\"n\""), POLICY_REJECT_ONCE, AUDIT_BY_PERSON, "the person said no"},
+	{SELECTED("\"n\""), POLICY_REJECT_ONCE, AUDIT_BY_PERSON, "the user said no"},
 	{SELECTED("\"N\""), POLICY_REJECT_ALWAYS, AUDIT_BY_PERSON, "the whole session"},
 	{SELECTED("\"?\""), POLICY_REJECT_ONCE, AUDIT_BY_PERSON, "kind | not known"},
 	{SELECTED("\"x\""), POLICY_REJECT_ONCE, AUDIT_BY_NOBODY, "no option | offered"},

@@ -201,7 +201,7 @@ static void test_what_is_no_text_is_not_shown_and_that_is_said(void **state)
 	assert_non_null(file);
 	assert_true(fwrite("\xff\xfe", 1, 2, file) == 2 && fclose(file) == 0);
 	begin_question(fixture);
-	hear_question(fixture, "not shown | no text", "");
+	hear_question(fixture, "not shown | not text", "");
 }
 
 /* ---- while it is being read ---- */

@@ -258,7 +258,7 @@ static void test_a_new_agent_that_refuses_initialize_is_given_up(void **state)
 	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
 	agent_says(fixture, 1, "'id':0,'error':{'code':-32000,'message':'licence'}");
 	editor_hears_failure(fixture, "7", "AGENT_START_FAILED", "initialize",
-		"agent 1 | anew | initialize failed: {\\\"code\\\":-32000");
+		"agent 1 | restarting | initialize failed: {\\\"code\\\":-32000");
 	stage_settle(&fixture->stage);
 	editor_says(fixture, "'id':8,'method':'session/new','params':{}"); // tries once more
 	agent_hears(fixture, 2, "'id':0,%s", initialize_request);
@@ -273,7 +273,7 @@ static void test_a_new_agent_of_another_version_is_given_up(void **state)
 	agent_hears(fixture, 1, "'id':0,%s", initialize_request);
 	agent_says(fixture, 1, "'id':0,'result':{'protocolVersion':2,'agentCapabilities':{}}");
 	editor_hears_failure(fixture, "7", "PROTOCOL_UNSUPPORTED", "initialize",
-		"agent 1 | anew | initialize failed | protocolVersion 2 | speaks 1");
+		"agent 1 | restarting | initialize failed | protocolVersion 2 | speaks 1");
 }
 
 static void test_a_new_agent_that_refuses_the_login_is_given_up(void **state)

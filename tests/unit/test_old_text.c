@@ -84,7 +84,7 @@ static void test_a_missing_file_is_new(void **state)
 static void test_what_is_no_text_is_not_known(void **state)
 {
 	put_file("a", "\xc3\x28", 2);
-	expect_both("a", OLD_TEXT_UNKNOWN, "it is no text");
+	expect_both("a", OLD_TEXT_UNKNOWN, "is not text");
 }
 
 static void fill(const char *name, char with, size_t len)
@@ -112,14 +112,14 @@ static void test_only_so_much_is_shown(void **state)
 static void test_what_is_no_file_is_not_opened(void **state)
 {
 	assert_int_equal(mkfifo(local_path("fifo"), 0600), 0);
-	expect_both("fifo", OLD_TEXT_UNKNOWN, "no regular file");
+	expect_both("fifo", OLD_TEXT_UNKNOWN, "not a regular file");
 	expect_both("", OLD_TEXT_UNKNOWN, "it is ");
-	expect(NULL, "/dev/null", OLD_TEXT_UNKNOWN, "no regular file");
+	expect(NULL, "/dev/null", OLD_TEXT_UNKNOWN, "not a regular file");
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", local_path("socket"));
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	expect_both("socket", OLD_TEXT_UNKNOWN, "no regular file");
+	expect_both("socket", OLD_TEXT_UNKNOWN, "not a regular file");
 	close(fd);
 }
 

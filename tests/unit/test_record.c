@@ -151,7 +151,7 @@ static void test_a_record_nobody_wrote_is_refused_by_name(void **state)
 	write_raw(id, "{\"version\":1");
 	expect_refused(id, ERROR_PROTOCOL, "");
 	write_raw(id, "[]");
-	expect_refused(id, ERROR_PROTOCOL, "no object");
+	expect_refused(id, ERROR_PROTOCOL, "not an object");
 	write_raw(id, "{\"version\":2,\"state\":\"dreaming\"}");
 	expect_refused(id, ERROR_UNAVAILABLE, "newer acp-broker");
 	write_raw(id, "{\"version\":1,\"state\":\"dreaming\"}");

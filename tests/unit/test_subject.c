@@ -173,9 +173,9 @@ static void test_what_is_missing_or_wrong_is_named(void **state)
 		{"terminal/create", "{\"command\":\"ls\",\"args\":[\"a\\u0000\"]}",
 			"params.args | string | NUL"},
 		{"terminal/create", "{\"command\":\"ls\",\"args\":\"-l\"}",
-			"params.args is no array"},
+			"params.args is not an array"},
 		{"terminal/create", "{\"command\":\"ls\",\"args\":{\"0\":\"-l\"}}",
-			"params.args is no array"},
+			"params.args is not an array"},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		assert_refused(cases[i].method, cases[i].params, cases[i].why);

@@ -73,7 +73,7 @@ static void test_a_line_that_is_no_number_is_refused(void **state)
 		",\"limit\":-7", ",\"limit\":[]"};
 	put_text_file("a", "1\n");
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
-		expect_failure(ask_read("a", bad[i]), "INVALID_PARAMS", "is no whole number");
+		expect_failure(ask_read("a", bad[i]), "INVALID_PARAMS", "not a whole number");
 	}
 }
 
@@ -161,7 +161,7 @@ static void test_content_that_is_no_string_is_refused(void **state)
 	static const char *const bad[] = {"", ",\"content\":null", ",\"content\":5"};
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		int id = ask("fs/write_text_file", "\"path\":\"%s/a\"%s", fixture.roots[0], bad[i]);
-		expect_failure(id, "INVALID_PARAMS", "\"content\" | missing | no string");
+		expect_failure(id, "INVALID_PARAMS", "\"content\" | missing | not a string");
 	}
 	assert_null(get_file("a"));
 }
@@ -292,8 +292,8 @@ static void test_the_names_above_a_root_count_too(void **state)
 static void test_a_fifo_is_refused_at_once(void **state)
 {
 	assert_int_equal(mkfifo(local_path("fifo"), 0600), 0);
-	expect_failure(ask_read("fifo", ""), "SECURITY_VIOLATION", "no regular file");
-	expect_failure(ask_write("fifo", "x"), "SECURITY_VIOLATION", "no regular file");
+	expect_failure(ask_read("fifo", ""), "SECURITY_VIOLATION", "not a regular file");
+	expect_failure(ask_write("fifo", "x"), "SECURITY_VIOLATION", "not a regular file");
 }
 
 static void test_a_nul_in_a_path_is_refused(void **state)

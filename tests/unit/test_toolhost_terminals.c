@@ -166,7 +166,7 @@ static void test_a_terminal_is_its_sessions_own(void **state)
 	const char *id = create("sleep 1000");
 	fixture.session = "s2";
 	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
-		expect_failure(ask_of(methods[i], id), "INVALID_PARAMS", "none of this session's");
+		expect_failure(ask_of(methods[i], id), "INVALID_PARAMS", "another session");
 	}
 	fixture.session = "s1";
 	expect_result(ask_of("output", id), "{\"output\":\"\",\"truncated\":false}");

@@ -187,6 +187,6 @@ check_regular() {
 	32768) ;;
 	16384) refuse 'it is a directory' ;;
 	40960) refuse 'a link was put in its place' ;;
-	*) refuse 'it is no regular file' ;;
+	*) refuse 'it is not a regular file' ;;
 	esac
 }

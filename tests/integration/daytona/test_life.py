@@ -300,7 +300,7 @@ class Trouble(Room):
             self.prompt(client, session, 'terminal echo')
         except RpcError as error:
             told = str(error)
-        return what in told + client.stderr or 'was started anew' in client.stderr
+        return what in told + client.stderr or 'was restarted' in client.stderr
 
     def test_a_process_whose_shell_is_killed_takes_nothing_with_it(self):
         client, session = self.opened()
@@ -308,7 +308,7 @@ class Trouble(Room):
             self.prompt(client, session, 'terminal kill -9 0')
             self.assertNames(client.texts()[-1], 'ended | not known')
             self.prompt(client, session, f'terminal echo {name} > {name}')
-        self.assertNotIn('anew', client.stderr)
+        self.assertNotIn('restart', client.stderr)
         self.end(client)
         self.assertEqual(self.tree(), {'a': 'a\n', 'b': 'b\n'})
 
