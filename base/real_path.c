@@ -25,7 +25,7 @@ static char *join(const char *folder, const char *rest)
 }
 
 /*
- * The path with its last part, a symbolic link, replaced by the target; NULL if it is not a link .
+ * The path with its last part, a symbolic link, replaced by the target; NULL if it is not a link.
  */
 static char *follow(const char *path)
 {

@@ -13,7 +13,7 @@
  * The blocking steps of a sync; sync/workspace.c runs them one after another on the worker pool. In
  * the store, bases/NAME is the last common tree of both sides. deliveries/NAME is the tree that a
  * delivery has been bringing to the runtime since then: if the delivery was interrupted, paths that
- * already match it do not count as the agent's changes . known/NAME exists if some of the runtime's
+ * already match it do not count as the agent's changes. known/NAME exists if some of the runtime's
  * paths are withheld: it is the runtime's last tree with these paths, and a transport starts from
  * it. After an interrupted sync it may be older than the base, which only costs time.
  */

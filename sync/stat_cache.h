@@ -28,7 +28,7 @@ static inline bool stat_cache_is_empty(const struct stat_cache *cache)
 	return cache->listing.count == 0;
 }
 
-/* The tree that a cache file refers to; false if the file is not a cache . */
+/* The tree that a cache file refers to; false if the file is not a cache. */
 bool stat_cache_tree(struct store *store, const char *name, git_oid *out_tree);
 
 #endif

@@ -48,7 +48,7 @@ static char *common_folder(const char *path, const char *other)
 
 /*
  * The folder to show in the cell so that the agent's program is visible: it contains the program
- * and the target of its link, but is never the home. NULL if this is not a cell , or the program is
+ * and the target of its link, but is never the home. NULL if this is not a cell, or the program is
  * not on this machine. The caller owns it.
  */
 static char *find_hidden_folder(const struct agent *agent)

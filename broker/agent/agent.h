@@ -138,7 +138,7 @@ const struct error *agent_left(const struct agent *agent);
 struct span agent_last_words(struct agent *agent); // from stderr; borrowed
 
 /*
- * Notes an output line that is not a message : it is counted, and the first is quoted if the agent
+ * Notes an output line that is not a message: it is counted, and the first is quoted if the agent
  * never answers.
  */
 void agent_note_noise(struct agent *agent, struct span line);

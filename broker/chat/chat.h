@@ -35,7 +35,7 @@ struct chat_means {
 
 /*
  * Runs the chat until it ends, handles signals meanwhile, and gives the terminal back as it was. If
- * stdin is not a terminal , each line of it is a prompt, and every question is refused. False: the
+ * stdin is not a terminal, each line of it is a prompt, and every question is refused. False: the
  * chat failed, and the caller prints the error. Otherwise *out_status is the exit status; if it is
  * not 0, the chat has printed why. Ignores SIGPIPE. At most once in a process.
  */

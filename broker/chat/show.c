@@ -126,7 +126,7 @@ static void show_path_line(struct show *show, enum show_color shade, const char 
 
 /* ---- text ---- */
 
-/* The decoded string; empty if the node is not a string . The caller finishes the buffer. */
+/* The decoded string; empty if the node is not a string. The caller finishes the buffer. */
 static struct span decode(const struct json_doc *doc, json_node node, struct buf *text)
 {
 	buf_init(text, SIZE_MAX / 2);

@@ -88,7 +88,7 @@ static void on_drain_due(struct ev_loop *loop, struct ev_timer *timer, int event
 /* ---- the link ---- */
 
 /*
- * The messages come from a broker: a line that is not a message is a defect , and answers may be
+ * The messages come from a broker: a line that is not a message is a defect, and answers may be
  * missing.
  */
 static bool fail(struct client *client, const struct error *err)

@@ -94,17 +94,26 @@ static bool locate(struct config *config, const struct options *options,
 	       (!config->file || check_outside_workspace(config->file, config->workspace, err));
 }
 
-/* Appends the places of a file of ours; a relative name begins in the current folder. */
-static void find_places(const char *file, char ***places)
+/* Appends the places of a file of ours; a relative name begins in `folder`. */
+static void find_places(const char *file, const char *folder, char ***places)
 {
-	char folder[PATH_MAX];
 	if (file && file[0] == '/') {
 		path_places(file, places);
-	} else if (file && getcwd(folder, sizeof(folder))) {
+	} else if (file && folder) {
 		char *path = path_join(folder, file);
 		path_places(path, places);
 		free(path);
 	}
+}
+
+/* The configuration is read here, and the audit log is opened in the workspace. */
+static void find_own_files(struct config *config)
+{
+	char *here = getcwd(NULL, 0);
+	find_places(config->file, here, &config->own_files);
+	find_places(
+		config->audit, config->workspace ? config->workspace : here, &config->own_files);
+	free(here);
 }
 
 /* ---- the broker's own keys ---- */
@@ -313,8 +322,7 @@ bool config_load(struct config *config, const struct options *options,
 		     config_profile_load(&config->profile, &file, options, environment, err) &&
 		     config_profile_load_others(config, &file, environment, err);
 		config->file_was_read = file.was_read;
-		find_places(config->file, &config->own_files);
-		find_places(config->audit, &config->own_files);
+		find_own_files(config);
 	}
 	config_file_finish(&file);
 	ok = ok && load_from_provider(&config->profile, options, registry, err);

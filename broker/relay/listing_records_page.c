@@ -32,7 +32,7 @@ void listing_records_destroy(struct listing_records *listed)
 
 /* ---- finding the list of a page ---- */
 
-/* NULL if it is not a string , or too long. `raw` is a JSON value. */
+/* NULL if it is not a string, or too long. `raw` is a JSON value. */
 static char *read_cursor(struct span raw)
 {
 	struct buf text;

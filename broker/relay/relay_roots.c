@@ -338,8 +338,8 @@ static void on_checked(void *data, const struct error *err)
 }
 
 /*
- * Checks whether a directory may be synced before anything is copied. False if there is nothing to
- * check.
+ * Checks whether a directory may be synced before anything is copied, and refuses it if nobody can
+ * check. False if there is nothing to check.
  */
 static bool opening_check(struct opening *opening)
 {
@@ -353,7 +353,10 @@ static bool opening_check(struct opening *opening)
 		.files = config->own_files};
 	opening->check = root_check_create(
 		config->pool, opening->directories, &own, on_checked, opening, &err);
-	return opening->check != NULL; // otherwise the sync checks
+	if (!opening->check) {
+		opening_refuse(opening, "sync", &err);
+	}
+	return true;
 }
 
 /*

@@ -15,7 +15,7 @@ enum {
 	NO_VERSION = 505
 };
 
-/* Not TRACE, which would send a key back, and not CONNECT, which is not a request to a server . */
+/* Not TRACE, which would send a key back, and not CONNECT, which is not a request to a server. */
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
 
 /* Besides all fields that begin with "proxy-", and those that Connection lists. */

@@ -14,7 +14,7 @@
 # acp_machine (uname -m), acp_mode ("apart": it may outlive the stream; or "") and acp_n (a
 # newline), and defines the function acp_before, which may print lines as well, and fails if nothing
 # may be started. The script uses nothing from a login shell. If the stream ends early, it leaves
-# nothing behind.
+# nothing behind, except the folder of the run, which a later runner removes.
 umask 077
 exec 2>/dev/null
 

@@ -28,8 +28,12 @@
  */
 enum {
 	READ_SIZE = 256,
-	/* We remove the folder of another run if it is so old and nobody holds it. */
+	/*
+	 * We remove the folder of another run if it is so old and nobody holds it. On a shared file
+	 * system, a process of another machine may hold it without our seeing that.
+	 */
 	UNUSED_S = 24 * 3600,
+	UNUSED_ELSEWHERE_S = 30 * UNUSED_S,
 };
 
 static const char order[] = "over";
@@ -61,13 +65,30 @@ static bool is_held(int folder)
 	return fd >= 0 || (errno != ENXIO && errno != ENOENT);
 }
 
-static void remove_unused(int parent, const char *name)
+/* The boot in a folder's name, "alive.TOKEN.PID.BOOT.NAMESPACE"; empty if it has none. */
+static struct span boot_of(const char *name)
+{
+	for (int i = 0; i < 3; i++) {
+		name += strcspn(name, ".");
+		name += name[0] == '.';
+	}
+	return (struct span){name, strcspn(name, ".")};
+}
+
+static bool is_of_boot(const char *name, const char *own_name)
+{
+	struct span boot = boot_of(name), own = boot_of(own_name);
+	return boot.len == own.len && memcmp(boot.data, own.data, own.len) == 0;
+}
+
+static void remove_unused(int parent, const char *name, const char *own_name)
 {
 	struct stat status;
+	int age_s = is_of_boot(name, own_name) ? UNUSED_S : UNUSED_ELSEWHERE_S;
 	ATTR_CLEANUP(fd_cleanup)
 	int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	bool is_unused = folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
-	                 status.st_mtime < time(NULL) - UNUSED_S && !is_held(folder);
+	                 status.st_mtime < time(NULL) - age_s && !is_held(folder);
 	if (is_unused) {
 		unlinkat(folder, "alive", 0);
 		unlinkat(folder, "held", 0);
@@ -81,10 +102,12 @@ static void sweep(const char *folder)
 {
 	char path[PATH_MAX];
 	const struct dirent *entry;
+	const char *slash = strrchr(folder, '/');
+	const char *own_name = slash ? slash + 1 : folder;
 	DIR *dir = text_whole(path, sizeof(path), "%s/..", folder) ? opendir(path) : NULL;
 	while (dir && (entry = readdir(dir))) { // NOLINT(concurrency-mt-unsafe): its own
 		if (strncmp(entry->d_name, "alive.", 6) == 0) {
-			remove_unused(dirfd(dir), entry->d_name);
+			remove_unused(dirfd(dir), entry->d_name, own_name);
 		}
 	}
 	if (dir) {

@@ -8,7 +8,7 @@
 /*
  * The names and URLs of the user's remotes, for the runtime's repository, without credentials. A
  * URL loses its password, and everything after "?" or "#". It also loses the user's name, except
- * for SSH, where the name is not a secret . Two kinds of URL are left out, because they may contain
+ * for SSH, where the name is not a secret. Two kinds of URL are left out, because they may contain
  * a secret in other places: those of a helper ("NAME::..."), and those with an ambiguous "@".
  */
 enum { REMOTES_MAX = 64 << 10 };

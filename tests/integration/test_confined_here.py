@@ -143,7 +143,9 @@ class ConfinedHere(SyncCase):
             (self.work / name).mkdir()
             (self.work / name / '.envrc').write_text(f'{name}\n')
         script = shlex.join([sys.executable, '-c', TAKES_WATCHES.format(folder=str(self.work))])
-        client, _ = self.confined(agent=['/bin/sh', '-c', f'{script} & exec {AGENT}'])
+        waking = 'while :; do kill -CHLD 1; sleep 0.2; done'  # the cell's first process
+        client, _ = self.confined(
+            agent=['/bin/sh', '-c', f'{script} & {{ {waking}; }} & exec {AGENT}'])
         session = client.new_session(self.work)
         (self.work / 'go').touch()
         said = self.work / 'said'

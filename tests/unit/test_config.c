@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
+
 #include "base/environment.h"
+#include "base/words.h"
 #include "tests/unit/config_fixture.h"
 
 /* ---- without a file ---- */
@@ -177,6 +180,23 @@ static void test_the_command_line_wins(void **state)
 	config_finish(&fixture->config);
 }
 
+/* The audit log is opened in the workspace, and the configuration before that. */
+static void test_the_brokers_own_files_are_known(void **state)
+{
+	struct fixture *fixture = *state;
+	char workspace[PATH_MAX], expected[PATH_MAX + 16];
+	struct options options = with_agent;
+	options.workspace = "/usr/lib";
+	assert_non_null(realpath(options.workspace, workspace));
+	snprintf(expected, sizeof(expected), "%s/audit.log", workspace);
+	write_config(fixture, "[broker]\naudit = audit.log\n");
+	assert_loads(fixture, &options);
+	const char *const *files = (const char *const *)fixture->config.own_files;
+	assert_true(words_contain(files, fixture->file));
+	assert_true(words_contain(files, expected));
+	config_finish(&fixture->config);
+}
+
 static void test_the_brokers_agent_serves_profiles_without_one(void **state)
 {
 	struct fixture *fixture = *state;
@@ -293,6 +313,7 @@ int main(void)
 		CONFIG_TEST(test_without_a_home_only_the_option_names_a_file),
 		CONFIG_TEST(test_a_whole_file_is_understood),
 		CONFIG_TEST(test_the_command_line_wins),
+		CONFIG_TEST(test_the_brokers_own_files_are_known),
 		CONFIG_TEST(test_the_brokers_agent_serves_profiles_without_one),
 		CONFIG_TEST(test_a_known_agent_needs_no_section),
 		CONFIG_TEST(test_a_policy_can_be_shared_by_name),

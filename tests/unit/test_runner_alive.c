@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -226,9 +227,12 @@ static void test_without_its_folder_it_does_not_start(void **state)
 	test_runner_close(&scene->runner);
 }
 
-static void make_old(const char *path)
+static void make_aged(const char *folder, const char *name, int days)
 {
-	const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	char path[128];
+	snprintf(path, sizeof(path), "%s", in(folder, name));
+	time_t then = time(NULL) - (time_t)days * 24 * 3600 - 60;
+	const struct timespec old[2] = {{.tv_sec = then}, {.tv_sec = then}};
 	make_folder(path);
 	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
 }
@@ -236,19 +240,22 @@ static void make_old(const char *path)
 static void test_old_folders_that_nobody_holds_are_removed(void **state)
 {
 	struct scene *scene = *state;
-	char unused[128], used[128], other[128], recent[128];
-	snprintf(unused, sizeof(unused), "%s", in(scene->base, "alive.unused"));
+	char used[128], other[128], recent[128];
 	snprintf(used, sizeof(used), "%s", in(scene->base, "alive.used"));
 	snprintf(other, sizeof(other), "%s", in(scene->base, "another"));
 	snprintf(recent, sizeof(recent), "%s", in(scene->base, "alive.recent"));
-	make_old(unused);
-	make_old(used);
-	make_old(other);
+	make_aged(scene->base, "alive.unused", 1);
+	make_aged(scene->base, "alive.used", 1);
+	make_aged(scene->base, "another", 1);
 	make_folder(recent);
+	make_aged(scene->base, "alive.t.1.b00t.2", 29); // of another machine, or boot
+	make_aged(scene->base, "alive.u.1.b00t.2", 30);
 	ATTR_CLEANUP(fd_cleanup) int held = open(in(used, "held"), O_RDWR | O_CLOEXEC);
 	assert_true(held >= 0);
 	start(scene);
 	assert_false(is_there(scene->base, "alive.unused"));
+	assert_true(is_there(scene->base, "alive.t.1.b00t.2"));
+	assert_false(is_there(scene->base, "alive.u.1.b00t.2"));
 	assert_true(is_there(used, "held"));
 	assert_true(is_there(other, "held"));
 	assert_true(is_there(recent, "held"));

@@ -604,11 +604,11 @@ static void run_first(const struct cell_plan *plan, struct span sockets, bool is
 			{.fd = handed.connector[1], .events = POLLIN},
 		};
 		reap(&first);
-		int count = poll(polls, ARRAY_LENGTH(polls), pins_patience_ms(first.pins));
-		if (count < 0) {
+		if (poll(polls, ARRAY_LENGTH(polls), pins_patience_ms(first.pins)) < 0) {
 			continue;
 		}
-		if (count == 0 || polls[2].revents) {
+		/* A process in the cell can wake us all the time, so the clock decides. */
+		if (polls[2].revents || pins_patience_ms(first.pins) == 0) {
 			pins_renew(first.pins, tell);
 		}
 		if (polls[3].revents && !connector_serve(handed.connector[1], plan->forwards,

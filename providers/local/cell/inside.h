@@ -14,7 +14,7 @@
  *                                           this machine │ cell
  *
  * The keeper copies the program to a sealed memory file, becomes the plan's user, and executes the
- * copy, so that /proc/1/exe is not a file of this machine . It makes the namespaces and waits for
+ * copy, so that /proc/1/exe is not a file of this machine. It makes the namespaces and waits for
  * the first process, which is number 1 of the PID namespace: when that ends, the kernel ends all
  * others. The first process makes the cell's files and keeps its capabilities; the spawner and its
  * descendants have none.

@@ -57,6 +57,7 @@ struct pins {
 	int root_fd;
 	int watch_fd;
 	bool is_unwatched;   // a folder that contains a pin could not be watched
+	long long look_ms;   // when to look without an event, if is_unwatched
 	struct shown *shown; // owned
 	size_t shown_count;
 	struct pin *pins; // owned; outer folders come before their content
@@ -78,7 +79,8 @@ int pins_fd(const struct pins *pins)
 
 int pins_patience_ms(const struct pins *pins)
 {
-	return pins->is_unwatched ? PATIENCE_MS : -1;
+	long long left_ms = pins->look_ms - clock_now_ms();
+	return !pins->is_unwatched ? -1 : left_ms > 0 ? (int)left_ms : 0;
 }
 
 /* ---- one pin ---- */
@@ -498,4 +500,5 @@ void pins_renew(struct pins *pins, void (*tell)(const char *text))
 			renew_pin(&pins->pins[i], tell);
 		}
 	}
+	pins->look_ms = clock_now_ms() + PATIENCE_MS;
 }

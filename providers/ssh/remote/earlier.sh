@@ -78,13 +78,24 @@ acp_end_unseen_runner() {
 	fi
 }
 
+# Kills those of these processes that are still our children: others may have their numbers by now.
+acp_kill_own() {
+	read -r acp_self acp_rest </proc/self/stat # in a subshell $$ is another
+	for acp_child do
+		read -r acp_stat <"/proc/$acp_child/stat" || continue
+		set -- ${acp_stat##*) }
+		[ "$2" != "$acp_self" ] || kill -KILL "$acp_child"
+	done
+}
+
 # Orders the runner whose folder is $1 (runner/alive.c) to end. Succeeds if that has ended with all
 # of its processes; acp_was_there is "yes" if it ran until now. The runner holds the FIFO "held"
 # open for writing, so the end of its last writer, which a reader notices, is the end of the run.
 # acp_opener opens it, too, and closes it at once: otherwise the reader would wait for a first
 # writer.
 acp_end_runner() {
-	[ -O "$1" ] && [ -p "$1/held" ] && [ ! -e "$1/left" ] || return 1
+	[ -O "$1" ] && [ -p "$1/held" ] && [ -p "$1/alive" ] && [ ! -e "$1/left" ] &&
+		[ ! -L "$1/held" ] && [ ! -L "$1/alive" ] || return 1
 	(exec <"$1/held" && ! read -r acp_line && exit 7) >/dev/null &
 	acp_reader=$!
 	(: >"$1/held") &
@@ -101,7 +112,7 @@ acp_end_runner() {
 	done
 	acp_was_there=
 	acp_lives "$acp_writer" || acp_was_there=yes # somebody reads the FIFO
-	kill -KILL "$acp_reader" "$acp_opener" "$acp_writer"
+	acp_kill_own "$acp_reader" "$acp_opener" "$acp_writer"
 	wait "$acp_opener" "$acp_writer"
 	wait "$acp_reader"
 	[ $? = 7 ] && [ ! -e "$1/left" ]
