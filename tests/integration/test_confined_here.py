@@ -137,11 +137,11 @@ class ConfinedHere(SyncCase):
         self.assertNames(told, f'{self.work}/.envrc')
         self.ends(client)
 
-    def test_pins_are_renewed_when_the_agent_has_used_up_all_watches(self):
+    def test_lost_pins_are_told_when_the_agent_has_used_up_all_watches(self):
         self.wrapper = (sys.executable, '-c', FEW_WATCHES)
-        for name in ('sub', 'other'):
-            (self.work / name).mkdir()
-            (self.work / name / '.envrc').write_text(f'{name}\n')
+        for folder in (self.work / 'sub', self.dir / 'unwatched'):
+            folder.mkdir()
+            (folder / '.envrc').write_text(f'{folder.name}\n')
         script = shlex.join([sys.executable, '-c', TAKES_WATCHES.format(folder=str(self.work))])
         waking = 'while :; do kill -CHLD 1; sleep 0.2; done'  # the cell's first process
         client, _ = self.confined(
@@ -149,18 +149,16 @@ class ConfinedHere(SyncCase):
         session = client.new_session(self.work)
         (self.work / 'go').touch()
         said = self.work / 'said'
-        processes.wait_until(lambda: said.exists() and said.read_text().endswith('.'))
+        self.assertTrue(processes.wait_until(
+            lambda: said.exists() and said.read_text().endswith('.')))
         self.assertEqual(said.read_text(), f'error {errno.ENOSPC}.')
         (self.work / 'sub').rename(self.work / 'old')
-        (self.work / 'other').rename(self.work / 'sub')  # a folder that is not watched
-        processes.wait_until(lambda: any('max_user_watches' in title
-                                         for title in self.notices(client)))
-        before = len(self.notices(client))
+        (self.dir / 'unwatched').rename(self.work / 'sub')
+        told = self.wait_notices(client, 2)
+        self.assertNames(' '.join(told), f'max_user_watches | {self.work}/sub/.envrc')
         (self.work / 'n').write_text('new\n')
         (self.work / 'n').rename(self.work / 'sub/.envrc')
-        self.assertNames(self.wait_notices(client, before + 1)[-1], f'{self.work}/sub/.envrc')
-        self.shell(client, session, 'echo EVIL >>sub/.envrc')
-        self.assertEqual((self.work / 'sub/.envrc').read_text(), 'new\n')
+        self.assertNames(self.wait_notices(client, 3)[-1], f'{self.work}/sub/.envrc')
         self.ends(client)
 
     def test_what_comes_between_two_turns_is_told_when_the_next_one_begins(self):
@@ -170,7 +168,7 @@ class ConfinedHere(SyncCase):
         session = client.new_session(self.work)
         client.prompt(session, 'hello')
         (self.work / 'go').touch()
-        processes.wait_until((self.work / 'made').exists)
+        self.assertTrue(processes.wait_until((self.work / 'made').exists))
         turn = client.start_prompt(session, 'terminal until [ -e end ]; do sleep 0.1; done')
         self.assertNames(self.wait_notices(client, 1)[0], '.mcp.json')
         (self.work / 'end').touch()

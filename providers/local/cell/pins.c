@@ -465,8 +465,8 @@ static void tell_unwatched(int errnum, void (*tell)(const char *text))
 	text_format(text, sizeof(text),
 		"a folder with protected files cannot be watched (inotify: %s; "
 		"fs.inotify.max_user_watches limits it, and the agent may have used the watches "
-		"up). If such a file is replaced outside of the confinement, the agent can write "
-		"it for up to %d ms",
+		"up). The broker looks every %d ms instead. If such a file is replaced outside of "
+		"the confinement, the agent may write it until then, or until the session ends",
 		why ? why : "unknown error", PATIENCE_MS);
 	tell(text);
 }
