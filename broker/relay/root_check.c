@@ -30,12 +30,11 @@ static void check_drop(struct pool_job *job)
 	free(check);
 }
 
-static bool holds_no_state(const char *directory, const char *state_folder, struct error *err)
+static bool holds_no_state(const char *root, const char *state_folder, struct error *err)
 {
 	if (!state_folder || !*state_folder) {
 		return true;
 	}
-	char *root = real_path(directory);
 	char *state = real_path(state_folder);
 	bool is_below = path_is_at_or_below(state, root);
 	if (is_below) {
@@ -44,27 +43,22 @@ static bool holds_no_state(const char *directory, const char *state_folder, stru
 			"project's own directory, or set XDG_STATE_HOME to another folder",
 			root, state);
 	}
-	free(root);
 	free(state);
 	return !is_below;
 }
 
-static bool holds_no_file(const char *directory, char *const *own_files, struct error *err)
+static bool holds_no_file(const char *root, char *const *own_files, struct error *err)
 {
-	char *root = real_path(directory);
-	bool holds = false;
-	for (; own_files && *own_files && !holds; own_files++) {
-		holds = path_is_at_or_below(*own_files, root);
-		if (holds) {
-			error_set(err, ERROR_DENIED,
+	for (; own_files && *own_files; own_files++) {
+		if (path_is_at_or_below(*own_files, root)) {
+			return error_set(err, ERROR_DENIED,
 				"%s contains the broker's own file %s, which the agent could "
 				"change: open another folder, or move the file and name its new "
 				"place (--config, audit)",
 				root, *own_files);
 		}
 	}
-	free(root);
-	return !holds;
+	return true;
 }
 
 static void on_run(struct pool_job *job)
@@ -72,9 +66,11 @@ static void on_run(struct pool_job *job)
 	struct root_check *check = CONTAINER_OF(job, struct root_check, job);
 	for (size_t i = 0; check->directories[i] && !check->is_refused; i++) {
 		const char *directory = check->directories[i];
+		char *root = real_path(directory);
 		check->is_refused = !snapshot_root_check(directory, check->home, &check->err) ||
-		                    !holds_no_state(directory, check->state_folder, &check->err) ||
-		                    !holds_no_file(directory, check->own_files, &check->err);
+		                    !holds_no_state(root, check->state_folder, &check->err) ||
+		                    !holds_no_file(root, check->own_files, &check->err);
+		free(root);
 	}
 }
 
