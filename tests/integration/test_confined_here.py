@@ -239,12 +239,7 @@ class ConfinedHere(SyncCase):
         scene.outside(self)
         client, _ = self.confined()
         session = client.new_session(self.work)
-        self.assertIn('second', self.shell(client, session, 'git log --format=%s'))
-        scene.inside(self, lambda line: self.shell(client, session, line))
-        client.prompt(session, f'write {scene.common}/hooks/pre-commit EVIL',
-                      f'write {scene.common}/config EVIL', f'write {self.work}/.git EVIL')
-        self.assertEqual(scene.look(), scene.before)
-        self.assertIn('second', self.shell(client, session, 'git log --format=%s'))
+        scene.attack(self, client, session)
         self.ends(client)
 
     def test_git_write_lets_an_agent_in_a_worktree_commit(self):

@@ -292,12 +292,7 @@ class ConfinedRoot(SyncCase):
         scene = Scene(self.dir / 'home', self.work, USER)
         scene.outside(self)
         client, session = self.confined(isolation='none')
-        self.assertIn('second', self.shell(client, session, 'git log --format=%s'))
-        scene.inside(self, lambda line: self.shell(client, session, line))
-        client.prompt(session, f'write {scene.common}/hooks/pre-commit EVIL',
-                      f'write {scene.common}/config EVIL', f'write {self.work}/.git EVIL')
-        self.assertEqual(scene.look(), scene.before)
-        self.assertIn('second', self.shell(client, session, 'git log --format=%s'))
+        scene.attack(self, client, session)
         self.ends(client)
 
     def test_roots_own_workspace_itself_is_refused(self):

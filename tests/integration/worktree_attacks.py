@@ -113,3 +113,12 @@ class Scene:
         for name, line in ATTACKS.items():
             shell(f'cd "{self.tree}"; export {exports}; {line}')
             case.assertEqual(self.look(), self.before, name)
+
+    def attack(self, case, client, session):
+        """None works for a confined agent in the tree, which still reads the repository."""
+        case.assertIn('second', case.shell(client, session, 'git log --format=%s'))
+        self.inside(case, lambda line: case.shell(client, session, line))
+        client.prompt(session, f'write {self.common}/hooks/pre-commit EVIL',
+                      f'write {self.common}/config EVIL', f'write {case.work}/.git EVIL')
+        case.assertEqual(self.look(), self.before)
+        case.assertIn('second', case.shell(client, session, 'git log --format=%s'))

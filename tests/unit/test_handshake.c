@@ -222,7 +222,7 @@ static void test_a_new_agent_is_told_what_the_first_one_was(void **state)
 	agent_hears(fixture, 1, "'id':2,'method':'_x'");
 	agent_says(fixture, 1, "'id':1,'result':{'sessionId':'n'}");
 	editor_hears(fixture, "'id':7,'result':{'sessionId':'n'}");
-	editor_hears_nothing(fixture); // nothing of what the agent was told again
+	editor_hears_nothing(fixture); // the broker keeps the answers to the requests it repeated
 }
 
 static void test_without_a_login_the_requests_follow_at_once(void **state)

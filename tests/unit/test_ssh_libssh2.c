@@ -190,7 +190,7 @@ static ssize_t read_and_look(LIBSSH2_CHANNEL *channel, int stream, char *bytes, 
 	return read_really(channel, stream, bytes, size);
 }
 
-/* The server never has to wait for an acknowledgement of what it has sent. */
+/* Our side widens the window early, so the server never waits until it may send more. */
 static void test_the_window_is_widened_long_before_it_is_used_up(void **state)
 {
 	struct error err;
