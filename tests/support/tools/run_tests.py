@@ -25,8 +25,8 @@ TOOLS = ROOT / 'tests/support/tools'
 PRESETS = ROOT / 'tests/support/presets'
 
 # These tests spend their time in other programs (sshd, node, git, rsync), or start the broker
-# hundreds of times. Other tests of the list run the same code of ours under the sanitizers, and
-# `./dev soak tests` runs these as well.
+# hundreds of times. They run without the sanitizers. Other tests run the same code of ours with
+# them, and `./dev soak tests` runs these as well.
 NOT_UNDER_ASAN = [
     'bench', 'conformance-piped*', 'conformance-remapped', 'conformance-scripted',
     'daytona-*', 'integration-backpressure', 'integration-busy*', 'integration-children_killed',
@@ -145,8 +145,18 @@ def asan_rest():
     return [name for name in not_quick(ASAN) if not matches(name, NOT_UNDER_ASAN)]
 
 
+def asks_for_sanitizers(name):
+    """Whether a test does less under the sanitizers: its file asks whether they are there."""
+    kind, _, rest = name.partition('-')
+    path = ROOT / 'tests' / kind / f'test_{rest.split("-")[0]}'
+    return any(file.exists() and 'SANITIZE' in file.read_text()
+               for file in (path.with_suffix('.c'), path.with_suffix('.py')))
+
+
 def plain_rest():
-    return not_quick(PLAIN)
+    """What does not run under the sanitizers, or not all of it."""
+    return [name for name in installed(PLAIN)
+            if matches(name, NOT_UNDER_ASAN) or asks_for_sanitizers(name)]
 
 
 def under_valgrind():
