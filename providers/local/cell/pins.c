@@ -42,7 +42,8 @@ struct pin {
 	size_t top_len; // length of the shown folder's path, with which `path` begins
 	bool is_writable;
 	bool is_missing; // the file was missing at the last look
-	bool is_told;    // that it is missing was reported
+	bool is_late;    // the file at its place was deleted while we pinned it
+	bool is_told;    // that it could not be pinned was reported
 	char *content;   // owned; content of a file when it was pinned; or NULL
 	size_t content_len;
 };
@@ -57,7 +58,8 @@ struct pins {
 	int root_fd;
 	int watch_fd;
 	bool is_unwatched;   // a folder that contains a pin could not be watched
-	long long look_ms;   // when to look without an event, if is_unwatched
+	bool is_late;        // so is a pin
+	long long look_ms;   // when to look without an event, if one of these two is set
 	struct shown *shown; // owned
 	size_t shown_count;
 	struct pin *pins; // owned; outer folders come before their content
@@ -80,7 +82,8 @@ int pins_fd(const struct pins *pins)
 int pins_patience_ms(const struct pins *pins)
 {
 	long long left_ms = pins->look_ms - clock_now_ms();
-	return !pins->is_unwatched ? -1 : left_ms > 0 ? (int)left_ms : 0;
+	bool must_look = pins->is_unwatched || pins->is_late;
+	return !must_look ? -1 : left_ms > 0 ? (int)left_ms : 0;
 }
 
 /* ---- one pin ---- */
@@ -390,10 +393,22 @@ static void tell_lost(const struct pin *pin, const struct error *err, void (*tel
 	free(path);
 }
 
+/*
+ * While a file takes the place of another (rename), the kernel takes the mount off first. Until it
+ * has finished, the path leads to the deleted file, where nothing can be mounted.
+ */
+static bool is_deleted(int fd)
+{
+	struct stat status;
+	return fstat(fd, &status) == 0 && status.st_nlink == 0;
+}
+
 static void renew_pin(struct pin *pin, void (*tell)(const char *text))
 {
 	struct error err;
+	bool was_late = pin->is_late;
 	ATTR_CLEANUP(fd_cleanup) int place = open_inside(pin);
+	pin->is_late = false;
 	if (place < 0) {
 		pin->is_missing = true;
 		return;
@@ -410,6 +425,8 @@ static void renew_pin(struct pin *pin, void (*tell)(const char *text))
 		}
 		pin->is_missing = false;
 		pin->is_told = false;
+	} else if (fd >= 0 && !was_late && is_deleted(place)) {
+		pin->is_late = true;
 	} else if (fd >= 0 || errno != ENOENT) {
 		if (!pin->is_told && !pin->is_writable) {
 			tell_lost(pin, &err, tell);
@@ -492,12 +509,14 @@ static void watch_again(struct pins *pins, void (*tell)(const char *text))
  */
 void pins_renew(struct pins *pins, void (*tell)(const char *text))
 {
-	bool must_look = pins->is_unwatched;
+	bool must_look = pins->is_unwatched || pins->is_late;
 	for (int round = 0; round < ROUNDS_MAX && (read_events(pins) || must_look); round++) {
 		must_look = false;
 		watch_again(pins, tell);
+		pins->is_late = false;
 		for (size_t i = 0; i < pins->count; i++) {
 			renew_pin(&pins->pins[i], tell);
+			pins->is_late = pins->is_late || pins->pins[i].is_late;
 		}
 	}
 	pins->look_ms = clock_now_ms() + PATIENCE_MS;

@@ -34,7 +34,7 @@ int pins_fd(const struct pins *pins);
 /*
  * After this many milliseconds pins_renew must be called even without an event; 0: now; -1: never.
  * It is not -1 while a folder could not be watched: processes in a cell can use up the watches of
- * its user (fs.inotify.max_user_watches).
+ * its user (fs.inotify.max_user_watches). Nor is it after a file was deleted while it was pinned.
  */
 int pins_patience_ms(const struct pins *pins);
 
