@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# The control, in the first channel: makes the run's folder, takes orders from stdin, and passes on
-# the reports that the other shells write to a FIFO. When stdin ends, it ends every process of the
-# run.
+# The control is the shell in the first channel. It makes the run's folder, takes orders from stdin,
+# and passes on the reports that the other shells write to a FIFO. When stdin ends, the control ends
+# every process of the run.
 #
 # The caller sets acp_token, acp_grace (seconds), acp_sh, acp_n (a newline) and the text
 # acp_library, and defines the functions acp_earlier (earlier.sh) and acp_tell_variables
@@ -34,8 +34,8 @@ if [ "$3" != $$ ] && [ -z "${acp_led-}" ]; then
 	exec setsid "$acp_sh" -c "acp_led=yes; $acp_line"
 fi
 
-# Children of a background shell inherit the signals that it ignores; a recent env can undo this. It
-# also removes variables that bash and busybox set for themselves.
+# A background shell ignores some signals, and its children inherit that; a recent env(1) can undo
+# it. env also removes variables that bash and busybox set for themselves.
 acp_env="$(command -v env) -u _ -u SHLVL"
 ! $acp_env --default-signal true || acp_env="$acp_env --default-signal"
 acp_quote() {
@@ -52,15 +52,16 @@ acp_quote() {
 	acp_quoted="'$acp_quoted$acp_rest'"
 }
 
-# The folder's name tells which broker and process made it, and in which boot and PID namespace of
-# the machine (a restart or another container changes them). So the name alone shows, from the first
-# moment, whose run it is, and whether that run can be alive.
+# The folder's name tells which broker and which process made it, and in which boot and PID
+# namespace of the machine (a restart changes the boot, another container the namespace). So the
+# name alone shows, from the first moment, whose run it is, and whether that run can be alive.
 read -r acp_boot </proc/sys/kernel/random/boot_id
 acp_space=$(readlink /proc/self/ns/pid)
 acp_space=${acp_space##*[}
 acp_name=acp-broker.$acp_token.$$.${acp_boot%%-*}.${acp_space%]}
 
-# Makes the run's folder below $1, with everything that it needs; or sets acp_why to what failed.
+# Makes the run's folder below $1, with all the files that the run needs. On failure, acp_why says
+# what failed.
 acp_make_run() {
 	acp_run=$1/$acp_name
 	acp_why='no folder can be made'

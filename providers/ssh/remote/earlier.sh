@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
-# Ends the processes that an earlier connection of the same broker left running: its control may not
-# have noticed yet that the connection is lost. Comes after members.sh, before anything is started.
+# Ends the processes that an earlier connection of the same broker left running: the control of that
+# connection may not have noticed yet that the connection is lost. Comes after members.sh, before
+# anything is started.
 
-# Ends the run whose folder was $1 (a name alone, if a runner has none) on the machine $2, or says
-# why that is impossible. $3 is "lost" if the run may still be working; then another machine under
-# the same name is no proof that it has ended. "idle" is the same, but nothing ran there: then the
-# runner removes its folder when it notices the loss. "over": it has ended by itself.
+# Ends the run whose folder was $1 on the machine $2, or prints why that is impossible. A runner may
+# have no folder; then $1 is a name alone, "/acp-broker." and more (start.sh). $3 says how the
+# connection ended:
+#
+#     lost   the run may still be working. So if another machine now answers under the same name,
+#            this is no proof that the run has ended
+#     idle   lost, but nothing ran there; the runner removes its folder when it notices the loss
+#     over   the run has ended by itself
 acp_end_earlier() {
 	acp_name=${1##*/} acp_here=${acp_run##*/} # KIND.TOKEN.PID.BOOT.NAMESPACE
 	acp_name=${acp_name#*.} acp_here=${acp_here#*.*.*.}
@@ -17,7 +22,7 @@ acp_end_earlier() {
 	elif [ "$3" != over ] && [ "$2" != "$(uname -n)" ]; then
 		acp_said="left it runs on $2, and this is $(uname -n)"
 	else
-		acp_said= # the machine was restarted, which has ended the run
+		acp_said= # a restart of the machine has ended the run
 	fi
 	[ -z "$acp_said" ] || printf '%s\n' "$acp_said"
 	case $acp_said in
@@ -25,8 +30,9 @@ acp_end_earlier() {
 	esac
 }
 
-# In a subshell. Prints "ended COUNT" if there were processes other than our shells, or "left WHO"
-# if some are still there. A runner ends its processes itself, and also finds those without a mark.
+# Runs in a subshell. Prints "ended COUNT" if it ended processes other than our shells, or "left
+# WHY" if some are still there. A runner ends its processes itself, and also finds those without a
+# mark.
 acp_kill_earlier() {
 	acp_run=$1 acp_token=$2 acp_how=$3 acp_except=$$ acp_rounds=16
 	set -- $(grep -Fls -e "ACP_BROKER_RUN=$acp_token." /proc/[0-9]*/environ)
@@ -52,8 +58,8 @@ acp_kill_earlier() {
 	[ ! -O "$acp_run" ] || rm -rf "$acp_run"
 }
 
-# In a subshell. The run is on this machine, but its processes cannot be seen from here: a container
-# was restarted, or each connection has its own. Prints what acp_kill_earlier does.
+# Runs in a subshell. The run is on this machine, but we cannot see its processes: a container was
+# restarted, or each connection has its own PID namespace. Prints the same as acp_kill_earlier.
 acp_end_unseen() {
 	case $1 in
 	/acp-broker.*)
@@ -78,9 +84,10 @@ acp_end_unseen_runner() {
 	fi
 }
 
-# Kills those of these processes that are still our children: others may have their numbers by now.
+# Kills the given processes, if they are still our children: other processes may have their numbers
+# by now.
 acp_kill_own() {
-	read -r acp_self acp_rest </proc/self/stat # in a subshell $$ is another
+	read -r acp_self acp_rest </proc/self/stat # in a subshell, $$ is the main shell
 	for acp_child do
 		read -r acp_stat <"/proc/$acp_child/stat" || continue
 		set -- ${acp_stat##*) }
@@ -88,11 +95,12 @@ acp_kill_own() {
 	done
 }
 
-# Orders the runner whose folder is $1 (runner/alive.c) to end. Succeeds if that has ended with all
-# of its processes; acp_was_there is "yes" if it ran until now. The runner holds the FIFO "held"
-# open for writing, so the end of its last writer, which a reader notices, is the end of the run.
-# acp_opener opens it, too, and closes it at once: otherwise the reader would wait for a first
-# writer.
+# Orders the runner whose folder is $1 (runner/alive.c) to end. Succeeds if the runner has ended
+# with all of its processes. acp_was_there is "yes" if the runner was still running.
+#
+# The runner holds the FIFO "held" open for writing. So the run has ended when the last writer of
+# "held" has closed it, and the reader notices that. acp_opener also opens "held" for writing, and
+# closes it at once: otherwise the reader would wait for a first writer.
 acp_end_runner() {
 	[ -O "$1" ] && [ -p "$1/held" ] && [ -p "$1/alive" ] && [ ! -e "$1/left" ] &&
 		[ ! -L "$1/held" ] && [ ! -L "$1/alive" ] || return 1
@@ -118,9 +126,9 @@ acp_end_runner() {
 	[ $? = 7 ] && [ ! -e "$1/left" ]
 } 2>/dev/null
 
-# In a subshell. The same for a run of the scripts, whose watch reads a line in this FIFO as the end
-# of the control, and removes the folder when it is done. If nobody reads the FIFO, no process is
-# left.
+# Runs in a subshell. Orders a run of the scripts, whose folder is $1, to end. The watch of that run
+# reads a line in the FIFO "alive" as the end of the control. It ends the run and then removes the
+# folder. If nobody reads the FIFO, no process of the run is left.
 acp_order_end() {
 	[ -O "$1" ] && [ -p "$1/alive" ] || return 0
 	(echo over >"$1/alive") &

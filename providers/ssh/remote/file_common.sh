@@ -6,8 +6,8 @@
 # one is "end". Needs a POSIX sh and coreutils.
 #
 # The script walks a path name by name, and reads and walks every link by the same rules. Its
-# working directory is the folder that it has reached. It asks the kernel whether this is still
-# below the root, and then only uses ./NAME.
+# working directory is the folder that it has reached. At the end of the walk, it asks the kernel
+# whether that folder is still below the root. From then on, it uses only ./NAME.
 set -u
 unset CDPATH ENV IFS
 export LC_ALL=C
@@ -27,7 +27,7 @@ missing() {
 	answer missing "${1:-No such file or directory}"
 }
 
-# Removes slashes, and dots without a meaning, from the rest of the path.
+# Removes slashes and the names "." from the beginning of the rest of the path.
 strip() {
 	while :; do
 		case $rest in
@@ -57,7 +57,7 @@ enter_root() {
 	cd -P "$root" 2>/dev/null
 }
 
-# Outside of the roots, names are only compared until they lead to a root.
+# Outside of the roots, the walk only compares its path with the roots, until the path leads to one.
 look_for_root() {
 	for candidate do
 		if [ "$candidate" = "$at" ]; then
@@ -116,7 +116,7 @@ step_into() {
 	fi
 }
 
-# The default for a missing file in a path that must exist; some scripts replace it.
+# Called if a folder on the path is missing. Some scripts define their own function instead.
 absent() {
 	missing
 }
@@ -139,7 +139,8 @@ begin() {
 	enter_root "$best"
 }
 
-# The file at PATH is ./$name in the working directory, if it exists; "." is a root itself.
+# Afterwards, the file at PATH is ./$name in the working directory, if it exists. For a root itself,
+# $name is ".".
 walk_once() {
 	begin "$@" || return 1
 	is_over=
@@ -172,7 +173,7 @@ walk() {
 	done
 }
 
-# Reads its mode, size, owner and permissions without following a link.
+# Reads the mode, size, owner and permissions of ./$name without following a link.
 look() {
 	facts=$(stat -c '%f %s %u:%g %a' "./$name" 2>/dev/null) || return 1
 	set -- $facts

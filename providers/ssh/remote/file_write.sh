@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Replaces or makes a file. DETAIL is "SIZE TOKEN": stdin has its content of SIZE bytes, and TOKEN
-# makes a unique name. Shorter content is refused.
+# Replaces or makes a file. DETAIL is "SIZE TOKEN". stdin has the new content, SIZE bytes; the
+# script refuses shorter content. TOKEN makes the name of the temporary file unique.
 wanted=${detail%% *} temporary=./.acp-broker-${detail#* }.tmp
 
 absent() {
@@ -33,8 +33,8 @@ look || fail 'its temporary file is gone'
 name=$final
 [ "$size" = "$wanted" ] || fail "its content was cut off: $size of $wanted bytes came"
 if [ -n "$exists" ]; then
-	# Access lists and attributes, if this cp supports them; owner and permission bits in any
-	# case.
+	# Keeps the permissions in any case. Keeps access lists and attributes if this cp supports
+	# them. Keeps the owner, or at least the group, if we may set it.
 	cp -P --attributes-only --preserve=mode,xattr "./$name" "$temporary" 2>/dev/null || :
 	[ "$owner" = "$old_owner" ] || chown "$old_owner" "$temporary" 2>/dev/null ||
 		chown ":${old_owner#*:}" "$temporary" 2>/dev/null || :

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Freezes a process with everything that it has started, and continues it. Comes after members.sh.
-# The two never run at once, because the broker waits for the answer to the earlier order.
+# Freezing and continuing never run at once, because the broker waits for the answer to the earlier
+# order.
 
 # Makes the cgroup (v2) for the process $1, below our own cgroup, so that all our limits still
 # apply. Sets acp_group to its folder, acp_inside to its name in /proc/PID/cgroup, and acp_outside
@@ -21,8 +22,8 @@ acp_make_group() {
 	return 1
 }
 
-# Moves the members in acp_found into the cgroup; sets acp_taken if one was outside of it. Fails for
-# a member in another cgroup, because others have set its limits.
+# Moves the members in acp_found into the cgroup; sets acp_taken if one was outside of it. Fails if
+# a member is in another cgroup, because somebody else has set the limits of that cgroup.
 acp_take_in() {
 	acp_taken=
 	for acp_member in $acp_found; do
@@ -40,8 +41,8 @@ acp_take_in() {
 	done
 }
 
-# Repeats until two looks find no member outside of the cgroup, and the kernel reports that all
-# members inside are frozen.
+# Freezes the cgroup of the process $1, and moves members into it, until two looks in a row find no
+# member outside of it, and the kernel reports that all members inside are frozen.
 acp_freeze_group() {
 	acp_make_group "$1" && echo 1 >"$acp_group/cgroup.freeze" || return 1
 	acp_round=0 acp_quiet=
@@ -61,9 +62,9 @@ acp_freeze_group() {
 	return 1
 }
 
-# Divides the members in acp_found: running ones go into acp_runners and their parents into
-# acp_parents, stopped ones into acp_still. A process that sleeps in the kernel ('D') gets its
-# signal before it returns from there.
+# Divides the members in acp_found: running ones go into acp_runners, and with their parents into
+# acp_parents; stopped ones go into acp_still. A process that sleeps in the kernel ('D') and has got
+# its signal goes into none: it stops before it returns from there.
 acp_look() {
 	acp_runners= acp_parents= acp_still=
 	for acp_member in $acp_found; do
@@ -86,8 +87,8 @@ acp_look() {
 	done
 }
 
-# Stops the running members. In the first rounds it stops none whose parent runs, because a running
-# shell would notice that its job was stopped.
+# Stops the running members. In the first rounds it leaves out members whose parent is running,
+# because a running shell would notice that its job was stopped.
 acp_stop() {
 	acp_now=
 	for acp_member in $acp_parents; do
@@ -103,8 +104,8 @@ acp_stop() {
 }
 
 # Freezes the process $1, whose shell is $2: by a cgroup if possible; otherwise by signals, until
-# two looks find the same members and none that runs. Processes that were stopped before are
-# recorded, and stay stopped afterwards.
+# two looks in a row find the same members and none of them running. Processes that were stopped
+# before are recorded, so that they stay stopped when the others continue.
 acp_freeze_tree() {
 	acp_except="$$ $2"
 	if [ -e "$acp_run/frozen.$1" ]; then
@@ -140,7 +141,7 @@ acp_freeze_tree() {
 	acp_tell "$1 unfrozen"
 }
 
-# Continues children before their parents; children mostly have the greater numbers.
+# Continues children before their parents; children mostly have the greater process numbers.
 acp_go_on() {
 	acp_except="$$ $2"
 	acp_members "$acp_token.$1." "$2"

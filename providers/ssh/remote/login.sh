@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Reports the environment of the user's login shell, and the programs that it finds. "shell SHELL"
-# runs this script again as "dump" through that shell, in the way that a terminal would start it;
-# stdin is empty, so that nothing can ask. The answer consists of words that end in NUL.
+# Reports the environment of the user's login shell, and the programs that it finds. With the
+# arguments "shell SHELL", this script runs itself again as "dump" through that shell, in the way
+# that a terminal would start the shell. stdin is empty, so that no program there can wait for an
+# answer. The report consists of words that end in NUL.
 case $1 in
 shell)
 	dump="/bin/sh -c 'eval \"\$ACP_BROKER_LOGIN\"' acp-broker-login dump"

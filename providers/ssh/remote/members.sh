@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 # Finds the members of a run, and ends them. Used by the control and by the shell of every process.
 #
-# acp_run is the run's folder, acp_token its name in the environment of everything that was started:
-# ACP_BROKER_RUN=TOKEN for our own shells, TOKEN.ID. for a process and what it starts. A member is a
-# process that has the mark, or is in the session of one that has it. A process that cleared its
-# environment and left the session is no member.
+# acp_run is the run's folder. acp_token is the run's name in the mark, a variable in the
+# environment of everything that the run has started: ACP_BROKER_RUN=TOKEN in our own shells,
+# ACP_BROKER_RUN=TOKEN.ID. in a process and what it starts. A member is a process that has the mark,
+# or is in the session of a process that has it. A process that cleared its environment and left the
+# session is no member.
 
-# Prints one line, short enough to be written to the FIFO at once.
+# Reports one line to the control. The line must be so short that the FIFO takes it in one piece.
 acp_tell() {
 	printf '%s\n' "$*" >&9
 }
@@ -26,8 +27,8 @@ acp_leads() {
 	[ "$4" = "$1" ]
 }
 
-# Sets acp_found to the members with the mark $1, or in one of the following sessions, except those
-# in acp_except.
+# Sets acp_found to the members with the mark $1, or in one of the sessions $2 and following, except
+# the processes in acp_except.
 acp_members() {
 	acp_marked=$(grep -Fls -e "ACP_BROKER_RUN=$1" /proc/[0-9]*/environ)
 	shift
@@ -69,8 +70,9 @@ acp_select() {
 	done
 }
 
-# Whether the tools find a process by its mark, also if that is not the first variable, and by its
-# session. Everything above requires this. If not, acp_why says what they do not find.
+# Whether grep finds a process by its mark, even if that is not the first variable of the process,
+# and by its session. Everything above requires this. On failure, acp_why says what grep does not
+# find.
 acp_try_tools() {
 	env -i ACP_FIRST=1 PATH="$PATH" ACP_BROKER_RUN="$acp_token.0." sleep 60 \
 		</dev/null >/dev/null &
@@ -96,10 +98,10 @@ acp_try_tools() {
 	[ -z "$acp_why" ]
 } 2>/dev/null
 
-# Kills everything that the given command finds. Processes are first stopped, so that they cannot
-# fork, and killed when no new ones are found. A single look proves nothing: a process that is just
-# being executed shows no environment, and one that was just forked is not in the list yet. Fails if
-# some are left after all rounds.
+# Kills every process that the given command finds. First stops the processes, so that they cannot
+# fork, and kills them when a look finds no new ones. A single look that finds nothing proves
+# nothing: a process that is just executing a program shows no environment, and a process that was
+# just forked is not in the list yet. Fails if some are left after all rounds.
 acp_kill() {
 	acp_round=0 acp_stopped= acp_quiet=0
 	while [ "$acp_round" -lt "${acp_rounds:-60}" ]; do
@@ -124,7 +126,8 @@ acp_kill() {
 	return 1
 }
 
-# Removes the cgroup in the file $1 (freeze.sh). Continues processes in it that could not be killed.
+# Removes the cgroup that the file $1 names (freeze.sh). If processes that could not be killed are
+# still in it, continues them.
 acp_drop_group() {
 	{ read -r acp_group <"$1"; } 2>/dev/null || return 0
 	rmdir "$acp_group" || echo 0 >"$acp_group/cgroup.freeze"
@@ -141,19 +144,20 @@ acp_kill_tree() {
 	acp_tell "$1 emptied"
 }
 
-# Sends SIGKILL to the group of the process, but not to its shell.
+# Kills the processes in the group of the shell $1, except that shell.
 acp_kill_group() {
 	acp_except="$$ $1"
 	acp_kill acp_group "$1"
 	kill -CONT "$1" 2>/dev/null
 }
 
-# Only one process at a time ends a run: two would stop each other for good. A second one waits to
-# be killed, and takes over if the first one dies. A link names the process that ends the run; a
-# further link names the one that took over from a dead process. A link is never seen without its
-# content, because ln makes both at once.
+# Makes the calling process the one that ends the run. Only one process at a time may do that: two
+# would stop each other for good. A second process waits to be killed, and takes over if the first
+# one dies. The link "ending" names the process that ends the run. If another process takes over,
+# the link "after.NUMBER" names it; NUMBER is that of the dead process. Nobody sees a link without
+# its content, because ln makes both at once.
 acp_take_end() {
-	read -r acp_self acp_rest </proc/self/stat # in a subshell $$ is another
+	read -r acp_self acp_rest </proc/self/stat # in a subshell, $$ is the main shell
 	acp_turn=ending acp_tries=0
 	until ln -s "$acp_self" "$acp_run/$acp_turn" || [ "$acp_tries" -gt 20 ]; do
 		[ -d "$acp_run" ] || exit 0
@@ -169,9 +173,9 @@ acp_take_end() {
 	done 2>/dev/null
 }
 
-# The heir of the process that ends the run: takes over if that one is killed while all others are
-# stopped. It waits for the end of a FIFO whose other end that process holds, and starts no process
-# before that.
+# Starts the heir of this process, which ends the run. The heir takes over if this process is killed
+# while all others are stopped. It waits for the end of a FIFO that only this process holds open for
+# writing, and starts no process before that.
 acp_name_heir() {
 	acp_heir= acp_fifo=$acp_run/ender.$acp_self
 	mkfifo "$acp_fifo" || return 0

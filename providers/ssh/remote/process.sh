@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# The shell of a process, which leads the channel's session. It starts the process, and reports how
-# it ended and when none of its descendants is left. Comes after members.sh.
+# This shell leads the session of a channel. It starts a process, and reports how the process ended
+# and when none of its descendants is left. Comes after members.sh.
 #
-# stdin begins with one line of shell text. It sets acp_id, acp_root, acp_dir, acp_path, acp_in,
-# acp_merge and acp_apart, defines acp_launch, and calls acp_start with the words. The line is read
-# byte by byte, because everything after it is for the process.
+# stdin begins with one line of shell text. The line sets acp_id, acp_root, acp_dir, acp_path,
+# acp_in, acp_merge and acp_apart, defines acp_launch, and calls acp_start with the words of the
+# command. The shell reads the line byte by byte, because everything after it is for the process.
 #
 # A channel's shell must lead a session and its group. Some servers do not ensure this: dropbear
 # without a terminal, and daemons in containers. Then signals to the group would reach nobody, and
@@ -18,11 +18,11 @@ acp_serve() {
 	eval "$acp_request"
 }
 
-# All signals that can be sent to a group, except those that stop and continue.
+# All signals that end a process by default, except SIGKILL.
 acp_signals='1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 24 25 26 27 29 30 31'
 
-# The shell survives signals to the group; the process starts with the original handling of all
-# signals.
+# The shell ignores these signals, so that it survives signals to the group. The process starts with
+# the original handling of all signals.
 acp_start() {
 	acp_job=$acp_run/job.$acp_id
 	exec 3<&0 4>&1 5>&2 </dev/null >/dev/null 2>/dev/null
@@ -67,7 +67,8 @@ acp_carry_stderr() {
 	exec cat <&3 3<&- 9>&-
 }
 
-# The other shell of process $1 will not come: releases the waiting one, which then starts nothing.
+# Called if one of the two shells of the process $1 will not come. Releases the shell that waits for
+# it; the released shell starts nothing.
 acp_release() {
 	acp_pipe=$acp_run/err.$1
 	: >"$acp_pipe.off"
@@ -80,8 +81,8 @@ acp_release() {
 	done
 }
 
-# Runs in the child. If the process cannot be started, acp_start still reports its end, and nobody
-# listens to that.
+# Runs in the child. If it cannot start the process, acp_start still reports an end, and the broker
+# ignores that report.
 acp_child() {
 	trap - $acp_signals CHLD
 	if [ -n "$acp_root" ]; then
@@ -94,8 +95,8 @@ acp_child() {
 	acp_launch "$@"
 }
 
-# Below its root, the folder must be the one that was resolved, so the kernel is asked for the path
-# of the working directory.
+# The folder must be the one that the broker resolved below the root, so we ask the kernel for the
+# path of the working directory.
 acp_enter() {
 	acp_rest=${acp_dir#"$acp_root"}
 	{ cd -P "$acp_root"; } 2>/dev/null || acp_fail directory "$(acp_why)"
@@ -120,7 +121,7 @@ acp_fail() {
 	exit 0
 }
 
-# Searches like execvp(3), to report what is wrong.
+# Searches for a program like execvp(3), and reports what is wrong if there is none to execute.
 acp_find() {
 	case $1 in
 	*/*) acp_rest=${1%/*}: acp_name=${1##*/} ;;
@@ -141,8 +142,8 @@ acp_find() {
 	acp_fail "$acp_kind"
 }
 
-# Whether a file can be executed; the first file that exists and cannot be executed is kept for the
-# message.
+# Whether a file can be executed. acp_seen keeps the first file that exists but cannot be executed,
+# for the message.
 acp_try() {
 	acp_found_kind= acp_line=
 	if [ ! -e "$1" ]; then
@@ -178,8 +179,8 @@ acp_tell_path() {
 	[ "${#2}" -gt 3000 ] || acp_tell "$acp_id $1 $2"
 }
 
-# $? does not distinguish exit(143) from SIGTERM, but the list of jobs does. bash must be asked
-# before wait returns.
+# $? does not distinguish exit(143) from SIGTERM, but the list of jobs does. bash must print the
+# list before wait returns, so a trap does that.
 acp_wait() {
 	while :; do
 		wait "$acp_pid"
@@ -201,7 +202,7 @@ acp_wait() {
 	esac
 }
 
-# Sets acp_line to the last line of the list.
+# Sets acp_line to the state of the process in the last line of the list.
 acp_read_state() {
 	acp_line=
 	while read -r acp_entry; do
@@ -210,8 +211,8 @@ acp_read_state() {
 	acp_line=${acp_line#"${acp_line%%[! ]*}"}
 }
 
-# Returns when no member is left. Usually there is none, which takes two looks at all of /proc:
-# during one of them, a process may just be executed and show no environment.
+# Returns when no member is left. Usually there is none. To be sure takes two looks at all of /proc:
+# during one of them, a process may just be executing a program and show no environment.
 acp_watch() {
 	acp_except=$$
 	acp_pause=0

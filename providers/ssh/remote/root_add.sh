@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Makes the folder of a workspace; the folder, and every missing folder above it, is made private.
+# Makes the folder of a workspace, and every missing folder above it, all of them private.
 # Arguments: BASE FOLDER NAME WHICH PLACE. WHICH is "any", or "there" if the folder was made before.
-# Answers with "root", its physical path, "end"; or "failed", the reason, "end"; or "gone", the
-# missing path, "end".
+# Answers with "root", the folder's physical path, "end"; or "failed", the reason, "end"; or "gone",
+# the missing path, "end".
 #
-# PLACE is empty, or the place in FOLDER, instead of NAME, for a part of a repository
-# (base/user_repository.h). A file .place records it. A folder that was made before stays in its
-# place.
+# If the workspace is a part of a repository, PLACE is its path in FOLDER, and is used instead of
+# NAME (base/user_repository.h); otherwise PLACE is empty. A file .place in FOLDER records it. A
+# workspace whose folder was made before stays in its place.
 set -u
 unset CDPATH ENV IFS
 export LC_ALL=C
@@ -20,7 +20,8 @@ mkdir -p "$base" && cd -P "$base" || answer failed "$base cannot be made or ente
 there=$(env pwd -P && printf .)
 there=${there%??}
 [ "$which" = any ] || [ -d "./$folder" ] || answer gone "$there/$folder"
-# Whether nothing was made in it yet. While the file .place is written, it has another name.
+# Whether FOLDER has nothing in it yet. It may have an incomplete .place, which has another name
+# while a script writes it.
 is_new() {
 	for path in "./$folder"/* "./$folder"/.[!.]*; do
 		[ ! -e "$path" ] && [ ! -L "$path" ] || case $path in

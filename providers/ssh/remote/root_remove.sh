@@ -16,7 +16,7 @@ for folder do
 	'' | . | .. | */*) answer failed "$folder" ;;
 	esac
 	[ -d "./$folder" ] && [ ! -L "./$folder" ] || continue
-	# Read-only files (for example a cache of modules) are ours as well.
+	# Read-only folders (for example a cache of modules) are ours as well.
 	rm -rf "./$folder" 2>/dev/null || chmod -R u+rwx "./$folder" 2>/dev/null
 	rm -rf "./$folder" || answer failed "$folder"
 done

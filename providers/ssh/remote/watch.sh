@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Ends the run if the control cannot. Two watches run beside the control, each in its own shell. A
-# third one runs once, for earlier runs that have no shell any more. Comes after members.sh.
+# third one (acp_sweep) runs once, for earlier runs that have no shell any more. Comes after
+# members.sh.
 
-# Only the control holds the other end of this FIFO.
+# Only the control holds the other end of this FIFO, so `read` returns when the control has ended.
+# The line "over" has the same effect (earlier.sh).
 acp_watch_control() {
 	read -r acp_line <"$acp_run/alive"
 	acp_end
@@ -29,8 +31,8 @@ acp_watch_beats() {
 	acp_end
 }
 
-# Whether the run in the folder $1 is ours, was controlled from here, and has ended; acp_token is
-# then its token. acp_here is as in control.sh.
+# Whether the run in the folder $1 is ours, its control ran in this boot and PID namespace
+# (acp_here), and that control has ended. Sets acp_token to the token of that run.
 acp_is_dead() {
 	[ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || return 1
 	acp_rest=${1##*/acp-broker.}
@@ -49,8 +51,9 @@ acp_is_dead() {
 	! grep -Fqs -e "ACP_BROKER_RUN=$acp_token" "/proc/$acp_pid/environ"
 }
 
-# Ends the runs beside this one whose control and watches were killed together, or before watches
-# existed. Does nothing if it is unknown which machine this is, or how much of it can be seen.
+# Ends the runs beside this one whose control was killed together with its watches, or before it had
+# started them. Does nothing if the boot or the PID namespace is unknown: then we cannot tell which
+# machine this is, or which of its processes we can see.
 acp_sweep() {
 	acp_here=${acp_run##*/acp-broker.} # TOKEN.PID.BOOT.NAMESPACE
 	acp_here=${acp_here#*.*.}
