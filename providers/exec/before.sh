@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Defines acp_before for remote/start.sh on a platform whose command `exec` runs that script. The
-# caller defines acp_earlier, which ends the processes that lost connections of this broker have
-# left; acp_copy, the file that copy-in has brought or start has mounted, or ''; and acp_is_shown,
-# "yes" if start has mounted it. It prints "env NAME=VALUE" for each variable in the environment
-# of a command there.
+# caller defines:
+#
+#     acp_earlier    a function that ends the processes which lost connections of this broker
+#                    left running
+#     acp_copy       the runner's file, which copy-in has brought or start has mounted, or ''
+#     acp_is_shown   "yes" if start has mounted that file, or ''
+#
+# acp_before prints "env NAME=VALUE" for each variable in the environment of a command there. It
+# leaves out our own variables, and values that contain a newline or are too long for a line.
 acp_tell_environment() {
 	acp_mark=$(printf '\001')
 	tr '\n\000' '\001\n' <"/proc/$$/environ" | while IFS= read -r acp_line; do
@@ -14,8 +19,9 @@ acp_tell_environment() {
 	done
 }
 
-# Executes a copy only if nobody but this user or root can have written it. A file that start has
-# mounted is read-only, and its owner is a user outside of the instance.
+# Executes the file acp_copy only if it belongs to this user or to root, and nobody else can write
+# it. A file that start has mounted may belong to anybody: it is read-only, and its owner is a user
+# outside of the instance.
 acp_try_copy() {
 	[ -n "$acp_copy" ] && [ -f "$acp_copy" ] || return 0
 	set -- $(ls -ldn "$acp_copy")

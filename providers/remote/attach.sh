@@ -2,8 +2,8 @@
 # Begins a further stream to a runner that is still running. The runner answers with a line "attach
 # NONCE" (providers/mux/wire.h), or this script prints "gone WHY".
 #
-# The caller sets acp_token (names the run), acp_name (the program's file) and acp_folder. As in
-# start.sh, we go into the folder first, and then check who owns it.
+# The caller sets acp_token (names the run), acp_name (the runner's file) and acp_folder (the folder
+# of that file). As in start.sh, we go into the folder first, and then check who owns it.
 umask 077
 exec 2>/dev/null
 

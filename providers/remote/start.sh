@@ -4,17 +4,21 @@
 #
 #     set NAME=VALUE     a variable in the environment of a command there
 #     node NAME          the machine's own name
-#     run FOLDER         the folder of this run (runner/alive.c): "alive." with token, process,
-#                        boot and namespace (control.sh); without a folder "/acp-broker." with them
-#     send SIZE          now the broker sends the program, which has so many bytes
+#     run FOLDER         the folder of this run (runner/alive.c). Its name consists of "alive.",
+#                        token, process, boot and namespace (control.sh). If the run has no folder,
+#                        "/acp-broker." and the same words
+#     send SIZE          the broker must send the program now, which has SIZE bytes
 #     runner FOLDER      from here on, stdin and stdout are the link
 #     scripts REASON     the runner cannot be stored or cannot run there; nothing follows
 #
-# The caller sets acp_token (random), acp_build (the hash of the program), acp_size (its bytes),
-# acp_machine (uname -m), acp_mode ("apart": it may outlive the stream; or "") and acp_n (a
-# newline), and defines the function acp_before, which may print lines as well, and fails if nothing
-# may be started. The script uses nothing from a login shell. If the stream ends early, it leaves
-# nothing behind, except the folder of the run, which a later runner removes.
+# The caller sets acp_token (random), acp_build (the hash of the program), acp_size (the program's
+# size in bytes), acp_machine (uname -m), acp_mode ("apart" if the run may outlive the stream, or
+# "") and acp_n (a newline). The caller also defines the function acp_before, which may print more
+# lines, and which fails if nothing may be started.
+#
+# The script uses nothing from a login shell. If the stream ends early, the script leaves nothing
+# there except empty folders (.cache, acp-broker-UID) and the folder of the run, which a later
+# runner removes.
 umask 077
 exec 2>/dev/null
 
@@ -29,9 +33,9 @@ acp_there="$(uname -s) $(uname -m)"
 [ "$acp_there" = "Linux $acp_machine" ] ||
 	acp_scripts "the host is $acp_there, and the runner is made for Linux $acp_machine"
 
-# In a shared folder everybody can make a folder, or a link, with our name. So we go into it first,
-# and then ask the kernel where we are and who owns the folder: after that nobody else can move it
-# away, or write into it.
+# In a shared folder, every user can make a folder or a link with our name. So we go into the folder
+# first, and then ask the kernel where we are and who owns it. After that, no other user can write
+# into it, or make us work in another folder.
 acp_enter() {
 	case $1 in
 	*"$acp_n"*) return 1 ;;
@@ -51,9 +55,9 @@ acp_enter() {
 }
 acp_uid=$(id -u)
 
-# Whether the program prints its build. A damaged program does not, and none does in a folder where
-# nothing may be executed. The exit status would prove nothing: an empty file is a script that
-# succeeds.
+# Whether the program $1 works: it prints its build. A damaged program does not print it, and no
+# program does in a folder where nothing may be executed. The exit status would prove nothing: a
+# shell runs an empty file as a script, which succeeds.
 acp_try() {
 	acp_said=$("./$1" </dev/null)
 	case $acp_said in
@@ -71,9 +75,9 @@ acp_can_execute() {
 	[ -z "$acp_why" ]
 }
 
-# Chooses arguments with which dd reads exactly acp_size bytes, however they are split; byte by byte
-# if this dd lacks fullblock. dd writes only after it has read everything, so that even with a full
-# disk no byte of the program stays in stdin.
+# Chooses arguments with which dd reads exactly acp_size bytes, however many reads they take. If
+# this dd lacks fullblock, it reads byte by byte. dd writes only after it has read everything, so
+# that even with a full disk no byte of the program stays in stdin.
 acp_choose_dd() {
 	acp_dd="bs=$acp_size count=1 iflag=fullblock"
 	acp_left=$({ printf ab && printf cdX; } |
@@ -98,8 +102,9 @@ acp_take() {
 	[ -z "$acp_why" ]
 }
 
-# Makes the folder of the run beside the program, or in another place if nothing can be written
-# there. Its name is random, so that nobody else can have made it. The run can do without.
+# Makes the folder of the run beside the program, or below TMPDIR or /tmp if nothing can be written
+# there. The name is random, so that nobody else can have made the folder. The run works without the
+# folder, too.
 acp_make_run() {
 	for acp_base in "$acp_folder" "${TMPDIR:-/tmp}"; do
 		acp_made=${acp_base%/}/alive.${acp_run#/acp-broker.}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# acp_tell_variables prints those variables of a command that a program needs, as lines "set
-# NAME=VALUE". The caller sets acp_n. It leaves out values that may be too long for a line (a
-# character has up to 4 bytes); only the login shell reports those.
+# acp_tell_variables prints the variables that programs need, as they are in the environment of a
+# command: lines "set NAME=VALUE". The caller sets acp_n. The function leaves out values that
+# contain a newline or may be too long for a line (a character has up to 4 bytes); only the login
+# shell reports those.
 acp_tell_variables() {
 	for acp_variable in HOME USER LOGNAME SHELL PATH LANG LC_ALL LC_CTYPE LC_MESSAGES \
 		LC_COLLATE LC_TIME LC_NUMERIC LC_MONETARY TMPDIR TERM; do

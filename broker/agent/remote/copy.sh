@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Puts a file in its place, unless the same content was put there last time: a user or agent may
-# have changed the file since, and that change stays. Arguments: TARGET SIZE TOKEN KEY; stdin has
-# the content. KEY names TARGET in our own notes.
+# Copies a file to TARGET. If TARGET exists and the last copy to it had the same content, the script
+# leaves TARGET alone, so that users and agents keep their changes to it. Arguments: TARGET SIZE
+# TOKEN KEY; stdin has the content. KEY names TARGET in our own notes.
 target=$1 wanted=$2 token=$3 marker=$state/copied/$4
 umask 077
 case $target in

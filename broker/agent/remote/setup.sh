@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Runs shell lines once in this home. Arguments: KEY LINE...; KEY names these lines. Prints "line"
-# and a number before each; the output of the lines goes to stderr.
+# Runs lines of shell once for each home of a sandbox. Arguments: KEY LINE...; KEY names these
+# lines. Prints "line" and a number before it runs each line; the output of the lines goes to
+# stderr.
 marker=$state/setup/$1 lock=$state/setup/$1.lock
 shift
 
@@ -17,7 +18,7 @@ until mkdir "$lock" 2>/dev/null; do # another broker runs them
 	[ ! -e "$marker" ] || finish
 	owner=$(cat "$lock/owner" 2>/dev/null)
 	if [ -z "$owner" ]; then
-		[ "$waited" -lt 5 ] || rm -rf "$lock" # it was killed before it could write that
+		[ "$waited" -lt 5 ] || rm -rf "$lock" # killed before it wrote "owner"
 	elif ! kill -0 "$owner" 2>/dev/null; then
 		rm -rf "$lock"
 	fi
