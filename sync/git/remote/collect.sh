@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: MIT
-# Reports the content of the root. Arguments: BASE LIMIT PATHSPECS INCLUDES COUNT MAX INNER BASES.
+# Reports the content of the root. Arguments (a list has one entry per line):
 #
-# BASE is the root's tree at the last sync; its members stay members whatever the ignore rules say.
-# Files larger than LIMIT bytes are only measured. PATHSPECS lists what to search for, INCLUDES what
-# to include even if it is ignored: one per line. stdin: the big files of BASE, which start with
-# "./", and the agent's known commits, each ended by NUL. At the end, commits.sh reports at most
-# COUNT commits, including those of repositories below the root: INNER has one path per line; BASES
-# is for commits.sh, too. If the big files have more than MAX bytes together, this is reported, and
-# none is read. Starting a program takes time, so if nothing has changed, only a few are started.
+#     BASE        the root's tree at the last sync; its files stay members, whatever the ignore
+#                 rules say
+#     LIMIT       bytes; the script reports a larger file (a big file) without its content
+#     PATHSPECS   which files to search for
+#     INCLUDES    which files to include even if they are ignored
+#     COUNT       how many commits commits.sh reports at most, including those of repositories
+#                 below the root
+#     MAX         bytes; if the big files have more together, the script reports this and reads none
+#     INNER       the paths of repositories below the root
+#     BASES       for commits.sh, like INNER
+#
+# stdin has the big files of BASE, whose paths start with "./", and the ids of the agent's known
+# commits, each ended by NUL. Starting a program takes time, so if nothing has changed, the script
+# starts only a few programs.
 base=$1 limit=$2 pathspecs=$3 includes=$4 count=$5 max=$6 inner=$7 bases=$8
 use_side
 remove_remains
@@ -53,21 +60,22 @@ add_entries() {
 	git update-index -z --index-info <"$1"
 }
 
-# Names for find(1) start with "./", so that none is read as an option.
+# Names for find(1) start with "./", so that find takes none of them as an option.
 dot_names() {
 	if [ -s "$1" ]; then
 		xargs -0 printf './%s\0' <"$1"
 	fi
 }
 
-# Writes the names in $work/$1 that pass the tests of find(1) to $work/$2.
+# Writes those names in $work/$1 that pass the tests $3 of find(1) to $work/$2.
 select_names() {
 	xargs -0 sh -c "find \"\$@\" -maxdepth 0 $3 -print0 2>/dev/null || :" find \
 		<"$work/$1" >"$work/$2"
 }
 
-# Sorts the output of git-diff-files(1), which has a letter and the path for each file. git runs
-# again if the paths do not fit into one command line, or if its output is about an older index.
+# Divides the output of git-diff-files(1), which has a letter and a path for each file, into
+# $work/changed and $work/gone. Runs git again if the paths do not fit into one command line, or if
+# the output is about an older index.
 sort_dirty() {
 	if [ "$depth" -eq 0 ] && [ "$(wc -c <"$work/dirty")" -lt 4096 ]; then
 		xargs -0 sh -c 'while [ $# -gt 0 ]; do
@@ -85,13 +93,14 @@ sort_dirty() {
 	wait "$listing"
 }
 
-# Writes the differences from the index to a file of $work. Arguments: the form, the file, a filter.
+# Writes the paths that differ from the index to the file $2 of $work. $1 is the form of the output
+# for git-diff-files(1), $3 a filter.
 list_differing() {
 	git diff-files -z "$1" --no-renames ${3+"$3"} >"$work/$2"
 }
 
-# Removes missing files from the index, and adds new links. New and changed files go into
-# $work/small and $work/big.
+# Removes missing files from the index, and paths that are neither a file nor a link any more. New
+# and changed files and links go into $work/small, or into $work/big if they are big.
 look_closer() {
 	need_tree "$base"
 	depth=0
@@ -127,15 +136,16 @@ if [ -s "$work/dirty" ] || [ -s "$work/others" ]; then
 	look_closer
 fi
 
-# Finds big files of BASE, too, which are not in the index.
+# list_others finds the big files of BASE, too, because they are not in the index. So this removes
+# the duplicates.
 name_once() {
 	sort -z -u "$work/base" >"$work/once"
 	mv "$work/once" "$work/base"
 }
 
-# Measures files before any is read: a sparse file may have a size that takes forever to read. The
-# sum of several sizes may exceed the shell's numbers, so it stops at the largest number that can be
-# reported (sync/git/lines.c).
+# Adds up the sizes of the big files before the script reads any: a sparse file may have a size that
+# takes forever to read. The sum might exceed the numbers of the shell, so it stops at the largest
+# number that can be reported (sync/git/lines.c).
 tell_excess() {
 	all=0 end=999999999999999999
 	xargs -0 stat -c %s <"$work/base" >"$work/sizes" 2>/dev/null || :
@@ -178,9 +188,9 @@ if [ -s "$work/base" ]; then
 	tell_big
 fi
 
-# A file that cannot be read, or whose name git refuses, stays as it was. A file that shrinks while
-# git reads it kills git, which leaves its lock; that is harmless because the index belongs only to
-# this run.
+# A file that cannot be read, or whose name git refuses, stays as it was. If a file shrinks while
+# git reads it, git is killed and leaves its lock. The script removes that lock, which is safe
+# because the index belongs only to this run.
 add_what_can_be() {
 	xargs -0 -n 200 sh -c '
 		rm -f "$GIT_INDEX_FILE.lock"
@@ -214,7 +224,7 @@ if [ -s "$work/small" ]; then
 	[ ! -s "$work/said" ] || tell_refused
 fi
 
-# The objects of the tree that BASE does not have.
+# Lists the objects of the tree that BASE does not have.
 list_ids() {
 	{
 		printf '%s\n' "$tree"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Comes after collect.sh: reports the commits that the agent made. $work/known has the known ones,
-# one per line. If there are more than $count, the rest is left out, which is reported. Objects of
-# $tree are not sent. If the root is a part of a repository, the parents of the commits are in the
-# user's own repository; they are only sent if $bases says so.
+# one per line. If a repository has more than $count new ones, the script reports none of them, but
+# says so. It does not send objects of $tree again. If the root is a part of a repository, the
+# parents of the commits are in the user's own repository; the script sends the objects of the
+# parents only if $bases says so.
 list_tips() {
 	git for-each-ref --format='%(objectname) %(refname)' refs/heads
 	read -r head <"$GIT_DIR/HEAD" || :
@@ -82,8 +83,8 @@ say_untold() {
 	say untold "$(sed -n '/^fatal: /,$p' "$work/words" | tr -s '\n\t' ' ' | cut -c 1-200)"
 }
 
-# A failure here is the agent's problem: it is reported, but does not keep the files or the other
-# repositories from being synced.
+# A failure here is the fault of a repository of the agent. The script reports it, and goes on with
+# the other repositories; the files are synced in any case.
 try_repository() {
 	: >"$work/made"
 	set +e
@@ -118,7 +119,7 @@ tell_inner() {
 
 trap 'end_commits $?' EXIT
 exec 2>"$work/words"
-[ -f "$outer/.git/HEAD" ] || outer=$root inset= # the agent has made one of its own
+[ -f "$outer/.git/HEAD" ] || outer=$root inset= # the agent may have made one in ROOT
 [ ! -f "$outer/.git/HEAD" ] || try_repository "$outer/.git"
 inset=
 printf '%s' "$inner" >"$work/inner"

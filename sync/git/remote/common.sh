@@ -2,9 +2,9 @@
 # Comes before every script that runs in the sandbox. Arguments: SIDE ROOT INSET ...
 #
 # SIDE is our own repository beside the runtime root; ROOT/.git is the agent's. If ROOT is a part of
-# the agent's repository, INSET is the path from that repository's top to ROOT, and .git is there
-# ($outer). Results go to stdout as words that end in NUL (sync/git/lines.h); the last one is "end
-# STATUS". stderr has messages for people and progress.
+# the agent's repository, INSET is the path from the top of that repository ($outer) to ROOT, and
+# .git is at the top. Results go to stdout as words that end in NUL (sync/git/lines.h); the last two
+# are "end" and the status. stderr has messages for people and progress.
 set -eu
 trap 'status=$?; ! is_last || close_folders; [ "$status" = 0 ] || leave
 	printf "end\0%s\0" "$status"' EXIT
@@ -17,8 +17,9 @@ side=$1 root=$2 inset=$3
 shift 3
 outer=${root%"${inset:+/$inset}"}
 own_home=${HOME:-} own_config=${XDG_CONFIG_HOME:-$own_home/.config}
-# Uses no configuration of the sandbox's user, no hooks, no replacements, no prompts, and fetches
-# nothing for a partial clone.
+# With these variables, git uses no configuration of the sandbox's user, no replacements and no
+# prompts, and fetches nothing for a partial clone. The configuration of SIDE (make_side), and
+# repo_update.sh, switch off hooks.
 export LC_ALL=C HOME="$side" XDG_CONFIG_HOME="$side" GIT_CONFIG_NOSYSTEM=1 GIT_ATTR_NOSYSTEM=1 \
 	GIT_NO_REPLACE_OBJECTS=1 GIT_NO_LAZY_FETCH=1 GIT_ALLOW_PROTOCOL=none \
 	GIT_TERMINAL_PROMPT=0 GIT_DEFAULT_HASH=sha1 GIT_DEFAULT_REF_FORMAT=files \
@@ -33,13 +34,15 @@ fail() {
 	exit 0
 }
 
-# A file that became unreadable, for example by a power failure, would make every run fail.
+# Removes the kept indexes. If one became unreadable, for example by a power failure, it would make
+# every run fail.
 forget_indexes() {
 	[ -z "${side:-}" ] || rm -f "$side"/known-* "$side"/fresh-*
 }
 
-# A script that has lost its broker may still be running when the next one starts. The next one has
-# removed the folder `begun`, so the old one must not use anything in it.
+# Whether no later script has started. A script that has lost its broker may still be running when
+# the next one starts. The next one removes the folder $begun of the old one, which must not clean
+# up anything from then on.
 is_last() {
 	[ -z "${begun:-}" ] || [ -d "$begun" ]
 }
@@ -67,15 +70,16 @@ leave() {
 	}
 }
 
-# The file has no name while it is written. A script that is killed before it removes the name
-# leaves an empty file, which the next one removes (remove_begun, use_side).
+# Writes to a file in the folder $1. The file has no name meanwhile. A script that is killed before
+# it removes the name leaves an empty file, which a later script removes (remove_begun,
+# remove_remains).
 has_room() {
 	probe=$1/.acp-broker-sync-room.$$.tmp
 	{ rm -f "$probe" && head -c 262144 /dev/zero >&5; } 5>"$probe" 2>/dev/null
 }
 
-# Removes the objects and packs that git could not write completely. Only for a repository in which
-# nobody else writes.
+# Removes objects and packs that git could not write completely, and the temporary files of earlier
+# scripts. Only for a repository in which nobody else writes.
 remove_begun() {
 	remove_all "$1"/objects/pack/tmp_* "$1"/objects/tmp_*
 	remove_all "$1"/objects/[0-9a-f][0-9a-f]/tmp_obj_*
@@ -132,7 +136,8 @@ open_folders() {
 		done' "$side" "$(pwd -P)"
 }
 
-# The list survives a script that is killed; the next script restores the permissions.
+# Makes these folders read-only again. The list of them survives a script that is killed; then the
+# next script does this.
 close_folders() {
 	[ -n "${side:-}" ] && [ -s "$side/opened" ] && [ -d "$root" ] || return 0
 	xargs -0 sh -c 'top=$0
@@ -171,8 +176,9 @@ remove_all() {
 	done
 }
 
-# Removes what a killed sync left in the root; only one sync works there at a time. Other temporary
-# names may belong to writes in progress, unless nobody has written to the file for a day.
+# Removes what a killed sync left in the root; only one sync works there at a time. A file with
+# another temporary name may belong to a write in progress, so this removes it only if nobody has
+# written to it for a day.
 remove_remains() {
 	remove_all "$root"/.acp-broker-sync-*.tmp
 	for path in "$root"/.acp-broker-*.tmp; do
@@ -184,9 +190,9 @@ remove_remains() {
 	done
 }
 
-# git reads a file again if it is as young as the index, also when it writes the index. If the file
-# shrinks meanwhile, this kills git (SIGBUS), which leaves its lock. Then the command runs again, up
-# to five times in all. It must not read stdin.
+# git reads a file again if the file is as young as the index, also when git writes the index. If
+# the file shrinks meanwhile, SIGBUS kills git, and git leaves its lock. Then this function runs the
+# command again, up to five times in all. The command must not read stdin.
 insist() {
 	for attempt in 1 2 3 4 5; do
 		ended=0
@@ -206,7 +212,7 @@ need_tree() {
 	git cat-file -e "$1^{tree}" 2>/dev/null || fail missing
 }
 
-# Definitions for the shells that xargs(1) starts; each reads them as its $0.
+# Definitions for the shells that xargs(1) starts; each shell reads the file that is its $0.
 write_functions() {
 	cat >"$work/functions" <<'END'
 # Whether a path, which starts with "./", leads through a link.
@@ -305,9 +311,10 @@ END
 	. "$work/functions"
 }
 
-# Makes the index of a tree, with the known data of the files. The index file must keep its time,
-# because git uses it to detect files that may have changed unnoticed. The index is kept under the
-# name of its tree, "known" if it can be used unchanged.
+# Makes the index of the tree $1, with what earlier runs know about the files. The index file must
+# keep its time: by comparison with it, git detects files that may have changed unnoticed. SIDE
+# keeps an index under the name "known-TREE" if the scripts can use it unchanged, otherwise as
+# "fresh-TREE".
 load_index() {
 	take_index "$side/known-$1" || make_index "$1"
 }
@@ -327,8 +334,8 @@ take_index() {
 	ln "$1" "$GIT_INDEX_FILE" 2>/dev/null || cp -p "$1" "$GIT_INDEX_FILE"
 }
 
-# A "fresh" index is written once more before it is used: git then reads every file again that is
-# not older than the index.
+# Keeps the index of the tree $2; $1 is "known" or "fresh". git writes a "fresh" index once more
+# before the scripts use it. It then reads every file again that is not older than the index.
 keep_index() {
 	rm -f "$side"/known-* "$side"/fresh-*
 	mv -f "$GIT_INDEX_FILE" "$side/$1-$2"

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: MIT
 # Changes the root from the tree FROM to the tree TO. Arguments: FROM TO SWAPS FEW.
 #
-# stdin: a stream for git-fast-import(1) that starts with FROM; if TO is another tree, it sets
-# refs/acp-broker/to and requests its tree. SWAPS is "swaps" if refs/acp-broker/swaps also has a
-# file of that name. It lists the paths that are a big file in either tree and differ, with five
-# fields for each path, all ended by NUL: the path; its old state, "none", "small" or the id without
-# its last digit; its new state, "none", "big" or "blob"; the new id (for a big file without its
-# last digit); its mode.
+# stdin has a stream for git-fast-import(1) that starts from FROM. If TO is another tree, the stream
+# sets refs/acp-broker/to to a commit with TO, and asks for the id of its tree. If SWAPS is "swaps",
+# the stream also sets refs/acp-broker/swaps to a commit with a file "swaps". That file lists the
+# paths that differ and are a big file in FROM or TO. Each path has five fields, which end in NUL:
 #
-# FEW has one line for each path that differs, if there are only a few, none is deleted and none is
-# a big file: the old mode and id, a tab, and the path. Each git command that reads the whole index
-# takes longer than everything else together; for a few paths one such command is enough.
+#     the path
+#     its old state: "none", "small", or for a big file the id without its last digit
+#     its new state: "none", "big" or "blob"
+#     its new id, for a big file without its last digit
+#     its new mode
+#
+# If only a few paths differ, none is deleted, and none is a big file, FEW has one line for each of
+# them: the old mode and id, a tab, and the path. Otherwise FEW is empty. Each git command that
+# reads the whole index takes longer than everything else together; for a few paths one such command
+# is enough.
 from=$1 to=$2 swaps=$3 few=$4 empty=4b825dc642cb6eb9a060e54bf8d69288fbee4904
 use_side
 
-# Whether the folder of an existing or new path is writable.
+# Whether the last existing folder on the way to a path is writable.
 is_in_open_folder() {
 	folder=./$1
 	while folder=${folder%/*} && [ ! -d "$folder" ]; do
@@ -23,19 +28,19 @@ is_in_open_folder() {
 	[ -w "$folder" ]
 }
 
-# Reports the paths that are in the way, which are in a file and end in NUL, and exits.
+# Reports that the paths in the file $2, each ended by NUL, are in the way, and exits. $1 says why.
 fail_at() {
 	[ ! -s "$2" ] || xargs -0 printf 'stuck\0%s\0' <"$2"
 	fail "$1"
 }
 
-# Makes the folders of the paths in a file writable; exits if that is impossible for some.
+# Makes the folders of the paths in a file writable; exits if one of them cannot be made writable.
 open_or_fail() {
 	open_folders <"$1" >"$work/closed"
 	[ ! -s "$work/closed" ] || fail_at closed "$work/closed"
 }
 
-# Finds the paths in a file that differ from a tree, as far as the tree has them.
+# Prints those paths in the file $2 that the tree $1 has and that differ from it in the root.
 find_unlike() {
 	(
 		export GIT_INDEX_FILE="$work/unlike"
@@ -52,8 +57,9 @@ count_paths() {
 	tr -dc '\000' <"$1" | wc -c
 }
 
-# git has refused to go from one tree to the other and changed nothing, or it has done everything
-# except the files that it could not write.
+# Finds the paths that have made git fail, and exits. Either git has refused to go from one tree to
+# the other and changed nothing, or git has done everything except the files that it could not
+# write.
 fail_merge() {
 	git diff-tree -r -z --no-renames --name-only --diff-filter=d "$old" "$new" >"$work/asked"
 	find_unlike "$new" "$work/asked" >"$work/undone"
@@ -64,7 +70,8 @@ fail_merge() {
 	fail_at changed "$work/undone"
 }
 
-# Compares files by content, because the index has no times here.
+# Makes an index of the paths in FEW, as they are in FROM. It has no times, so git compares these
+# files by content.
 prepare_few() {
 	printf '%s' "$few" >"$work/few"
 	tab=$(printf '\t')
@@ -100,10 +107,11 @@ are_new_free() {
 	done <"$work/new"
 }
 
-# git compares a file and replaces it a moment later. If somebody writes to it in between, a second
-# link, where the file system allows one, keeps that content; it is put back if the file still is as
-# delivered. Making a link changes a time by which git knows the file, so the other way would regard
-# the file as changed.
+# git compares a file and replaces it a moment later. Somebody may write to it in between. So each
+# file gets a second link first, where the file system allows links, and the link keeps what was
+# written. give_back_written puts this content back if the delivered file is still unchanged. Making
+# a link changes a time by which git knows the file. So the slow way below, which compares times,
+# cannot do the same.
 hold_replaced() {
 	[ -s "$work/replaced" ] || return 0
 	mkdir "$work/held"
@@ -146,7 +154,7 @@ if [ "$from" != "$to" ]; then
 	[ "$told" = "$to" ] || fail stream
 fi
 
-# Files in the way of new ones are examined below.
+# If files are in the way of new ones, the slow way below examines them.
 if [ "$is_prepared" ] && are_new_free; then
 	[ ! -f "$work/is_closed" ] || open_or_fail "$work/paths"
 	hold_replaced
@@ -188,8 +196,9 @@ if [ "$from" != "$empty" ] || [ -s "$work/swaps" ]; then
 	[ ! -s "$work/differs" ] || open_or_fail "$work/differs"
 fi
 
-# The swapped paths are in neither tree while git goes from one to the other. Each is replaced in
-# one step afterwards, so that there is always a file at the path.
+# The swapped paths are in neither tree while git goes from one to the other. The script replaces
+# each of them in one step afterwards, so that there is always a file at the path. Here it checks
+# that they have not changed.
 each_swap 'case $was in
 	none) ! exists "$path" || is_folder "$path" || move_aside "$path" ;;
 	small) git diff-files --quiet -- ":(literal)$1" ;;
@@ -212,7 +221,8 @@ if [ -s "$work/swaps" ]; then
 	)
 fi
 
-# git would replace ignored files here: if one cannot be moved away, the delivery ends.
+# git would replace ignored files here. So the script moves them away, and ends the delivery if it
+# cannot move one.
 export new
 git diff-tree -r -z --no-renames --name-only --diff-filter=A "$old" "$new" >"$work/added"
 if [ -s "$work/added" ]; then
@@ -238,7 +248,8 @@ each_swap '[ "$becomes" = none ] && [ "$was" != none ] || exit 0
 	while [ "$folder" != . ] && rmdir "$folder" 2>/dev/null; do
 		folder=${folder%/*}
 	done'
-# Several processes would be faster, but then git first removes everything that it replaces.
+# With several processes git is faster, but first removes everything that it replaces. So only the
+# first delivery, which replaces nothing, uses several.
 known=known workers=1
 [ "$from" != "$empty" ] || known=fresh workers=4
 remove_nested_for "$to"

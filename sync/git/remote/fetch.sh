@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Prints a big file: first the blocks of 64 KiB that follow, as lines "FIRST COUNT" for each run,
-# then an empty line, then the blocks. All other blocks are zeros. Arguments: its path after "./",
-# and the size that was reported; it may have grown. Prints no words.
+# Prints a big file as blocks of 64 KiB. Lines "FIRST COUNT" come first, one for each run of blocks
+# that will follow; then an empty line; then these blocks. All other blocks of the file are zeros.
+# Arguments: the path of the file, with "./" before it, and the size that was reported; the file may
+# have grown since. Prints no words (sync/git/lines.h).
 trap - EXIT
 use_side
 write_functions
@@ -16,8 +17,8 @@ if [ $((held + 1048576)) -ge "$size" ]; then
 	exec cat "$1"
 fi
 
-# Only cmp(1) can find zeros, so it checks at most 256 parts. Parts that it cannot compare count as
-# data. Each newline on stderr shows progress.
+# Only cmp(1) can find zeros here, and each part takes one run of it. So the script checks at most
+# 256 parts. Parts that cmp cannot compare count as data. Each newline on stderr shows progress.
 step=$((total / 256 + 1)) at=0 first=0 rows=
 [ "$step" -ge 16 ] || step=16
 end_row() {

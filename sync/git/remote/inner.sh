@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Functions for repositories below the root whose history is in the sandbox.
 
-# Goes to a folder below the root without following a link; makes it if $2 is "make". The agent may
-# have chosen the path.
+# Goes to a folder below the root without following a link; makes the folder if $2 is "make". The
+# agent may have chosen the path.
 enter() {
 	cd "$root" || return 1
 	top=$(pwd -P) rest=$1/
@@ -22,9 +22,9 @@ has_git() {
 	[ -e "$1/.git" ] || [ -L "$1/.git" ]
 }
 
-# Sets $found to the repository at a path below the root, or fails. It is a folder .git, or a folder
-# below ROOT that a file .git names after git has moved the repository (git-submodule(1),
-# absorbgitdirs).
+# Sets $found to the repository at a path below the root, or fails. The repository is the folder
+# .git there. If git has moved it (git-submodule(1), absorbgitdirs), .git is a file that names its
+# folder. That folder must be in the `modules` of a repository below ROOT or around it.
 find_repository() {
 	found=$(
 		enter "$1" '' && [ ! -L .git ] || exit 0

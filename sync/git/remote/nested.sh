@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Comes after inner.sh: functions for repositories below the root, including submodules, whose files
-# are in the sandbox and whose history is not. Without further measures git would use the repository
-# above, ROOT/.git, and commit their files there. So each gets a file .git (a stub) with which git
-# fails; the error message tells what to do.
+# are in the sandbox and whose history is not. git would use the repository above, ROOT/.git, and
+# commit their files there. So each of their folders gets a file .git (a stub) that makes git fail
+# with a message. The message tells what to do.
 stub='gitdir: acp-broker has no history of this repository in the sandbox. Its files travel;'
 stub="$stub commit them in your own workspace"
 
@@ -23,8 +23,8 @@ remove_stub() (
 	! enter "$1" '' || ! has_stub || rm -f .git
 )
 
-# Removes a stub whose folder will be something else. Files there that the agent may have made are
-# moved to SIDE/away, for as long as the sandbox exists.
+# Removes our repository from a folder that will be something else. The agent may have added to the
+# repository, so the script moves it to SIDE/away, where it stays as long as the sandbox exists.
 put_away() (
 	is_own "$1" || exit 0
 	cd "$root/$1"
@@ -32,7 +32,7 @@ put_away() (
 	if [ -d .git ]; then
 		mkdir -p "$side/away" && mv -T .git "$away"
 	else
-		rm -f .git # what it names stays in ROOT/.git
+		rm -f .git # the repository that it names stays
 	fi
 )
 
@@ -49,8 +49,8 @@ has_file_at() {
 	done
 }
 
-# Removes what is in the way of the tree $1: stubs in places where it has no such folder, and
-# repositories where it has a file.
+# Removes what is in the way of the tree $1: each stub at a path where the tree has no folder, and
+# each of our repositories at or below a path where the tree has a file.
 remove_nested_for() {
 	cat "$outer/.git/acp-broker/nested" "$side/inner" 2>/dev/null >"$work/were" || :
 	while IFS= read -r path; do
@@ -63,8 +63,9 @@ is_there() {
 	[ -e "./$1" ] || [ -L "./$1" ]
 }
 
-# Makes an empty folder for each submodule that git would report as missing; "H" and "S" are from
-# git-ls-files(1) -t.
+# Lists the submodules in the index, and makes an empty folder for each one that git would report as
+# missing. git-ls-files(1) -t prints "S" for those that git was told to skip, and "H" for the
+# others.
 list_gitlinks() {
 	tab=$(printf '\t')
 	git ls-files -t -s -z | tr '\012\000' '?\012' |
@@ -85,9 +86,16 @@ $1
 	esac
 }
 
-# git does not look into a submodule that it was told to skip. In a sparse checkout, git decides
-# itself what is skipped, so there a submodule is not changed. A submodule with a history in the
-# sandbox is not changed either.
+# Divides the repositories in $work/nested, and gives stubs to those without a history in the
+# sandbox. git does not look into a submodule that it was told to skip:
+#
+#     skipped   submodules with a stub
+#     looked    submodules with a history in the sandbox
+#     ignored   patterns for repositories that are not submodules and have a stub
+#
+# In a sparse checkout, git decides itself which submodules it skips. So the script puts none of
+# them into these lists there, and gives them no stub. $work/stubs gets all repositories that have a
+# stub or a history.
 sort_nested() {
 	while IFS= read -r path; do
 		if is_own "$path"; then
@@ -104,7 +112,8 @@ sort_nested() {
 	done <"$work/nested" >"$work/stubs" 3>"$work/skipped" 4>"$work/ignored" 5>"$work/looked"
 }
 
-# The first name for the submodule at a path in HEAD's .gitmodules; "" if there is none.
+# Prints the first name that HEAD's .gitmodules has for the submodule at a path. Prints nothing if
+# there is none.
 name_submodule() {
 	way=${inset:+$inset/}$1
 	git config --blob HEAD:.gitmodules --get-regexp '^submodule\..*\.path$' 2>/dev/null |
@@ -153,7 +162,7 @@ forget_nested() {
 	done <"$work/gone"
 }
 
-# Keeps git add -A from adding their files.
+# Excludes the repositories in $work/ignored, so that `git add -A` does not add their files.
 exclude_nested() {
 	mkdir -p "$GIT_DIR/info"
 	[ -f "$GIT_DIR/info/exclude" ] || : >"$GIT_DIR/info/exclude"

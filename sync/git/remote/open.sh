@@ -6,7 +6,7 @@ for tool in git find xargs stat comm cut sort wc head tr sed; do
 done
 make_side
 exclude=$(cat && printf '%s\n' '*.acp-conflict' '.acp-broker-*.tmp')
-# SIDE usually exists: a script that is killed here leaves nothing incomplete.
+# SIDE usually exists already, so a script that is killed here must leave nothing incomplete.
 if [ "$exclude" != "$(cat "$side/info/exclude")" ]; then
 	printf '%s\n' "$exclude" >"$side/info/exclude.new"
 	mv -f "$side/info/exclude.new" "$side/info/exclude"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Reports the kind of repository at the root: "none"; "ours" with the commits (and tags) that we
-# once sent; or "other" if it is entirely the agent's. Then does the same for those below the root.
-# Arguments: INNER, one path per line; may be empty.
+# once sent; or "other" if it is entirely the agent's. Then reports the same about the repositories
+# below the root. Argument: INNER, which has their paths, one per line, and may be empty.
 tell_repository() {
 	if [ ! -f "$1/acp-broker/sent" ]; then
 		say repository other

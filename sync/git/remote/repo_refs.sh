@@ -8,9 +8,10 @@ was_put() {
 	esac
 }
 
-# Decides about one branch or tag: $wanted is its id for the user, $there its current id, $put the
-# id that we set; each may be empty. The agent's changes stay, and so does a branch that is checked
-# out here. HEAD may have left a branch at any commit that the user had.
+# Decides about one branch or tag. $wanted is its id in the user's repository, $there its id here,
+# $put the ids that we set here; each may be empty. The agent's changes stay, and so does a branch
+# that is checked out here. A branch that HEAD has left may be at any commit that the user had; this
+# does not count as a change by the agent.
 decide_ref() {
 	[ "$wanted" != "$there" ] && [ "$ref" != "refs/heads/$branch" ] || return 0
 	case $checked in
@@ -52,7 +53,8 @@ change_refs() {
 	done <"$1"
 }
 
-# The user's other branches and the tags. Each change is recorded, so that this may be interrupted.
+# Sets the user's other branches and the tags. The script records each change before it makes it, so
+# that it may be interrupted.
 set_named() {
 	record=$GIT_DIR/acp-broker/put is_put=yes
 	sed -n '/ refs\/remotes\//!p' "$work/refs" >"$work/named"
@@ -83,7 +85,8 @@ lines_of() {
 	done <"$2"
 }
 
-# If the agent has made a remote of this name, or changed its URL, the remote is the agent's own.
+# If the agent has made a remote of this name, or changed its URL, the remote is the agent's own and
+# stays.
 set_remote() {
 	here=$(lines_of "$1" "$work/configured")
 	there=$(lines_of "$1" "$work/remotes")
@@ -104,7 +107,7 @@ set_remote() {
 	[ -n "$here" ] || git config --local "remote.$1.fetch" "+refs/heads/*:refs/remotes/$1/*"
 }
 
-# Another git may be running here, and have locked its configuration.
+# Another git may be running here and have locked the configuration; then the next run tries again.
 set_remotes() {
 	: >"$work/came"
 	[ ! -f "$GIT_DIR/acp-broker/remotes" ] || cat "$GIT_DIR/acp-broker/remotes" >"$work/came"
@@ -122,7 +125,8 @@ set_remotes
 [ "$is_locked" ] || set_nested
 tell_filtered
 keep print "$print"
-# A delivery reads SIDE/inner (sync/git/remote/nested.sh).
+# Adds BELOW to SIDE/inner, which a delivery reads (sync/git/remote/nested.sh), and removes the
+# stub.
 put_below() {
 	{
 		printf '%s\n' "$below"

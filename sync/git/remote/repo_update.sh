@@ -1,19 +1,36 @@
 # SPDX-License-Identifier: MIT
-# Makes ROOT/.git, or the repository above ROOT, look like the user's to the people and agents who
-# work there: the history, HEAD, the other refs, a name, its filters, its remotes. Arguments: KIND
-# BRANCH ID NAME EMAIL REFS SHALLOW PACK PRINT SPARSE FILTERS REMOTES NESTED PROMISOR BELOW.
+# Makes ROOT/.git, or the repository above ROOT, look like the user's repository to the people and
+# agents who work there: with the user's history, HEAD, other refs, name, filters and remotes.
+# Arguments:
 #
-# KIND is "branch" or "detached". ID may be empty for an unborn branch. SPARSE is empty, or says
-# whether a sparse checkout uses cones, with a size. stdin, because it would not fit into arguments:
-# REFS bytes with lines "ID NAME"; SHALLOW bytes with lines of ids; the patterns, with the size in
-# SPARSE; rules and two attribute files with the sizes in FILTERS (sync/git/filters.h), which may be
-# empty; REMOTES bytes (sync/git/remotes.h); NESTED bytes with lines of paths (sync/nested.h); and,
-# if PACK is "pack", a pack of the missing objects. PRINT is recorded at the end and reported next
-# time; if it is still the same, there is nothing to do. PROMISOR is the remote of a partial clone,
-# or empty. BELOW is the folder of a repository below ROOT, or empty; with it, everything is done in
-# that folder, which is called ROOT from then on. HEAD is moved only if it is still as we left it. A
-# new repository appears complete. An update of an existing one may be interrupted at any point; the
-# next run continues it.
+#     KIND            "branch" or "detached"
+#     BRANCH          the branch that HEAD names; may be empty
+#     ID              the commit of HEAD; may be empty for an unborn branch
+#     NAME, EMAIL     the user's, for the agent's commits; may be empty
+#     REFS, SHALLOW   sizes, see below
+#     PACK            "pack" if stdin has a pack
+#     PRINT           recorded at the end and reported next time; if it is still the same, there is
+#                     nothing to do
+#     SPARSE          empty, or whether a sparse checkout uses cones, and a size
+#     FILTERS         empty, or three sizes
+#     REMOTES, NESTED sizes
+#     PROMISOR        the remote of a partial clone, or empty
+#     BELOW           the folder of a repository below ROOT, or empty; with it, the script does
+#                     everything in that folder, and calls it ROOT from then on
+#
+# Some texts would not fit into arguments, so they come on stdin, one after the other. The arguments
+# say how many bytes each has:
+#
+#     REFS            lines "ID NAME"
+#     SHALLOW         lines of ids
+#     SPARSE          the patterns
+#     FILTERS         rules and two attribute files (sync/git/filters.h), which may be empty
+#     REMOTES         lines of names and URLs (sync/git/remotes.h)
+#     NESTED          lines of paths (sync/nested.h)
+#     (the rest)      a pack of the missing objects, if PACK is "pack"
+#
+# The script moves HEAD only if HEAD is still as we left it. A new repository appears complete. An
+# update of an existing one may be interrupted at any point; the next run continues it.
 kind=$1 branch=$2 id=$3 name=$4 email=$5 refs=$6 shallow=$7 pack=$8 print=$9 sparse=${10}
 filters=${11} remotes=${12} nested=${13} promisor=${14} below=${15} whole=$root
 cd "$root"
@@ -31,7 +48,8 @@ take_bytes "$shallow" "$work/shallow"
 patterns=0
 [ -z "$sparse" ] || patterns=${sparse#* }
 take_bytes "$patterns" "$work/sparse"
-# The files that the user has left out, but not those that are merely outside of the workspace.
+# Not empty if the user's sparse checkout leaves out files of the workspace. Files that are merely
+# outside of the workspace do not count.
 lacks=$sparse
 [ -z "$inset" ] || [ "$(cat "$work/sparse")" != "/$inset/" ] || lacks=
 rest=${filters#* }
@@ -74,14 +92,14 @@ else
 	[ -z "$name" ] || git config user.name "$name"
 	[ -z "$email" ] || git config user.email "$email"
 fi
-# From here on, programs read and print paths relative to ROOT.
+# From here on, git reads and prints paths relative to ROOT.
 export GIT_WORK_TREE="$outer"
 rm -f "$GIT_DIR/acp-broker/print"
 git() {
 	command git -c core.hooksPath=/dev/null -c core.fsmonitor=false "$@"
 }
-# Objects in the history need not be sent again for the files. SIDE gets its own copies, because the
-# agent may change ROOT/.git.
+# With the packs of the history in SIDE, the broker need not send their objects again for the files.
+# SIDE gets its own links to the packs, because the agent may change ROOT/.git.
 share_packs() {
 	for pack in "$made"/objects/pack/pack-*.pack; do
 		index=${pack%.pack}.idx
@@ -89,15 +107,16 @@ share_packs() {
 	done
 }
 
-# Each file is complete, wherever this is interrupted.
+# Writes one of our notes. The note is complete, wherever the script is interrupted.
 keep() {
 	printf '%s\n' "$2" >"$GIT_DIR/acp-broker/$1.new" &&
 		mv -f "$GIT_DIR/acp-broker/$1.new" "$GIT_DIR/acp-broker/$1"
 }
 
-# A filter of the user's git may need a program that is missing here. A stand-in replaces it: for a
-# commit, it keeps the content in the index, and for a file, the content of the last sync. For
-# anything else it fails, because otherwise git would use the content unfiltered.
+# A filter of the user's git may need a program that is missing here. A stand-in replaces the
+# filter. For a commit, it prints the content that the index has; if there is none, it fails,
+# because otherwise git would use the content unfiltered. For a file, it prints the content of the
+# last sync; if there is none, the content stays as it is.
 write_filter() {
 	printf '%s\n' "$side" "${below:+$below/}" "${inset:+$inset/}" >"$GIT_DIR/acp-broker/side"
 	cat >"$GIT_DIR/acp-broker/filter.new" <<'END'
@@ -234,8 +253,8 @@ END
 	mv -f "$GIT_DIR/acp-broker/filter.new" "$GIT_DIR/acp-broker/filter"
 }
 
-# A process takes precedence over the two programs, and a process in the configuration of git here
-# cannot be removed; so a stand-in process must replace it.
+# git prefers the process of a filter to its two programs, and we cannot remove a process from the
+# configuration of git here. So a stand-in process must replace it.
 set_filter() {
 	# shellcheck disable=SC2016
 	ours='sh "$(git rev-parse --git-common-dir)/acp-broker/filter"'
@@ -247,7 +266,7 @@ set_filter() {
 	git config -f "$fresh" "filter.$1.required" true
 }
 
-# Handles a file of attributes that is new, or was sent before and is not needed any more.
+# Writes a file of attributes, or removes one that was sent before and is not needed any more.
 set_attributes() {
 	if [ -s "$1" ]; then
 		cp "$1" "$GIT_DIR/acp-broker/$2"
@@ -297,7 +316,7 @@ set_filters() {
 	esac
 }
 
-# Reports some of the paths whose filter has a stand-in, and their number.
+# Reports some of the paths whose filter has a stand-in, and the number of all such paths.
 tell_filtered() {
 	[ "$stood" ] || return 0
 	git ls-files -z |
@@ -316,9 +335,10 @@ tell_filtered() {
 	done
 }
 
-# The parents of an existing commit exist as well, or the commit is in the list. The agent may have
-# fetched more or less history than the user has. So only commits that are sent now are added to the
-# list, and git fails for one that was not sent.
+# Finds the shallow commits that are missing here. If a commit exists here, either its parents
+# exist, too, or it is already in git's list of shallow commits. The agent may have fetched more or
+# less history than the user has. So the script adds to the list only those missing commits that are
+# sent now; git would fail for one that was not sent.
 list_missing() {
 	git cat-file --batch-check <"$work/shallow" | sed -n 's/ missing$//p' >"$work/missing"
 	[ ! -f "$GIT_DIR/acp-broker/missing" ] ||
@@ -326,8 +346,8 @@ list_missing() {
 	[ ! -s "$work/missing" ] || keep missing "$(cat "$work/missing")"
 }
 
-# Uses git's own lock for the list, because git rewrites the whole list after a fetch. A lock left
-# by an interrupted run of ours contains a mark.
+# Uses git's own lock for the list, because git rewrites the whole list after a fetch. If an
+# interrupted run of ours left the lock, the lock contains a mark.
 lock_shallow() {
 	owner=
 	[ ! -f "$GIT_DIR/shallow.lock" ] || IFS= read -r owner <"$GIT_DIR/shallow.lock" || :
@@ -345,7 +365,7 @@ add_shallow() {
 	rm -f "$GIT_DIR/acp-broker/missing"
 }
 
-# The next run continues, because another git is running here.
+# Ends this run, because another git is running here. The next run continues.
 leave_locked() {
 	[ "$GIT_DIR" != "$made" ] || exit 1
 	say kept locked
@@ -354,8 +374,8 @@ leave_locked() {
 }
 set_filters
 [ "$shallow" = 0 ] || list_missing
-# The pack is written in a separate folder, and moved to the others when it is complete. So an
-# incomplete one never stays among the agent's objects.
+# git writes the pack in a separate folder. The script moves it to the other packs when it is
+# complete, so that an incomplete pack never stays among the agent's objects.
 take_pack() {
 	filling=$GIT_DIR/acp-broker/incoming
 	rm -rf "$filling"
@@ -370,7 +390,8 @@ take_pack() {
 	rm -rf "$filling"
 	filling=
 }
-# What a partial clone lacks is missing here, too: git requests it from the remote.
+# Objects that the user's partial clone lacks are missing here, too: git requests them from the
+# remote.
 set_promisor() {
 	[ "$promisor" ] || return 0
 	[ "$(git config --local --get extensions.partialClone)" != "$promisor" ] || return 0
@@ -384,12 +405,13 @@ if [ "$pack" = pack ]; then
 	[ "$GIT_DIR" != "$made" ] || ! share_packs || say shared
 fi
 if [ -f "$GIT_DIR/acp-broker/missing" ]; then
-	lock_shallow || leave_locked # no ref may lead to what has no parents and is not in the list
+	# No ref may lead to a commit that lacks its parents and is not in the list.
+	lock_shallow || leave_locked
 	add_shallow
 fi
-# This comes before a branch has one of these commits, which would otherwise be regarded as the
-# agent's. The commits that are needed now come first, because repo_open.sh reports only a limited
-# number.
+# The script records these commits before a branch leads to one of them: otherwise it would count
+# them as the agent's. The commits that are needed now come first, because repo_open.sh reports only
+# a limited number.
 {
 	[ -z "$id" ] || printf '%s\n' "$id"
 	cut -d ' ' -f 1 "$work/refs"
@@ -416,7 +438,8 @@ list_refs() {
 # take seconds.
 [ "$GIT_DIR" != "$made" ] || cp "$work/refs" "$made/packed-refs"
 
-# Refs that were sent and have been removed go first: "topic" would be in the way of "topic/new".
+# Prints commands that delete refs which were sent and are gone from the user's repository. They go
+# first: "topic" would be in the way of "topic/new".
 list_gone() {
 	names=" $(cut -d ' ' -f 2 "$work/tracking" | tr '\n' ' ')"
 	while read -r at ref; do
@@ -453,7 +476,8 @@ describe_head() {
 }
 
 nothing=4b825dc642cb6eb9a060e54bf8d69288fbee4904
-# Moves the files from one commit to another; either may be missing. Existing files stay.
+# Moves the index from one commit to another; either may be missing. The files in ROOT stay as they
+# are.
 move_index() {
 	if [ -z "$2" ]; then
 		rm -f "$GIT_DIR/index"
@@ -462,16 +486,17 @@ move_index() {
 	fi
 }
 
-# Files that the workspace leaves out on purpose are not deleted here either. Meanwhile the work
-# tree is an empty folder, so that nothing in ROOT is written. No path may turn from left out to
-# present while git looks, because git would then write it.
+# Files that the workspace leaves out on purpose do not count as deleted here either. While git
+# looks for them, the work tree is an empty folder, so that git writes nothing in ROOT. No path may
+# turn from left out to present meanwhile, because git would then write it.
 set_sparse() {
 	[ "$sparse" ] || [ -f "$GIT_DIR/acp-broker/sparse" ] || return 0
 	[ ! -e "$GIT_DIR/index.lock" ] || {
 		is_locked=yes
 		return 0
 	}
-	# Otherwise git would regard existing ones as present, and not update the index.
+	# First, git forgets which files are left out. Otherwise it would regard those of them that
+	# exist as present, and not update the index.
 	git -c core.sparseCheckout=false ls-files -t | sed -n 's/^S //p' |
 		git -c core.sparseCheckout=false update-index --no-skip-worktree --stdin
 	if [ -z "$sparse" ]; then
@@ -486,12 +511,12 @@ set_sparse() {
 	git config core.sparseCheckoutCone "${sparse% *}"
 	git --work-tree="$work/empty" sparse-checkout reapply >/dev/null || {
 		printf '%s\n' 'the git here knows no sparse checkout' >&2
-		[ -z "$inset" ] || exit 1 # the rest would look deleted
+		[ -z "$inset" ] || exit 1 # the rest of the repository would look deleted
 	}
 }
 
-# Whether the branch can be set to the commit without losing one of the agent's commits, on this
-# branch or on one whose name is in the way. Lists the latter.
+# Whether we can set the branch to the commit without losing a commit of the agent's, on this branch
+# or on a branch whose name is in the way. Lists the branches to delete.
 is_free() {
 	: >"$work/in-the-way"
 	[ "$kind" = branch ] || return 0
@@ -512,8 +537,8 @@ is_free() {
 	done <"$work/heads"
 }
 
-# The index comes first: a commit by the agent in between then reverts nothing of the user's.
-# Another git may be running there, and have locked one of them.
+# Moves the index before HEAD: a commit that the agent makes in between then reverts nothing of the
+# user's. Fails if another git is running here and has locked one of them.
 move_head() {
 	keep moving "$now
 $wanted" || return 1
@@ -530,8 +555,8 @@ $wanted" || return 1
 	rm -f "$GIT_DIR/acp-broker/moving"
 }
 
-# Finishes what an interrupted run has begun: the index may already match HEAD's new commit, and
-# HEAD may be there, too, or have lost its branch.
+# Takes up a move that an interrupted run has begun, and moves the index to its target. The index
+# may already match the new commit, and HEAD may be there, too, or have lost its branch.
 take_up_move() {
 	from= to=
 	{ IFS= read -r from && IFS= read -r to; } <"$GIT_DIR/acp-broker/moving" || :

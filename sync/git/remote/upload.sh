@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Reads the content of a big file from stdin. Arguments: its id without the last digit, its size,
-# and "all" or, if it has holes, the runs of 64 KiB blocks that follow, each as the first block and
-# a count.
+# Reads the content of a big file from stdin. Arguments: its id without the last digit; its size;
+# and "all", or for a file with holes the runs of blocks of 64 KiB that stdin has, each as the first
+# block and a count.
 use_side
 size=$2 blocks=$3
 made=$root/.acp-broker-sync-$1.tmp
