@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: MIT
-# Arguments: ROOT SIDE KNOWN. Prints words that end in NUL: a hash of the names, both times, sizes,
-# modes and inodes of everything in ROOT that may be synced; the id of this boot; the newest time of
-# change, in seconds, and as a time of day with its fraction; the time on SIDE's file system; the
-# seconds since the boot. If KNOWN is the hash of the last look, "differs" follows with the
-# differences: the changed files, and each changed folder, after "0", with the folders in it, after
-# "1"; or "many". The last word is "end".
+# Looks at everything in ROOT. Arguments: ROOT SIDE KNOWN. Prints words that end in NUL:
+#
+#     HASH     a hash of the names, both times, sizes, modes and inodes of everything in ROOT that
+#              may be synced
+#     BOOT     the id of this boot
+#     NEWEST   the newest time of change, in seconds; 0 from lists, which mark young files instead
+#     TIME     the same time, as a time of day with its fraction; ".1" from lists
+#     NOW      the time on SIDE's file system, in seconds
+#     UPTIME   the seconds since the boot
+#
+# If KNOWN is the hash of the last look, "differs" and the differences follow: the changed files,
+# and each changed folder, after "0", with the folders in it, after "1". If the script cannot list
+# all of them, "many" follows instead. The last word is "end".
 set -eu
 export LC_ALL=C TZ=UTC0
 umask 077
@@ -29,8 +36,8 @@ can_list() {
 	[ "$word" = b ] && [ "$mark" != - ]
 } 2>/dev/null
 
-# A young file may change again without a new time. It is marked, so that it differs in the next
-# look.
+# A young file may change again without a new time. The script puts a mark of this look before it in
+# the list, so that the file differs in the next look.
 list() {
 	find . -ignore_readdir_race \( -name .git -o -name '.acp-broker-*.tmp' \) -prune -o \
 		-type d \( -newerct "@$((now - 3))" -fprintf "$side/folders" "$mark:" -o -true \) \
@@ -39,15 +46,17 @@ list() {
 		-printf '%C@ %T@ %s %y%m %D:%i %p\0' >"$side/files"
 } 2>/dev/null
 
-# Compares two lists, whose paths begin in column $2. Expects $3 as the last path, which proves that
-# the output is complete and not too long.
+# Writes the paths that differ between the lists of two looks to $side/$1. The paths begin in column
+# $2. $3 is a last entry: if its path is the last one of the output, the output is complete and not
+# too long.
 find_differing() {
 	printf '%s\0' "$3" | sort -zm "$side/$1-$known" "$side/$1.new" - | uniq -zu |
 		cut -zd' ' -f"$2-" | sort -zu | head -zn 4000 >"$side/$1" || return
 	[ "$(tail -zn 1 "$side/$1" | tr -d '\0')" = '~' ]
 }
 
-# Fails if one of the folders no longer exists.
+# Lists the changed folders and the folders in them. Fails if one of the changed folders no longer
+# exists.
 find_inside() {
 	head -zn -1 "$side/folders" | xargs -0r sh -c '
 		find "$@" -maxdepth 1 -type d -printf "%d%p\0"' folders >"$side/inside"
@@ -96,7 +105,7 @@ facts() {
 		echo 9999999999 - -
 }
 
-# The newest time comes first, except for remains of names with newlines.
+# The line with the newest time comes first; only remains of names with newlines may come before it.
 look_by_hash() {
 	facts | sort -r | {
 		lines= seconds=9999999999 time=-

@@ -12,7 +12,8 @@ can_rename() {
 	rm -f "$probe" && : >"$1/probe" && ln "$1/probe" "$probe" && rm -f "$probe" "$1/probe"
 }
 
-# Files that an interrupted delivery replaced, or could not put back, may exist only here.
+# Whether a folder of ours has files that an interrupted delivery replaced, or could not put back.
+# They may exist only here.
 holds() {
 	for kept in "$1/backup" "$1/again" "$1"/kept-*; do
 		[ -z "$(ls -A "$kept" 2>/dev/null)" ] || return 0
@@ -21,8 +22,8 @@ holds() {
 }
 
 inside=$root/.acp-broker-$name.tmp
-# Beside the root, where it is removed together with the root; elsewhere if that folder is not
-# writable.
+# The first place is beside the root, where the folder is removed together with the root. Another
+# place is used if we cannot write there, or cannot rename a file from there into ROOT.
 set -- "${root%/*}/.acp-broker/rsync/$name" "${home%/}/.acp-broker/rsync/$name" "$inside"
 for side; do
 	if holds "$side"; then

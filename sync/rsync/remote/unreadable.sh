@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Argument: ROOT. Prints the files and folders below it that cannot be read, without the content of
-# such folders: "./" and the path, each ended by NUL.
+# Argument: ROOT. Prints the files and folders below ROOT that this user cannot read, but not the
+# content of such folders. Each is "./" and the path, and ends in NUL.
 set -eu
 cd "$1"
 find . -name .git -prune -o \( -type d -o -type f \) -exec sh -c '
