@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A platform for `backend = exec`: boxes that are folders below $1, with the commands of a profile.
+# A platform for `backend = exec`, whose boxes are folders below FOLDER. The verbs are the commands
+# of a profile.
 #
 #     box.sh FOLDER KIND VERB [NAME [WORD…]]
 #
-# KIND "plain": a program runs on this machine, with a HOME of the box. KIND "apart:SHOWN": it runs
-# in namespaces of the box (user, mount, pid), with a root of its own, which shows the folder SHOWN
-# of this machine as well. FOLDER/log gets each VERB and NAME. Works as an ordinary user.
+# KIND "plain": a program runs on this machine, with HOME in the box. KIND "apart:SHOWN": it runs in
+# the namespaces of the box (user, mount, pid), with the box's own root. That root also shows the
+# folder SHOWN of this machine. The script writes each VERB except exec, with its NAME, to
+# FOLDER/log. It works as an ordinary user.
 set -eu
 folder=$1 kind=$2 verb=$3
 name=${4-}
@@ -17,13 +19,13 @@ mkdir -p "$folder"
 box=$folder/boxes/$name
 fake=/usr/local/bin:/usr/bin:/bin
 
-# The box's init makes the root, tells its process id as this machine sees it, and waits.
+# The box's init makes the root, writes down its process id as this machine sees it, and waits.
 make_apart() {
 	for part in usr etc proc dev tmp home; do
 		mkdir -p "$box/root/$part"
 	done
 	mkfifo "$box/ready"
-	# The box outlives the broker, and its test.
+	# The box outlives the broker and the test, so it does not get the mark of the test.
 	# shellcheck disable=SC2016
 	env -u ACP_TEST_MARK setsid --fork \
 		unshare --user --map-root-user --mount --pid --fork --kill-child /bin/sh -c '

@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Becomes an sshd of its own: start_sshd.sh FOLDER PORT [LOGIN-SHELL]. It listens on 127.0.0.1
-# alone and needs nothing of the system's but its programs. In FOLDER, which is empty but for
-#   extra_config  lines of sshd_config(5) that go before ours: the first value counts
-# it makes
-#   host_ed25519, host_ecdsa  host keys; host_rsa, which takes long, where extra_config has "rsa"
-#   authority, host_ed25519-cert.pub  where extra_config has "HostCertificate host_ed25519-cert.pub"
+# Becomes an sshd for one test: start_sshd.sh FOLDER PORT [LOGIN-SHELL]. The sshd listens only on
+# 127.0.0.1, and needs nothing of the system's except its programs. FOLDER is empty, or has only
+#   extra_config  lines of sshd_config(5), which go before ours: the first value counts
+# The script makes in FOLDER:
+#   host_ed25519, host_ecdsa  host keys; also host_rsa, which takes long, if extra_config has "rsa"
+#   authority, host_ed25519-cert.pub  if extra_config has "HostCertificate host_ed25519-cert.pub"
 #   id             a key that may log in, without passphrase
 #   authorized_keys, known_hosts, home/ of the user, run/ for XDG_RUNTIME_DIR, log
 #   ssh_config     for ssh -F: the host "box"
 #
-# The user is who runs this. For root the user's line in /etc/passwd and /etc/shadow is another
-# one in a mount namespace of this sshd's alone, so that the home, the login shell and the
-# password ("sesame", or none where empty ones are permitted) are the test's: what sshd does
-# with them is what it always does. Elsewhere the home comes by SetEnv, the shell by ForceCommand
-# (which the user's real shell runs), and no password is right.
+# The user of the sshd is the one who runs this script. If that is root, the sshd gets a mount
+# namespace, in which the user's line in /etc/passwd and /etc/shadow is another one. So the home,
+# the login shell and the password ("sesame", or none if extra_config permits empty passwords) are
+# the test's, and sshd treats them as usual. For other users, or without the namespace, SetEnv sets
+# the home, ForceCommand starts the shell (through the user's real shell), and no password is right.
 set -eu
 
 folder=$1 port=$2 shell=${3:-}
@@ -40,7 +40,7 @@ ssh-keygen -q -N '' -C '' -t ed25519 -f id
 cp id.pub authorized_keys
 mkdir -p home run
 if [ "${shell##*/}" = busybox ]; then
-	ln -s "$shell" sh # it is the applet that its name says
+	ln -s "$shell" sh # busybox runs the applet of that name
 	shell=$folder/sh
 fi
 
@@ -74,13 +74,14 @@ PrintLastLog no
 MaxStartups 100
 LogLevel VERBOSE
 END
-# What runs there keeps its sockets and FIFOs here, so that they go with the folder.
+# Processes in this sshd keep their sockets and FIFOs in the folder, so that these are removed with
+# it.
 environment=XDG_RUNTIME_DIR=$folder/run
-# By this a test finds all that it has started (tests/integration/processes.py).
+# By this mark a test finds every process that it has started (tests/integration/processes.py).
 [ -z "${ACP_TEST_MARK:-}" ] || environment="$environment ACP_TEST_MARK=$ACP_TEST_MARK"
 
 if [ "$(id -u)" = 0 ]; then
-	[ -d /run/sshd ] || mkdir -p -m 0755 /run/sshd # where it confines what is not logged in
+	[ -d /run/sshd ] || mkdir -p -m 0755 /run/sshd # for its unauthenticated processes
 	if unshare --mount true 2> /dev/null; then
 		export user shell folder
 		awk -F: -v OFS=: '$1 == ENVIRON["user"] {
