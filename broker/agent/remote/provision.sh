@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Comes before every script that prepares a sandbox for its agent. Starts in the sandbox's home. The
-# answer consists of words that end in NUL; the last two are "done" and an empty one, or "failed"
+# answer consists of words that end in NUL. The last two are "done" and an empty word, or "failed"
 # and the reason.
 set -u
 unset CDPATH ENV

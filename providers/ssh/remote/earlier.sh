@@ -127,8 +127,8 @@ acp_end_runner() {
 } 2>/dev/null
 
 # Runs in a subshell. Orders a run of the scripts, whose folder is $1, to end. The watch of that run
-# reads a line in the FIFO "alive" as the end of the control. It ends the run and then removes the
-# folder. If nobody reads the FIFO, no process of the run is left.
+# reads a line in the FIFO "alive" as the end of the control. So the watch ends the run, and then
+# removes the folder. If nobody reads the FIFO, no process of the run is left.
 acp_order_end() {
 	[ -O "$1" ] && [ -p "$1/alive" ] || return 0
 	(echo over >"$1/alive") &

@@ -20,7 +20,7 @@ mkdir -p "$base" && cd -P "$base" || answer failed "$base cannot be made or ente
 there=$(env pwd -P && printf .)
 there=${there%??}
 [ "$which" = any ] || [ -d "./$folder" ] || answer gone "$there/$folder"
-# Whether FOLDER has nothing in it yet. It may have an incomplete .place, which has another name
+# Whether FOLDER has nothing in it yet, except perhaps an incomplete .place, which has another name
 # while a script writes it.
 is_new() {
 	for path in "./$folder"/* "./$folder"/.[!.]*; do

@@ -189,8 +189,8 @@ if [ -s "$work/base" ]; then
 fi
 
 # A file that cannot be read, or whose name git refuses, stays as it was. If a file shrinks while
-# git reads it, git is killed and leaves its lock. The script removes that lock, which is safe
-# because the index belongs only to this run.
+# git reads it, SIGBUS kills git, and git leaves its lock. The script removes that lock, which is
+# safe because the index belongs only to this run.
 add_what_can_be() {
 	xargs -0 -n 200 sh -c '
 		rm -f "$GIT_INDEX_FILE.lock"

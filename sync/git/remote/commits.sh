@@ -83,8 +83,8 @@ say_untold() {
 	say untold "$(sed -n '/^fatal: /,$p' "$work/words" | tr -s '\n\t' ' ' | cut -c 1-200)"
 }
 
-# A failure here is the fault of a repository of the agent. The script reports it, and goes on with
-# the other repositories; the files are synced in any case.
+# If this fails, the cause is in the agent's repository. The script reports the failure and goes on
+# with the other repositories; the files are synced in any case.
 try_repository() {
 	: >"$work/made"
 	set +e

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Runs a command, the remote rsync. Arguments: SIDE CLEANS TELLS and the command. If CLEANS is not
-# empty, the files that the last delivery left in SIDE are not needed any more, and the script
-# removes them first. If CLEANS is not "yes", it is the name of a folder to which the script moves
-# them instead. If TELLS is not empty, stderr says afterwards if rsync has replaced nothing.
+# Runs a command: the remote rsync. Arguments: SIDE CLEANS TELLS and the command. If CLEANS is not
+# empty, the files that the last delivery left in SIDE are not needed any more. "yes" means that the
+# script removes them first; any other word means that it moves them to a folder of that name. If
+# TELLS is not empty, stderr says afterwards if rsync has replaced nothing.
 set -eu
 side=$1 cleans=$2 tells=$3
 shift 3

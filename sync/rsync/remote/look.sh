@@ -76,7 +76,7 @@ tell_differing() {
 look_by_lists() {
 	newest=0
 	list || {
-		newest=9999999999 # what cannot be looked at may change unseen
+		newest=9999999999 # what we cannot read may change unseen
 		printf '%s - - - - -\0' "$mark" >>"$side/files"
 	}
 	for list in files folders; do
