@@ -18,7 +18,10 @@ enum {
 /* Not TRACE, which would send a key back, and not CONNECT, which is not a request to a server. */
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
 
-/* Besides all fields that begin with "proxy-", and those that Connection lists. */
+/*
+ * The fields that concern only one connection (or are written anew), besides those that begin with
+ * "proxy-" and those that Connection lists.
+ */
 static const char *const of_hop[] = {
 	"connection",
 	"content-length",
@@ -30,7 +33,7 @@ static const char *const of_hop[] = {
 	"upgrade",
 };
 
-/* Besides those of the hop. */
+/* The other fields that we do not send on with a key. */
 static const char *const ours[] = {
 	"accept-encoding", // we search the answer for the key
 	"api-key",
@@ -340,7 +343,7 @@ int request_read_url(struct request *out, struct span head)
 	return read_head(out, head, true);
 }
 
-/* Whether Connection lists the field, which is then only for the next hop. */
+/* Whether Connection lists the field, which then concerns only this connection. */
 static bool is_listed(const struct request *request, struct span name)
 {
 	for (size_t i = 0; i < request->field_count; i++) {

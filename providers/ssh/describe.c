@@ -43,7 +43,7 @@ static const char *checking_name(const struct ssh_target *target)
 	return target->host_key_pin ? "refused" : names[target->host_checking];
 }
 
-/* The hops, beginning with the one nearest to the host. */
+/* The jump hosts, beginning with the one nearest to the host. */
 static void tell_hops(const struct describing *self, const struct ssh_target *target)
 {
 	for (const struct ssh_target *via = target->via; via; via = via->via) {

@@ -10,9 +10,9 @@
 #include "providers/ssh/libssh2_client.h"
 
 /*
- * A connection through another one (ProxyJump). It consists of a client of the previous hop, a TCP
- * channel from there, and a pair of sockets: the channel's bytes go through one end, and the next
- * SSH connection uses the other end. The pump runs on the loop, so nothing here blocks.
+ * A connection through another one (ProxyJump). It consists of a client of the previous jump host,
+ * a TCP channel from there, and a pair of sockets: the channel's bytes go through one end, and the
+ * next SSH connection uses the other end. The pump runs on the loop, so nothing here blocks.
  */
 enum { PUMP_SIZE = 64 * 1024 };
 
@@ -135,7 +135,7 @@ static void on_closed(void *data, const struct ssh_channel_end *end)
 	jump_ended(data, &err);
 }
 
-/* ---- the previous hop ---- */
+/* ---- the previous jump host ---- */
 
 static void on_open(void *data)
 {
@@ -160,7 +160,7 @@ static void on_refused(void *data, const struct error *failure)
 	jump_ended(jump, &err);
 }
 
-/* The hop's on_lost follows with the same error. */
+/* The on_lost of the jump host's client follows with the same error. */
 static void on_channel_lost(void *data, const struct error *err)
 {
 }

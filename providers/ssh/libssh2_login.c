@@ -352,7 +352,7 @@ static void on_deadline(struct ev_loop *loop, struct ev_timer *watcher, int even
 	}
 }
 
-/* Copies without the hops, because the socket already leads through them. */
+/* Copies without the jump hosts, because the socket already leads through them. */
 static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 {
 	*to = *from;

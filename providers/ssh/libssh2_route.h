@@ -24,7 +24,9 @@ struct route_listener {
 	 * as long as the socket is used.
 	 */
 	void (*on_reached)(void *data, int fd);
-	/* HOST_NOT_FOUND, HOST_UNREACHABLE, TIMEOUT_EXCEEDED, or the error of an earlier hop. */
+	/*
+	 * HOST_NOT_FOUND, HOST_UNREACHABLE, TIMEOUT_EXCEEDED, or the error of an earlier jump host.
+	 */
 	void (*on_failed)(void *data, const struct error *err);
 };
 

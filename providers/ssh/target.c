@@ -101,7 +101,7 @@ bool ssh_names_have(const char *names, struct span name)
 void ssh_target_finish(struct ssh_target *target)
 {
 	if (target->via) {
-		ssh_target_finish(target->via); // there are at most eight hops
+		ssh_target_finish(target->via); // there are at most eight jump hosts
 		free(target->via);
 	}
 	if (target->user && target->user_is_secret) {

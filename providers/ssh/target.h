@@ -60,7 +60,7 @@ struct ssh_target {
 	bool verifies_by_dns;         // VerifyHostKeyDNS is yes
 	char *host_key_pin;      // "SHA256:…", from the profile; the key must match; NULL: none
 	size_t host_key_turn;    // with a pin: which types to ask for first (host_key_types)
-	struct ssh_target *via;  // ProxyJump: the last hop, owned, with its own via; NULL: none
+	struct ssh_target *via;  // ProxyJump: the last jump host, owned, with its own via; or NULL
 	char *proxy_command;     // a shell command; NULL: none
 	char *unknown_setting;   // a setting that the libssh2 client lacks: "BindAddress 192.0.2.1"
 	char *preferred_methods; // PreferredAuthentications, with commas; NULL: all
@@ -131,9 +131,9 @@ bool ssh_target_read(struct span text, const char *const *environment,
 	struct ssh_target *out_target, char **out_jumps, struct error *err) ATTR_NODISCARD;
 
 /*
- * Resolves the `host` of a profile (docs/ssh.md) and its hops: runs `ssh -G` for each, for at most
- * resolve-timeout, on the loop. Without an ssh program only the profile's keys count. Raises done
- * once, not before it returns; the callee copies and finishes the target, and the resolving is
+ * Resolves the `host` of a profile (docs/ssh.md) and its jump hosts: runs `ssh -G` for each, for at
+ * most resolve-timeout, on the loop. Without an ssh program only the profile's keys count. Raises
+ * done once, not before it returns; the callee copies and finishes the target, and the resolving is
  * already freed. Context and settings are borrowed until then. Fails with ERROR_CONFIG at once if
  * `host` is missing or is not the name of a host.
  */

@@ -23,8 +23,8 @@ bool ssh_target_name_read(
 	const char *text, struct ssh_target_name *out_name, struct error *err) ATTR_NODISCARD;
 
 /*
- * The same for the last hop of a ProxyJump list: [USER@]NAME[:PORT] or ssh://. `out_before` is the
- * list without it, which the caller frees; NULL if that is empty.
+ * The same for the last jump host of a ProxyJump list: [USER@]NAME[:PORT] or ssh://. `out_before`
+ * is the list without this host, which the caller frees; NULL if that list is empty.
  */
 bool ssh_target_name_read_jump(const char *jumps, struct ssh_target_name *out_name,
 	char **out_before, struct error *err) ATTR_NODISCARD;

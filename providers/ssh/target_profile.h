@@ -5,9 +5,9 @@
 #include "providers/ssh/target.h"
 
 /*
- * Applies the profile's keys over ssh's settings for a host. For a hop on the way it applies only
- * ssh-client, auth-timeout and passphrase-command, because these concern every connection. ssh does
- * not apply a host's options to its jump hosts either. Expands `~`.
+ * Applies the profile's keys over ssh's settings for a host. For a jump host it applies only
+ * ssh-client, auth-timeout and passphrase-command, because these concern every connection. ssh,
+ * too, does not apply the options of a host to its jump hosts. Expands `~`.
  */
 bool ssh_target_apply(struct ssh_target *target, const struct settings *settings, bool is_hop,
 	const char *const *environment, struct error *err) ATTR_NODISCARD;

@@ -132,7 +132,7 @@ static bool read_known_hosts_command(
 	return true;
 }
 
-/* "ask" shows the user what DNS says, but accepts nothing by it. */
+/* "ask" shows the user what DNS says, but does not accept a key because of it. */
 static bool read_verify_by_dns(
 	struct ssh_target_reader *reader, const char *value, struct error *err)
 {

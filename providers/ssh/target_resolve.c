@@ -33,8 +33,8 @@ struct ssh_resolving {
 	char *program;     // ssh; NULL: not found
 	char *config_file; // for its option -F
 	struct ssh_target target;
-	struct ssh_target *last;     // the hop that is being resolved; first the target
-	struct ssh_target_name name; // of that hop
+	struct ssh_target *last; // the host that is being resolved: the target, then its jump hosts
+	struct ssh_target_name name; // of that host
 	int hops;
 	struct capture *capture;
 	struct soon later; // for results that are known at once
@@ -116,7 +116,7 @@ static long long resolve_timeout_ms(const struct ssh_resolving *self)
 	return settings_number(self->settings, key);
 }
 
-/* Asks about the last hop; `before` are the hops before it in a list. */
+/* Asks about `last`; `before` are the jump hosts before it in a list. */
 static bool ask(struct ssh_resolving *self, const char *before, struct error *err)
 {
 	const char *argv[20] = {self->program, "-G", "-T"};
@@ -164,7 +164,7 @@ static bool refuse(const struct capture_result *result, struct error *err)
 		len > 0 ? words : "it gives no reason");
 }
 
-/* Adds the next hop, which becomes the last one. */
+/* Adds the next jump host, which becomes `last`. */
 static bool begin_hop(struct ssh_resolving *self, const char *jumps, struct error *err)
 {
 	char *before = NULL;
@@ -184,7 +184,7 @@ static bool begin_hop(struct ssh_resolving *self, const char *jumps, struct erro
 	return ok;
 }
 
-/* Reads the answer into the last hop; `*out_jumps` are the hops before it. */
+/* Reads the answer into `last`; `*out_jumps` are the jump hosts before it. */
 static bool take(
 	struct ssh_resolving *self, struct span answer, char **out_jumps, struct error *err)
 {
