@@ -35,7 +35,7 @@ void path_map_finish(struct path_map *map);
 /* Adds a root unless it is already there; both paths are absolute. False if the map is full. */
 bool path_map_add(struct path_map *map, const char *local, const char *runtime) ATTR_NODISCARD;
 
-/* The same. Of roots that are equally long on one side, this one wins from now on. */
+/* The same. From now on this root wins against roots that are equally long on one side. */
 void path_map_prefer(struct path_map *map, const char *local, const char *runtime);
 
 /* Whether a local directory is itself one of the roots. */

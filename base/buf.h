@@ -35,7 +35,7 @@ bool buf_append(struct buf *buf, struct span bytes, struct error *err) ATTR_NODI
 bool buf_append_format(struct buf *buf, struct error *err, const char *format, ...)
 	ATTR_PRINTF(3, 4) ATTR_NODISCARD;
 
-/* buf_append for bytes that the caller knows to fit; that is asserted. */
+/* buf_append for bytes that the caller knows to fit. Asserts that they fit. */
 void buf_add(struct buf *buf, struct span bytes);
 
 /*

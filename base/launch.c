@@ -260,7 +260,7 @@ static void execute_by_search(const struct launch *launch, int status_fd)
 				found_errnum = errnum;
 			}
 			if (errnum != EACCES && errnum != ELIBBAD) {
-				break; // E2BIG and the like would fail in every folder
+				break; // errors such as E2BIG would come in every folder
 			}
 		}
 		if (folder[len] == '\0') {

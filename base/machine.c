@@ -55,7 +55,10 @@ static bool write_draft(int fd, const char *path, struct error *err)
 	return true;
 }
 
-/* Whoever is the first to give it its name: the others take what is there then. */
+/*
+ * Only the first of several processes gives its draft the name. The others use the file that then
+ * exists.
+ */
 static bool make_id(const char *folder, const char *path, struct error *err)
 {
 	char draft[PATH_MAX];

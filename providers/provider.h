@@ -208,7 +208,7 @@ struct sandbox_request {
 		*settings; // the profile's keys; borrowed until the sandbox is ready or closed
 	/*
 	 * The local workspace that needs the sandbox first, absolute; NULL if unknown. A provider
-	 * with one sandbox per workspace tells its sandboxes apart by it.
+	 * with one sandbox per workspace uses it to tell its sandboxes apart.
 	 */
 	const char *directory;
 	/*

@@ -108,8 +108,8 @@ struct sandbox *agent_sandbox(const struct agent *agent); // NULL until on_ready
 pid_t agent_process(const struct agent *agent);           // as exec_process; 0 before it runs
 
 /*
- * Expects an answer within start-timeout; the time counts from the start of the process if that has
- * not started yet.
+ * Expects an answer within start-timeout. If the process has not started yet, the time counts from
+ * its start.
  */
 void agent_expect_answer(struct agent *agent, const char *step);
 void agent_has_answered(struct agent *agent);

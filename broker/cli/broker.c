@@ -102,7 +102,10 @@ static void on_loop_failed(const char *text)
 
 /* ---- a session ---- */
 
-/* An editor starts us in its project's directory, unless that is the home directory or the like. */
+/*
+ * An editor starts us in its project's directory, unless that is a directory such as the home
+ * directory.
+ */
 static char *workspace_of_start(const char *home)
 {
 	struct error ignored;

@@ -212,7 +212,7 @@ static bool end_one(struct pruning *pruning, const struct holding *holding)
 	return true;
 }
 
-/* Removes what is old and finished, of one kind; says why the others stay. */
+/* Removes the holdings of one kind that are old and finished. Says why the others stay. */
 static void end_old(struct pruning *pruning, enum holding_kind kind)
 {
 	for (size_t i = 0; i < pruning->holdings.count; i++) {

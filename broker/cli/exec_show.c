@@ -134,7 +134,7 @@ static void show_call_update(struct exec_show *show, const struct json_doc *doc,
 
 /* ---- updates ---- */
 
-/* Thoughts, plans, modes and the like are printed only as JSON. */
+/* All other updates (thoughts, plans, modes and more) are printed only as JSON. */
 static const struct {
 	const char *kind;
 	void (*show)(struct exec_show *show, const struct json_doc *doc, json_node update);

@@ -99,7 +99,7 @@ static char *record_path(const struct finding *finding, const char *id)
 	return mem_strdup(path);
 }
 
-/* Adds it without a workspace, because nobody knows to which one it belongs. */
+/* Adds it without a workspace, because nobody knows to which workspace it belongs. */
 static void add_unreadable(struct finding *finding, const char *id, const struct error *why)
 {
 	struct holding *holding = add(finding, HOLDING_RECORD, record_path(finding, id));

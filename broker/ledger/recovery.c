@@ -188,7 +188,7 @@ static bool is_too_old(const struct found *found)
 	return age_ms > 0 && (long long)(time(NULL) - found->used) >= age_ms / 1000;
 }
 
-/* False if the configuration does not have its profile; that is logged. */
+/* False, and logs it, if the configuration does not have its profile. */
 static bool choose_profile(const struct recovery_config *config, struct found *found)
 {
 	const struct profile *profile = find_profile(config, found);

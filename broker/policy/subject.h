@@ -27,7 +27,7 @@ struct subject {
 	char **variables; // owned; their names, "" for one that is unreadable; NULL: none
 	char *kind;       // owned; the tool call's; may be NULL
 	char *new_text;   // owned; the new content of a write, if needed (grant_once.c); or NULL
-	char *old_text;   // owned; with it: the old content that the user was shown; or NULL
+	char *old_text;   // owned; beside new_text: the old content that the user saw; or NULL
 	unsigned unknown; // of enum policy_unknown
 };
 

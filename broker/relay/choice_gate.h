@@ -14,8 +14,8 @@
  */
 
 /*
- * session/set_mode and the like. on_send returns false to refuse the choice; on_result: the agent
- * has acknowledged it.
+ * session/set_mode and the other requests that make a choice. on_send returns false to refuse the
+ * choice; on_result: the agent has acknowledged it.
  */
 bool choice_gate_on_send(
 	struct relay *relay, struct request *request, const struct call *call, struct error *err);

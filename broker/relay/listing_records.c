@@ -49,7 +49,7 @@ struct list *listings_of(struct relay *relay)
 
 /*
  * A transient sandbox is destroyed once it is collected, and the agent's memory with it, unless
- * that is in the user's home.
+ * that memory is in the user's home.
  */
 static bool has_ended(const struct scan *scan, const struct record *record)
 {

@@ -6,7 +6,7 @@
 
 /*
  * Restores a session whose agent has ended when somebody needs it. An agent is started in the same
- * sandbox or, if that is lost, in a newly prepared one. It must restore the session (ACP:
+ * sandbox or, if that sandbox is lost, in a newly prepared one. It must restore the session (ACP:
  * session/resume if the agent offers it, else session/load; the editor has seen the replay already,
  * so it is hidden). Requests for the session wait until then. If a session cannot be restored, no
  * other session replaces it: the requests fail, and the error says why.

@@ -36,9 +36,9 @@ struct daytona_claim *daytona_claim_create(const struct daytona_claim_config *co
 void daytona_claim_destroy(struct daytona_claim *claim);
 
 /*
- * Determines the name, unless that of an existing sandbox is given. Takes a shared lock, and writes
- * the note if there is none. Waits while a broker holds the exclusive lock. Then the identity is
- * known.
+ * Determines the name, unless the caller gives the name of an existing sandbox. Takes a shared
+ * lock, and writes the note if there is none. Waits while a broker holds the exclusive lock. Then
+ * the identity is known.
  */
 void daytona_claim_take(struct daytona_claim *claim, const char *name, daytona_claim_done *done);
 

@@ -186,7 +186,7 @@ static void on_gate_open(void *data, const struct error *err)
 
 static void on_claimed_again(void *data, const struct error *err);
 
-/* The sandbox is gone, and so is its note if that could be removed. */
+/* The sandbox is gone. Its note is gone too, unless the broker could not remove it. */
 static void on_forgotten(void *data, const struct error *err)
 {
 	struct daytona_place *place = data;

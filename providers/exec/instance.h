@@ -57,8 +57,9 @@ void exec_instance_remove(struct exec_instance *instance, exec_instance_done *do
 void exec_instance_forget(struct exec_instance *instance, exec_instance_done *done);
 
 /*
- * Cancels what is under way, and undoes exec_instance_bring: removes the instance if that has made
- * it and it is not `is_used`, otherwise stops it if that has started it.
+ * Cancels what is under way, and undoes exec_instance_bring: removes the instance if
+ * exec_instance_bring has made it and `is_used` is false. Otherwise stops it if exec_instance_bring
+ * has started it.
  */
 void exec_instance_withdraw(struct exec_instance *instance, bool is_used, exec_instance_done *done);
 

@@ -96,7 +96,7 @@ bool copy_cell_lacks(struct span name)
 
 /*
  * Variables that only the broker and its user share. ACP_BROKER_RUN may be that of an outer broker,
- * which finds by it the processes that it must end.
+ * which uses it to find the processes that it must end.
  */
 bool copy_cell_hides_anyway(
 	const struct provider_context *context, const struct settings *settings, struct span name)

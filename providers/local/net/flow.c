@@ -166,7 +166,7 @@ static void enter(struct flow *flow, enum flow_state state, int deadline_ms)
 
 /* ---- relaying ---- */
 
-/* Only for the audit log: nothing is decided by it. */
+/* Only for the audit log: the broker bases no decision on the name. */
 static void look_for_server_name(struct flow *flow)
 {
 	char name[NAME_SIZE];

@@ -8,7 +8,7 @@
 
 /*
  * Reads the server name in the first TLS record of a program (RFC 8446, section 4.1.2; RFC 6066,
- * section 3). The broker only writes it to the audit log, and decides nothing by it.
+ * section 3). The broker only writes the name to the audit log, and bases no decision on it.
  */
 enum hello_step {
 	HELLO_MORE, // incomplete so far
