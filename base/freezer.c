@@ -18,8 +18,8 @@ enum {
 	ROUND_MS = 2,
 	SLOW_ROUND_MS = 20,
 	FAST_ROUNDS = 20,
-	GROWTHS_MAX = 6,   // above this, also chase processes that fork all the time, even if a
-	                   // parent notices
+	GROWTHS_MAX = 6,   // above this, also chase processes that fork all the time, and stop
+	                   // children even if a running parent notices
 	CHASE_TURNS = 500, // some 5 ms together
 };
 

@@ -41,8 +41,8 @@ enum { FREEZE_MAX_MS = 5000, FREEZE_GROUP_MAX_MS = 1500 };
 void freezer_finish(struct freezer *freezer); // lets no process continue; keeps the cgroup
 
 /*
- * For the end, when no process is left, or the rest cannot be killed. Lets such a rest continue,
- * and removes the cgroup.
+ * For the end, when no process is left, or the remaining ones cannot be killed. Lets these
+ * continue, and removes the cgroup.
  */
 void freezer_close(struct freezer *freezer);
 

@@ -15,7 +15,7 @@ enum { DELETIONS_NAMED_MAX = 20 };
 struct deletions {
 	/* The caller sets these two. */
 	bool is_users;    // deleted in the local directory, not in the sandbox
-	bool is_replaced; // no paths: the local directory is another folder than before
+	bool is_replaced; // the local directory is another folder than before; then no paths
 	size_t count;
 	size_t total; // files before the deletion; set by the caller
 	char **named; // owned, NULL-terminated: the first DELETIONS_NAMED_MAX paths; NULL: none

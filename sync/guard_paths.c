@@ -74,7 +74,10 @@ void guard_paths_fold(char *path)
 	*out = '\0';
 }
 
-/* "a/b/c" has the folders "a" and "a/b"; a component that matches any folder is left out. */
+/*
+ * Adds the folders on the way to a glob: "a" and "a/b" for "a/b/c". Leaves out a leading
+ * "**" component, which matches any folder.
+ */
 static void add_links(struct guard_paths *guard, const char *glob)
 {
 	const char *begin = strncmp(glob, "**/", 3) == 0 ? glob + 3 : glob;

@@ -14,7 +14,7 @@ enum { NESTED_MAX = 64 << 10 };
 void nested_add(struct buf *lines, struct span path);
 /* Writes the lines only if they have changed. */
 bool nested_write(struct store *store, const struct buf *lines, struct error *err) ATTR_NODISCARD;
-/* If they cannot be read, there are none. The caller initialises `out` for NESTED_MAX bytes. */
+/* Appends nothing if they cannot be read. The caller initialises `out` for NESTED_MAX bytes. */
 void nested_read(const struct store *store, struct buf *out);
 
 #endif

@@ -110,7 +110,10 @@ bool store_put_big(struct store *store, int fd, const struct extents *extents,
 	const struct store_before *before, struct store_entry *entry,
 	struct error *err) ATTR_NODISCARD;
 
-/* The data extents of a big object; and writing them to a stream without the holes. */
+/*
+ * store_big_extents finds the data extents of a big object. store_send_big writes them to a stream,
+ * without the holes.
+ */
 bool store_big_extents(struct store *store, const struct store_entry *entry,
 	struct extents *out_extents, struct error *err) ATTR_NODISCARD;
 bool store_send_big(struct store *store, const struct store_entry *entry,

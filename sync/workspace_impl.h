@@ -82,8 +82,8 @@ struct workspace {
 	git_oid told_held;             // the same of round.held
 	git_oid allowed_held;          // changes that the user has allowed once
 	bool has_allowed_held;
-	git_oid refused_held[ROUND_REFUSED]; // changes that the user has refused: all of them; by
-	                                     // the last answer
+	git_oid refused_held[ROUND_REFUSED]; // changes that the user has refused: [0] all of them,
+	                                     // [1] those of the last answer
 	char **always_held;                  // owned, NULL-terminated paths; may be NULL
 	bool commits_left;                   // after the last collect
 	unsigned told_excess;                // round.told_excess of all earlier rounds

@@ -453,7 +453,7 @@ static void visit_finish(struct visit *visit)
 	struct error err;
 	struct doctor *doctor = visit->doctor;
 	char *workspace = mem_strdup(visit->workspace);
-	doctor_end_sandbox(doctor); // first: nobody else removes what is in use
+	doctor_end_sandbox(doctor); // first: doctor_forget removes no sandbox in use
 	if (!doctor_forget(doctor->means, workspace, &err)) {
 		doctor_fail_with(doctor, DOCTOR_END, &err);
 	}

@@ -106,7 +106,10 @@ static void find_places(const char *file, const char *folder, char ***places)
 	}
 }
 
-/* The configuration is read here, and the audit log is opened in the workspace. */
+/*
+ * A relative path of the configuration begins in the working folder, one of the audit log in the
+ * workspace.
+ */
 static void find_own_files(struct config *config)
 {
 	char *here = getcwd(NULL, 0);
@@ -238,8 +241,8 @@ static bool check_keys(const struct profile *profile, struct error *err)
 }
 
 /*
- * Unless the profile names agent-state, a confined agent gets the state files of the known agent
- * that it is.
+ * Unless the profile names agent-state, a confined agent that is a known agent gets the state files
+ * of that agent.
  */
 static void load_agent_state(struct profile *profile, const struct provider *provider)
 {

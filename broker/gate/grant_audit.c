@@ -18,8 +18,8 @@ struct grant_note {
 	char *variables; // owned; NULL also if no variables were added
 	char *rule;      // owned; NULL if there is no audit log
 	char *options;   // owned, raw JSON; of an agent's own question; NULL: the broker's own
-	struct subject **once; // owned; with it: what a yes allows once more; or NULL
-	char *tool_call;       // owned; with it: the id of the tool call that shows the question
+	struct subject **once; // owned; if `options` is set: what a yes allows once more; or NULL
+	char *tool_call;       // owned; if `options` is set: the id of the question's tool call
 	bool is_decided;       // its line is written
 };
 

@@ -353,7 +353,7 @@ static void ask(struct peer *peer, const struct session *session, struct request
 	relay_watch_question(request);
 }
 
-/* Whether policy says no; that is audited. */
+/* Whether policy says no. If so, writes the audit log, and gives the keeper the answer no. */
 static bool is_refused(
 	struct peer *peer, const struct session *session, const struct request *request)
 {

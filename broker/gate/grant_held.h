@@ -8,9 +8,9 @@
 /*
  * Asks the user about changes of guarded files that a sync has held (sync/held.h): once per sync,
  * in the session of that sync. Nothing waits for the answer. After a yes another sync runs, at once
- * or at the end of the current turn. A refused change is asked about again only when it differs; an
- * unanswered one at the next sync. Policy can refuse for the user, as for a permission request of
- * the kind "edit", but cannot allow.
+ * or at the end of the current turn. After a no the question comes again only if the change
+ * differs. Without an answer it comes again at the next sync. Policy can refuse for the user, as
+ * for a permission request of the kind "edit", but cannot allow.
  */
 void grant_held_on_synced(
 	struct peer *peer, const struct keeper_event *event, const struct sync_result *result);

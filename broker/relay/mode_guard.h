@@ -18,9 +18,9 @@ struct mode_guard; // the state of one session; session.guard
 void mode_guard_destroy(struct mode_guard *guard); // NULL is fine
 
 /*
- * A session was opened. mode_guard_read reads its mode from the answer, or, if that does not say
- * it, from what the agent has reported before. Once the editor knows the session, mode_guard_opened
- * sets the agent back if necessary.
+ * A session was opened. mode_guard_read reads its mode from the answer. If the answer does not
+ * contain the mode, it uses what the agent has reported before. Once the editor knows the session,
+ * mode_guard_opened sets the agent back if necessary.
  */
 void mode_guard_read(struct relay *relay, struct session *session, struct request *request,
 	const struct call *call);
@@ -80,12 +80,15 @@ struct request *mode_guard_ask(struct relay *relay, struct session *session,
 
 /*
  * Returns the session that the request was for. NULL if the answer is stale, or if the agent has
- * ended; then a waiting prompt was answered with that.
+ * ended. If it has ended, a waiting prompt was answered with `failure`.
  */
 struct session *mode_guard_take_answer(
 	struct relay *relay, struct request *request, const struct error *failure);
 
-/* The agent has acknowledged the change, so the value that it should leave no longer counts. */
+/*
+ * The agent has acknowledged this change. Drops the waiting set-backs of the same setting, because
+ * the setting no longer has the value that they would change. A change of the model drops none.
+ */
 void mode_guard_was_set(
 	struct session *session, const struct choice *choice, const struct call *answer);
 

@@ -6,7 +6,7 @@
 
 /* Files and terminals that the broker serves. */
 
-/* initialize: reads what the editor can show, and edits what the agent is told it may use. */
+/* initialize: reads what the editor can show, and edits the capabilities that the agent sees. */
 bool relay_toolhost_greet(struct peer *peer, const struct call *call, struct error *err);
 
 void relay_toolhost_call(struct peer *peer, const struct call *call);

@@ -17,8 +17,9 @@ bool relay_turn_holds_prompt(struct peer *peer, const struct call *call);
 bool relay_turn_holds_answer(struct request *request, const struct call *call);
 
 /*
- * The same for requests and notifications of the agent behind such an answer of their session, and
- * for $/cancel_request for such a request. So all messages of a session arrive in order.
+ * The same for a request or notification that the agent sends after such an answer of the same
+ * session, and for a $/cancel_request for such a request. So all messages of a session arrive in
+ * order.
  */
 bool relay_turn_holds_message(struct peer *peer, const struct call *call);
 

@@ -35,7 +35,8 @@ void restore_destroy(struct restore *restore); // does not answer the waiting me
 void restore_fail(struct restore *restore, const struct error *failure);
 
 /*
- * Sets and returns err: the agent no longer knows the session (NULL: it has forgotten it), and why.
+ * Sets and returns err: the agent no longer knows the session, and why. `session` is NULL if the
+ * broker has forgotten the session.
  */
 const struct error *restore_describe_loss(
 	const struct session *session, const char *why, struct error *err);

@@ -49,7 +49,7 @@ static bool is_ours(struct span raw, const char *id)
 	return is_it;
 }
 
-/* A value that cannot be read may be the id, so it counts as it. */
+/* A value that cannot be read could be the id, so it counts as the id. */
 static bool is_id(struct span raw, const char *id)
 {
 	struct buf decoded;
@@ -59,7 +59,7 @@ static bool is_id(struct span raw, const char *id)
 	return is_it;
 }
 
-/* Whether any place for such an id holds a matching one. */
+/* Whether a place of the message for such ids has one for which is_it is true. */
 static bool find(const struct message *message, bool (*is_it)(struct span raw, const char *id),
 	const char *id)
 {

@@ -269,7 +269,10 @@ static void on_probed(void *data, const struct stat *status, const struct error 
 	look_for_git(file);
 }
 
-/* Hooks, config and the like: the user's next git command would run commands from them. */
+/*
+ * Looks for files such as hooks and config: the user's next git command would run commands from
+ * them.
+ */
 static void look_for_git(struct file_call *file)
 {
 	char probe[FILE_PATH_MAX + 16];

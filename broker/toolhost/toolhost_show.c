@@ -179,8 +179,8 @@ static void write_news(struct json_writer *writer, const struct news *news)
 }
 
 /*
- * The present content, JSON. Terminals are included whole if they are final, or all of them, or
- * none.
+ * Writes the present content as JSON. `turn` decides which terminals are included whole: all, only
+ * the final ones, or none.
  */
 static void build_content(struct buf *out, const struct display *display, enum display_turn turn)
 {

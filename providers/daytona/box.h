@@ -29,8 +29,8 @@ struct daytona_box_config {
 	const struct daytona_create *wanted;
 	bool network_is_required; // fail if the network cannot be set as wanted
 	/*
-	 * If no sandbox has the name, one with these labels is used before a new one is created.
-	 * NULL: no labels.
+	 * If no sandbox has the name, the box uses one with these labels; it creates a new one only
+	 * if there is none. NULL: no labels.
 	 */
 	const struct daytona_pair *query;
 	/*
@@ -59,7 +59,7 @@ void daytona_box_destroy(struct daytona_box *box); // NULL is fine
  * besides those of the API: SANDBOX_NOT_FOUND, SANDBOX_FAILED (with the platform's reason),
  * TIMEOUT_EXCEEDED, ERROR_DENIED for another user's sandbox. It deletes the sandbox that a failed
  * create has left, at once or later. It also deletes a sandbox in the state build_failed, because
- * that has never run.
+ * such a sandbox has never run.
  *
  * Then it changes the settings that differ from the profile, as far as the service can, and asks
  * the service which network is in force. If the service has refused the network (400) or keeps
@@ -70,16 +70,18 @@ void daytona_box_destroy(struct daytona_box *box); // NULL is fine
 void daytona_box_bring(struct daytona_box *box, daytona_box_done *done);
 
 /*
- * Stops it and waits for that (stop-timeout); then asks the service to archive it, which takes
- * longer. A missing sandbox counts as stopped, unless another account owns it.
+ * Stops it and waits until it has stopped (stop-timeout). With `is_archived` it then asks the
+ * service to archive it, which takes longer. A missing sandbox counts as stopped, unless another
+ * account owns it.
  */
 void daytona_box_rest(struct daytona_box *box, bool is_archived, daytona_box_done *done);
 
 /*
- * Undoes daytona_box_bring, even if that still runs: deletes the sandbox if that has created it and
- * it is not `is_used`; otherwise stops it if that has created or started it. Does nothing in other
- * cases. If the outcome of a create is unknown, the sandbox may still appear. Then this looks for
- * it for as long as one call may take (api-timeout), but at most 10 s, and fails after that.
+ * Undoes daytona_box_bring, even if it still runs. Deletes the sandbox if daytona_box_bring has
+ * created it and `is_used` is false. Otherwise stops it if daytona_box_bring has created or started
+ * it. Does nothing in other cases. If the outcome of a create is unknown, the sandbox may still
+ * appear. Then this function looks for it for as long as one call may take (api-timeout), but at
+ * most 10 s, and then fails.
  */
 void daytona_box_withdraw(struct daytona_box *box, bool is_used, daytona_box_done *done);
 void daytona_box_drop(

@@ -3,7 +3,9 @@
 #include "base/text.h"
 #include "providers/daytona/box_impl.h"
 
-/* With 401 the service does not accept the key at all, so it could not stop anything either. */
+/*
+ * With 401 the service does not accept the key at all, so that key could not stop anything either.
+ */
 enum { FORBIDDEN = 403 };
 
 /* ---- sandboxes that the key may not delete ---- */

@@ -37,7 +37,7 @@ struct daytona_place {
 	char *reference;                 // owned; the sandbox's name
 	int connects;                    // number of connections so far
 	bool is_hurried;                 // the first channel has our own deadline
-	long long connect_ms;            // when the last one was made
+	long long connect_ms;            // when the last connection was made
 	ev_timer again;                  // for connecting again
 	long long prepare_until_ms;      // prepare-timeout; 0: never
 

@@ -8,7 +8,7 @@
 
 /*
  * The ports of this machine that lead into a sandbox's cell: `forward` in a profile. The broker
- * listens on them before another process has them (net/forward.h).
+ * opens the listening sockets, and then passes them to the process that forwards (net/forward.h).
  */
 struct cell_forward;
 

@@ -73,7 +73,7 @@ struct copy_job {
 	struct copy_place place;
 	struct sandbox_root *copies; // owned, as are their runtime names; the copies to remove
 	size_t copy_count;
-	int held; // of `place`, if the agent started there; or -1
+	int held; // the descriptor of copy_start, if the agent started in `place`; or -1
 	struct owner owner;
 	struct owner_left left;
 	size_t forbidden; // ignored files that the workspace's owner may not read

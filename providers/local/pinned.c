@@ -22,7 +22,7 @@ enum {
 struct pinned_root {
 	struct list link; // pinned.roots
 	char *path;       // owned; without links
-	char *local;      // owned; by the name in the session
+	char *local;      // owned; its name in the session
 	struct pin_list known;
 	size_t known_first; // the first known_first are pinned
 	bool is_looked_at;
@@ -436,8 +436,8 @@ static bool say(struct buf *text, struct error *err, const struct pin_found *fou
 }
 
 /*
- * How many of the files before it the same program reads. A limit for each program ensures that
- * many decoys of one kind do not hide a file of another kind.
+ * Counts the earlier files that the same program reads. A limit for each program ensures that many
+ * decoys of one kind do not hide a file of another kind.
  */
 static size_t count_same(const struct pin_found *const *news, size_t index)
 {

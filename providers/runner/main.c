@@ -24,7 +24,7 @@
 
 enum {
 	LAST_WORD_MS = 2000, // for sending the last frame
-	STOPS_MAX = 50,  // somebody attacks a runner that is stopped so often: the keeper kills it
+	STOPS_MAX = 50,  // a runner that is stopped more often is under attack: the keeper kills it
 	                 // and its processes
 	NUMBER_MAX = 20, // digits
 	US_PER_MS = 1000,
@@ -291,9 +291,9 @@ static int start_and_keep(struct start *start)
 }
 
 /*
- * The same in a session of its own, and not as a descendant of this process, which the carrier has
- * started: whoever ends this process with all its descendants does not end the run. This process is
- * the first channel's waiter.
+ * Like start_and_keep, but the keeper gets a Unix session of its own (setsid) and is no descendant
+ * of this process. So a carrier that ends this process with all its descendants does not end the
+ * run. This process is the first channel's waiter.
  */
 static int start_apart(struct start *start)
 {

@@ -28,10 +28,10 @@
  *
  *     waiter      keeper ── runner ── …
  *
- * The carrier starts the waiter, which holds no descriptor of the channel either, and ends when the
- * runner gives the channel up. For a new channel the carrier starts a new waiter, which passes its
- * descriptors to the runner (attach.c). The runner accepts them only if the other end knows the key
- * (channel.c).
+ * The carrier starts the waiter. The waiter holds no descriptor of the channel either, and ends
+ * when the runner gives the channel up. For a new channel the carrier starts a new waiter, which
+ * passes its descriptors to the runner (attach.c). The runner accepts them only if the other end
+ * knows the key (channel.c).
  */
 enum {
 	RUNNER_RUNS_MAX = 256,
@@ -67,8 +67,8 @@ struct channel_state {
 struct alive {
 	const char *folder; // NULL: none
 	int fd;             // the FIFO for orders; -1: none
-	char line[8];       // what has come of an order
-	size_t len;         // larger than the line: it is too long
+	char line[8];       // the bytes of an order that have come so far
+	size_t len;         // larger than the line: the order is too long
 	bool is_unneeded;   // the broker knows that no process was left
 };
 

@@ -37,8 +37,8 @@ void client_ask_turn(struct ssh2_client *client)
 		client->wants_turn = true;
 	} else if (client->stage == CLIENT_READY) {
 		/*
-		 * Runs before the loop waits again; the timer covers requests that come right
-		 * before that.
+		 * The prepare watcher runs before the loop waits again. A request may come after
+		 * the prepare watchers have run; `soon` is for that case.
 		 */
 		ev_prepare_start(client->context->loop, &client->next);
 		soon_start(&client->soon);

@@ -16,7 +16,7 @@
 
 enum {
 	TICK_MS = 100,      // between two checks whether ssh listens, if no event shows it
-	GRACE_MS = 1000,    // how much longer than our deadline ssh may need to report it
+	GRACE_MS = 1000,    // added to our deadlines, so that ssh can report a timeout itself
 	ADDRESSES_MAX = 8,  // of a host: ssh gives each address connect-timeout, and so do we
 	ENDING_MS = 2000,   // from closing the control socket to the end of ssh
 	READS_MAX = 64,     // for its last messages
@@ -172,7 +172,7 @@ static void on_watch_message(void *data, const struct mux_message *message)
 }
 
 /*
- * ssh is ending and will report the reason. Before it was ready, this may have been the socket of
+ * ssh is ending and will report the reason. Before ssh was ready, the socket may have been that of
  * another process.
  */
 static void on_watch_end(void *data)

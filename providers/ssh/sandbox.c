@@ -16,7 +16,10 @@
 #include "providers/ssh/roots.h"
 #include "providers/suspension.h"
 
-/* One channel for kills, one ready for the next process. */
+/*
+ * Channels of each connection if max-channels is not set, channels that are kept for kills, and the
+ * number of next processes for which channels stay open.
+ */
 enum { CHANNELS_EACH = 10, CHANNELS_KEPT = 1, WARM_CHANNELS = 2 };
 
 struct ssh_sandbox {

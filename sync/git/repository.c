@@ -18,7 +18,10 @@ static void prepare_end(struct git_transport *git, const struct error *err)
 	git->done.prepare(git->done_data, err);
 }
 
-/* The session works without the runtime's history: the reason is told once. */
+/*
+ * The session works without the runtime's history. Tells the user the reason, but not the same
+ * reason again.
+ */
 static void tell_note(struct git_transport *git)
 {
 	struct history *history = git->history;
@@ -47,7 +50,7 @@ static void add_filtered(struct filtered *filtered, const struct line *line)
 	free(path);
 }
 
-/* Tells the user once, while they stay the same. */
+/* Tells the user of these files, but not of the same files again. */
 static void tell_filtered(struct git_transport *git)
 {
 	struct filtered *filtered = &git->filtered;
@@ -109,7 +112,7 @@ static void list_untold(const struct git_transport *git, struct untold *out)
 	}
 }
 
-/* Tells the user once, while they stay the same. */
+/* Tells the user of these repositories, but not of the same ones again. */
 static void tell_nested(struct git_transport *git)
 {
 	char text[700];
@@ -151,8 +154,8 @@ static bool is_pausing(const struct history *history, uint64_t print)
 }
 
 /*
- * For the runtime's own repository, the repositories below it count too: it treats them as folders
- * until they have one of ours.
+ * For the repository at the root, the repositories below it count too: its git treats their folders
+ * as ordinary folders until we have made repositories there.
  */
 static uint64_t print_of(const struct git_transport *git, const struct history *history)
 {

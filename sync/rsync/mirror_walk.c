@@ -43,7 +43,7 @@ struct walk {
 	/* Handles an entry; returns true for a folder to enter. */
 	bool (*visit)(struct walk *walk, int folder, const char *name, bool is_folder);
 	struct mirror_found *found;
-	int known; // a folder; -1: none
+	int known; // the folder to compare with; -1: there is none
 };
 
 static bool is_folder(int at, const char *name)
@@ -80,7 +80,7 @@ static void walk_folder(struct walk *walk, int at, const char *name)
 		bool goes_in = is_folder(dirfd(stream), entry->d_name);
 		if (walk->visit(walk, dirfd(stream), entry->d_name, goes_in)) {
 			walk_folder(walk, dirfd(stream), entry->d_name);
-			if (walk->found) { // folders alone mean nothing, and would be put back
+			if (walk->found) { // an empty folder would be put back, too
 				unlinkat(dirfd(stream), entry->d_name, AT_REMOVEDIR);
 			}
 		}

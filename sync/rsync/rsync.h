@@ -80,8 +80,8 @@ struct rsync_transport {
 	bool was_told;    // that rsync transfers no history
 	atomic_bool is_cancelled;
 
-	struct remote *remote; // the running one, or
-	struct call *call;
+	struct remote *remote; // the running script; NULL: none
+	struct call *call;     // the running rsync; NULL: none
 	rsync_work *work;
 	rsync_then *then;
 	rsync_then *settled; // the step after rsync_settle
@@ -107,7 +107,7 @@ struct rsync_transport {
 	struct rsync_looking looking;
 	char **unreadable; // paths in the runtime that the last collect could not read; owned
 	bool is_to_clean;  // the files that a delivery left beside the root are no longer needed
-	char kept[64];     // or the folder that they go to; "": none
+	char kept[64];     // the folder to which they are then moved; "": they are removed
 	char note[256];    // for the next collect
 };
 
@@ -146,9 +146,9 @@ void rsync_run(struct rsync_transport *rsync, char **argv,
 		struct rsync_transport *rsync, const struct call_result *result, struct error *err),
 	rsync_then *then);
 /*
- * The same, but the same exec also does the cleaning of is_to_clean. With `tells`, far_words
- * contain RSYNC_NOTHING_REPLACED only if the folder for replaced files is empty afterwards. Without
- * these words it may be empty, too.
+ * Like rsync_run, but the exec that runs rsync also does the cleaning of is_to_clean. With `tells`,
+ * far_words contain RSYNC_NOTHING_REPLACED only if the folder for replaced files is empty
+ * afterwards. Without these words it may be empty, too.
  */
 #define RSYNC_NOTHING_REPLACED "nothing replaced"
 void rsync_run_around(struct rsync_transport *rsync, char **argv, bool tells,
