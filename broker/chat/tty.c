@@ -8,7 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Switch bracketed paste on and off; the latter also ends colours. */
+/* Switch bracketed paste on and off. Switching it off also ends colours. */
 static const char paste_on[] = "\033[?2004h";
 static const char all_off[] = "\033[0m\033[?2004l";
 

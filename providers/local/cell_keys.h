@@ -30,8 +30,8 @@ void cell_keys_plan(const struct cell_keys *self, struct cell_plan *plan);
 bool cell_keys_are_in(const struct cell_keys *self, struct span text, const char **out_name);
 
 /*
- * Removes the keys' variables, and every other variable with the same value; the sandbox warns
- * about the latter.
+ * Removes the keys' variables, and every other variable with the same value. The sandbox warns
+ * about these other variables.
  */
 void cell_keys_drop(const struct cell_keys *self, char ***environment, struct sandbox *sandbox);
 

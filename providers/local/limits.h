@@ -54,8 +54,8 @@ extern const struct error_reason
 
 /*
  * Reads checked settings for a sandbox that is not ready yet. Tells the sandbox what was set, and
- * warns (sandbox_warn) about what cannot be enforced here. With `required`, the latter is an error,
- * and there is nothing to finish.
+ * warns (sandbox_warn) about what cannot be enforced here. With `required`, a limit that cannot be
+ * enforced is an error, and there is nothing to finish.
  */
 bool local_limits_read(struct local_limits *limits, struct sandbox *sandbox,
 	const struct settings *settings, struct error *err) ATTR_NODISCARD;
