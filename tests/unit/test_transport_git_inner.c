@@ -124,6 +124,20 @@ static void test_the_agents_commits_come_with_the_path(void **state)
 	free(after);
 }
 
+static void test_too_many_commits_of_one_hide_none_of_another(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, repository);
+	stage_there(stage,
+		"{ for n in $(seq 65537); do printf 'commit refs/heads/flood\ncommitter A <a@b> "
+		"%s +0000\ndata 2\nc\n\n' $n; done; } | git fast-import --quiet\n"
+		"cd lib; git checkout -q -b fix; git commit -qm inside --allow-empty");
+	stage_collect(stage, &tree);
+	assert_names(stage->collected.note, "more than 65536 are new | fix of lib at | inside");
+	assert_true(stage->collected.commits_left);
+	assert_commits(stage, "lib|fix: inside\n");
+}
+
 static void test_one_that_comes_later_or_was_lost_is_made_again(void **state)
 {
 	struct stage *stage = *state;
@@ -401,6 +415,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STAGE_TEST(test_git_says_the_same_in_each_on_both_sides),
 		STAGE_TEST(test_the_agents_commits_come_with_the_path),
+		STAGE_TEST(test_too_many_commits_of_one_hide_none_of_another),
 		STAGE_TEST(test_one_that_comes_later_or_was_lost_is_made_again),
 		STAGE_TEST(test_a_filter_of_one_finds_its_files),
 		STAGE_TEST(test_one_that_git_has_moved_is_still_ours),

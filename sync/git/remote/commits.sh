@@ -95,8 +95,11 @@ try_repository() {
 	)
 	status=$?
 	set -e
-	[ "$status" = 0 ] || say_untold
-	[ ! -s "$work/made" ] || count=$((count - $(wc -l <"$work/made")))
+	if [ "$status" = 0 ]; then
+		count=$((count - $(wc -l <"$work/made")))
+	else
+		say_untold
+	fi
 }
 
 end_commits() {
