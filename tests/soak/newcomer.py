@@ -31,7 +31,7 @@ CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 ANSWER = 'All of it is done.'
 KEYS_MAX = 10  # to configure it
 CLONE = 'git clone -q /srv/acp-broker && cd acp-broker'
-QUESTION = re.compile(r'\[(1|Y/n)\]\s*$')  # Enter takes the first answer
+QUESTION = re.compile(r'\[(1|Y/n)\]\s*$')  # Enter takes it
 
 # Shows the number of the command, and the status of the command before it.
 PROMPT = r'\u@fresh \#:$? \w\$ '
