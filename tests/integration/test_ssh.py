@@ -363,13 +363,5 @@ class Failures(SshCase):
         self.assertIn('nosuchkeyword', done.stderr.lower())
 
 
-class ProgramSessions(Sessions):
-    client_name = 'openssh'
-
-
-class ProgramFailures(Failures):
-    client_name = 'openssh'
-
-
 if __name__ == '__main__':
     case.main()
