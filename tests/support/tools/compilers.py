@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-Compiles every C file with compilers besides the one that builds everything, and counts one case
-for each compiler: it has no error and no warning.
+Compiles C files with compilers besides the one that builds everything, and counts one case for
+each compiler: it has no error and no warning. clang compiles every file, the other two only those
+of the program: packages for such machines contain no tests.
 
     compilers.py BUILD [NAME...]    BUILD: a build directory; NAME: clang, musl, arm64
 
@@ -34,7 +35,7 @@ HEADERS = {
     'clang': [],
     # With the kernel's: musl has none of them.
     'musl': ['ev.h', 'jsmn.h', 'git2.h', 'git2', 'libssh2.h', 'seccomp.h',
-             'seccomp-syscalls.h', 'histedit.h', 'cmocka.h', 'curl', 'linux', 'asm', 'asm-generic'],
+             'seccomp-syscalls.h', 'histedit.h', 'curl', 'linux', 'asm', 'asm-generic'],
     'arm64': ['curl'],  # this compiler reads the others from /usr/include anyway
 }
 
@@ -93,7 +94,7 @@ def compile_all(name, build, commands):
             return done.stderr or ('' if done.returncode == 0 else f'{flags[-1]}: failed\n')
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            return [said for said in pool.map(compile_one, commands.values()) if said]
+            return [said for said in pool.map(compile_one, commands) if said]
 
 
 def main():
@@ -103,9 +104,11 @@ def main():
     commands = commands_of(build)
     failed = 0
     for name in names:
-        said = compile_all(name, build, commands)
+        chosen = [flags for file, flags in commands.items()
+                  if name == 'clang' or not file.startswith('../tests/')]
+        said = compile_all(name, build, chosen)
         failed += bool(said)
-        print(f'{name}: {len(commands)} files, {len(said)} with errors or warnings')
+        print(f'{name}: {len(chosen)} files, {len(said)} with errors or warnings')
         print(''.join(said), end='')
     print(f'cases: {len(names) - failed} passed, {failed} failed, 0 skipped')
     sys.exit(1 if failed else 0)
