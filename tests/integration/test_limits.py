@@ -15,7 +15,17 @@ from case import Case, main
 from processes import PATIENCE
 
 
+WALL = os.environ.get('ACP_WALL', '4s')  # a slow machine needs more for the start alone
+TAKE_300M = 'dd if=/dev/zero of=/dev/null bs=300M count=1'
+
+
 class Limits(Case):
+    ends_as_a_whole = True  # an agent or a terminal whose memory is used up
+    wrapper = ()  # of the agent
+
+    def agent_argv(self, *flags):
+        return [*self.wrapper, *super().agent_argv(*flags)]
+
     def open(self, **keys):
         client = self.broker(options=self.config(toolhost='broker', **keys))
         self.greeting = client.initialize()
@@ -99,17 +109,16 @@ class Limits(Case):
         self.open(isolation='copy', open_files='64', setup='test $(ulimit -n) = 64')
 
     def test_wall_ends_an_agent_and_what_it_runs(self):
-        client, session = self.open(wall='4s')
+        client, session = self.open(wall=WALL)
         with self.assertRaises(RpcError) as raised:
             client.prompt(session, 'hang')
         self.assertEqual(raised.exception.data['code'], 'RESOURCE_LIMIT_EXCEEDED')
-        self.assertNames(raised.exception.message, 'wall = 4s')
+        self.assertNames(raised.exception.message, f'wall = {WALL}')
         client.prompt(session, 'say again')
 
     def test_memory_ends_the_agent_or_a_terminal_alone(self):
         client, session = self.open_enforced('memory', '96m')
-        end, output = self.terminal(
-            client, session, 'x=$(head -c 300000000 /dev/zero | tr "\\0" a); echo done')
+        end, output = self.terminal(client, session, f'exec {TAKE_300M}')
         self.assertEqual(end['signal'], 'SIGKILL')
         self.assertEqual(end['_meta']['broker']['limit'], 'memory')
         self.assertNames(output, 'memory = 96m')
@@ -119,6 +128,32 @@ class Limits(Case):
         self.assertEqual(raised.exception.data['code'], 'RESOURCE_LIMIT_EXCEEDED')
         self.assertNames(raised.exception.message, 'memory = 96m')
         client.prompt(session, 'say again')
+
+    def test_memory_ends_all_of_a_terminal_or_in_a_cell_the_largest_process(self):
+        client, session = self.open_enforced('memory', '96m')
+        end, output = self.terminal(client, session, TAKE_300M + '; echo The shell goes on.')
+        self.assertEqual(end['_meta']['broker']['limit'], 'memory')
+        self.assertNames(output, 'memory = 96m')
+        self.assertEqual(end['signal'], 'SIGKILL' if self.ends_as_a_whole else None)
+        self.assertEqual('The shell goes on.' not in output, self.ends_as_a_whole)
+
+    def test_memory_ends_all_of_an_agent_or_in_a_cell_the_largest_process(self):
+        self.wrapper = ('sh', '-c', f'(until [ -e go ]; do sleep 0.1; done; exec {TAKE_300M}) '
+                                    '</dev/null >/dev/null & exec "$@"', 'sh')
+        client, session = self.open_enforced('memory', '96m')
+        request = client.start_prompt(session, 'hang')
+        (self.work / 'go').touch()
+        if self.ends_as_a_whole:
+            with self.assertRaises(RpcError) as raised:
+                client.answer(request)
+            self.assertEqual(raised.exception.data['code'], 'RESOURCE_LIMIT_EXCEEDED')
+            self.assertNames(raised.exception.message, 'memory = 96m')
+            return
+        note = client.wait_for(lambda m: m.method == 'session/update'
+                               and 'memory' in m.params['update'].get('title', ''))
+        self.assertNames(note.params['update']['title'], 'memory = 96m')
+        client.notify('session/cancel', {'sessionId': session})
+        self.assertEqual(client.answer(request)['stopReason'], 'cancelled')
 
     def test_processors_are_limited_or_the_limit_is_named(self):
         """What an agent starts is in a cgroup of its own in the group that has the limit."""
@@ -165,16 +200,44 @@ class Limits(Case):
         own = re.search(r'(?m)^0::(/.*)$', pathlib.Path('/proc/self/cgroup').read_text())
         if mount is None or own is None:
             self.skipTest('there is no cgroup v2 here')
-        above = pathlib.Path(mount + own[1])
-        files = [f'--trace-path={folder}/cgroup.subtree_control'
-                 for folder in (above, *above.parents) if folder.is_relative_to(mount)]
-        wrapper = ['strace', '-f', '-qq', '-o', self.dir / 'trace',
-                   '-e', 'inject=write:error=EBUSY', *files]
+        own = pathlib.Path(mount + own[1])
+        wrapper = self.in_a_busy_cgroup(own if own == pathlib.Path(mount) else own.parent)
+        if wrapper is None:
+            wrapper = self.refused_by_strace(mount, own)
         checked = self.check(wrapper=wrapper, memory='96m')
         self.assertEqual(checked.returncode, 0, checked.stderr)
-        if 'EBUSY' not in (self.dir / 'trace').read_text():
+        if 'strace' in wrapper and 'EBUSY' not in (self.dir / 'trace').read_text():
             self.skipTest(f'nothing enables a controller here: {checked.stdout}')
         self.assertNames(checked.stdout, 'memory is not enforced | EBUSY')
+
+    def in_a_busy_cgroup(self, above):
+        """
+        A wrapper that enters a cgroup below one that has a process; None if we cannot make them, or
+        if they have no controller.
+        """
+        busy = above / f'acp-test-{os.getpid()}'
+        try:
+            busy.mkdir()
+        except OSError:
+            return None
+        self.addCleanup(busy.rmdir)
+        if 'memory' not in (busy / 'cgroup.controllers').read_text().split():
+            return None
+        (busy / 'own').mkdir()
+        self.addCleanup((busy / 'own').rmdir)
+        sleeper = subprocess.Popen(['sh', '-c', 'echo 0 >"$0/cgroup.procs"; echo; exec sleep 600',
+                                    busy], stdout=subprocess.PIPE)
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        self.assertEqual(sleeper.stdout.read(1), b'\n')
+        sleeper.stdout.close()
+        return ['sh', '-c', 'echo 0 >"$0/cgroup.procs"; exec "$@"', busy / 'own']
+
+    def refused_by_strace(self, mount, own):
+        files = [f'--trace-path={folder}/cgroup.subtree_control'
+                 for folder in (own, *own.parents) if folder.is_relative_to(mount)]
+        return ['strace', '-f', '-qq', '-o', self.dir / 'trace',
+                '-e', 'inject=write:error=EBUSY', *files]
 
     def test_usage_counts_what_runs_and_what_has_ended(self):
         client, session = self.open(open_files='1000')

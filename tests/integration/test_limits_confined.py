@@ -24,6 +24,8 @@ AGENT = shutil.copy(case.AGENT, PROGRAMS)
 
 
 class LimitsConfined(test_limits.Limits):
+    ends_as_a_whole = False
+
     def config(self, **keys):
         return super().config(
             **{'confine': CONFINE, 'network': 'blocked',  # takes no Landlock
@@ -33,7 +35,7 @@ class LimitsConfined(test_limits.Limits):
         return [BROKER, *options, '--', *agent]
 
     def agent_argv(self, *flags):
-        return [AGENT, *flags]
+        return [*self.wrapper, AGENT, *flags]
 
     def open(self, **keys):
         client, session = super().open(**keys)
