@@ -31,6 +31,7 @@ enum { THAW_AFTER_ATTEMPTS = 4 };
 enum {
 	EARLY_MAX = 16,
 	KILLS_TOLD_MS = 60000, // at most once in this time
+	KILLS_READ_MS = 500,   // after the event
 	SHELL_SIGNALS = 128,
 };
 
@@ -52,6 +53,7 @@ struct guard {
 	uint64_t refused_forks; // in the limit group, before this process started
 	int refusal_fds[2];     // event files that report refused forks; -1 if closed
 	int kill_fd;            // event file that reports OOM kills; -1: all are killed at once
+	long long kills_due_ms; // when to read it, clock_now_ms; 0: no event has come
 	uint64_t kills;         // as it reported last
 	long long kill_told_ms; // 0: never
 	struct guard_order early[EARLY_MAX]; // orders from before the process was started
@@ -326,8 +328,13 @@ static void watch_refusals(struct guard *guard)
 	}
 }
 
+/*
+ * Call it when the killed process has ended. We are in the full group, too: what we read and send
+ * needs memory, and if there is none yet, the kernel ends one more process.
+ */
 static void read_kills(struct guard *guard)
 {
+	guard->kills_due_ms = 0;
 	cgroup_take_event(&guard->kill_fd);
 	uint64_t kills = cgroup_read_key(guard->counts_fd, "memory.events", "oom_kill");
 	long long now_ms = clock_now_ms();
@@ -398,6 +405,9 @@ static void report_exit(struct guard *guard)
 	if (guard->is_limited) {
 		add_usage(guard, &report);
 	}
+	if (guard->has_joined && report.limit == LIMIT_NONE) {
+		read_kills(guard); // before the exit: nobody takes it afterwards
+	}
 	guard->has_exited = true;
 	guard_send(guard->control_fd, &report);
 }
@@ -466,6 +476,20 @@ static int freeze_step(struct guard *guard)
 	return sleep_ms;
 }
 
+/* Returns how long to sleep before the next look at the kills; -1: no limit. */
+static int kills_step(struct guard *guard)
+{
+	long long left_ms = guard->kills_due_ms - clock_now_ms();
+	if (guard->kills_due_ms == 0) {
+		return -1;
+	}
+	if (left_ms > 0) {
+		return (int)left_ms;
+	}
+	read_kills(guard);
+	return -1;
+}
+
 /* The shorter of two sleep times; -1 is no limit. */
 static int sooner(int a, int b)
 {
@@ -476,16 +500,17 @@ static void guard_loop(struct guard *guard) ATTR_NORETURN;
 static void guard_loop(struct guard *guard)
 {
 	while (reap(guard)) {
+		int kills_ms = kills_step(guard);
 		struct pollfd polls[] = {
 			{.fd = guard->signal_fd, .events = POLLIN},
 			{.fd = guard->control_fd, .events = POLLIN},
 			{.fd = guard->status_fd, .events = POLLIN},
 			{.fd = guard->refusal_fds[0], .events = POLLPRI},
 			{.fd = guard->refusal_fds[1], .events = POLLPRI},
-			{.fd = guard->kill_fd, .events = POLLPRI},
+			{.fd = guard->kills_due_ms == 0 ? guard->kill_fd : -1, .events = POLLPRI},
 		};
 		int kill_ms = kill_step(guard);
-		int sleep_ms = sooner(kill_ms, freeze_step(guard));
+		int sleep_ms = sooner(sooner(kill_ms, freeze_step(guard)), kills_ms);
 		if (poll(polls, ARRAY_LENGTH(polls), guard->has_more ? 0 : sleep_ms) <= 0) {
 			continue;
 		}
@@ -499,7 +524,7 @@ static void guard_loop(struct guard *guard)
 			read_refusals(guard);
 		}
 		if (polls[5].revents) {
-			read_kills(guard);
+			guard->kills_due_ms = clock_now_ms() + KILLS_READ_MS;
 		}
 		if (polls[1].revents) {
 			read_order(guard);
