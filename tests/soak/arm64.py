@@ -4,8 +4,8 @@
 Runs sessions of the program for arm64 on an emulated machine. qemu boots Debian's kernel with a
 small root folder that has busybox, the program built from the commit, its libraries and the
 scripted agent. One session works in the workspace itself, one in a copy, one in a cell, and doctor
-tries all three. Everything lies in a temporary folder. It needs Debian's mirror, as apt on this
-machine has it.
+tries all three. Then the tests of the limits run (arm64_limits.py). Everything lies in a temporary
+folder. It needs Debian's mirror, as apt on this machine has it.
 """
 
 import re
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 
+import arm64_limits
 from package import ROOT, Failed, count_one, run
 
 sys.path[1:1] = [str(ROOT / 'tests/support/tools')]
@@ -20,7 +21,7 @@ sys.path[1:1] = [str(ROOT / 'tests/support/tools')]
 import release  # noqa: E402
 
 KERNEL = 'linux-image-cloud-arm64'
-PACKAGES = ['busybox-static', 'rsync', 'libcmocka-dev']
+PACKAGES = ['busybox-static', 'rsync', *arm64_limits.PACKAGES]
 MACHINE = ['-M', 'virt', '-cpu', 'cortex-a72', '-smp', '2', '-m', '2048', '-nographic',
            '-no-reboot', '-nic', 'none']
 SLOW_SECONDS = 7200  # for the build, and for the emulated machine, beside other work
@@ -37,7 +38,7 @@ CONFIG = '[agent "scripted"]\n\tcommand = /usr/local/bin/scripted-agent\n'
 INIT = '''#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mkdir /next && mount -t tmpfs next /next && cd / &&
-for name in bin etc lib usr home main; do cp -a $name /next; done
+for name in bin etc lib usr opt home main limits; do cp -a $name /next; done
 mkdir /next/proc /next/sys /next/dev /next/tmp /next/run
 chmod 1777 /next/tmp
 exec switch_root /next /main
@@ -45,11 +46,13 @@ exec switch_root /next /main
 MAIN = '''#!/bin/sh
 mount -t proc proc /proc
 mount -t sysfs sys /sys
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm
 mount -t devpts pts /dev/pts
 ip link set lo up
 su -l {user} -c 'sh /home/{user}/session 2>&1'
+sh /limits 2>&1
 poweroff -f
 '''
 SESSION = '''PATH=/usr/local/bin:/usr/bin:/bin
@@ -76,7 +79,7 @@ def build(folder):
     run('meson', 'setup', '--buildtype=release', '-Ddocs=disabled', '--cross-file', cross, place,
         source)
     run('ninja', '-C', place, 'broker/acp-broker', 'tests/support/agent/scripted-agent',
-        seconds=SLOW_SECONDS)
+        arm64_limits.UNIT, seconds=SLOW_SECONDS)
     return place, root
 
 
@@ -116,6 +119,8 @@ def make_initrd(folder, place, root):
     words = {'user': USER, 'places': ' '.join(PLACES)}
     put(image / 'init', INIT)
     put(image / 'main', MAIN.format(**words))
+    put(image / 'limits', arm64_limits.script(USER))
+    arm64_limits.put_programs(image, folder / 'source', place, root)
     put(image / 'etc/passwd', f'root:x:0:0::/:/bin/sh\n{USER}:x:1000:1000::/home/{USER}:/bin/sh\n',
         0o644)
     put(image / 'etc/group', f'root:x:0:\n{USER}:x:1000:\n', 0o644)
@@ -133,7 +138,7 @@ def boot(kernel, initrd):
     """Boots the machine; returns its output."""
     done = subprocess.run(
         ['qemu-system-aarch64', *MACHINE, '-kernel', str(kernel), '-initrd', str(initrd), '-append',
-         'console=ttyAMA0 quiet panic=-1'], stdin=subprocess.DEVNULL, capture_output=True,
+         'console=ttyAMA0 loglevel=1 panic=-1'], stdin=subprocess.DEVNULL, capture_output=True,
         text=True, errors='replace', check=False, timeout=SLOW_SECONDS)
     return done.stdout.replace('\r', '') + done.stderr
 
@@ -145,6 +150,7 @@ def check(told):
     missing = [line for line in wanted if line not in told.splitlines()]
     if missing:
         raise Failed(f'the machine has not written: {missing}')
+    arm64_limits.check(told)
 
 
 def try_program(folder):
