@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOOLS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "."
 BROKER = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
 PYTHON = [sys.executable, "-B"]
+WHOLE = os.environ.get("ACP_WHOLE") == "1"
 HAS_NAMESPACES = subprocess.run(["unshare", "-Urn", "true"], capture_output=True,
                                 check=False).returncode == 0
 
@@ -139,12 +140,14 @@ class Tools(unittest.TestCase):
                 self.assertIn(said, text)
 
 
-class Runner(unittest.TestCase):
+class Running(unittest.TestCase):
     def run_it(self, *arguments):
         return subprocess.run(
             [*PYTHON, os.path.join(HERE, "run.py"), "--tools", TOOLS, *arguments],
             capture_output=True, text=True, timeout=500, check=False)
 
+
+class Runner(Running):
     def test_every_part_runs_without_a_broker(self):
         with tempfile.TemporaryDirectory() as scratch:
             samples = os.path.join(scratch, "samples.json")
@@ -175,6 +178,24 @@ class Runner(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"\n\| `fs/read_text_file`, 1 KiB \| [^|]+ \| [^|]+ \| × ")
         self.assertRegex(done.stdout, r"\n\| 1 GiB of output[^|]+\| [^|]+ \| [^|]+ \| × ")
+
+    def test_one_part_can_be_asked_for(self):
+        done = self.run_it("--no-broker", "--quick", "--repeat", "1", "start")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("`initialize`", done.stdout)
+        self.assertNotIn("round trip", done.stdout)
+
+    def test_an_unknown_part_and_a_missing_broker_are_said(self):
+        done = self.run_it("stars")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("expected relay, start, memory, growth, toolhost, sync, store", done.stderr)
+        done = self.run_it("--broker", "/nonexistent/acp-broker")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nonexistent/acp-broker is not there", done.stderr)
+
+
+class SlowParts(Running):
+    """The parts that take minutes."""
 
     def test_growth_is_measured(self):
         done = self.run_it("--broker", BROKER, "--quick", "--repeat", "1", "growth")
@@ -226,19 +247,9 @@ class Runner(unittest.TestCase):
         for row in rows:
             self.assertRegex(done.stdout, r"\n\| " + row + r" \| [^|]+ \|[^|]*\|[^|]*\| [^|]+ \| ")
 
-    def test_one_part_can_be_asked_for(self):
-        done = self.run_it("--no-broker", "--quick", "--repeat", "1", "start")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("`initialize`", done.stdout)
-        self.assertNotIn("round trip", done.stdout)
 
-    def test_an_unknown_part_and_a_missing_broker_are_said(self):
-        done = self.run_it("stars")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("expected relay, start, memory, growth, toolhost, sync, store", done.stderr)
-        done = self.run_it("--broker", "/nonexistent/acp-broker")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("/nonexistent/acp-broker is not there", done.stderr)
+if not WHOLE:
+    del SlowParts
 
 
 if __name__ == "__main__":

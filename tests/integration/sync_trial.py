@@ -18,7 +18,7 @@ from case import SANITIZED, WHOLE
 
 AT_ONCE = 4  # chains of trials
 LATE = 12  # we kill at the first time that a point is reached, and at the last time, up to this one
-SAMPLE = 5 if SANITIZED and not WHOLE else 1  # we run one trial of this many
+SAMPLE = 1 if WHOLE else 5 if SANITIZED else 3  # we run one trial of this many
 WAKING = re.compile(r'write\(\d+, "\\1(\\0){7}", 8\) += -1 .*INJECTED')
 
 

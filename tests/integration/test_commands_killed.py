@@ -18,7 +18,7 @@ from acp import RpcError
 from store_case import DEADLINE, Store
 
 AT_ONCE = 4
-SAMPLE = 5 if case.SANITIZED and not case.WHOLE else 1
+SAMPLE = 1 if case.WHOLE else 5 if case.SANITIZED else 3
 SEEN = set()  # the points that any of the commands has reached
 
 

@@ -430,6 +430,8 @@ class Persistence(FarSync):
 
 
 del SshCase  # it has no tests to run
+if not case.WHOLE:
+    del ByRsyncThroughProgram  # each half runs in another class
 
 if __name__ == '__main__':
     case.main()
