@@ -343,6 +343,18 @@ static void test_what_cannot_be_tidied_up_there_fails_nothing(void **state)
 	stage_there(stage, "test ! -e b");
 }
 
+static void test_the_lock_that_a_killed_git_has_left_there_fails_nothing(void **state)
+{
+	struct stage *stage = *state;
+	git_oid tree = stage_send_first(stage, "echo a > a");
+	stage_there(stage, "cd ../.acp-broker/sync/*; mkdir -p refs/acp-broker\n"
+			   "touch refs/acp-broker/to.lock");
+	place_run(stage->place, "echo b > b");
+	git_oid next = place_take(stage->place, &tree);
+	stage_deliver(stage, &tree, &next);
+	stage_there(stage, "test $(cat b) = b");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +377,7 @@ int main(void)
 		STAGE_TEST(test_a_write_that_goes_on_there_keeps_its_temporary_file),
 		STAGE_TEST(test_what_is_excluded_after_it_was_delivered),
 		STAGE_TEST(test_what_cannot_be_tidied_up_there_fails_nothing),
+		STAGE_TEST(test_the_lock_that_a_killed_git_has_left_there_fails_nothing),
 	};
 	return cmocka_run_group_tests(tests, stage_group_setup, stage_group_teardown);
 }

@@ -155,7 +155,8 @@ use_side() {
 	export GIT_DIR="$side" GIT_WORK_TREE="$root"
 	close_folders
 	remove_begun "$side"
-	remove_all "$side/info/exclude.new"
+	# A killed git leaves the lock of the reference that it was about to set.
+	remove_all "$side/info/exclude.new" "$side"/refs/acp-broker/*.lock
 	work=$side/work.$$
 	mkdir "$work" 2>/dev/null || {
 		work=$work.again
