@@ -40,7 +40,7 @@ bool ssh_runs_append_script(const struct ssh_runs *runs, const char *place, stru
 /*
  * Appends the definition of a shell function that ends these runs, "NAME() { … };", with everything
  * that it needs. Appends nothing if there are no runs. The function prints "ended COUNT", and "left
- * WHO" if it fails.
+ * WHY" if some are still there.
  */
 bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, const char *name,
 	struct buf *buf, struct error *err) ATTR_NODISCARD;
