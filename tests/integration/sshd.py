@@ -14,6 +14,7 @@ import processes
 SCRIPT = pathlib.Path(__file__).resolve().parents[1] / 'support/ssh/start_sshd.sh'
 PASSWORD = 'sesame'  # the user's, for root alone
 TRIES = 5
+ROUNDS_MAX = 50  # a process that is stopped may have started another one just before
 
 
 def free_port():
@@ -104,7 +105,19 @@ class Sshd:
         return names - {'.cache'} if kept == {'acp-runner'} else names
 
     def kill_connections(self):
-        """Sends SIGKILL to all processes of each connection; sshd itself goes on listening."""
+        """
+        Sends SIGKILL to all processes of each connection; sshd itself goes on listening. Stops them
+        first. Otherwise one could start a process that this does not see, and a guard could stop
+        that process just before the guard is killed.
+        """
+        stopped = None
+        for _ in range(ROUNDS_MAX):
+            below = processes.descendants(self.process.pid)
+            if below == stopped:
+                break
+            for pid in below:
+                processes.kill(pid, signal.SIGSTOP)
+            stopped = below
         self._signal_below(signal.SIGKILL)
 
     def stop(self):
