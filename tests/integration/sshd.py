@@ -86,6 +86,20 @@ class Sshd:
         for pid in processes.descendants(self.process.pid):
             processes.kill(pid, number)
 
+    def _stop_below(self):
+        """
+        Before they are killed: otherwise one could start a process that we do not see, and a guard
+        could stop that process just before the guard is killed.
+        """
+        stopped = None
+        for _ in range(ROUNDS_MAX):
+            below = processes.descendants(self.process.pid)
+            if below == stopped:
+                break
+            for pid in below:
+                processes.kill(pid, signal.SIGSTOP)
+            stopped = below
+
     def freeze(self):
         processes.kill(self.process.pid, signal.SIGSTOP)
         self._signal_below(signal.SIGSTOP)
@@ -105,25 +119,15 @@ class Sshd:
         return names - {'.cache'} if kept == {'acp-runner'} else names
 
     def kill_connections(self):
-        """
-        Sends SIGKILL to all processes of each connection; sshd itself goes on listening. Stops them
-        first. Otherwise one could start a process that this does not see, and a guard could stop
-        that process just before the guard is killed.
-        """
-        stopped = None
-        for _ in range(ROUNDS_MAX):
-            below = processes.descendants(self.process.pid)
-            if below == stopped:
-                break
-            for pid in below:
-                processes.kill(pid, signal.SIGSTOP)
-            stopped = below
+        """Sends SIGKILL to all processes of each connection; sshd itself goes on listening."""
+        self._stop_below()
         self._signal_below(signal.SIGKILL)
 
     def stop(self):
         """Kills sshd, its connections and their processes, and removes its folder."""
         if self.process is not None:
             processes.kill(self.process.pid, signal.SIGSTOP)
+            self._stop_below()
             below = processes.descendants(self.process.pid)
             for pid in [*below, self.process.pid]:
                 processes.kill(pid)
