@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 const struct library libraries[LIBRARY_COUNT] = {
-	// Settings, ignore rules, trees and merges: every configuration file, every sync.
+	// Ignore rules, trees and merges: every sync.
 	[LIBRARY_GIT2] = {{LIBGIT2_SONAME}, LIBGIT2_PACKAGE, RTLD_LAZY},
 	// Connections to hosts.
 	[LIBRARY_SSH2] = {{"libssh2.so.1"}, "libssh2-1", RTLD_NOW},

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/config_text.h"
 #include "base/fd.h"
 #include "base/glob.h"
 #include "base/text.h"
@@ -34,10 +35,6 @@ struct reader {
 /* A file being read. */
 struct source {
 	const char *path;
-	struct span text;
-	size_t at;
-	struct buf word;
-	char *section; // owned; NULL before the first
 	int depth;
 	bool is_certain;
 };
@@ -95,155 +92,6 @@ static bool put_users_path(
 	}
 	return !home ||
 	       (put_path(folder, home, ".config/git", err) && put_path(path, folder, name, err));
-}
-
-/* ---- characters and words ---- */
-
-/* -1 at the end. Only "\n" ends a line. */
-static int peek(struct source *source)
-{
-	struct span rest = {source->text.data + source->at, source->text.len - source->at};
-	if (rest.len > 1 && rest.data[0] == '\r' && rest.data[1] == '\n') {
-		source->at++;
-		return '\n';
-	}
-	return rest.len > 0 ? (unsigned char)rest.data[0] : -1;
-}
-
-static int take(struct source *source)
-{
-	int character = peek(source);
-	source->at += character >= 0;
-	return character;
-}
-
-static void skip_blanks(struct source *source)
-{
-	while (peek(source) == ' ' || peek(source) == '\t') {
-		take(source);
-	}
-}
-
-static void skip_line(struct source *source)
-{
-	int character;
-	do {
-		character = take(source);
-	} while (character >= 0 && character != '\n');
-}
-
-/* The content of a file fits into a buffer of its size. */
-static void put(struct source *source, int character)
-{
-	char byte = (char)character;
-	(void)!buf_append(&source->word, (struct span){&byte, 1}, NULL);
-}
-
-static char *take_word(struct source *source)
-{
-	char *word = mem_strndup(buf_span(&source->word));
-	buf_clear(&source->word);
-	return word;
-}
-
-static bool is_name(int character)
-{
-	return character >= 0 && (isalnum(character) || character == '-');
-}
-
-/* Reads a section header after its "[". */
-static bool take_section(struct source *source)
-{
-	int character = take(source);
-	for (; is_name(character) || character == '.'; character = take(source)) {
-		put(source, tolower(character));
-	}
-	if (character == ' ' || character == '\t') {
-		skip_blanks(source);
-		if (take(source) != '"') {
-			return false;
-		}
-		put(source, '.');
-		for (character = take(source); character != '"'; character = take(source)) {
-			character = character == '\\' ? take(source) : character;
-			if (character < 0 || character == '\n') {
-				return false;
-			}
-			put(source, character);
-		}
-		character = take(source);
-	}
-	free(source->section);
-	source->section = take_word(source);
-	return character == ']';
-}
-
-static bool take_escaped(struct source *source)
-{
-	static const char letters[] = "\\\"ntb\n", bytes[] = "\\\"\n\t\b";
-	int character = take(source);
-	const char *at = character > 0 ? strchr(letters, character) : NULL;
-	if (at && character != '\n') {
-		put(source, bytes[at - letters]);
-	}
-	return at != NULL;
-}
-
-/* Reads a value after its "=", up to the end of the line. */
-static bool take_value(struct source *source)
-{
-	size_t whole = 0; // trailing spaces are not part of it
-	bool is_quoted = false;
-	skip_blanks(source);
-	for (int character = take(source); character >= 0; character = take(source)) {
-		bool is_plain = false;
-		if (character == '\n') {
-			break;
-		}
-		if (!is_quoted && (character == '#' || character == ';')) {
-			skip_line(source);
-			break;
-		}
-		if (character == '"') {
-			is_quoted = !is_quoted;
-		} else if (character == '\\') {
-			if (!take_escaped(source)) {
-				return false;
-			}
-		} else {
-			is_plain = true;
-			put(source, character);
-		}
-		bool is_blank = is_plain && !is_quoted && (character == ' ' || character == '\t');
-		whole = is_blank ? whole : source->word.len;
-	}
-	source->word.len = whole;
-	return !is_quoted;
-}
-
-/* Sets the value to NULL if there is none. */
-static bool take_setting(struct source *source, char **out_key, char **out_value)
-{
-	struct span section = span_of(source->section);
-	(void)!buf_append(&source->word, section, NULL);
-	put(source, '.');
-	while (is_name(peek(source))) {
-		put(source, tolower(take(source)));
-	}
-	*out_key = take_word(source);
-	*out_value = NULL;
-	skip_blanks(source);
-	int character = take(source);
-	if (character == '#' || character == ';') {
-		skip_line(source);
-		return true;
-	}
-	if (character != '=') {
-		return character < 0 || character == '\n';
-	}
-	bool is_whole = take_value(source);
-	*out_value = take_word(source);
-	return is_whole;
 }
 
 /* ---- conditions ---- */
@@ -441,50 +289,34 @@ static bool add_setting(struct reader *reader, const struct source *source, char
 	return !is_met || include(reader, source, value, is_certain);
 }
 
-static bool refuse(const struct reader *reader, const struct source *source, const char *what)
+static bool refuse(const struct reader *reader, const struct source *source,
+	const struct config_text *text, const char *what)
 {
-	return error_set(reader->err, ERROR_CONFIG, "reading %s: git would not understand it: %s",
-		source->path, what);
+	return error_set(reader->err, ERROR_CONFIG,
+		"reading %s: git would not understand line %zu: %s", source->path, text->line,
+		what);
 }
 
-static bool take_line(struct reader *reader, struct source *source)
+static bool add_text(struct reader *reader, const struct source *source, struct config_text *text)
 {
-	char *key, *value;
-	int character = peek(source);
-	if (character == '#' || character == ';') {
-		skip_line(source);
-		return true;
+	for (;;) {
+		char *key, *value;
+		enum config_text_step step = config_text_next(text, &key, &value);
+		if (step == CONFIG_TEXT_END) {
+			return true;
+		}
+		if (step == CONFIG_TEXT_WRONG) {
+			return refuse(reader, source, text, text->wrong);
+		}
+		if (!strchr(key, '.')) {
+			free(key);
+			free(value);
+			return refuse(reader, source, text, "a key before the first section");
+		}
+		if (!add_setting(reader, source, key, value)) {
+			return false;
+		}
 	}
-	if (character == '[') {
-		take(source);
-		return take_section(source) || refuse(reader, source, "a section");
-	}
-	if (isspace(character)) {
-		take(source);
-		return true;
-	}
-	if (!isalpha(character) || !source->section) {
-		return refuse(reader, source, "a line that is not a setting");
-	}
-	if (!take_setting(source, &key, &value)) {
-		refuse(reader, source, key);
-		free(key);
-		free(value);
-		return false;
-	}
-	return add_setting(reader, source, key, value);
-}
-
-static bool add_text(struct reader *reader, struct source *source)
-{
-	static const char mark[] = "\xef\xbb\xbf";
-	bool is_marked = source->text.len > 2 && memcmp(source->text.data, mark, 3) == 0;
-	source->at = is_marked ? 3 : 0;
-	bool is_read = true;
-	while (is_read && source->at < source->text.len) {
-		is_read = take_line(reader, source);
-	}
-	return is_read;
 }
 
 static bool add_file(struct reader *reader, const char *path, int depth, bool is_certain)
@@ -500,14 +332,12 @@ static bool add_file(struct reader *reader, const char *path, int depth, bool is
 	buf_init(&text, BYTES_MAX + READ_SIZE);
 	bool is_read = read_file(reader, path, &text, &exists);
 	if (is_read && exists) {
-		struct source source = {.path = path,
-			.text = buf_span(&text),
-			.depth = depth,
-			.is_certain = is_certain};
-		buf_init(&source.word, 2 * (BYTES_MAX + READ_SIZE));
-		is_read = add_text(reader, &source);
-		buf_finish(&source.word);
-		free(source.section);
+		const struct source source = {
+			.path = path, .depth = depth, .is_certain = is_certain};
+		struct config_text settings;
+		config_text_init(&settings, buf_span(&text));
+		is_read = add_text(reader, &source, &settings);
+		config_text_finish(&settings);
 	}
 	buf_finish(&text);
 	return is_read;

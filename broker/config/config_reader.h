@@ -17,10 +17,9 @@ typedef bool config_entry_handler(
 	void *data, const char *name, const char *value, struct error *err);
 
 /*
- * Reads one file in git-config syntax. Only this file: [include] is a mistake. libgit2 runs in a
- * short-lived child process, because a process that has loaded it stays 3 MiB bigger. If the file
- * does not exist, *out_found is false and the call succeeds. ERROR_CONFIG names the file, and the
- * line if it is known. Call it before any thread starts; it blocks for some milliseconds.
+ * Reads one file in git-config syntax. Only this file: [include] is a mistake. If the file does not
+ * exist, *out_found is false and the call succeeds. ERROR_CONFIG names the file, and the line if it
+ * is known. Blocks for the file.
  */
 bool config_reader_read(const char *path, config_entry_handler *on_entry, void *data,
 	bool *out_found, struct error *err) ATTR_NODISCARD;

@@ -9,7 +9,11 @@ static const struct {
 } file_mistakes[] = {
 	/* syntax */
 	{"[broker]\nprofile = local\n[bro\n", "FILE:3: missing ']' in section header"},
-	{"[broker]\ntrace = a\\qb\n", "FILE: invalid escape at qb"},
+	{"[broker]\ntrace = a\\qb\n", "FILE:2: unknown escape"},
+	{"[broker]\n\ntrace = \"a\nb\"\n", "FILE:3: missing '\"' at the end of a value"},
+	{"[profile \"p\n\"]\n", "FILE:1: missing '\"' in section header"},
+	{"[broker]\nprofile local\n", "FILE:2: missing '=' after a key"},
+	{"[broker]\n= local\n", "FILE:2: neither a section nor a setting"},
 	{"profile = x\n", "FILE: profile | section | [broker]"},
 	{"[broker]\nprofile\n", "FILE: broker.profile: expected a value: profile = …"},
 	{"[broker]\nprofile =\n", "FILE: broker.profile | an empty one"},
