@@ -10,10 +10,10 @@ static const struct {
 	/* syntax */
 	{"[broker]\nprofile = local\n[bro\n", "FILE:3: missing ']' in section header"},
 	{"[broker]\ntrace = a\\qb\n", "FILE:2: unknown escape"},
-	{"[broker]\n\ntrace = \"a\nb\"\n", "FILE:3: missing '\"' at the end of a value"},
+	{"[broker]\n\ntrace = \"a\nb\"\n", "FILE:3: missing '\"' | value"},
 	{"[profile \"p\n\"]\n", "FILE:1: missing '\"' in section header"},
 	{"[broker]\nprofile local\n", "FILE:2: missing '=' after a key"},
-	{"[broker]\n= local\n", "FILE:2: neither a section nor a setting"},
+	{"[broker]\n= local\n", "FILE:2: neither | section | setting"},
 	{"profile = x\n", "FILE: profile | section | [broker]"},
 	{"[broker]\nprofile\n", "FILE: broker.profile: expected a value: profile = …"},
 	{"[broker]\nprofile =\n", "FILE: broker.profile | an empty one"},
