@@ -179,6 +179,7 @@ static void start_process(struct guard *guard)
 		fd_close(&guard->launch.fds[i]); // otherwise their readers would wait for our copy
 		                                 // to close
 	}
+	fd_close(&guard->launch.program);
 }
 
 /* The status pipe has ended. If it was empty, the program was executed. */
@@ -641,6 +642,8 @@ void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX]
 	int launch_fd = fds[GUARD_FD_LAUNCH];
 	fd_close(&launch_fd);
 	guard.launch.foreground = request->foreground;
+	guard.launch.program = fds[GUARD_FD_PROGRAM];
+	guard.launch.has_program = guard.launch.program >= 0;
 	guard.launch.limits = guard.limits = request->limits;
 	guard.is_limited = request->is_limited;
 	for (int i = 0; i < 3; i++) {

@@ -29,15 +29,17 @@ struct guard_request {
 	bool joins;                   // the broker moves the guard into a limit group: GUARD_JOIN
 	bool stays_outside;           // as in struct process_spec
 	/*
-	 * Which of stdin, stdout, stderr and the limit group follow the first two file descriptors.
+	 * Which of stdin, stdout, stderr, the limit group and the program follow the first two file
+	 * descriptors.
 	 */
-	bool has_fds[4];
+	bool has_fds[5];
 };
 enum {
 	GUARD_FD_CONTROL, // the guard's end of its socket to the broker
 	GUARD_FD_LAUNCH,  // the memory file from launch_pack
 	GUARD_FDS_MIN,
 	GUARD_FD_GROUP = GUARD_FDS_MIN + 3,
+	GUARD_FD_PROGRAM,
 	GUARD_FDS_MAX,
 };
 
@@ -93,8 +95,8 @@ void guard_send_failure(int control_fd, const struct error *err);
 
 /*
  * Runs a guard, in a child freshly forked by the spawner, with all signals blocked. Takes over the
- * request's file descriptors: `fds` are control, launch, stdin, stdout, stderr, limit group (-1:
- * none). Never returns.
+ * request's file descriptors: `fds` are control, launch, stdin, stdout, stderr, limit group and
+ * program (-1: none). Never returns.
  */
 void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX],
 	pid_t spawner_pid) ATTR_NORETURN;

@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/beneath.h"
@@ -229,6 +231,22 @@ static int execute_file(const struct launch *launch, const char *path)
 	return errnum == ENOTDIR ? ENOENT : errnum;
 }
 
+/* Returns only on failure, with the errno. */
+static int execute_program(const struct launch *launch)
+{
+	while (flock(launch->program, LOCK_SH) != 0) {
+		if (errno != EINTR) {
+			return errno;
+		}
+	}
+	int seals = fcntl(launch->program, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SEAL)) {
+		return ENOEXEC; // whoever was writing it has ended
+	}
+	syscall(SYS_execveat, launch->program, "", launch->argv, launch->env, AT_EMPTY_PATH);
+	return errno;
+}
+
 static const char *search_path(char *const *env)
 {
 	for (; *env; env++) {
@@ -313,6 +331,10 @@ void launch_run(const struct launch *launch, int status_fd)
 	}
 	unblock_signals();
 	const char *command = launch->argv[0];
+	if (launch->has_program) {
+		int errnum = execute_program(launch);
+		fail(status, LAUNCH_EXECUTE, errnum, command);
+	}
 	if (!strchr(command, '/') && *command) {
 		execute_by_search(launch, status);
 	}

@@ -23,8 +23,10 @@ struct launch {
 	char **env;      // owned array, NULL-terminated
 	int fds[3];      // borrowed; -1 is /dev/null
 	struct process_limits limits;
-	int group_fd;    // the cgroup to enter first; -1: none
-	bool foreground; // stays in the parent's session and process group
+	int group_fd;     // the cgroup to enter first; -1: none
+	bool foreground;  // stays in the parent's session and process group
+	bool has_program; // `program`, not argv[0], is executed
+	int program;      // borrowed
 };
 
 /* Packs the spec into a new memory file. Returns its file descriptor, or -1. */

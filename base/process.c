@@ -261,10 +261,11 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 	request.has_fds[1] = spec->out >= 0;
 	request.has_fds[2] = spec->err >= 0;
 	request.has_fds[3] = limit_fd >= 0;
+	request.has_fds[4] = spec->has_program;
 	request.joins = process->limit_fd >= 0;
 	request.stays_outside = spec->stays_outside;
-	const int fds[GUARD_FDS_MAX] = {
-		guard_control, launch_fd, spec->in, spec->out, spec->err, limit_fd};
+	const int fds[GUARD_FDS_MAX] = {guard_control, launch_fd, spec->in, spec->out, spec->err,
+		limit_fd, spec->has_program ? spec->program : -1};
 	return spawner_send(process->spawner, &request, fds, err);
 }
 

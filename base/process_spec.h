@@ -22,6 +22,13 @@ struct process_spec {
 	int err;         // its stderr; borrowed; -1 is /dev/null
 	bool foreground; // stays in the broker's session and group (a user's terminal)
 	bool is_grouped; // runs other people's programs: gets its own cgroup if possible
+	/*
+	 * Executes `program`, an open memory file, and argv[0] is only what it is called. While
+	 * somebody else has the file locked alone (flock(2)), the process waits before it executes
+	 * it. By then the file must have F_SEAL_SEAL, or the start fails.
+	 */
+	bool has_program;
+	int program;                         // borrowed
 	const struct process_limits *limits; // borrowed until process_start returns; NULL: none
 	/*
 	 * The cgroup for the process and all its descendants (limit_group.fd); needed only with

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 {
 	static const struct broker_providers providers = {.add = add_providers};
 	if (cell_is_asked(argc, argv)) {
-		cell_run(argv);
+		cell_run();
 	}
 	if (relay_is_asked(argc, argv)) {
 		relay_run();

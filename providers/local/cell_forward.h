@@ -21,7 +21,7 @@ bool cell_forward_check(const struct settings *settings, struct error *err) ATTR
 /* Adds the ports inside to the plan, if the profile forwards any. */
 void cell_forward_plan(const struct settings *settings, struct cell_plan *plan);
 
-/* Like cell_network_start, for a profile with `forward` lines. */
+/* Like cell_network_serve, for a profile with `forward` lines. */
 struct cell_forward *cell_forward_start(
 	const struct cell_network_config *config, struct error *err) ATTR_NODISCARD;
 void cell_forward_stop(struct cell_forward *self); // NULL is fine; closes the ports

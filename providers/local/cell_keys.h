@@ -36,7 +36,7 @@ bool cell_keys_are_in(const struct cell_keys *self, struct span text, const char
 void cell_keys_drop(const struct cell_keys *self, char ***environment, struct sandbox *sandbox);
 
 /*
- * Works like cell_network_start; the cell must be ready. Afterwards the broker no longer has the
+ * Works like cell_network_serve; the cell must be ready. Afterwards the broker no longer has the
  * values.
  */
 bool cell_keys_start(struct cell_keys *self, const struct cell_network_config *config,

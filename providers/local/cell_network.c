@@ -53,6 +53,8 @@ struct cell_network {
 	size_t wish_count;
 	char **refused; // owned: "NAME:PORT" of refusals that the user has seen
 	bool is_ready;
+	bool is_asked;      // cell_network_serve was called
+	struct error early; // why the process ended before; ERROR_NONE: it has not
 	struct said_lines lines;
 	struct connected connected[NETWORK_CONNECTIONS_MAX]; // by id
 };
@@ -451,8 +453,12 @@ static void on_end(void *data, const struct error *err)
 {
 	struct cell_network *self = data;
 	char text[ERROR_TEXT_MAX + 256];
+	struct error why = *err;
+	if (!self->is_asked) {
+		self->early = why;
+		return;
+	}
 	if (!self->is_ready) {
-		struct error why = *err;
 		error_prefix(&why, "%s", mode_name(self));
 		self->listener->on_failed(self->listener_data, &why);
 		return;
@@ -479,16 +485,14 @@ static const struct network_listener network_listener = {
 	.on_end = on_end,
 };
 
-struct cell_network *cell_network_start(const struct cell_network_config *config, struct error *err)
+struct cell_network *cell_network_create(
+	const struct cell_network_config *config, struct error *err)
 {
-	int fds[PORTS_MAX];
-	uint16_t services[PORTS_SERVICES_MAX];
 	struct network_policy policy;
 	if (!read_policy(&policy, config->settings, err)) {
 		return NULL;
 	}
 	struct cell_network *self = mem_alloc_zero(sizeof(*self));
-	struct address_network *networks = mem_alloc_zero(NETWORK_ENTRIES_MAX * sizeof(*networks));
 	self->policy = policy;
 	list_init(&self->wishes);
 	self->pool = config->context->pool;
@@ -497,25 +501,39 @@ struct cell_network *cell_network_start(const struct cell_network_config *config
 	self->listener = config->listener;
 	self->listener_data = config->listener_data;
 	said_lines_init(&self->lines);
-	cell_take_ports(config->cell, fds);
-	self->network_namespace = program_namespace(fds[PORTS_STREAMS]);
-	struct network_options options = {.fds = fds,
-		.services = services,
-		.service_count = rules_services(&policy, services),
-		.networks = networks,
-		.network_count = rules_networks(&policy, networks)};
-	cell_user(config->cell, &options.uid, &options.gid);
-	self->network = network_start(config->context->loop, config->context->spawner, &options,
+	const struct network_user user = {.uid = config->uid, .gid = config->gid};
+	self->network = network_create(config->context->loop, config->context->spawner, user,
 		&network_listener, self, err);
-	for (size_t i = 0; i < PORTS_MAX; i++) {
-		fd_close(&fds[i]);
-	}
-	free(networks);
 	if (!self->network) {
 		cell_network_stop(self);
 		return NULL;
 	}
 	return self;
+}
+
+bool cell_network_serve(struct cell_network *self, struct cell *cell, struct error *err)
+{
+	int fds[PORTS_MAX];
+	uint16_t services[PORTS_SERVICES_MAX];
+	self->is_asked = true;
+	if (self->early.code != ERROR_NONE) {
+		*err = self->early;
+		return error_prefix(err, "%s", mode_name(self));
+	}
+	struct address_network *networks = mem_alloc_zero(NETWORK_ENTRIES_MAX * sizeof(*networks));
+	cell_take_ports(cell, fds);
+	self->network_namespace = program_namespace(fds[PORTS_STREAMS]);
+	const struct network_options options = {.fds = fds,
+		.services = services,
+		.service_count = rules_services(&self->policy, services),
+		.networks = networks,
+		.network_count = rules_networks(&self->policy, networks)};
+	bool is_asked = network_serve(self->network, &options, err);
+	for (size_t i = 0; i < PORTS_MAX; i++) {
+		fd_close(&fds[i]);
+	}
+	free(networks);
+	return is_asked;
 }
 
 void cell_network_stop(struct cell_network *self)

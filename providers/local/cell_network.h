@@ -18,7 +18,9 @@ struct cell_network;
 struct cell_network_config {
 	const struct provider_context *context;
 	const struct settings *settings;
-	struct cell *cell; // ready, and still has its ports
+	uid_t uid;         // the cell's user
+	gid_t gid;         // its group
+	struct cell *cell; // ready, and still has its ports; NULL for cell_network_create
 	void (*on_ready)(void *data);
 	void *data;
 	/*
@@ -41,9 +43,19 @@ void cell_network_plan(const struct settings *settings, struct cell_plan *plan);
  */
 void cell_network_set_variables(const struct settings *settings, char ***environment);
 
-/* The configuration is borrowed until this returns. Raises nothing before it returns. */
-struct cell_network *cell_network_start(
+/*
+ * Starts the network's process, while the cell is being made. The configuration is borrowed until
+ * this returns. Raises nothing before cell_network_serve.
+ */
+struct cell_network *cell_network_create(
 	const struct cell_network_config *config, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Gives the process the sockets of the cell, which is ready; call it once. Fails if the process
+ * could not start, or could not be asked. Raises nothing before it returns.
+ */
+bool cell_network_serve(
+	struct cell_network *self, struct cell *cell, struct error *err) ATTR_NODISCARD;
 void cell_network_stop(struct cell_network *self); // NULL is fine
 
 /* Implement sandbox_decide and sandbox_look_for_program. NULL is fine. */

@@ -78,19 +78,27 @@ static void on_network_ready(void *data)
 	}
 }
 
-void cell_ways_start(struct cell_ways *ways, const struct cell_network_config *config)
+bool cell_ways_prepare(
+	struct cell_ways *ways, const struct cell_network_config *config, struct error *err)
 {
 	struct cell_network_config of_network = *config;
-	struct error err;
 	ways->config = *config;
 	of_network.on_ready = on_network_ready;
 	of_network.data = ways;
 	if (!cell_network_is_wanted(ways->settings)) {
-		on_network_ready(ways);
-		return;
+		return true;
 	}
-	ways->network = cell_network_start(&of_network, &err);
+	ways->network = cell_network_create(&of_network, err);
+	return ways->network != NULL;
+}
+
+void cell_ways_start(struct cell_ways *ways, struct cell *cell)
+{
+	struct error err;
+	ways->config.cell = cell;
 	if (!ways->network) {
+		on_network_ready(ways);
+	} else if (!cell_network_serve(ways->network, cell, &err)) {
 		fail(ways, &err);
 	}
 }

@@ -31,9 +31,16 @@ void cell_ways_set_variables(
 	const struct cell_ways *ways, char ***environment, struct sandbox *sandbox);
 
 /*
- * Starts them one after the other, as cell_network_start does. Raises on_ready once, when the last
- * one is ready, or at once if there are none. Then call cell_keys_set_variables.
+ * Starts what can start while the cell is being made. The configuration has no cell yet; it is kept
+ * for cell_ways_start.
  */
-void cell_ways_start(struct cell_ways *ways, const struct cell_network_config *config);
+bool cell_ways_prepare(struct cell_ways *ways, const struct cell_network_config *config,
+	struct error *err) ATTR_NODISCARD;
+
+/*
+ * Starts them one after the other, when the cell is ready. Raises on_ready once, when the last one
+ * is ready, or at once if there are none. Then call cell_keys_set_variables.
+ */
+void cell_ways_start(struct cell_ways *ways, struct cell *cell);
 
 #endif

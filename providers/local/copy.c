@@ -623,14 +623,7 @@ static void on_cell_ready(void *data)
 		}
 		sandbox_warn(sandbox, err.text);
 	}
-	const struct cell_network_config config = {.context = self->host.context,
-		.settings = self->settings,
-		.cell = self->cell,
-		.on_ready = on_ways_ready,
-		.data = self,
-		.listener = self->listener,
-		.listener_data = self->data};
-	cell_ways_start(&self->ways, &config);
+	cell_ways_start(&self->ways, self->cell);
 }
 
 /*
@@ -711,8 +704,16 @@ static bool make_cell(struct copy_sandbox *self, struct error *err)
 		self->pinned.tell = on_told;
 		self->pinned.data = self;
 	}
+	const struct cell_network_config ways = {.context = self->host.context,
+		.settings = self->settings,
+		.uid = self->owner.uid,
+		.gid = self->owner.gid,
+		.on_ready = on_ways_ready,
+		.data = self,
+		.listener = self->listener,
+		.listener_data = self->data};
 	self->cell = copy_cell_create(&config, &cell_listener, self, err);
-	return self->cell != NULL;
+	return self->cell && cell_ways_prepare(&self->ways, &ways, err);
 }
 
 /* The agent starts in this folder before a session gives it the rest of the copy. */
@@ -736,6 +737,8 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	self->start_fd = -1;
 	bool is_confined = copy_confinement(request->settings) != CONFINEMENT_NO;
 	self->settings = request->settings;
+	self->listener = listener;
+	self->data = data;
 	self->owner = owner_find(request->directory);
 	self->start_home_fd = -1;
 	self->must_exist = request->reference != NULL;
@@ -747,6 +750,7 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 		!cell_ways_init(&self->ways, context, request->settings, err) ||
 		(is_confined && !make_cell(self, err))) {
 		cell_ways_finish(&self->ways);
+		cell_destroy(self->cell);
 		agent_home_finish(&self->agent);
 		write_hint_finish(&self->hint);
 		if (self->pinned.host) {
@@ -788,8 +792,6 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 			.is_near = true,
 			.can_suspend = true};
 	self->timeout_ms = request->prepare_timeout_ms;
-	self->listener = listener;
-	self->data = data;
 	if (!is_confined) {
 		sandbox_raise_later(&self->host.sandbox, on_prepared, self, NULL);
 	}

@@ -334,7 +334,7 @@ static bool request_guard(
 	request.has_fds[1] = spec->out >= 0;
 	request.has_fds[2] = spec->err >= 0;
 	const int fds[GUARD_FDS_MAX] = {
-		guard_control, launch_fd, spec->in, spec->out, spec->err, -1};
+		guard_control, launch_fd, spec->in, spec->out, spec->err, -1, -1};
 	int errnum = guard_request_send(run->runner->spawner_socket, &request, fds);
 	return errnum == 0 || error_set_errno(err, errnum, "starting a process");
 }

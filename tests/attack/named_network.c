@@ -35,15 +35,15 @@ void named_network_open(struct named_network *self, struct ev_loop *loop, struct
 	settings_init(&self->settings);
 	settings_add(&self->settings, "network", "allow", "test");
 	settings_add(&self->settings, "allow-host", "allowed.example", "test");
-	const struct cell_network_config config = {.context = &context,
+	struct cell_network_config config = {.context = &context,
 		.settings = &self->settings,
-		.cell = cell,
 		.on_ready = on_ready,
 		.data = self,
 		.listener = &listener,
 		.listener_data = self};
-	self->network = cell_network_start(&config, &err);
-	if (!self->network) {
+	cell_user(cell, &config.uid, &config.gid);
+	self->network = cell_network_create(&config, &err);
+	if (!self->network || !cell_network_serve(self->network, cell, &err)) {
 		fail_msg("%s", err.text);
 	}
 }

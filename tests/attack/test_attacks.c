@@ -751,7 +751,7 @@ static int run_suite(void)
 int main(int argc, char **argv)
 {
 	if (cell_is_asked(argc, argv)) {
-		cell_run(argv);
+		cell_run();
 	}
 	if (relay_is_asked(argc, argv)) {
 		relay_run();

@@ -580,7 +580,7 @@ static int run_suite(void)
 int main(int argc, char **argv)
 {
 	if (cell_is_asked(argc, argv)) {
-		cell_run(argv);
+		cell_run();
 	}
 	return world_main(&world, argc == 2 && strcmp(argv[1], "user") == 0, run_suite);
 }

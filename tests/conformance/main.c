@@ -228,7 +228,7 @@ static struct spawner *create_spawner(void)
 int main(int argc, char **argv)
 {
 	if (cell_is_asked(argc, argv)) {
-		cell_run(argv);
+		cell_run();
 	}
 	if (argc > 1 && strncmp(argv[1], "cell", 4) == 0 && !celled_enter()) {
 		return 2;

@@ -14,6 +14,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import unittest
 
 import case
 import processes
@@ -89,6 +90,21 @@ class Confined(SyncCase):
                          (True, True, True))
         client.prompt(session, 'double-fork')
         self.ends(client)
+
+    @unittest.skipIf(case.SANITIZED, 'LeakSanitizer does not work below strace')
+    def test_a_start_executes_only_the_broker_its_copy_and_the_agent(self):
+        """Each further program, and a large library, would take a part of the start's time."""
+        trace = self.dir / 'trace'
+        self.wrapper = ('strace', '-f', '-qq', '-o', str(trace), '-e',
+                        'trace=execve,execveat,openat')
+        client, answer = self.start_confined(network='blocked')
+        self.assertTrue(answer['_meta']['broker']['capabilities']['confined'])
+        self.ends(client)
+        lines = trace.read_text(errors='replace').splitlines()
+        executed = [line for line in lines
+                    if re.search(r'\bexecve(at)?\b', line) and line.endswith('= 0')]
+        self.assertEqual(len(executed), 3, executed)
+        self.assertEqual([line for line in lines if 'libgit2' in line], [])
 
     def test_agent_and_terminals_see_no_key_and_change_no_file(self):
         client, session = self.confined()

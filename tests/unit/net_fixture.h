@@ -266,12 +266,12 @@ static inline void start_in(struct spawner *in, const int *fds, gid_t gid)
 		.services = &server_port,
 		.service_count = 1,
 		.networks = networks,
-		.network_count = ARRAY_LENGTH(networks),
-		.uid = USER,
-		.gid = gid};
+		.network_count = ARRAY_LENGTH(networks)};
 	seen = (struct seen){.mode = ALLOWS};
-	seen.network = network_start(loop, in, &options, &net_listener, &seen, &err);
+	const struct network_user user = {.uid = USER, .gid = gid};
+	seen.network = network_create(loop, in, user, &net_listener, &seen, &err);
 	assert_non_null(seen.network);
+	assert_true(network_serve(seen.network, &options, &err));
 }
 
 static inline void start_for(void **state, gid_t gid)

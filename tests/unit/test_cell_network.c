@@ -34,19 +34,23 @@ struct network {
 
 static struct network process;
 
-struct network *network_start(struct ev_loop *loop, struct spawner *spawner,
-	const struct network_options *options, const struct network_listener *listener, void *data,
+struct network *network_create(struct ev_loop *loop, struct spawner *spawner,
+	struct network_user user, const struct network_listener *listener, void *data,
 	struct error *err)
 {
-	process = (struct network){.listener = listener,
-		.data = data,
-		.service_count = options->service_count,
-		.network_count = options->network_count,
-		.uid = options->uid,
-		.gid = options->gid};
-	memcpy(process.services, options->services,
-		options->service_count * sizeof(*options->services));
+	process = (struct network){
+		.listener = listener, .data = data, .uid = user.uid, .gid = user.gid};
 	return &process;
+}
+
+bool network_serve(
+	struct network *network, const struct network_options *options, struct error *err)
+{
+	network->service_count = options->service_count;
+	network->network_count = options->network_count;
+	memcpy(network->services, options->services,
+		options->service_count * sizeof(*options->services));
+	return true;
 }
 
 void network_decide(struct network *network, uint32_t id, bool is_allowed)
@@ -58,12 +62,6 @@ void network_decide(struct network *network, uint32_t id, bool is_allowed)
 void network_stop(struct network *network)
 {
 	network->is_stopped = true;
-}
-
-void cell_user(const struct cell *cell, uid_t *out_uid, gid_t *out_gid)
-{
-	*out_uid = 1000;
-	*out_gid = 1001;
 }
 
 void cell_take_ports(struct cell *cell, int out_fds[PORTS_MAX])
@@ -156,24 +154,39 @@ static int begin_with(void **state, const char *network)
 	add(&fixture->settings, "allow-cidr", "10.0.0.0/8");
 	const struct cell_network_config config = {.context = &context,
 		.settings = &fixture->settings,
+		.uid = 1000,
+		.gid = 1001,
 		.on_ready = on_ready,
 		.data = &fixture->told,
 		.listener = &listener,
 		.listener_data = &fixture->told};
-	fixture->network = cell_network_start(&config, &err);
+	fixture->network = cell_network_create(&config, &err);
 	assert_non_null(fixture->network);
 	*state = fixture;
 	return 0;
 }
 
-static int begin(void **state)
+static int begin_early(void **state)
 {
 	return begin_with(state, "allow");
 }
 
+static int serve(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	assert_true(cell_network_serve(fixture->network, NULL, &err));
+	return 0;
+}
+
+static int begin(void **state)
+{
+	return begin_with(state, "allow") || serve(state);
+}
+
 static int begin_asking(void **state)
 {
-	return begin_with(state, "ask");
+	return begin_with(state, "ask") || serve(state);
 }
 
 static int end(void **state)
@@ -321,6 +334,20 @@ static void test_a_start_that_fails_is_told_apart_from_a_later_end(void **state)
 	assert_names(fixture->told.failed.text, "network = allow | no filter");
 	assert_true(error_has_reason(&fixture->told.failed, "CELL_UNAVAILABLE"));
 	assert_null(fixture->told.notices);
+}
+
+/* While the cell is being made, the sandbox waits for the cell alone. */
+static void test_an_end_before_the_cell_is_ready_fails_the_start_when_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err;
+	error_set_reason(&err, ERROR_UNAVAILABLE, "CELL_UNAVAILABLE", "no filter");
+	process.listener->on_end(process.data, &err);
+	assert_int_equal(fixture->told.failed.code, ERROR_NONE);
+	assert_null(fixture->told.notices);
+	assert_false(cell_network_serve(fixture->network, NULL, &err));
+	assert_names(err.text, "network = allow | no filter");
+	assert_true(error_has_reason(&err, "CELL_UNAVAILABLE"));
 }
 
 static void test_its_end_is_told_once(void **state)
@@ -487,6 +514,9 @@ int main(void)
 		CASE(test_the_user_learns_what_would_allow_it),
 		CASE(test_the_user_is_not_told_without_end),
 		CASE(test_a_start_that_fails_is_told_apart_from_a_later_end),
+		cmocka_unit_test_setup_teardown(
+			test_an_end_before_the_cell_is_ready_fails_the_start_when_it_is,
+			begin_early, end),
 		CASE(test_its_end_is_told_once),
 		CASE(test_the_variables_of_proxies_are_those_of_the_cell),
 		CASE(test_the_plan_has_the_services),

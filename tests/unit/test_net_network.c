@@ -497,9 +497,9 @@ static void test_a_process_that_sends_no_messages_is_ended(void **state)
 /* The group in the first packet says that this one is to send garbage. */
 static bool is_garbage_asked(void)
 {
-	static struct wire_start start;
-	return recv(0, &start, sizeof(start), MSG_PEEK) == (ssize_t)sizeof(start) &&
-	       start.gid == GARBAGE_GROUP;
+	struct wire_user user;
+	return recv(0, &user, sizeof(user), MSG_PEEK) == (ssize_t)sizeof(user) &&
+	       user.gid == GARBAGE_GROUP;
 }
 
 static void send_garbage(void)

@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
@@ -203,6 +206,70 @@ static void expect_failure(const char *const *argv, const char *const *env, cons
 	process_destroy(record.process);
 }
 
+/* Returns an empty memory file that is locked; *out_program is another opening of it. */
+static int make_program(int *out_program)
+{
+	char path[64];
+	int own = memfd_create("program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(flock(own, LOCK_EX | LOCK_NB), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", own);
+	*out_program = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(*out_program >= 0);
+	return own;
+}
+
+static void start_program(struct record *record, int program)
+{
+	static const char *const argv[] = {"called so", "-c", "exit 5", NULL};
+	struct error err;
+	const struct process_spec spec = {.argv = argv,
+		.env = plain_env,
+		.cwd = "/",
+		.in = -1,
+		.out = -1,
+		.err = -1,
+		.has_program = true,
+		.program = program};
+	record->process = process_start(spawner, &spec, &listener, record, &err);
+	assert_non_null(record->process);
+	close(program);
+}
+
+static void test_an_open_program_is_executed_when_it_is_sealed(void **state)
+{
+	struct record record = {0};
+	struct stat status;
+	int program, own = make_program(&program);
+	if (is_under_valgrind) { // knows no execveat
+		close(program);
+		close(own);
+		skip();
+	}
+	start_program(&record, program);
+	run_for(100);
+	assert_string_equal(record.events, ""); // it waits
+	int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fstat(shell, &status), 0);
+	assert_int_equal(sendfile(own, shell, NULL, (size_t)status.st_size), status.st_size);
+	close(shell);
+	assert_int_equal(fcntl(own, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_FUTURE_WRITE), 0);
+	close(own);
+	run_until(&record, "sxe");
+	assert_int_equal(record.status.code, 5);
+	process_destroy(record.process);
+}
+
+static void test_an_open_program_that_is_not_sealed_is_not_executed(void **state)
+{
+	struct record record = {0};
+	int program, own = make_program(&program);
+	start_program(&record, program);
+	close(own);
+	run_until(&record, "f");
+	assert_non_null(strstr(record.err.text, "starting \"called so\""));
+	process_destroy(record.process);
+}
+
 static void test_missing_command_names_the_path_searched(void **state)
 {
 	const char *argv[] = {"no-such-agent", NULL};
@@ -312,6 +379,8 @@ int main(void)
 		cmocka_unit_test(test_hundred_processes_at_once),
 		cmocka_unit_test(test_script_without_interpreter_line_is_run_by_the_shell),
 		cmocka_unit_test(test_relative_command_is_looked_up_in_the_cwd),
+		cmocka_unit_test(test_an_open_program_is_executed_when_it_is_sealed),
+		cmocka_unit_test(test_an_open_program_that_is_not_sealed_is_not_executed),
 		cmocka_unit_test(test_missing_command_names_the_path_searched),
 		cmocka_unit_test(test_missing_file_is_not_found),
 		cmocka_unit_test(test_empty_command_is_not_found),

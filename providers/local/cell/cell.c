@@ -10,12 +10,14 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/fd_pass.h"
+#include "base/guard.h"
 #include "base/io.h"
 #include "base/list.h"
 #include "base/text.h"
 #include "providers/local/cell/inside.h"
 #include "providers/local/cell/limits.h"
 #include "providers/local/cell/probe.h"
+#include "providers/local/cell/program.h"
 #include "providers/local/cell/wire.h"
 
 struct showing {
@@ -187,12 +189,39 @@ static bool send_plan(int control, int plan_fd, int spawner_fd, struct error *er
 	return true;
 }
 
+/* Starts the cell's keeper. It gets its end of `control` as its stdin. */
+static bool start_keeper(struct cell *cell, struct spawner *outer, const struct cell_plan *plan,
+	int control, struct error *err)
+{
+	static const char *const argv[] = {GUARD_NAME, CELL_ARGUMENT, NULL};
+	static const char *const env[] = {NULL};
+	static const struct process_limits none; // for its own processes
+	struct cell_program program;
+	struct process_spec spec = {.argv = argv,
+		.env = env,
+		.cwd = "/",
+		.in = control,
+		.out = -1,
+		.err = -1,
+		.has_program = true,
+		.is_grouped = true,
+		.limits = plan->has_limit_group ? &none : NULL,
+		.has_limit_group = plan->has_limit_group,
+		.limit_group = plan->limit_group,
+		.stays_outside = true};
+	bool is_started = cell_program_open(&program, err);
+	if (is_started) {
+		spec.program = program.fd;
+		cell->process = process_start(outer, &spec, &process_listener, cell, err);
+		is_started = cell->process && cell_program_fill(&program, err);
+	}
+	cell_program_finish(&program);
+	return is_started;
+}
+
 static bool start(
 	struct cell *cell, struct spawner *outer, const struct cell_plan *plan, struct error *err)
 {
-	static const char *const argv[] = {CELL_PROGRAM, CELL_ARGUMENT, NULL};
-	static const char *const env[] = {NULL};
-	static const struct process_limits none; // for its own processes
 	int control[2] = {-1, -1};
 	int inner[2] = {-1, -1};
 	ATTR_CLEANUP(fd_cleanup) int plan_fd = cell_plan_pack(plan, err);
@@ -211,22 +240,8 @@ static bool start(
 	ev_io_set(&cell->control, control[0], EV_READ);
 	ev_io_start(cell->loop, &cell->control);
 	cell->spawner = spawner_create_remote(cell->loop, inner[0]);
-	const struct process_spec spec = {.argv = argv,
-		.env = env,
-		.cwd = "/",
-		.in = their_control,
-		.out = -1,
-		.err = -1,
-		.is_grouped = true,
-		.limits = plan->has_limit_group ? &none : NULL,
-		.has_limit_group = plan->has_limit_group,
-		.limit_group = plan->limit_group,
-		.stays_outside = true};
-	if (!send_plan(control[0], plan_fd, their_inner, err)) {
-		return false;
-	}
-	cell->process = process_start(outer, &spec, &process_listener, cell, err);
-	return cell->process != NULL;
+	return send_plan(control[0], plan_fd, their_inner, err) &&
+	       start_keeper(cell, outer, plan, their_control, err);
 }
 
 struct cell *cell_create(struct ev_loop *loop, struct spawner *outer, const struct cell_plan *plan,

@@ -119,10 +119,23 @@ static bool load(scmp_filter_ctx filter, int result, struct error *err)
 	return result == 0 || error_set_errno(err, -result, "filtering system calls");
 }
 
-bool filter_apply(struct error *err)
+void *filter_build(struct error *err)
 {
 	scmp_filter_ctx filter = seccomp.init(SCMP_ACT_ALLOW);
-	return load(filter, filter ? add_refusals(filter) : 0, err);
+	int result = filter ? add_refusals(filter) : -ENOMEM;
+	if (result == 0) {
+		return filter;
+	}
+	if (filter) {
+		seccomp.release(filter);
+	}
+	error_set_errno(err, -result, "filtering system calls");
+	return NULL;
+}
+
+bool filter_load(void *filter, struct error *err)
+{
+	return load(filter, 0, err);
 }
 
 bool filter_apply_rules(

@@ -17,8 +17,14 @@
  */
 bool filter_load_library(struct error *err) ATTR_NODISCARD;
 
-/* Permanently filters the calling process and everything it starts. Needs no_new_privs. */
-bool filter_apply(struct error *err) ATTR_NODISCARD;
+/* Makes the filter, which takes a while; NULL on failure. Give it to filter_load. */
+void *filter_build(struct error *err) ATTR_NODISCARD;
+
+/*
+ * Permanently filters the calling process and everything it starts. Needs no_new_privs. Takes over
+ * the filter.
+ */
+bool filter_load(void *filter, struct error *err) ATTR_NODISCARD;
 
 /*
  * Matches a system call if these arguments have these low bits. Each such argument must be an int.
@@ -35,8 +41,8 @@ struct filter_rule {
 };
 
 /*
- * Like filter_apply, for a process of ours outside of a cell. With FILTER_ALLOWS it may make only
- * the calls of the rules, with FILTER_REFUSES all calls except these.
+ * Builds and loads a filter, for a process of ours outside of a cell. With FILTER_ALLOWS it may
+ * make only the calls of the rules, with FILTER_REFUSES all calls except these.
  */
 enum filter_kind { FILTER_ALLOWS, FILTER_REFUSES };
 bool filter_apply_rules(enum filter_kind kind, const struct filter_rule *rules, size_t count,

@@ -6,7 +6,6 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/close_range.h>
-#include <linux/memfd.h>
 #include <linux/mount.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,9 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -39,20 +36,15 @@
 #include "providers/local/cell/pins.h"
 #include "providers/local/cell/plan.h"
 #include "providers/local/cell/probe.h"
+#include "providers/local/cell/program.h"
 #include "providers/local/cell/sockets.h"
 #include "providers/local/cell/wire.h"
 #include "providers/local/net/ports.h"
 
-/* Numbers of the descriptors in the sealed program and in processes that it starts. */
+/* Numbers of the descriptors. */
 enum { AT_CONTROL = 0, AT_PLAN = 3, AT_SPAWNER, AT_REST };
 
 enum { SOCKETS_TABLE_MAX = 16 << 20, STOPS_MAX = 50 };
-
-#define SEALED_ARGUMENT "--acp-broker-cell-sealed"
-
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U
-#endif
 
 static void answer(const struct error *err)
 {
@@ -102,12 +94,9 @@ static void explain(enum probe_step step, int errnum)
 	end_with(&err);
 }
 
-/* ---- the program's own copy ---- */
+/* ---- the plan ---- */
 
-/*
- * Receives the broker's first packet, and moves its descriptors to the numbers that the sealed
- * program expects.
- */
+/* Receives the broker's first packet, and moves its descriptors to their numbers. */
 static bool take_descriptors(void)
 {
 	union {
@@ -131,37 +120,8 @@ static bool take_descriptors(void)
 	for (int i = 0; i < CELL_FDS; i++) {
 		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, AT_REST);
 	}
-	return dup2(fds[CELL_FD_PLAN], AT_PLAN) == AT_PLAN &&
-	       dup2(fds[CELL_FD_SPAWNER], AT_SPAWNER) == AT_SPAWNER;
-}
-
-/*
- * Copies this program to a memory file that nobody can change. F_SEAL_WRITE would only add
- * protection against writable mappings, of which there are none, and it fails with EBUSY while the
- * kernel holds a page.
- */
-static int seal_program(struct error *err)
-{
-	struct stat status;
-	ATTR_CLEANUP(fd_cleanup) int own = open(CELL_PROGRAM, O_RDONLY | O_CLOEXEC);
-	int fd = memfd_create(GUARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-	if (fd < 0 && errno == EINVAL) {
-		fd = memfd_create(GUARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING); // before Linux 6.3
-	}
-	bool is_copied = own >= 0 && fd >= 0 && fstat(own, &status) == 0;
-	off_t left = is_copied ? status.st_size : 0;
-	while (is_copied && left > 0) {
-		ssize_t count = sendfile(fd, own, NULL, (size_t)left);
-		is_copied = count > 0;
-		left -= is_copied ? count : 0;
-	}
-	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
-	if (!is_copied || fcntl(fd, F_ADD_SEALS, seals) != 0) {
-		int errnum = errno;
-		error_set_errno(err, errnum, "confining an agent: copying the broker's program");
-		fd_close(&fd);
-	}
-	return fd;
+	return dup3(fds[CELL_FD_PLAN], AT_PLAN, O_CLOEXEC) == AT_PLAN &&
+	       dup3(fds[CELL_FD_SPAWNER], AT_SPAWNER, O_CLOEXEC) == AT_SPAWNER;
 }
 
 /* Only root can become another user, and the plan's user is never root. */
@@ -175,32 +135,6 @@ static bool check_user(const struct cell_plan *plan, struct error *err)
 	       error_set(err, ERROR_DENIED,
 		       "confining an agent: the broker is user %u and cannot become user %u",
 		       (unsigned)geteuid(), (unsigned)plan->uid);
-}
-
-static void run_sealing(void) ATTR_NORETURN;
-static void run_sealing(void)
-{
-	struct error err;
-	struct cell_read_plan read;
-	char name[] = GUARD_NAME, argument[] = SEALED_ARGUMENT;
-	char *const argv[] = {name, argument, NULL};
-	char *const env[] = {NULL};
-	pid_t guard = getppid();
-	if (!take_descriptors()) {
-		_exit(1); // the broker has ended
-	}
-	int fd = cell_plan_unpack(&read, AT_PLAN, &err) ? seal_program(&err) : -1;
-	if (fd < 0 || !check_user(&read.plan, &err)) {
-		end_with(&err);
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != guard) {
-		_exit(1);
-	}
-	syscall(SYS_execveat, fd, "", argv, env, AT_EMPTY_PATH);
-	int errnum = errno;
-	error_set_errno(&err, errnum, "confining an agent: executing the broker's program");
-	end_with(&err);
 }
 
 /* The cell's first process. */
@@ -282,8 +216,7 @@ static void make_users_as_root(const struct cell_plan *plan)
 
 static void make_namespaces(const struct cell_plan *plan, bool is_root)
 {
-	int others = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-	others |= plan->has_network ? 0 : CLONE_NEWNET;
+	const int others = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
 	if (is_root) {
 		make_users_as_root(plan);
 	} else if (unshare(CLONE_NEWUSER) != 0) {
@@ -346,15 +279,131 @@ static void probe_mounts(void)
 	}
 }
 
+/* ---- the network ---- */
+
+/* What the spawner opens for the first process and the broker. */
+struct handed {
+	int network; // the namespace
+	int ports[PORTS_MAX];
+	int keys[PORTS_KEYS_MAX];
+	int connector[2]; // the first process keeps the second one; -1 without forwards
+};
+enum { HANDED_FDS_MAX = 1 + PORTS_MAX + PORTS_KEYS_MAX + 2 };
+
+/* Makes a network namespace of the cell's own, unless the plan has none, and its sockets. */
+static void open_network(const struct cell_plan *plan, struct handed *out)
+{
+	struct error err;
+	int *out_ports = out->ports;
+	if (!plan->has_network && unshare(CLONE_NEWNET) != 0) {
+		explain(PROBE_NAMESPACES, errno);
+	}
+	out->network = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (out->network < 0) {
+		explain(PROBE_NAMESPACES, errno);
+	}
+	if (!plan->has_network && !limits_open_loopback(&err)) {
+		end_with(&err);
+	}
+	if (plan->has_ports && !ports_open(plan->services, plan->service_count, out_ports, &err)) {
+		if (ports_are_unknown(errno)) {
+			explain(PROBE_PORTS, errno);
+		}
+		error_prefix(&err, "confining an agent");
+		end_with(&err);
+	}
+	out->connector[0] = out->connector[1] = -1;
+	if (!ports_open_keys(plan->key_count, out->keys, &err) ||
+		(plan->forward_count > 0 && !connector_open(out->connector, &err))) {
+		error_prefix(&err, "confining an agent");
+		end_with(&err);
+	}
+}
+
+/* The descriptors in the order in which they are passed; returns their number. */
+static size_t list_handed(
+	const struct cell_plan *plan, struct handed *handed, int *list[HANDED_FDS_MAX])
+{
+	size_t count = 0;
+	list[count++] = &handed->network;
+	for (size_t i = 0; plan->has_ports && i < PORTS_SERVICES + plan->service_count; i++) {
+		list[count++] = &handed->ports[i];
+	}
+	for (size_t i = 0; i < plan->key_count; i++) {
+		list[count++] = &handed->keys[i];
+	}
+	for (size_t i = 0; plan->forward_count > 0 && i < 2; i++) {
+		list[count++] = &handed->connector[i];
+	}
+	return count;
+}
+
+/*
+ * Waits for descriptors. Ends this process if the other one has ended: that has reported an error,
+ * or the broker is gone.
+ */
+static void receive(int socket, int *out_fds, size_t count)
+{
+	struct pollfd polled = {.fd = socket, .events = POLLIN};
+	size_t came = 0;
+	char byte;
+	while (poll(&polled, 1, -1) < 0) {
+	}
+	if (fd_take(socket, &byte, 1, out_fds, count, &came) != 1 || came != count) {
+		_exit(1);
+	}
+}
+
+static void give(const struct cell_plan *plan, struct handed *handed, int socket)
+{
+	int *list[HANDED_FDS_MAX];
+	int fds[HANDED_FDS_MAX];
+	size_t count = list_handed(plan, handed, list);
+	for (size_t i = 0; i < count; i++) {
+		fds[i] = *list[i];
+	}
+	if (!fd_pass(socket, (struct span){"", 1}, fds, count)) {
+		_exit(1);
+	}
+	for (size_t i = 0; i < count; i++) {
+		fd_close(list[i]);
+	}
+}
+
+static void take(const struct cell_plan *plan, struct handed *handed, int socket)
+{
+	int *list[HANDED_FDS_MAX];
+	int fds[HANDED_FDS_MAX];
+	size_t count = list_handed(plan, handed, list);
+	handed->connector[0] = handed->connector[1] = -1;
+	receive(socket, fds, count);
+	for (size_t i = 0; i < count; i++) {
+		*list[i] = fds[i];
+	}
+}
+
 /* ---- the spawner ---- */
 
-static void run_spawner(const struct first *first, int status_fd) ATTR_NORETURN;
-static void run_spawner(const struct first *first, int status_fd)
+/*
+ * The spawner makes the network and the filter while the first process makes the cell's files: each
+ * of these takes a millisecond or more.
+ */
+static void run_spawner(const struct first *first, int socket) ATTR_NORETURN;
+static void run_spawner(const struct first *first, int socket)
 {
 	struct error err = {.code = ERROR_NONE};
-	if (!mounts_enter(first->taken.root_fd, first->plan, &err) ||
-		!become_user(first->plan, first->is_root, &err) || !limits_apply(&err)) {
-		(void)!write(status_fd, &err, sizeof(err));
+	struct handed handed;
+	int root_fd = -1;
+	open_network(first->plan, &handed);
+	void *filter = limits_prepare(&err);
+	if (!filter) {
+		end_with(&err);
+	}
+	give(first->plan, &handed, socket);
+	receive(socket, &root_fd, 1);
+	if (!mounts_enter(root_fd, first->plan, &err) ||
+		!become_user(first->plan, first->is_root, &err) || !limits_apply(filter, &err)) {
+		(void)!send(socket, &err, sizeof(err), MSG_NOSIGNAL);
 		_exit(1);
 	}
 	/*
@@ -364,30 +413,40 @@ static void run_spawner(const struct first *first, int status_fd)
 	spawner_run(AT_SPAWNER, NEST_BACKGROUND); // closes all but its socket
 }
 
-/* Returns the process id. */
-static pid_t start_spawner(const struct first *first)
+/* Returns the process's end of a socket; it waits for let_spawner_run. */
+static int start_spawner(struct first *first)
 {
 	struct error err;
-	int status[2];
-	if (!fd_pipe(status, &err)) {
-		end_with(&err);
+	int sockets[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+		explain(PROBE_NAMESPACES, errno);
 	}
-	pid_t pid = fork();
-	if (pid == 0) {
-		run_spawner(first, status[1]);
+	first->spawner = fork();
+	if (first->spawner == 0) {
+		fd_close(&sockets[0]);
+		run_spawner(first, sockets[1]);
 	}
 	int errnum = errno;
-	fd_close(&status[1]);
-	if (pid < 0) {
+	fd_close(&sockets[1]);
+	if (first->spawner < 0) {
 		error_set_errno(&err, errnum, "confining an agent: forking the process starter");
 		end_with(&err);
 	}
-	if (read(status[0], &err, sizeof(err)) == (ssize_t)sizeof(err)) {
+	return sockets[0];
+}
+
+/* The cell's files are ready. Closes the socket. */
+static void let_spawner_run(const struct first *first, int socket)
+{
+	struct error err;
+	if (!fd_pass(socket, (struct span){"", 1}, &first->taken.root_fd, 1)) {
+		_exit(1);
+	}
+	if (recv(socket, &err, sizeof(err), 0) == (ssize_t)sizeof(err)) {
 		error_prefix(&err, "confining an agent");
 		end_with(&err);
 	}
-	fd_close(&status[0]);
-	return pid;
+	fd_close(&socket);
 }
 
 /* ---- the first process ---- */
@@ -517,36 +576,6 @@ static void obey(struct first *first)
 	}
 }
 
-/* The sockets for the broker. */
-struct handed {
-	int ports[PORTS_MAX];
-	int keys[PORTS_KEYS_MAX];
-	int connector[2]; // the first process keeps the second one; -1 without forwards
-};
-
-/* Sets up a network namespace of the cell's own, and the sockets for keys. */
-static void open_network(const struct cell_plan *plan, struct handed *out)
-{
-	struct error err;
-	int *out_ports = out->ports;
-	if (!plan->has_network && !limits_open_loopback(&err)) {
-		end_with(&err);
-	}
-	if (plan->has_ports && !ports_open(plan->services, plan->service_count, out_ports, &err)) {
-		if (ports_are_unknown(errno)) {
-			explain(PROBE_PORTS, errno);
-		}
-		error_prefix(&err, "confining an agent");
-		end_with(&err);
-	}
-	out->connector[0] = out->connector[1] = -1;
-	if (!ports_open_keys(plan->key_count, out->keys, &err) ||
-		(plan->forward_count > 0 && !connector_open(out->connector, &err))) {
-		error_prefix(&err, "confining an agent");
-		end_with(&err);
-	}
-}
-
 /*
  * A socket that stayed open here would listen for ever. Now only the broker's side keeps it open.
  */
@@ -586,14 +615,20 @@ static void run_first(const struct cell_plan *plan, struct span sockets, bool is
 	sigaddset(&children, SIGCHLD);
 	first.signal_fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 	struct handed handed;
-	open_network(plan, &handed);
+	int spawner = start_spawner(&first);
 	if (!mounts_take(&first.taken, plan, sockets, is_root, &err)) {
 		error_prefix(&err, "confining an agent");
 		end_with(&err);
 	}
 	build_apart(&first);
 	first.pins = pins_create(first.taken.root_fd);
-	first.spawner = start_spawner(&first);
+	take(plan, &handed, spawner);
+	/* Below /proc/1/net everybody in the cell sees the network of this process. */
+	if (!plan->has_network && setns(handed.network, CLONE_NEWNET) != 0) {
+		explain(PROBE_NAMESPACES, errno);
+	}
+	fd_close(&handed.network);
+	let_spawner_run(&first, spawner);
 	libc_close_range(AT_SPAWNER, AT_SPAWNER, 0);
 	hand_out(&first, plan, &handed);
 	while (true) {
@@ -640,6 +675,13 @@ static bool read_sockets(struct buf *table, struct error *err)
 						  "which lists this machine's sockets");
 }
 
+/* Whoever starts us by hand must not get a cell whose processes can open a file of this machine. */
+static bool check_program(struct error *err)
+{
+	return cell_program_is_copy() ||
+	       error_set(err, ERROR_DENIED, "confining an agent: the program is not a sealed copy");
+}
+
 static void run_keeper(void) ATTR_NORETURN;
 static void run_keeper(void)
 {
@@ -650,8 +692,12 @@ static void run_keeper(void)
 	sigset_t all;
 	buf_init(&table, SOCKETS_TABLE_MAX);
 	buf_init(&sockets, SOCKETS_TABLE_MAX);
-	if (!cell_plan_unpack(&read, AT_PLAN, &err) || !read_sockets(&table, &err) ||
-		!sockets_find(buf_span(&table), "/proc", &sockets, &err) || !limits_prepare(&err)) {
+	if (!take_descriptors()) {
+		_exit(1); // the broker has ended
+	}
+	if (!cell_plan_unpack(&read, AT_PLAN, &err) || !check_program(&err) ||
+		!check_user(&read.plan, &err) || !read_sockets(&table, &err) ||
+		!sockets_find(buf_span(&table), "/proc", &sockets, &err)) {
 		end_with(&err);
 	}
 	libc_close_range(AT_PLAN, AT_PLAN, 0);
@@ -677,19 +723,15 @@ static void run_keeper(void)
 
 bool cell_is_asked(int argc, char *const *argv)
 {
-	return argc == 2 &&
-	       (strcmp(argv[1], CELL_ARGUMENT) == 0 || strcmp(argv[1], SEALED_ARGUMENT) == 0);
+	return argc == 2 && strcmp(argv[1], CELL_ARGUMENT) == 0;
 }
 
-void cell_run(char *const *argv)
+void cell_run(void)
 {
 	struct stat status;
 	prctl(PR_SET_NAME, GUARD_NAME);
 	if (fstat(AT_CONTROL, &status) != 0 || !S_ISSOCK(status.st_mode)) {
 		_exit(1); // not started by the broker
 	}
-	if (strcmp(argv[1], SEALED_ARGUMENT) == 0) {
-		run_keeper();
-	}
-	run_sealing();
+	run_keeper();
 }

@@ -16,9 +16,9 @@
 #include "base/fd.h"
 #include "providers/local/cell/filter.h"
 
-bool limits_prepare(struct error *err)
+void *limits_prepare(struct error *err)
 {
-	return filter_load_library(err);
+	return filter_load_library(err) ? filter_build(err) : NULL;
 }
 
 static bool drop_capabilities(struct error *err)
@@ -71,7 +71,7 @@ static bool scope_sockets(struct error *err)
 	return true;
 }
 
-bool limits_apply(struct error *err)
+bool limits_apply(void *filter, struct error *err)
 {
 	if (!drop_capabilities(err)) {
 		return false;
@@ -80,7 +80,7 @@ bool limits_apply(struct error *err)
 		int errnum = errno;
 		return error_set_errno(err, errnum, "forbidding new privileges");
 	}
-	return scope_sockets(err) && filter_apply(err);
+	return scope_sockets(err) && filter_load(filter, err);
 }
 
 bool limits_open_loopback(struct error *err)

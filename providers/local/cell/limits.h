@@ -23,13 +23,17 @@
 enum { LIMITS_SCOPES_SINCE = 6 };
 int limits_landlock(int *out_errnum);
 
-/* Loads what limits_apply needs; must be called while this machine's files are still visible. */
-bool limits_prepare(struct error *err) ATTR_NODISCARD;
+/*
+ * Makes the filter for limits_apply. Call it while this machine's files are still visible, because
+ * it loads a library. NULL on failure.
+ */
+void *limits_prepare(struct error *err) ATTR_NODISCARD;
 
 /*
  * Permanently restricts the calling process, which must have one thread, and everything it starts.
+ * Takes over the filter.
  */
-bool limits_apply(struct error *err) ATTR_NODISCARD;
+bool limits_apply(void *filter, struct error *err) ATTR_NODISCARD;
 
 /* Brings the loopback up, which is down in a new network namespace. */
 bool limits_open_loopback(struct error *err) ATTR_NODISCARD;

@@ -79,11 +79,31 @@ void network_decide(struct network *network, uint32_t id, bool is_allowed)
 
 /* ---- its life ---- */
 
-static bool send_start(int control, const struct network_options *options, struct error *err)
+struct network *network_create(struct ev_loop *loop, struct spawner *spawner,
+	struct network_user user, const struct network_listener *listener, void *data,
+	struct error *err)
 {
+	const struct wire_user packet = {.uid = user.uid, .gid = user.gid};
+	struct network *network = mem_alloc_zero(sizeof(*network));
+	network->listener = listener;
+	network->data = data;
+	network->helper = helper_create(loop, &kind, &helper_listener, network, err);
+	if (network->helper) {
+		helper_send(network->helper, (struct span){(const char *)&packet, sizeof(packet)});
+	}
+	if (network->helper && helper_start(network->helper, spawner, err)) {
+		return network;
+	}
+	network_stop(network);
+	return NULL;
+}
+
+bool network_serve(
+	struct network *network, const struct network_options *options, struct error *err)
+{
+	assert(options->service_count <= PORTS_SERVICES_MAX &&
+		options->network_count <= NETWORK_NETWORKS_MAX);
 	struct wire_start *start = mem_alloc_zero(sizeof(*start));
-	start->uid = options->uid;
-	start->gid = options->gid;
 	start->service_count = (uint32_t)options->service_count;
 	start->network_count = (uint32_t)options->network_count;
 	for (size_t i = 0; i < options->service_count; i++) {
@@ -92,28 +112,10 @@ static bool send_start(int control, const struct network_options *options, struc
 	for (size_t i = 0; i < options->network_count; i++) {
 		start->networks[i] = options->networks[i];
 	}
-	bool is_sent = wire_send_start(control, start, options->fds);
+	bool is_sent = wire_send_start(helper_channel(network->helper), start, options->fds);
 	int errnum = errno;
 	free(start);
 	return is_sent || error_set_errno(err, errnum, "starting the network of a cell");
-}
-
-struct network *network_start(struct ev_loop *loop, struct spawner *spawner,
-	const struct network_options *options, const struct network_listener *listener, void *data,
-	struct error *err)
-{
-	assert(options->service_count <= PORTS_SERVICES_MAX &&
-		options->network_count <= NETWORK_NETWORKS_MAX);
-	struct network *network = mem_alloc_zero(sizeof(*network));
-	network->listener = listener;
-	network->data = data;
-	network->helper = helper_create(loop, &kind, &helper_listener, network, err);
-	if (network->helper && send_start(helper_channel(network->helper), options, err) &&
-		helper_start(network->helper, spawner, err)) {
-		return network;
-	}
-	network_stop(network);
-	return NULL;
 }
 
 void network_stop(struct network *network)

@@ -103,6 +103,13 @@ struct network_listener {
 	void (*on_end)(void *data, const struct error *err);
 };
 
+/* Who the process becomes if the broker is root; otherwise ours. */
+struct network_user {
+	uid_t uid;
+	gid_t gid;
+};
+
+/* What the process serves. */
 struct network_options {
 	const int *fds;           // PORTS_MAX descriptors from ports_open; duplicated: close yours
 	const uint16_t *services; // ports of the sockets from PORTS_SERVICES on, in their order
@@ -114,16 +121,22 @@ struct network_options {
 	 */
 	const struct address_network *networks;
 	size_t network_count; // at most NETWORK_NETWORKS_MAX
-	uid_t uid;            // user to become if the broker is root; otherwise ours
-	gid_t gid;            // its group
 };
 
 /*
- * Starts the process. `spawner` is this machine's; the options are borrowed until this returns.
- * Returns NULL if the start could not even be requested (ERROR_SYSTEM).
+ * Starts the process, which confines itself and then waits for network_serve, so that it is ready
+ * when the cell's sockets are. `spawner` is this machine's. Returns NULL if the start could not
+ * even be requested (ERROR_SYSTEM).
  */
-struct network *network_start(struct ev_loop *loop, struct spawner *spawner,
-	const struct network_options *options, const struct network_listener *listener, void *data,
+struct network *network_create(struct ev_loop *loop, struct spawner *spawner,
+	struct network_user user, const struct network_listener *listener, void *data,
+	struct error *err) ATTR_NODISCARD;
+
+/*
+ * Lets the process serve; call it once, and not after on_end. on_ready follows. The options are
+ * borrowed until this returns. Fails with ERROR_SYSTEM; then stop the network.
+ */
+bool network_serve(struct network *network, const struct network_options *options,
 	struct error *err) ATTR_NODISCARD;
 
 /* Answers on_ask. Does nothing if the connection is gone, or after on_end. */

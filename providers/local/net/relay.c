@@ -39,6 +39,7 @@ struct relay {
 	int fds[PORTS_MAX];
 	struct host_names *names;
 	struct flows *flows;
+	bool is_serving; // wire_start has come
 	ev_io control;
 	ev_io out; // the control socket, while messages wait
 	ev_io lookup;
@@ -106,9 +107,15 @@ static void on_out(struct ev_loop *loop, ev_io *io, int events)
 
 /* ---- from the broker ---- */
 
+static void serve(struct relay *relay);
+
 static void on_control(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct relay *relay = CONTAINER_OF(io, struct relay, control);
+	if (!relay->is_serving) {
+		serve(relay);
+		return;
+	}
 	for (int i = 0; i < TURN_MAX; i++) {
 		struct wire_verdict verdict;
 		ssize_t size = recv(AT_CONTROL, &verdict, sizeof(verdict), MSG_DONTWAIT);
@@ -296,27 +303,40 @@ static void end_with(const struct error *err)
 	_exit(1);
 }
 
-static void watch_all(struct relay *relay, int lookup)
+/* What the broker sends when the cell is ready. The process is confined already. */
+static void serve(struct relay *relay)
 {
-	ev_io_init(&relay->control, on_control, AT_CONTROL, EV_READ);
-	ev_io_init(&relay->out, on_out, AT_CONTROL, EV_WRITE);
-	ev_io_init(&relay->lookup, on_found, lookup, EV_READ);
+	const struct wire_message ready = {.kind = WIRE_READY};
+	if (!wire_take_start(AT_CONTROL, &relay->start, relay->fds)) {
+		_exit(0); // the broker has ended or destroyed the network
+	}
+	relay->is_serving = true;
+	relay->names = host_names_create();
+	relay->flows =
+		flows_create(relay->loop, relay->names, &relay->start, &flows_listener, relay);
 	ev_io_init(&relay->questions, on_questions, relay->fds[PORTS_NAMES], EV_READ);
-	ev_timer_init(&relay->pause, on_pause, 0., 0.);
-	ev_io_start(relay->loop, &relay->control);
-	ev_io_start(relay->loop, &relay->lookup);
 	ev_io_start(relay->loop, &relay->questions);
 	for (size_t i = PORTS_STREAMS; i < PORTS_SERVICES + relay->start.service_count; i++) {
 		ev_io_init(&relay->ports[i], on_port, relay->fds[i], EV_READ);
 		relay->ports[i].data = relay;
 	}
+	on_message(relay, &ready);
 }
 
-static bool set_up(struct relay *relay, struct error *err)
+static void watch(struct relay *relay, int lookup)
+{
+	ev_io_init(&relay->control, on_control, AT_CONTROL, EV_READ);
+	ev_io_init(&relay->out, on_out, AT_CONTROL, EV_WRITE);
+	ev_io_init(&relay->lookup, on_found, lookup, EV_READ);
+	ev_timer_init(&relay->pause, on_pause, 0., 0.);
+	ev_io_start(relay->loop, &relay->control);
+	ev_io_start(relay->loop, &relay->lookup);
+}
+
+static bool set_up(struct relay *relay, const struct wire_user *user, struct error *err)
 {
 	const int size = SEND_BYTES;
-	if (!confinement_become(relay->start.uid, relay->start.gid, err) ||
-		!confinement_prepare(err)) {
+	if (!confinement_become(user->uid, user->gid, err) || !confinement_prepare(err)) {
 		return false;
 	}
 	setsockopt(AT_CONTROL, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
@@ -328,10 +348,7 @@ static bool set_up(struct relay *relay, struct error *err)
 	if (!relay->loop) {
 		return error_set(err, ERROR_SYSTEM, "making an event loop");
 	}
-	relay->names = host_names_create();
-	relay->flows =
-		flows_create(relay->loop, relay->names, &relay->start, &flows_listener, relay);
-	watch_all(relay, lookup);
+	watch(relay, lookup);
 	return confinement_apply(CONFINEMENT_RELAY, err);
 }
 
@@ -345,19 +362,18 @@ bool relay_is_asked(int argc, char *const *argv)
 void relay_run(void)
 {
 	struct relay *relay = mem_alloc_zero(sizeof(*relay)); // until this process ends
-	const struct wire_message ready = {.kind = WIRE_READY};
+	struct wire_user user;
 	struct error err;
 	struct stat status;
 	prctl(PR_SET_NAME, GUARD_NAME);
 	if (fstat(AT_CONTROL, &status) != 0 || !S_ISSOCK(status.st_mode) ||
-		!wire_take_start(AT_CONTROL, &relay->start, relay->fds)) {
+		recv(AT_CONTROL, &user, sizeof(user), 0) != (ssize_t)sizeof(user)) {
 		_exit(1); // not started by the broker, or the broker has ended
 	}
-	if (!set_up(relay, &err)) {
+	if (!set_up(relay, &user, &err)) {
 		error_prefix(&err, "starting the network of a cell");
 		end_with(&err);
 	}
-	on_message(relay, &ready);
 	ev_run(relay->loop, 0);
 	_exit(0);
 }

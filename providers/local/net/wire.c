@@ -107,7 +107,7 @@ struct network_connection wire_connection(const struct wire_message *message)
 	return connection;
 }
 
-/* ---- the first packet ---- */
+/* ---- the start ---- */
 
 bool wire_send_start(int control, const struct wire_start *start, const int fds[PORTS_MAX])
 {

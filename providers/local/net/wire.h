@@ -17,10 +17,14 @@
  * sends (wire_read).
  */
 
-/* The broker's first packet. It carries the open sockets of net/ports.h, in their order. */
-struct wire_start {
-	uint32_t uid; // user to become if it is root
+/* The broker's first packet: the process confines itself as this user if it is root. */
+struct wire_user {
+	uint32_t uid;
 	uint32_t gid;
+};
+
+/* The second packet. It carries the open sockets of net/ports.h, in their order. */
+struct wire_start {
 	uint32_t service_count;
 	uint16_t services[PORTS_SERVICES_MAX];
 	uint32_t network_count;
@@ -58,7 +62,7 @@ struct wire_message {
 };
 
 /*
- * The first packet, with PORTS_SERVICES + start.service_count descriptors. Neither function waits.
+ * The second packet, with PORTS_SERVICES + start.service_count descriptors. Neither function waits.
  * Received data is checked; received descriptors are CLOEXEC, and missing ones are -1.
  */
 bool wire_send_start(
