@@ -61,13 +61,13 @@ static FILE *open_members(int group_fd)
 /*
  * If the hierarchy was mounted in another cgroup namespace, the path names another cgroup, or none.
  */
-static bool holds_us(int group_fd)
+static bool holds(int group_fd, pid_t pid)
 {
 	FILE *file = open_members(group_fd);
 	bool is_found = false;
 	char line[32];
 	while (file && !is_found && fgets(line, sizeof(line), file)) {
-		is_found = strtol(line, NULL, 10) == getpid();
+		is_found = strtol(line, NULL, 10) == pid;
 	}
 	if (file) {
 		fclose(file);
@@ -75,7 +75,7 @@ static bool holds_us(int group_fd)
 	return is_found;
 }
 
-int cgroup_open_own(const char *path)
+int cgroup_open_of(const char *path, pid_t pid)
 {
 	char full[CGROUP_PATH_MAX + 32];
 	const char *mount = cgroup_mount();
@@ -83,10 +83,15 @@ int cgroup_open_own(const char *path)
 		return -1;
 	}
 	int fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && !holds_us(fd)) {
+	if (fd >= 0 && !holds(fd, pid)) {
 		fd_close(&fd);
 	}
 	return fd;
+}
+
+int cgroup_open_own(const char *path)
+{
+	return cgroup_open_of(path, getpid());
 }
 
 bool cgroup_path(int group_fd, char out[CGROUP_PATH_MAX])

@@ -24,9 +24,10 @@ const char *cgroup_mount(void);
 bool cgroup_path_of(pid_t pid, char out[CGROUP_PATH_MAX]) ATTR_NODISCARD;
 
 /*
- * Opens the cgroup of this path, which must be the cgroup of this process. Returns its file
- * descriptor, or -1.
+ * Opens the cgroup of this path, which must be the cgroup of the process (or of this process).
+ * Returns its file descriptor, or -1.
  */
+int cgroup_open_of(const char *path, pid_t pid) ATTR_NODISCARD;
 int cgroup_open_own(const char *path) ATTR_NODISCARD;
 
 /* The path of an open cgroup in the hierarchy. */

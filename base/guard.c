@@ -28,12 +28,7 @@ enum { ABANDON_AFTER_MS = 10000 };
 /* Frozen processes that could not be killed by then may be another user's: they continue. */
 enum { THAW_AFTER_ATTEMPTS = 4 };
 
-enum {
-	EARLY_MAX = 16,
-	KILLS_TOLD_MS = 60000, // at most once in this time
-	KILLS_READ_MS = 500,   // after the event
-	SHELL_SIGNALS = 128,
-};
+enum { EARLY_MAX = 16 };
 
 struct guard {
 	int control_fd; // -1 once the broker has closed it
@@ -49,13 +44,9 @@ struct guard {
 	int limit_fd;           // of a limit group that the guard only clears at its end; or -1
 	int counts_fd;          // its own cgroup in the limit group, for reading; -1: none
 	int counts_above_fd;    // that limit group
-	bool has_joined;        // the guard itself is in that cgroup and cannot change it
 	uint64_t refused_forks; // in the limit group, before this process started
+	uint64_t full;          // how often memory had run out in the limit group by then
 	int refusal_fds[2];     // event files that report refused forks; -1 if closed
-	int kill_fd;            // event file that reports OOM kills; -1: all are killed at once
-	long long kills_due_ms; // when to read it, clock_now_ms; 0: no event has come
-	uint64_t kills;         // as it reported last
-	long long kill_told_ms; // 0: never
 	struct guard_order early[EARLY_MAX]; // orders from before the process was started
 	size_t early_count;
 	struct rusage used; // set after it was reaped
@@ -65,6 +56,7 @@ struct guard {
 	bool has_exited;    // GUARD_EXITED was sent
 	struct killer killer;
 	struct freezer freezer;
+	bool joins;           // the broker moves the process into its cgroup
 	bool has_more;        // more zombies are left than are reaped at a time
 	long long abandon_ms; // 0: never
 };
@@ -143,21 +135,37 @@ static void start_ending(struct guard *guard)
 	}
 }
 
-static void run_child(struct guard *guard, int status_fd, pid_t guard_pid) ATTR_NORETURN;
-static void run_child(struct guard *guard, int status_fd, pid_t guard_pid)
+/* The socket's credentials tell the broker which process is to be moved. */
+static void await_join(const struct guard *guard, int go_fd)
+{
+	char byte;
+	guard_send(guard->control_fd, &(struct guard_report){.event = GUARD_JOIN});
+	if (read(go_fd, &byte, 1) != 1) {
+		_exit(1); // the guard has ended, or reports the failure
+	}
+}
+
+static void run_child(struct guard *guard, int status_fd, int go_fd, pid_t guard_pid) ATTR_NORETURN;
+static void run_child(struct guard *guard, int status_fd, int go_fd, pid_t guard_pid)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != guard_pid) {
 		raise(SIGKILL); // the guard was killed before the line above
 	}
+	if (guard->joins) {
+		await_join(guard, go_fd);
+	}
 	launch_run(&guard->launch, status_fd);
 }
+
+static void join(struct guard *guard);
 
 static void start_process(struct guard *guard)
 {
 	struct error err;
 	int status_fds[2];
-	if (!fd_pipe(status_fds, &err)) {
+	int go_fds[2] = {-1, -1};
+	if (!fd_pipe(status_fds, &err) || (guard->joins && !fd_pipe(go_fds, &err))) {
 		guard_fail(guard, &err);
 	}
 	pid_t guard_pid = getpid();
@@ -166,7 +174,8 @@ static void start_process(struct guard *guard)
 	guard->pid = freeze_group_fork(group, &is_inside);
 	if (guard->pid == 0) {
 		guard->launch.group_fd = group->is_limited && !is_inside ? group->fd : -1;
-		run_child(guard, status_fds[1], guard_pid);
+		fd_close(&go_fds[1]); // lets the end of the guard be seen
+		run_child(guard, status_fds[1], go_fds[0], guard_pid);
 	}
 	if (guard->pid < 0) {
 		int errnum = errno;
@@ -180,6 +189,12 @@ static void start_process(struct guard *guard)
 		                                 // to close
 	}
 	fd_close(&guard->launch.program);
+	if (guard->joins) {
+		join(guard);
+		(void)!write(go_fds[1], "", 1); // fails if the process was killed
+		fd_close(&go_fds[0]);
+		fd_close(&go_fds[1]);
+	}
 }
 
 /* The status pipe has ended. If it was empty, the program was executed. */
@@ -263,6 +278,8 @@ static void obey(struct guard *guard, const struct guard_order *order)
 	case GUARD_THAW:
 		thaw(guard);
 		break;
+	case GUARD_JOINED: // the process was killed while it waited for this
+		break;
 	default:
 		signal_group(guard, order->signal);
 		break;
@@ -299,11 +316,20 @@ static uint64_t ms_of(const struct timeval *time)
 	return (uint64_t)time->tv_sec * 1000 + (uint64_t)time->tv_usec / 1000;
 }
 
-/* The kernel killed in our group, and the processes that share the limit had reached it. */
+static uint64_t count_full(const struct guard *guard)
+{
+	return cgroup_read_key(guard->counts_above_fd, "memory.events", "oom");
+}
+
+/*
+ * The kernel killed in our group, and since the start the processes that share the limit have
+ * reached it. It also kills if this machine, or a cgroup above, has no memory: then only the first
+ * count grows. If both happened since the start, nothing tells which of them killed.
+ */
 static bool is_out_of_memory(const struct guard *guard)
 {
 	return cgroup_read_key(guard->counts_fd, "memory.events", "oom_kill") > 0 &&
-	       cgroup_read_key(guard->counts_above_fd, "memory.events", "oom") > 0;
+	       count_full(guard) > guard->full;
 }
 
 /*
@@ -317,35 +343,14 @@ static uint64_t count_refused_forks(const struct guard *guard)
 }
 
 /* The kernel reports a change with POLLPRI until the file is read. */
-static void watch_refusals(struct guard *guard)
+static void watch_limits(struct guard *guard)
 {
 	const int folders[] = {guard->counts_fd, guard->counts_above_fd};
 	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
 		guard->refusal_fds[i] = openat(folders[i], "pids.events", O_RDONLY | O_CLOEXEC);
 	}
 	guard->refused_forks = count_refused_forks(guard);
-	if (guard->has_joined) {
-		guard->kill_fd = openat(guard->counts_fd, "memory.events", O_RDONLY | O_CLOEXEC);
-	}
-}
-
-/*
- * Call it when the killed process has ended. We are in the full group, too: what we read and send
- * needs memory, and if there is none yet, the kernel ends one more process.
- */
-static void read_kills(struct guard *guard)
-{
-	guard->kills_due_ms = 0;
-	cgroup_take_event(&guard->kill_fd);
-	uint64_t kills = cgroup_read_key(guard->counts_fd, "memory.events", "oom_kill");
-	long long now_ms = clock_now_ms();
-	bool is_due = guard->kill_told_ms == 0 || now_ms - guard->kill_told_ms >= KILLS_TOLD_MS;
-	if (kills > guard->kills && is_due) {
-		guard->kill_told_ms = now_ms;
-		guard_send(guard->control_fd,
-			&(struct guard_report){.event = GUARD_LIMIT, .limit = LIMIT_MEMORY});
-	}
-	guard->kills = kills;
+	guard->full = count_full(guard);
 }
 
 static void read_refusals(struct guard *guard)
@@ -369,10 +374,7 @@ static void add_group_usage(const struct guard *guard, struct guard_report *repo
 	limit_group_usage(guard->counts_fd, &all);
 	usage->cpu_ms = all.cpu_ms > usage->cpu_ms ? all.cpu_ms : usage->cpu_ms;
 	usage->peak_bytes = all.has_memory ? all.peak_bytes : usage->peak_bytes;
-	bool is_killed =
-		(WIFSIGNALED(guard->wait_status) && WTERMSIG(guard->wait_status) == SIGKILL) ||
-		(guard->has_joined && WIFEXITED(guard->wait_status) &&
-			WEXITSTATUS(guard->wait_status) == SHELL_SIGNALS + SIGKILL);
+	bool is_killed = WIFSIGNALED(guard->wait_status) && WTERMSIG(guard->wait_status) == SIGKILL;
 	if (is_killed && !guard->was_killed && is_out_of_memory(guard)) {
 		report->limit = LIMIT_MEMORY;
 	} else if (report->limit == LIMIT_NONE &&
@@ -405,9 +407,6 @@ static void report_exit(struct guard *guard)
 	}
 	if (guard->is_limited) {
 		add_usage(guard, &report);
-	}
-	if (guard->has_joined && report.limit == LIMIT_NONE) {
-		read_kills(guard); // before the exit: nobody takes it afterwards
 	}
 	guard->has_exited = true;
 	guard_send(guard->control_fd, &report);
@@ -477,20 +476,6 @@ static int freeze_step(struct guard *guard)
 	return sleep_ms;
 }
 
-/* Returns how long to sleep before the next look at the kills; -1: no limit. */
-static int kills_step(struct guard *guard)
-{
-	long long left_ms = guard->kills_due_ms - clock_now_ms();
-	if (guard->kills_due_ms == 0) {
-		return -1;
-	}
-	if (left_ms > 0) {
-		return (int)left_ms;
-	}
-	read_kills(guard);
-	return -1;
-}
-
 /* The shorter of two sleep times; -1 is no limit. */
 static int sooner(int a, int b)
 {
@@ -501,17 +486,15 @@ static void guard_loop(struct guard *guard) ATTR_NORETURN;
 static void guard_loop(struct guard *guard)
 {
 	while (reap(guard)) {
-		int kills_ms = kills_step(guard);
 		struct pollfd polls[] = {
 			{.fd = guard->signal_fd, .events = POLLIN},
 			{.fd = guard->control_fd, .events = POLLIN},
 			{.fd = guard->status_fd, .events = POLLIN},
 			{.fd = guard->refusal_fds[0], .events = POLLPRI},
 			{.fd = guard->refusal_fds[1], .events = POLLPRI},
-			{.fd = guard->kills_due_ms == 0 ? guard->kill_fd : -1, .events = POLLPRI},
 		};
 		int kill_ms = kill_step(guard);
-		int sleep_ms = sooner(sooner(kill_ms, freeze_step(guard)), kills_ms);
+		int sleep_ms = sooner(kill_ms, freeze_step(guard));
 		if (poll(polls, ARRAY_LENGTH(polls), guard->has_more ? 0 : sleep_ms) <= 0) {
 			continue;
 		}
@@ -523,9 +506,6 @@ static void guard_loop(struct guard *guard)
 		}
 		if (polls[3].revents | polls[4].revents) {
 			read_refusals(guard);
-		}
-		if (polls[5].revents) {
-			guard->kills_due_ms = clock_now_ms() + KILLS_READ_MS;
 		}
 		if (polls[1].revents) {
 			read_order(guard);
@@ -546,16 +526,23 @@ static void keep_early(struct guard *guard, const struct guard_order *order)
 }
 
 /*
- * In a cell: the broker moves us, with all that we start, into a cgroup of the limits. There we can
- * read, and nobody can write.
+ * Waits for the broker's answer, or for the end of the process: anybody in the cell can kill it.
+ * Returns an errno, or 0.
  */
-static void join(struct guard *guard)
+static int await_joined(struct guard *guard)
 {
-	struct guard_order order = {.command = GUARD_SIGNAL};
-	struct error err;
-	char path[CGROUP_PATH_MAX];
-	guard_send(guard->control_fd, &(struct guard_report){.event = GUARD_JOIN});
-	while (order.command != GUARD_JOINED) {
+	for (;;) {
+		struct guard_order order;
+		struct pollfd polls[] = {
+			{.fd = guard->control_fd, .events = POLLIN},
+			{.fd = guard->status_fd, .events = POLLIN},
+		};
+		if (poll(polls, ARRAY_LENGTH(polls), -1) < 0) {
+			continue;
+		}
+		if (!polls[0].revents) {
+			return 0; // it ends like a process that was killed at its start
+		}
 		ssize_t count = recv(guard->control_fd, &order, sizeof(order), 0);
 		if (count < 0 && errno == EINTR) {
 			continue;
@@ -563,21 +550,36 @@ static void join(struct guard *guard)
 		if (count != (ssize_t)sizeof(order)) {
 			_exit(1); // the broker is gone
 		}
-		if (order.command != GUARD_JOINED) {
-			keep_early(guard, &order);
+		if (order.command == GUARD_JOINED) {
+			return order.signal;
 		}
+		keep_early(guard, &order);
 	}
-	if (order.signal != 0) {
-		error_set_errno(&err, order.signal, "starting \"%s\": joining its limits",
-			guard->launch.argv[0]);
+}
+
+/*
+ * In a cell: the broker moves the process, which has asked for it and waits, into a cgroup of the
+ * limits. We stay outside, so that no limit ends us. We can read that cgroup, and nobody in the
+ * cell can write it.
+ */
+static void join(struct guard *guard)
+{
+	struct error err;
+	char path[CGROUP_PATH_MAX];
+	int errnum = await_joined(guard);
+	if (errnum != 0) {
+		kill(guard->pid, SIGKILL);
+		while (waitpid(guard->pid, NULL, 0) < 0 && errno == EINTR) {
+		}
+		error_set_errno(
+			&err, errnum, "starting \"%s\": joining its limits", guard->launch.argv[0]);
 		guard_fail(guard, &err);
 	}
-	guard->has_joined = true;
-	guard->counts_fd = cgroup_path_of(getpid(), path) ? cgroup_open_own(path) : -1;
+	guard->counts_fd = cgroup_path_of(guard->pid, path) ? cgroup_open_of(path, guard->pid) : -1;
 	if (guard->counts_fd >= 0) {
 		guard->counts_above_fd =
 			openat(guard->counts_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		watch_refusals(guard);
+		watch_limits(guard);
 	}
 }
 
@@ -596,12 +598,11 @@ static void open_groups(struct guard *guard, const struct guard_request *request
 		}
 		guard->counts_fd = group->fd;
 		guard->counts_above_fd = group->own_fd;
-		watch_refusals(guard);
+		watch_limits(guard);
 	}
 	fd_close(&limit_fd);
-	if (request->joins) {
-		join(guard);
-	} else if (request->is_grouped && !group->is_open) {
+	guard->joins = request->joins;
+	if (!request->joins && request->is_grouped && !group->is_open) {
 		(void)!freeze_group_open(group, &err); // else the tree is all we know
 	}
 }
@@ -623,8 +624,7 @@ void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX]
 		.limit_fd = -1,
 		.counts_fd = -1,
 		.counts_above_fd = -1,
-		.refusal_fds = {-1, -1},
-		.kill_fd = -1};
+		.refusal_fds = {-1, -1}};
 	guard.signal_fd = open_signals();
 	bool is_set_up = guard.signal_fd >= 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 &&
 	                 prctl(PR_SET_PDEATHSIG, SIGTERM) == 0;

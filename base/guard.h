@@ -26,7 +26,7 @@ struct guard_request {
 	bool is_grouped; // gets its own cgroup if possible
 	bool is_limited;
 	struct process_limits limits; // if is_limited
-	bool joins;                   // the broker moves the guard into a limit group: GUARD_JOIN
+	bool joins;                   // the broker moves the process into a limit group: GUARD_JOIN
 	bool stays_outside;           // as in struct process_spec
 	/*
 	 * Which of stdin, stdout, stderr, the limit group and the program follow the first two file
@@ -63,7 +63,7 @@ struct guard_order {
 
 /* Guard to broker, in the order that struct process_listener promises. */
 enum guard_event {
-	GUARD_JOIN, // asks to be moved, and waits; the packet's credentials have its pid here
+	GUARD_JOIN, // its process asks to be moved, and waits; the credentials have its pid here
 	GUARD_STARTED,
 	GUARD_FAILED,
 	GUARD_EXITED,

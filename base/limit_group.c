@@ -220,7 +220,7 @@ void limit_group_usage(int group_fd, struct group_usage *out)
 	out->has_processes = cgroup_read(group_fd, "pids.current", &out->processes);
 }
 
-/* ---- guards of other namespaces ---- */
+/* ---- processes of other namespaces ---- */
 
 void limit_group_clear(int group_fd)
 {
@@ -228,7 +228,14 @@ void limit_group_clear(int group_fd)
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	while (folder && (entry = readdir(folder)) != NULL) {
-		if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.') {
+			continue;
+		}
+		/* While it is locked, its guard may still read what it has counted. */
+		ATTR_CLEANUP(fd_cleanup)
+		int inner = openat(
+			group_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (inner >= 0 && lock_file_try(inner, LOCK_ALONE) == LOCK_TAKEN) {
 			unlinkat(group_fd, entry->d_name, AT_REMOVEDIR);
 		}
 	}
@@ -239,14 +246,17 @@ void limit_group_clear(int group_fd)
 	}
 }
 
-int limit_group_take(int group_fd, pid_t guard, int *out_lock)
+int limit_group_take(int group_fd, pid_t pid, int *out_lock)
 {
 	char name[NAME_SIZE];
 	char number[32];
 	limit_group_clear(group_fd);
-	text_whole(name, sizeof(name), "acp-broker-%d", (int)guard);
-	text_whole(number, sizeof(number), "%d", (int)guard);
+	text_whole(name, sizeof(name), "acp-broker-%d", (int)pid);
+	text_whole(number, sizeof(number), "%d", (int)pid);
 	int fd = make_locked(group_fd, name);
+	if (fd >= 0) {
+		(void)!cgroup_write(fd, "memory.oom.group", "1"); // if memory is counted
+	}
 	if (fd >= 0 && cgroup_write(fd, "cgroup.procs", number)) {
 		*out_lock = fd;
 		return 0;

@@ -60,13 +60,14 @@ struct group_usage {
 void limit_group_usage(int group_fd, struct group_usage *out);
 
 /*
- * Moves a guard from another namespace into a cgroup of its own in the group. *out_lock is its
- * lock: keep it open as long as the guard lives, or another broker takes the cgroup for an
- * abandoned one. Returns an errno, or 0. limit_group_clear, or the next call, removes the cgroup.
+ * Moves a process of another namespace into a cgroup of its own in the group. *out_lock is its
+ * lock: keep it open as long as the process's guard lives, or another broker takes the cgroup for
+ * an abandoned one. Returns an errno, or 0. limit_group_clear, or the next call, removes the
+ * cgroup.
  */
-int limit_group_take(int group_fd, pid_t guard, int *out_lock) ATTR_NODISCARD;
+int limit_group_take(int group_fd, pid_t pid, int *out_lock) ATTR_NODISCARD;
 
-/* Removes the empty cgroups in the group. */
+/* Removes the empty cgroups in the group that nobody holds locked. */
 void limit_group_clear(int group_fd);
 
 /* A guard has left the group: removes it if no process is in it and nobody holds its lock. */

@@ -38,7 +38,7 @@ struct process {
 	pid_t pid;
 	pid_t guard;    // 0 until started
 	int control;    // -1 once the guard has ended
-	int limit_fd;   // the group into which we move its guard; -1: none, or the guard has it
+	int limit_fd;   // the group into which we move it; -1: none, or the guard has it
 	int limit_lock; // limit_group_take; or -1
 	ev_io io; // watches control; also fed by hand for reports that no guard can send any more
 	bool kill_was_sent;
@@ -167,13 +167,13 @@ static ssize_t receive(
 	return size;
 }
 
-static void answer_join(struct process *process, pid_t guard)
+static void answer_join(struct process *process, pid_t pid)
 {
 	struct guard_order order;
 	memset(&order, 0, sizeof(order)); // the gaps go along
 	order.command = GUARD_JOINED;
 	int lock = -1;
-	order.signal = guard > 0 ? limit_group_take(process->limit_fd, guard, &lock) : EPERM;
+	order.signal = pid > 0 ? limit_group_take(process->limit_fd, pid, &lock) : EPERM;
 	fd_close(&process->limit_fd);
 	process->limit_lock = lock;
 	(void)!send(process->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -292,7 +292,7 @@ static bool check_remote(const struct process_spec *spec, struct error *err)
 	return true;
 }
 
-/* The guard will ask, and the socket will say who it is. */
+/* The process will ask, and the socket will say who it is. */
 static bool prepare_join(
 	struct process *process, const struct process_spec *spec, struct error *err)
 {

@@ -96,8 +96,7 @@ struct process_listener {
 	void (*on_frozen)(void *data, const char *by_signals, const struct error *err);
 	void (*on_thawed)(void *data);
 	/*
-	 * The tree has reached a limit and the process has not ended: LIMIT_PROCESSES, once, or,
-	 * where the kernel kills single processes, LIMIT_MEMORY, once a minute at most. Called
+	 * The tree has reached a limit and the process has not ended: LIMIT_PROCESSES, once. Called
 	 * before `exited`.
 	 */
 	void (*on_limit)(void *data, enum limit_kind limit);

@@ -33,8 +33,8 @@ struct process_spec {
 	/*
 	 * The cgroup for the process and all its descendants (limit_group.fd); needed only with
 	 * limits. The process is in it from its first instruction, or does not start. The guard of
-	 * a remote spawner gets no descriptor of it: the broker moves the guard there. Then the
-	 * kernel kills single processes when memory runs out, otherwise all of them.
+	 * a remote spawner gets no descriptor of it: the broker moves the process there. When
+	 * memory runs out, the kernel kills all of them.
 	 */
 	bool has_limit_group;
 	int limit_group;    // borrowed

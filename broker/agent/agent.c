@@ -140,9 +140,8 @@ static void on_limit(void *data, enum limit_kind limit)
 	const char *said = sandbox_limit(agent->sandbox, limit);
 	char text[256];
 	if (said && agent->config.listener->on_limit) {
-		text_format(text, sizeof(text), "%s has reached %s: %s", agent->subject, said,
-			limit == LIMIT_MEMORY ? "the system ended one of its processes"
-					      : "a process could not be started");
+		text_format(text, sizeof(text), "%s has reached %s: a process could not be started",
+			agent->subject, said);
 		agent->config.listener->on_limit(agent->config.data, text);
 	}
 }

@@ -43,8 +43,7 @@ struct terminal {
 	bool is_emptied;    // on_emptied is due after the exit
 	bool pipe_is_large;
 	bool is_started;
-	bool is_over;        // the provider has reported the exit
-	bool lost_to_memory; // the system ended one of its processes, because of the limit
+	bool is_over; // the provider has reported the exit
 	struct output_tail tail;
 	struct terminal_end end;
 };
@@ -53,11 +52,8 @@ struct terminal {
 
 static const char *limit_effect(const struct process_status *status)
 {
-	if (status->limit == LIMIT_PROCESSES) {
-		return "a process could not be started";
-	}
-	bool is_other = status->limit == LIMIT_MEMORY && status->signal != SIGKILL;
-	return is_other ? "the system ended one of its processes" : "the command was ended";
+	return status->limit == LIMIT_PROCESSES ? "a process could not be started"
+	                                        : "the command was ended";
 }
 
 /* Writes the limit into the output, for those who read nothing else: the model, and most people. */
@@ -210,17 +206,7 @@ static void on_exited(void *data, struct process_status status)
 {
 	struct terminal *terminal = data;
 	terminal->end.status = status;
-	if (status.limit == LIMIT_NONE && terminal->lost_to_memory) {
-		terminal->end.status.limit = LIMIT_MEMORY;
-	}
 	note_exit(terminal);
-}
-
-/* The exit also tells of a refused fork, but not that the system ended another process. */
-static void on_limit(void *data, enum limit_kind limit)
-{
-	struct terminal *terminal = data;
-	terminal->lost_to_memory = terminal->lost_to_memory || limit == LIMIT_MEMORY;
 }
 
 static void on_emptied(void *data)
@@ -258,7 +244,6 @@ static const struct exec_listener exec_listener = {
 	.on_exited = on_exited,
 	.on_emptied = on_emptied,
 	.on_lost = on_lost,
-	.on_limit = on_limit,
 };
 
 /* ---- life ---- */

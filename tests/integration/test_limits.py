@@ -20,7 +20,6 @@ TAKE_300M = 'dd if=/dev/zero of=/dev/null bs=300M count=1'
 
 
 class Limits(Case):
-    ends_as_a_whole = True  # an agent or a terminal whose memory is used up
     wrapper = ()  # of the agent
 
     def agent_argv(self, *flags):
@@ -129,31 +128,24 @@ class Limits(Case):
         self.assertNames(raised.exception.message, 'memory = 96m')
         client.prompt(session, 'say again')
 
-    def test_memory_ends_all_of_a_terminal_or_in_a_cell_the_largest_process(self):
+    def test_memory_ends_all_of_a_terminal(self):
         client, session = self.open_enforced('memory', '96m')
         end, output = self.terminal(client, session, TAKE_300M + '; echo The shell goes on.')
         self.assertEqual(end['_meta']['broker']['limit'], 'memory')
         self.assertNames(output, 'memory = 96m')
-        self.assertEqual(end['signal'], 'SIGKILL' if self.ends_as_a_whole else None)
-        self.assertEqual('The shell goes on.' not in output, self.ends_as_a_whole)
+        self.assertEqual(end['signal'], 'SIGKILL')
+        self.assertNotIn('The shell goes on.', output)
 
-    def test_memory_ends_all_of_an_agent_or_in_a_cell_the_largest_process(self):
+    def test_memory_ends_all_of_an_agent(self):
         self.wrapper = ('sh', '-c', f'(until [ -e go ]; do sleep 0.1; done; exec {TAKE_300M}) '
                                     '</dev/null >/dev/null & exec "$@"', 'sh')
         client, session = self.open_enforced('memory', '96m')
         request = client.start_prompt(session, 'hang')
         (self.work / 'go').touch()
-        if self.ends_as_a_whole:
-            with self.assertRaises(RpcError) as raised:
-                client.answer(request)
-            self.assertEqual(raised.exception.data['code'], 'RESOURCE_LIMIT_EXCEEDED')
-            self.assertNames(raised.exception.message, 'memory = 96m')
-            return
-        note = client.wait_for(lambda m: m.method == 'session/update'
-                               and 'memory' in m.params['update'].get('title', ''))
-        self.assertNames(note.params['update']['title'], 'memory = 96m')
-        client.notify('session/cancel', {'sessionId': session})
-        self.assertEqual(client.answer(request)['stopReason'], 'cancelled')
+        with self.assertRaises(RpcError) as raised:
+            client.answer(request)
+        self.assertEqual(raised.exception.data['code'], 'RESOURCE_LIMIT_EXCEEDED')
+        self.assertNames(raised.exception.message, 'memory = 96m')
 
     def test_processors_are_limited_or_the_limit_is_named(self):
         """What an agent starts is in a cgroup of its own in the group that has the limit."""

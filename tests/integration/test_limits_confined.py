@@ -24,8 +24,6 @@ AGENT = shutil.copy(case.AGENT, PROGRAMS)
 
 
 class LimitsConfined(test_limits.Limits):
-    ends_as_a_whole = False
-
     def config(self, **keys):
         return super().config(
             **{'confine': CONFINE, 'network': 'blocked',  # takes no Landlock

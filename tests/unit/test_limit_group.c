@@ -166,6 +166,34 @@ static void test_memory_ends_all_of_a_process_and_is_named(void **state)
 	limit_group_close(&group);
 }
 
+/* The kernel kills for a cgroup above, as it does if this machine has no memory. */
+static void test_memory_that_is_missing_elsewhere_is_not_this_limit(void **state)
+{
+	static const char script[] = "dd if=/dev/zero of=/dev/null bs=200M count=1";
+	static const enum limit_kind expected[] = {LIMIT_MEMORY, LIMIT_NONE};
+	struct limit_group above, group = {.is_open = true};
+	char text[64];
+	open_group(&above, &(struct group_limits){.memory_bytes = 64 << 20});
+	needs(&above, above.limits_memory, "memory");
+	assert_int_equal(mkdirat(above.fd, "inner", 0755), 0);
+	group.fd = openat(above.fd, "inner", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(cgroup_write(group.fd, "cgroup.subtree_control", "+memory"));
+	assert_true(cgroup_write(group.fd, "memory.max", "32M"));
+	for (size_t i = 0; i < ARRAY_LENGTH(expected); i++) {
+		struct record record = {0};
+		int out = start_in(&record, &group, script);
+		run_until(&record, "sxe");
+		read_all(out, text, sizeof(text));
+		assert_int_equal(record.status.signal, SIGKILL);
+		assert_int_equal(record.status.limit, expected[i]);
+		process_destroy(record.process);
+		assert_true(cgroup_write(group.fd, "memory.max", "max"));
+	}
+	close(group.fd);
+	limit_group_clear(above.fd);
+	limit_group_close(&above);
+}
+
 static void test_a_refused_fork_is_told_at_once_and_named(void **state)
 {
 	struct limit_group group;
@@ -320,7 +348,7 @@ static void test_nothing_is_enabled_above_the_place(void **state)
 	assert_int_equal(rmdir(above), 0);
 }
 
-static void test_a_guard_of_elsewhere_is_moved_and_its_cgroup_goes_when_it_has_ended(void **state)
+static void test_a_process_of_elsewhere_is_moved_and_its_cgroup_goes_with_its_lock(void **state)
 {
 	struct limit_group group;
 	char path[PATH_MAX];
@@ -348,6 +376,11 @@ static void test_a_guard_of_elsewhere_is_moved_and_its_cgroup_goes_when_it_has_e
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+	uint64_t is_whole = 1;
+	(void)!cgroup_read(lock, "memory.oom.group", &is_whole);
+	assert_int_equal(is_whole, 1);
+	limit_group_clear(group.fd); // its guard may still read what it has counted
+	assert_int_equal(faccessat(lock, "cgroup.procs", F_OK, 0), 0);
 	close(lock);
 	limit_group_clear(group.fd);
 	limit_group_close(&group);
@@ -371,13 +404,14 @@ int main(void)
 		cmocka_unit_test(test_the_last_one_removes_it),
 		cmocka_unit_test(test_a_command_that_is_not_there_leaves_nothing),
 		cmocka_unit_test(test_memory_ends_all_of_a_process_and_is_named),
+		cmocka_unit_test(test_memory_that_is_missing_elsewhere_is_not_this_limit),
 		cmocka_unit_test(test_a_refused_fork_is_told_at_once_and_named),
 		cmocka_unit_test(test_processors_are_set),
 		cmocka_unit_test(test_the_events_of_a_removed_group_are_told_once),
 		cmocka_unit_test(test_those_that_were_left_are_removed_and_those_held_stay),
 		cmocka_unit_test(test_nothing_is_enabled_above_the_place),
 		cmocka_unit_test(
-			test_a_guard_of_elsewhere_is_moved_and_its_cgroup_goes_when_it_has_ended),
+			test_a_process_of_elsewhere_is_moved_and_its_cgroup_goes_with_its_lock),
 	};
 	return run_with_spawner(tests, ARRAY_LENGTH(tests), set_up, tear_down);
 }
