@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/glob.h"
 #include "base/text.h"
+#include "base/words.h"
 
 enum { FILES_MAX = 256, BYTES_MAX = 4 << 20, DEPTH_MAX = 10, READ_SIZE = 4096 };
 
@@ -332,6 +333,7 @@ static bool add_file(struct reader *reader, const char *path, int depth, bool is
 	buf_init(&text, BYTES_MAX + READ_SIZE);
 	bool is_read = read_file(reader, path, &text, &exists);
 	if (is_read && exists) {
+		words_append(&reader->config->paths, path);
 		const struct source source = {
 			.path = path, .depth = depth, .is_certain = is_certain};
 		struct config_text settings;
@@ -390,6 +392,7 @@ void user_config_finish(struct user_config *config)
 		free(config->settings[i].value);
 	}
 	free(config->settings);
+	words_free(config->paths);
 	*config = (struct user_config){0};
 }
 

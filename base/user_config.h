@@ -25,6 +25,7 @@ struct user_config {
 	struct user_setting
 		*settings; // in file order: of two settings of one key the later one wins
 	size_t count;
+	char **paths; // owned: the files that exist, NULL-terminated; NULL: none
 	/* How much was read so far. */
 	size_t files, bytes;
 };

@@ -775,7 +775,8 @@ struct sandbox *copy_prepare(const struct provider_context *context,
 	}
 	self->host.sandbox.home = self->home.path;
 	self->host.sandbox.reference = self->home.key[0] ? self->home.key : NULL;
-	self->pinned.rules = (struct pin_rules){request->is_guarded, request->guard};
+	self->pinned.rules =
+		(struct pin_rules){.is_guarded = request->is_guarded, .guard = request->guard};
 	if (!self->is_in_place) {
 		self->host.sandbox.known = copy_known(&self->home, &self->host.sandbox.known_count);
 	}

@@ -14,6 +14,60 @@
 #include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "providers/local/pin_git.h"
+
+/* ---- the list ---- */
+
+static bool is_covered(const struct pin_list *list, const char *path)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct pin_found *found = &list->found[i];
+		if (found->kind != PIN_LINK && path_is_at_or_below(path, found->path)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void remove_below(struct pin_list *list, const char *path)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < list->count; i++) {
+		if (path_is_at_or_below(list->found[i].path, path)) {
+			free(list->found[i].path);
+		} else {
+			list->found[kept++] = list->found[i];
+		}
+	}
+	list->count = kept;
+}
+
+static bool append(
+	struct pin_list *list, const char *root, const struct pin_found *found, struct error *err)
+{
+	if (list->count == PINS_MAX) {
+		return error_set(err, ERROR_LIMIT,
+			"%s has more than %d repositories and files from which tools run commands: "
+			"let a confined agent work in a copy of it (isolation = copy)",
+			root, PINS_MAX);
+	}
+	list->found = mem_realloc(list->found, (list->count + 1) * sizeof(*list->found));
+	list->found[list->count] = *found;
+	list->found[list->count++].path = mem_strdup(found->path);
+	return true;
+}
+
+bool pin_list_add(
+	struct pin_list *list, const char *root, const struct pin_found *found, struct error *err)
+{
+	if (is_covered(list, found->path) || pin_list_has(list, found->path)) {
+		return true;
+	}
+	if (found->kind == PIN_FOLDER) {
+		remove_below(list, found->path);
+	}
+	return append(list, root, found, err);
+}
 
 /* ---- the walk ---- */
 
@@ -28,19 +82,11 @@ struct walk {
 
 static bool add(struct walk *walk, enum pin_kind kind, const char *path, const struct stat *status)
 {
-	struct pin_list *list = walk->list;
-	if (list->count == PINS_MAX) {
-		return error_set(walk->err, ERROR_LIMIT,
-			"%s has more than %d repositories and files from which tools run commands: "
-			"let a confined agent work in a copy of it (isolation = copy)",
-			walk->root, PINS_MAX);
-	}
-	list->found = mem_realloc(list->found, (list->count + 1) * sizeof(*list->found));
-	list->found[list->count++] = (struct pin_found){.kind = kind,
-		.path = mem_strdup(path),
+	const struct pin_found found = {.kind = kind,
+		.path = (char *)path,
 		.inode = status->st_ino,
 		.changed = status->st_ctim};
-	return true;
+	return append(walk->list, walk->root, &found, walk->err);
 }
 
 static bool is_guarded(const struct walk *walk, const char *path, bool is_link)
@@ -188,7 +234,8 @@ bool pin_list_find(
 			"a copy (isolation = copy)",
 			root);
 	}
-	if (!walk_folder(&walk, folder, 0)) {
+	if (!walk_folder(&walk, folder, 0) ||
+		(rules->home && !pin_git_find(list, root, rules->home, err))) {
 		return false;
 	}
 	if (list->count > 0) {
@@ -327,6 +374,9 @@ const char *pin_reader(const struct pin_found *found)
 		{"opencode", "OpenCode runs commands and plugins from it"},
 		{".git", "git runs the commands in it"},
 	};
+	if (found->reader) {
+		return found->reader;
+	}
 	if (found->kind == PIN_REPOSITORY) {
 		return "git runs its hooks and the programs in its configuration";
 	}

@@ -25,7 +25,8 @@ enum pin_kind {
 
 struct pin_found {
 	enum pin_kind kind;
-	char *path; // owned; below the root
+	char *path;         // owned; below the root
+	const char *reader; // who reads it, for people; static; NULL: its path says so
 	ino_t inode;
 	struct timespec changed;
 };
@@ -39,6 +40,8 @@ enum {
 struct pin_rules {
 	bool (*is_guarded)(const void *guard, const char *root, const char *path, bool is_link);
 	const void *guard; // NULL: only repositories are found
+	/* Without links; NULL: the files that the user's git reads are not found. */
+	const char *home;
 };
 
 struct pin_list {
@@ -54,6 +57,13 @@ bool pin_list_find(struct pin_list *list, const char *root, const struct pin_rul
 	struct error *err) ATTR_NODISCARD;
 void pin_list_finish(struct pin_list *list);
 bool pin_list_has(const struct pin_list *list, const char *path);
+
+/*
+ * Adds a file; its path is copied. Does nothing if a pin above it already protects it. Replaces the
+ * pins below it. Fails with ERROR_LIMIT if there are too many.
+ */
+bool pin_list_add(struct pin_list *list, const char *root, const struct pin_found *found,
+	struct error *err) ATTR_NODISCARD;
 
 /*
  * Returns the entries for cell_show_pinned: the root, everything found except links, and the

@@ -36,6 +36,7 @@ struct pin_job {
 	struct pinned *pinned;
 	char *local;    // owned
 	char *expected; // owned; `local` must be this once its links are resolved
+	char *home;     // owned; of rules
 	char **refused; // owned
 	char **above;   // owned
 	struct pin_rules rules;
@@ -170,6 +171,7 @@ static void job_drop(struct pool_job *pool_job)
 	words_free(job->refused);
 	words_free(job->above);
 	free(job->local);
+	free(job->home);
 	free(job->expected);
 	free(job);
 }
@@ -201,6 +203,8 @@ static struct pin_job *job_create(struct pinned *pinned, const char *local)
 	words_append_all(&job->refused, (const char *const *)pinned->refused);
 	words_append_all(&job->above, (const char *const *)pinned->above);
 	job->rules = pinned->rules;
+	job->home = mem_strdup(pinned->home);
+	job->rules.home = job->home;
 	job->owner = pinned->owner;
 	job->is_failed = true;
 	error_set(&job->err, ERROR_UNAVAILABLE, "%s: the broker is ending", local);

@@ -228,6 +228,34 @@ class ConfinedHere(SyncCase):
         self.git('rev-parse', 'HEAD')
         self.ends(client)
 
+    def test_what_the_users_git_reads_is_not_written(self):
+        """The workspace has the user's own configuration of git, as a folder of dotfiles may."""
+        home = self.dir / 'home'
+        mine = {'dots/gitconfig': f'[core]\n\texcludesFile = {self.work}/dots/ignore\n'
+                                  f'\tattributesFile = {self.work}/dots/attributes\n'
+                                  f'[include]\n\tpath = {self.work}/dots/more\n',
+                'dots/more': '[user]\n\tname = u\n', 'dots/ignore': 'o\n',
+                'dots/attributes': '*.o binary\n', 'scripts/pre-commit': '#!/bin/sh\n'}
+        for name, text in mine.items():
+            (self.work / name).parent.mkdir(exist_ok=True)
+            (self.work / name).write_text(text)
+        (home / '.gitconfig').symlink_to(self.work / 'dots/gitconfig')
+        self.git('config', 'core.hooksPath', 'scripts')
+        attack = ('for f in ' + ' '.join(mine) + '; do echo EVIL >>$f; mv $f gone; '
+                  'echo EVIL >new; mv new $f; done; mv dots d; mv scripts s; echo two >>file')
+        subprocess.run(['sh', '-c', attack], cwd=shutil.copytree(self.work, self.dir / 'other'),
+                       check=True)
+        for name in mine:  # where nothing is pinned
+            self.assertFalse((self.dir / 'other' / name).exists())
+        for git_write in ('no', 'yes'):
+            (self.work / 'file').write_text('one\n')
+            client, _ = self.confined(git_write=git_write)
+            session = client.new_session(self.work)
+            self.shell(client, session, attack)
+            self.assertEqual({name: (self.work / name).read_text() for name in mine}, mine)
+            self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
+            self.ends(client)
+
     def test_a_worktree_reads_its_repository(self):
         self.git('add', 'file')
         self.git('commit', '-q', '-m', 'first')

@@ -239,6 +239,95 @@ static void make_worktree(const char *common, const char *back)
 	put(file, text);
 }
 
+/* ---- what the user's git reads ---- */
+
+static void find_for_user(void)
+{
+	char home[128];
+	text_whole(home, sizeof(home), "%s/home", folder);
+	const struct pin_rules rules = {.is_guarded = is_guarded, .guard = guard, .home = home};
+	pin_list_finish(&list);
+	assert_true(pin_list_find(&list, root, &rules, &err));
+}
+
+static void make_repository(const char *name, const char *config)
+{
+	static const char *const folders[] = {"", "/objects", "/refs"};
+	char text[128];
+	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
+		text_whole(text, sizeof(text), "%s%s", name, folders[i]);
+		make(text);
+	}
+	text_whole(text, sizeof(text), "%s/HEAD", name);
+	put(text, "ref: refs/heads/main\n");
+	text_whole(text, sizeof(text), "%s/config", name);
+	put(text, config);
+}
+
+static void test_what_a_repository_names_is_found(void **state)
+{
+	make("home");
+	make_repository("work/.git", "[core]\n\thooksPath = scripts\n\tattributesFile = at\n"
+				     "[include]\n\tpath = ../shared\n");
+	make("work/scripts");
+	make("work/scripts/.vscode");
+	put("work/scripts/.envrc", "");
+	put("work/at", "");
+	put("work/shared", "[core]\n\texcludesFile = gone\n");
+	make("work/sub");
+	make_repository("work/sub/.git", "[core]\n\texcludesFile = hidden\n");
+	put("work/sub/hidden", "");
+	make_repository("work/bare.git", "[core]\n\thooksPath = ../scripts\n");
+	find_for_user();
+	assert_found("r .git | f at | r bare.git | d scripts | f shared | r sub/.git | "
+		     "f sub/hidden");
+	assert_names(pin_reader(&list.found[1]), "core.attributesFile");
+	assert_names(pin_reader(&list.found[3]), "core.hooksPath");
+	assert_names(pin_reader(&list.found[6]), "core.excludesFile");
+	assert_entries(true, "w  | r /at | r /scripts | r /shared | w /sub | r /sub/hidden");
+	put("work/gone", "");
+	find_for_user();
+	assert_true(pin_list_has(&list, "gone"));
+}
+
+static void test_what_the_user_has_in_the_workspace_is_found(void **state)
+{
+	char text[512];
+	make("home");
+	make("home/.config");
+	make("home/.config/git");
+	make("work/dots");
+	put("work/dots/ignore", "");
+	put("work/excludes", "");
+	text_whole(text, sizeof(text), "[core]\n\texcludesFile = ~/../work/excludes\n");
+	put("work/dots/gitconfig", text);
+	assert_int_equal(symlink("../work/dots/gitconfig", path_of("home/.gitconfig")), 0);
+	assert_int_equal(
+		symlink("../../../work/dots/ignore", path_of("home/.config/git/ignore")), 0);
+	find_for_user();
+	assert_found("f dots/gitconfig | f excludes");
+	put("work/dots/gitconfig", "");
+	find_for_user();
+	assert_found("f dots/gitconfig | f dots/ignore");
+}
+
+static void test_links_on_the_way_and_what_is_outside(void **state)
+{
+	make("home");
+	make("hooks");
+	make("work/real");
+	make_repository("work/.git", "[core]\n\thooksPath = link\n\texcludesFile = .\n");
+	assert_int_equal(symlink("real", path_of("work/link")), 0);
+	find_for_user();
+	assert_found("r .git | l link | d real");
+	put("work/.git/config", "[core]\n\thooksPath = ../hooks\n");
+	find_for_user();
+	assert_found("r .git");
+	put("work/.git/config", "[core]\n\thooksPath = real\n%\n");
+	find_for_user();
+	assert_found("r .git | d real");
+}
+
 static void test_a_worktrees_repository_has_to_name_it(void **state)
 {
 	char found[PATH_MAX];
@@ -285,6 +374,9 @@ int main(void)
 		WITH_FOLDERS(test_a_bare_repository_is_no_workspace),
 		WITH_FOLDERS(test_too_many_are_refused),
 		WITH_FOLDERS(test_folders_on_the_way_stay_writable),
+		WITH_FOLDERS(test_what_a_repository_names_is_found),
+		WITH_FOLDERS(test_what_the_user_has_in_the_workspace_is_found),
+		WITH_FOLDERS(test_links_on_the_way_and_what_is_outside),
 		WITH_FOLDERS(test_a_worktrees_repository_has_to_name_it),
 		cmocka_unit_test(test_readers_are_named),
 	};
