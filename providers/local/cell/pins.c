@@ -42,9 +42,13 @@ struct pin {
 	size_t top_len; // length of the shown folder's path, with which `path` begins
 	bool is_writable;
 	bool is_missing; // the file was missing at the last look
-	bool is_late;    // the file at its place was deleted while we pinned it
-	bool is_told;    // that it could not be pinned was reported
-	char *content;   // owned; content of a file when it was pinned; or NULL
+	/*
+	 * The file at its place was deleted while we pinned it: until then nobody is told that the
+	 * pin is lost. 0: it was not.
+	 */
+	long long late_ms;
+	bool is_told;  // that it could not be pinned was reported
+	char *content; // owned; content of a file when it was pinned; or NULL
 	size_t content_len;
 };
 
@@ -58,8 +62,7 @@ struct pins {
 	int root_fd;
 	int watch_fd;
 	bool is_unwatched;   // a folder that contains a pin could not be watched
-	bool is_late;        // so is a pin
-	long long look_ms;   // when to look without an event, if one of these two is set
+	long long look_ms;   // when to look without an event, if this is set or a pin is late
 	struct shown *shown; // owned
 	size_t shown_count;
 	struct pin *pins; // owned; outer folders come before their content
@@ -79,11 +82,19 @@ int pins_fd(const struct pins *pins)
 	return pins->watch_fd;
 }
 
+static bool must_look(const struct pins *pins)
+{
+	bool must = pins->is_unwatched;
+	for (size_t i = 0; i < pins->count; i++) {
+		must = must || pins->pins[i].late_ms != 0;
+	}
+	return must;
+}
+
 int pins_patience_ms(const struct pins *pins)
 {
 	long long left_ms = pins->look_ms - clock_now_ms();
-	bool must_look = pins->is_unwatched || pins->is_late;
-	return !must_look ? -1 : left_ms > 0 ? (int)left_ms : 0;
+	return !must_look(pins) ? -1 : left_ms > 0 ? (int)left_ms : 0;
 }
 
 /* ---- one pin ---- */
@@ -406,9 +417,10 @@ static bool is_deleted(int fd)
 static void renew_pin(struct pin *pin, void (*tell)(const char *text))
 {
 	struct error err;
-	bool was_late = pin->is_late;
+	long long now_ms = clock_now_ms();
+	long long late_ms = pin->late_ms;
 	ATTR_CLEANUP(fd_cleanup) int place = open_inside(pin);
-	pin->is_late = false;
+	pin->late_ms = 0;
 	if (place < 0) {
 		pin->is_missing = true;
 		return;
@@ -425,8 +437,9 @@ static void renew_pin(struct pin *pin, void (*tell)(const char *text))
 		}
 		pin->is_missing = false;
 		pin->is_told = false;
-	} else if (fd >= 0 && !was_late && is_deleted(place)) {
-		pin->is_late = true;
+	} else if (fd >= 0 && !pin->is_told && (late_ms == 0 || now_ms < late_ms) &&
+		   is_deleted(place)) {
+		pin->late_ms = late_ms != 0 ? late_ms : now_ms + PATIENCE_MS;
 	} else if (fd >= 0 || errno != ENOENT) {
 		if (!pin->is_told && !pin->is_writable) {
 			tell_lost(pin, &err, tell);
@@ -509,14 +522,12 @@ static void watch_again(struct pins *pins, void (*tell)(const char *text))
  */
 void pins_renew(struct pins *pins, void (*tell)(const char *text))
 {
-	bool must_look = pins->is_unwatched || pins->is_late;
-	for (int round = 0; round < ROUNDS_MAX && (read_events(pins) || must_look); round++) {
-		must_look = false;
+	bool looks = must_look(pins);
+	for (int round = 0; round < ROUNDS_MAX && (read_events(pins) || looks); round++) {
+		looks = false;
 		watch_again(pins, tell);
-		pins->is_late = false;
 		for (size_t i = 0; i < pins->count; i++) {
 			renew_pin(&pins->pins[i], tell);
-			pins->is_late = pins->is_late || pins->pins[i].is_late;
 		}
 	}
 	pins->look_ms = clock_now_ms() + PATIENCE_MS;
