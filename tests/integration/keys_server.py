@@ -16,6 +16,14 @@ import threading
 NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
 PATIENCE_SECONDS = 60
 
+# A program of the cell that makes one request with the key, and prints the status.
+ASK = """
+import os, urllib.request
+asked = urllib.request.Request(os.environ['ANTHROPIC_BASE_URL'] + '/v1/x',
+                               headers={'x-api-key': os.environ['ANTHROPIC_API_KEY']})
+print('status', urllib.request.urlopen(asked, timeout=60).status)
+"""
+
 
 def openssl(folder, *words):
     subprocess.run(['openssl', *words], cwd=folder, check=True, stdin=subprocess.DEVNULL,

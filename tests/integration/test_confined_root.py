@@ -17,11 +17,15 @@ import processes
 from acp import RpcError
 from confinement import (CONFINE, FSOPEN, INNER_TARGETS, USER, leaving, own_sandboxes,
                          refusing)
+from forwarding import SERVE, free_port, tell
+from keys_server import ASK, Server, fields_of, make_certificates
 from sync_case import SyncCase
 from test_start import REFUSING
 from worktree_attacks import Scene
 
 OF_ROOTS = 65533  # the user in a cell whose workspace belongs to root
+
+KEY = 'sk-real-0123456789abcdef-the-key'
 
 # The program is in a place where every user may execute it, and where no cell hides it.
 PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
@@ -189,6 +193,46 @@ class ConfinedRoot(SyncCase):
                 self.assertFalse(told.exists())
             client.close_stdin()
             client.wait()
+
+    def test_a_key_is_used_and_cannot_be_read(self):
+        certificates = make_certificates()
+        self.addCleanup(shutil.rmtree, certificates)
+        server = Server(certificates, 'right')
+        self.addCleanup(server.close)
+        self.extra = {'ANTHROPIC_API_KEY': KEY, 'CURL_CA_BUNDLE': f'{certificates}/ca.pem'}
+        (self.work / 'ask.py').write_text(ASK)
+        for user, agent in ((0, OF_ROOTS), (USER, USER)):
+            self.give(user)
+            server.heads.clear()
+            client, session = self.confined(
+                network='blocked', key=f'ANTHROPIC_API_KEY for https://localhost:{server.port}')
+            said = self.shell(client, session, 'python3 ask.py; env; cat /proc/[0-9]*/environ')
+            self.assertIn('status 200', said)
+            self.assertNotIn(KEY, said)
+            self.assertEqual([fields_of(head)['x-api-key'] for head in server.heads], [KEY])
+            holders = [pid for pid in processes.descendants(client.pid)
+                       if b'\0--acp-broker-keys' in processes.read_file(f'/proc/{pid}/cmdline')]
+            self.assertTrue(holders)
+            users = {re.search(r'(?m)^Uid:\t(\d+)', pathlib.Path(
+                f'/proc/{pid}/status').read_text())[1] for pid in holders}
+            self.assertIn(str(agent), users)
+            for pid in holders:  # the same user's other processes do not read it either
+                done = subprocess.run(['cat', f'/proc/{pid}/maps'], user=agent, group=agent,
+                                      extra_groups=[], check=False, capture_output=True)
+                self.assertNotEqual(done.returncode, 0)
+            self.ends(client)
+            self.assertNotIn(KEY, ''.join(client.stderr))
+
+    def test_a_port_leads_to_a_server_of_the_agents(self):
+        (self.work / 'serve.py').write_text(SERVE)
+        port = free_port()
+        for user in (0, USER):
+            self.give(user)
+            client, session = self.confined(network='blocked', forward=port)
+            client.start_prompt(session, f'terminal python3 serve.py 127.0.0.1 {port}')
+            self.assertTrue(processes.wait_until(lambda: tell(port) == b'%d hello' % port))
+            self.ends(client)
+            self.assertIsNone(tell(port))
 
     def copy_of(self, client, session):
         said = self.shell(client, session, 'pwd')
