@@ -15,8 +15,8 @@ char **own_environment_take(void);
 
 /*
  * Overwrites the values of the variables whose names mark them as secrets
- * (environment_name_is_secret), or of one variable. The names stay, because users identify
- * processes by them.
+ * (environment_name_is_secret) and of proxies with a password, or of one variable. The names stay,
+ * because users identify processes by them.
  */
 void own_environment_forget_secrets(void);
 void own_environment_forget(const char *name);

@@ -152,6 +152,18 @@ static const struct {
 	{16, 2, {0x20, 0x02}},                // 6to4
 };
 
+struct address address_carried(const struct address *address)
+{
+	struct address inner = {.family = AF_INET};
+	for (size_t i = 0; address->family == AF_INET6 && i < ARRAY_LENGTH(carriers); i++) {
+		if (bytes_begin(address->bytes, carriers[i].bytes, carriers[i].bits)) {
+			memcpy(inner.bytes, address->bytes + carriers[i].at, 4);
+			return inner;
+		}
+	}
+	return *address;
+}
+
 static enum address_reach find(
 	const struct special *specials, size_t count, const struct address *address)
 {
@@ -169,12 +181,9 @@ enum address_reach address_reach(const struct address *address)
 		return find(specials4, ARRAY_LENGTH(specials4), address);
 	}
 	enum address_reach reach = find(specials6, ARRAY_LENGTH(specials6), address);
-	for (size_t i = 0; reach == ADDRESS_PUBLIC && i < ARRAY_LENGTH(carriers); i++) {
-		if (bytes_begin(address->bytes, carriers[i].bytes, carriers[i].bits)) {
-			struct address inner = {.family = AF_INET};
-			memcpy(inner.bytes, address->bytes + carriers[i].at, 4);
-			return address_reach(&inner);
-		}
+	struct address inner = address_carried(address);
+	if (reach == ADDRESS_PUBLIC && inner.family == AF_INET) {
+		return address_reach(&inner);
 	}
 	/* Addresses that are neither listed nor in 2000::/3 are not on the Internet. */
 	return reach == ADDRESS_PUBLIC && address->bytes[0] >> 5 != 1 ? ADDRESS_PRIVATE : reach;

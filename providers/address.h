@@ -37,6 +37,9 @@ socklen_t address_name(
 	const struct address *address, uint16_t port, struct sockaddr_storage *out_name);
 bool address_from_name(struct address *address, const struct sockaddr *name);
 
+/* The IPv4 address that an IPv6 address carries (mapped, NAT64, 6to4); or the address itself. */
+struct address address_carried(const struct address *address);
+
 /*
  * How far an address may be trusted, by the IANA registries of special-purpose addresses. An IPv6
  * address that contains an IPv4 address (mapped, NAT64, 6to4) is treated like that one.

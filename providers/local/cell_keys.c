@@ -40,6 +40,7 @@ struct cell_keys {
 	uint16_t ports[KEYS_MAX]; // of each key, in the cell
 	char **names;             // owned; for cell_keys_names
 	char *authorities;        // owned; a file; NULL: libcurl's default
+	struct upstream upstream; // this machine's proxy
 	void (*on_ready)(void *data);
 	void *data;
 	const struct sandbox_listener *listener;
@@ -129,6 +130,7 @@ bool cell_keys_create(const struct provider_context *context, const struct setti
 	struct cell_keys *self = mem_alloc_zero(sizeof(*self));
 	said_lines_init(&self->lines);
 	if (!profile_keys_read(settings, context->environment, self->keys, &self->count, err) ||
+		!upstream_read(&self->upstream, context->environment, err) ||
 		!read_values(self, context->environment, err) ||
 		!check_copies(self, settings, context->environment, err)) {
 		cell_keys_destroy(self);
@@ -145,6 +147,7 @@ bool cell_keys_create(const struct provider_context *context, const struct setti
 
 static void forget_values(struct cell_keys *self)
 {
+	explicit_bzero(&self->upstream, sizeof(self->upstream));
 	for (size_t i = 0; i < self->count; i++) {
 		mem_wipe_free(self->values[i]);
 		self->values[i] = NULL;
@@ -369,6 +372,7 @@ static bool send_start(struct cell_keys *self, const struct cell *cell, int cont
 	struct keys_start *start = mem_alloc_zero(sizeof(*start));
 	cell_user(cell, &start->uid, &start->gid);
 	start->count = (uint32_t)self->count;
+	start->upstream = self->upstream;
 	bool fits = text_whole(start->authorities, sizeof(start->authorities), "%s",
 		self->authorities ? self->authorities : "");
 	for (size_t i = 0; i < self->count; i++) {

@@ -12,6 +12,7 @@
 #include "providers/local/net/network.h"
 #include "providers/local/net/program.h"
 #include "providers/local/net/rules.h"
+#include "providers/local/net/upstream.h"
 #include "providers/local/said_lines.h"
 
 enum {
@@ -51,7 +52,9 @@ struct cell_network {
 	ino_t network_namespace; // the cell's
 	struct list wishes;      // of struct wish
 	size_t wish_count;
-	char **refused; // owned: "NAME:PORT" of refusals that the user has seen
+	char **refused;           // owned: "NAME:PORT" of refusals that the user has seen
+	struct upstream upstream; // this machine's proxy; without its password once it was sent
+	bool was_proxy_told;      // that the proxy cannot be reached
 	bool is_ready;
 	bool is_asked;      // cell_network_serve was called
 	struct error early; // why the process ended before; ERROR_NONE: it has not
@@ -69,6 +72,8 @@ static const char *const result_names[] = {
 	[NETWORK_NOT_FOUND] = "not-found",
 	[NETWORK_FORBIDDEN] = "forbidden",
 	[NETWORK_UNREACHABLE] = "unreachable",
+	[NETWORK_PROXY_REFUSED] = "proxy-refused",
+	[NETWORK_PROXY_UNREACHABLE] = "proxy-unreachable",
 };
 
 /* ---- the profile ---- */
@@ -78,6 +83,12 @@ bool cell_network_is_wanted(const struct settings *settings)
 	const char *value = settings_get(settings, "network");
 	return value && (strcmp(value, network_modes[NETWORK_ALLOW]) == 0 ||
 				strcmp(value, network_modes[NETWORK_ASK]) == 0);
+}
+
+static bool is_blocked(const struct settings *settings)
+{
+	const char *value = settings_get(settings, "network");
+	return value && strcmp(value, network_modes[NETWORK_BLOCKED]) == 0;
 }
 
 /* The mode by its name in the profile. */
@@ -114,11 +125,14 @@ void cell_network_set_variables(const struct settings *settings, char ***environ
 		"https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"};
 	static const char *const names[] = {"HTTPS_PROXY", "https_proxy"};
 	char text[64];
-	if (!cell_network_is_wanted(settings)) {
+	if (!cell_network_is_wanted(settings) && !is_blocked(settings)) {
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(dropped); i++) {
 		environment_drop(*environment, dropped[i]);
+	}
+	if (is_blocked(settings)) {
+		return;
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
 		text_whole(text, sizeof(text), "%s=http://%s:%d", names[i], PORTS_GATE,
@@ -244,6 +258,41 @@ static void tell_forbidden(struct cell_network *self, const char *target)
 			"networks or of this machine. allow-cidr = NETWORK in the profile allows a "
 			"private network",
 			mode_name(self), target);
+		notify(self, text);
+	}
+}
+
+static void tell_refused_by_proxy(struct cell_network *self, const char *target, unsigned status)
+{
+	enum { LOGIN_REQUIRED = 407 };
+	char text[NOTICE_SIZE], why[128];
+	if (!is_to_be_told(self, target)) {
+		return;
+	}
+	if (status == 0) {
+		text_format(why, sizeof(why), "it did not answer as an HTTP proxy");
+	} else {
+		text_format(why, sizeof(why), "HTTP status %u%s%s%s", status,
+			status == LOGIN_REQUIRED ? ". It expects a user and a password in " : "",
+			status == LOGIN_REQUIRED ? self->upstream.variable : "",
+			status == LOGIN_REQUIRED ? " of the broker's environment" : "");
+	}
+	text_format(text, sizeof(text),
+		"%s: the proxy of this machine (%s) refused a connection to %s: %s",
+		mode_name(self), self->upstream.variable, target, why);
+	notify(self, text);
+}
+
+static void tell_lost_proxy(struct cell_network *self)
+{
+	char text[NOTICE_SIZE];
+	if (!self->was_proxy_told) {
+		self->was_proxy_told = true;
+		text_format(text, sizeof(text),
+			"%s: the proxy of this machine (%s) does not answer. The sandbox reaches "
+			"only hosts that no_proxy names. If this machine needs no proxy, unset %s "
+			"in the broker's environment",
+			mode_name(self), self->upstream.variable, self->upstream.variable);
 		notify(self, text);
 	}
 }
@@ -411,6 +460,10 @@ static void on_tell(
 			  .result = result_names[result]});
 	if (result == NETWORK_FORBIDDEN) {
 		tell_forbidden(self, kept->target);
+	} else if (result == NETWORK_PROXY_REFUSED) {
+		tell_refused_by_proxy(self, kept->target, connection->proxy_status);
+	} else if (result == NETWORK_PROXY_UNREACHABLE) {
+		tell_lost_proxy(self);
 	}
 }
 
@@ -489,10 +542,14 @@ struct cell_network *cell_network_create(
 	const struct cell_network_config *config, struct error *err)
 {
 	struct network_policy policy;
-	if (!read_policy(&policy, config->settings, err)) {
+	struct upstream upstream;
+	if (!upstream_read(&upstream, config->context->environment, err) ||
+		!read_policy(&policy, config->settings, err)) {
 		return NULL;
 	}
 	struct cell_network *self = mem_alloc_zero(sizeof(*self));
+	self->upstream = upstream;
+	explicit_bzero(&upstream, sizeof(upstream));
 	self->policy = policy;
 	list_init(&self->wishes);
 	self->pool = config->context->pool;
@@ -527,8 +584,10 @@ bool cell_network_serve(struct cell_network *self, struct cell *cell, struct err
 		.services = services,
 		.service_count = rules_services(&self->policy, services),
 		.networks = networks,
-		.network_count = rules_networks(&self->policy, networks)};
+		.network_count = rules_networks(&self->policy, networks),
+		.upstream = &self->upstream};
 	bool is_asked = network_serve(self->network, &options, err);
+	explicit_bzero(self->upstream.key, sizeof(self->upstream.key));
 	for (size_t i = 0; i < PORTS_MAX; i++) {
 		fd_close(&fds[i]);
 	}
@@ -545,6 +604,7 @@ void cell_network_stop(struct cell_network *self)
 		network_stop(self->network);
 		network_policy_finish(&self->policy);
 		words_free(self->refused);
+		explicit_bzero(self->upstream.key, sizeof(self->upstream.key));
 		free(self);
 	}
 }

@@ -38,8 +38,9 @@ bool cell_network_is_wanted(const struct settings *settings);
 void cell_network_plan(const struct settings *settings, struct cell_plan *plan);
 
 /*
- * Sets the variables that name proxies, because the proxies of this machine cannot be reached from
- * the cell. Does nothing if the profile does not ask for this network.
+ * Sets the variables that name proxies. The proxies of this machine cannot be reached from the
+ * cell, and their variables may have a password, so they are removed, also with `network =
+ * blocked`. Does nothing if the cell has this machine's network.
  */
 void cell_network_set_variables(const struct settings *settings, char ***environment);
 

@@ -2,6 +2,7 @@
 #include "providers/local/describe.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/environment.h"
@@ -12,6 +13,7 @@
 #include "providers/local/copy_cell.h"
 #include "providers/local/keys/profile_keys.h"
 #include "providers/local/net/forward_ports.h"
+#include "providers/local/net/upstream.h"
 
 struct describing {
 	struct soon soon;
@@ -19,7 +21,7 @@ struct describing {
 	size_t count;
 	struct forward_port forwards[FORWARDS_MAX];
 	size_t forward_count;
-	const char *proxy; // a variable that names one, which the cell does not use; NULL: none
+	char proxy[NAME_SIZE + 256]; // a sentence about this machine's proxy; "": none
 	const struct provider_describe_listener *listener;
 	void *data;
 };
@@ -34,32 +36,47 @@ static void describe_forwards(const struct describing *self)
 	}
 }
 
-/* A variable of the environment that names a proxy, where the profile connects without one. */
-static const char *find_proxy(const char *const *environment, const struct settings *settings)
+/* Whether the broker connects the agent or sends a key, so that this machine's proxy matters. */
+static bool needs_proxy(const struct describing *self, const struct settings *settings)
 {
-	static const char *const names[] = {
-		"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"};
-	bool connects =
-		copy_confinement(settings) != CONFINEMENT_NO && cell_network_is_wanted(settings);
-	for (size_t i = 0; connects && i < ARRAY_LENGTH(names); i++) {
-		const char *value = environment_get(environment, names[i]);
-		if (value && value[0]) {
-			return names[i];
-		}
-	}
-	return NULL;
+	return copy_confinement(settings) != CONFINEMENT_NO &&
+	       (cell_network_is_wanted(settings) || self->count > 0);
 }
 
-static void describe_proxy(const struct describing *self)
+/* curl(1) uses these for http:// URLs alone. */
+static bool has_plain_proxy(const char *const *environment)
 {
-	char text[256];
-	if (self->proxy) {
-		text_format(text, sizeof(text),
-			"%s names one, but the broker connects a confined agent directly: on a "
-			"machine that needs the proxy, the agent reaches no host",
-			self->proxy);
-		self->listener->on_fact(self->data, "proxy", text);
+	static const char *const names[] = {"http_proxy", "HTTP_PROXY"};
+	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+		const char *value = environment_get(environment, names[i]);
+		if (value && value[0]) {
+			return true;
+		}
 	}
+	return false;
+}
+
+/* The text contains no user and no password. */
+static bool read_proxy(struct describing *self, const char *const *environment, struct error *err)
+{
+	struct upstream upstream;
+	char host[NAME_SIZE];
+	if (!upstream_read(&upstream, environment, err)) {
+		return false;
+	}
+	if (upstream_is_set(&upstream)) {
+		proxy_print_host(&upstream.place, host);
+		text_format(self->proxy, sizeof(self->proxy),
+			"connections of a confined agent and its keys go through %s, port %u (%s), "
+			"except to the hosts of no_proxy",
+			host, (unsigned)upstream.place.port, upstream.variable);
+	} else if (has_plain_proxy(environment)) {
+		text_format(self->proxy, sizeof(self->proxy),
+			"http_proxy is not used: the broker connects a confined agent directly. "
+			"Set https_proxy if this machine needs a proxy");
+	}
+	explicit_bzero(&upstream, sizeof(upstream));
+	return true;
 }
 
 static void on_due(struct soon *soon)
@@ -73,7 +90,9 @@ static void on_due(struct soon *soon)
 		self->listener->on_fact(self->data, "key", text);
 	}
 	describe_forwards(self);
-	describe_proxy(self);
+	if (self->proxy[0]) {
+		self->listener->on_fact(self->data, "proxy", self->proxy);
+	}
 	struct describing done = *self;
 	free(self);
 	done.listener->on_done(done.data, NULL);
@@ -90,9 +109,9 @@ bool local_describe(const struct provider_context *context, const struct setting
 	struct describing *self = mem_alloc_zero(sizeof(*self));
 	self->listener = listener;
 	self->data = data;
-	self->proxy = find_proxy(context->environment, settings);
 	soon_init(&self->soon, context->loop, on_due);
 	if (profile_keys_read(settings, context->environment, self->keys, &self->count, err) &&
+		(!needs_proxy(self, settings) || read_proxy(self, context->environment, err)) &&
 		forward_ports_read(settings, self->forwards, &self->forward_count, err)) {
 		soon_start(&self->soon);
 		return true;

@@ -30,7 +30,9 @@ static const struct sandbox_listener listener = {.on_failed = on_failed, .on_not
 void named_network_open(struct named_network *self, struct ev_loop *loop, struct spawner *machine,
 	struct cell *cell)
 {
-	const struct provider_context context = {.loop = loop, .spawner = machine};
+	static const char *const environment[] = {NULL};
+	const struct provider_context context = {
+		.loop = loop, .spawner = machine, .environment = environment};
 	struct error err;
 	settings_init(&self->settings);
 	settings_add(&self->settings, "network", "allow", "test");

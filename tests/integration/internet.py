@@ -33,6 +33,7 @@ STREAM_PORT, OTHER_PORT, DATAGRAM_PORT, WEB_PORT = 8000, 8001, 9000, 8002
 
 # The answers of the name server; every other name below .example is public.
 NAMES = {'private.example': PRIVATE, 'metadata.example': METADATA, 'here.example': HERE,
+         'proxy.example': THERE, 'alias.example': THERE,
          'here-too.example': HERE_TOO,
          'loopback.example': '127.0.0.1', 'none.example': None}
 
@@ -166,7 +167,7 @@ def serve(log, ready):
                 key.fileobj.sendto(b'HELLO', sender)
 
 
-def be_far_side(log_path, made, go):
+def be_far_side(log_path, made, go, also):
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     unshare(CLONE_NEWNET)
     os.write(made, b'x')
@@ -178,6 +179,7 @@ def be_far_side(log_path, made, go):
     for address in (PUBLIC, PRIVATE, METADATA):
         run('ip', 'addr', 'add', f'{address}/32', 'dev', 'lo')
     with open(log_path, 'w', buffering=1) as log:
+        also(log)
         serve(log, made)
 
 
@@ -201,10 +203,10 @@ def make_machine(far_pid, go, folder):
     os.write(go, b'x')
 
 
-def enter(folder):
+def enter(folder, also=lambda _log: None):
     """
     Moves this process, which has one thread, into namespaces of its own for good. `folder` stays
-    visible. Raises OSError if this machine forbids it.
+    visible. Raises OSError if this machine forbids it. The far side calls `also` before it serves.
     """
     user, group = os.geteuid(), os.getegid()
     if user != 0:
@@ -217,7 +219,7 @@ def enter(folder):
     if pid == 0:
         os.close(made[0])
         try:
-            be_far_side(log, made[1], go[0])
+            be_far_side(log, made[1], go[0], also)
         finally:
             os._exit(1)
     os.close(made[1])

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/local/net/network.h"
+#include "providers/local/net/upstream.h"
 #include "tests/support/facts.h"
 
 /* ---- stand-ins for the process and the cell ---- */
@@ -25,6 +26,7 @@ struct network {
 	uint16_t services[PORTS_SERVICES_MAX];
 	size_t service_count;
 	size_t network_count;
+	struct upstream upstream;
 	uint32_t decided;
 	bool is_allowed;
 	bool is_stopped;
@@ -48,6 +50,7 @@ bool network_serve(
 {
 	network->service_count = options->service_count;
 	network->network_count = options->network_count;
+	network->upstream = *options->upstream;
 	memcpy(network->services, options->services,
 		options->service_count * sizeof(*options->services));
 	return true;
@@ -144,7 +147,9 @@ static void add(struct settings *settings, const char *key, const char *value)
 static int begin_with(void **state, const char *network)
 {
 	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
-	struct provider_context context = {.loop = NULL};
+	static const char *const environment[] = {
+		"HTTPS_PROXY=http://me:secret@proxy.example:3128", NULL};
+	struct provider_context context = {.loop = NULL, .environment = environment};
 	struct error err;
 	settings_init(&fixture->settings);
 	add(&fixture->settings, "network", network);
@@ -312,6 +317,42 @@ static void test_the_user_learns_what_would_allow_it(void **state)
 	assert_names(notices[4], "a.example:80 | allow-cidr = NETWORK");
 }
 
+static void tell(uint32_t id, enum network_result result, uint16_t status)
+{
+	struct network_connection connection = to_name(id, "a.example", (uint16_t)(id + 100));
+	connection.proxy_status = status;
+	ask(&connection);
+	process.listener->on_tell(process.data, &connection, result);
+}
+
+static void test_the_process_gets_the_machines_proxy(void **state)
+{
+	assert_string_equal(process.upstream.place.name, "proxy.example");
+	assert_int_equal(process.upstream.place.port, 3128);
+	assert_string_equal(process.upstream.key, "bWU6c2VjcmV0");
+}
+
+static void test_the_user_learns_what_the_proxy_refuses(void **state)
+{
+	struct fixture *fixture = *state;
+	tell(1, NETWORK_PROXY_REFUSED, 403);
+	tell(2, NETWORK_PROXY_REFUSED, 407);
+	tell(3, NETWORK_PROXY_REFUSED, 0);
+	tell(4, NETWORK_PROXY_UNREACHABLE, 0);
+	tell(5, NETWORK_PROXY_UNREACHABLE, 0);
+	char **notices = fixture->told.notices;
+	assert_int_equal(words_count(notices), 4);
+	assert_names(notices[0], "HTTPS_PROXY | a.example:101 | 403");
+	assert_names(notices[1], "HTTPS_PROXY | a.example:102 | 407");
+	assert_names(notices[2], "HTTPS_PROXY | a.example:103");
+	assert_names(notices[3], "HTTPS_PROXY | no_proxy");
+	assert_names(fixture->told.lines[0], "proxy-refused");
+	assert_names(fixture->told.lines[4], "proxy-unreachable");
+	for (size_t i = 0; i < words_count(notices); i++) {
+		assert_null(strstr(notices[i], "secret"));
+	}
+}
+
 static void test_the_user_is_not_told_without_end(void **state)
 {
 	struct fixture *fixture = *state;
@@ -380,6 +421,12 @@ static void test_the_variables_of_proxies_are_those_of_the_cell(void **state)
 	assert_string_equal(environment_get(now, "https_proxy"), "http://198.18.0.1:3128");
 	assert_string_equal(environment_get(now, "NO_PROXY"), "localhost,127.0.0.1,::1");
 	assert_string_equal(environment_get(now, "no_proxy"), "localhost,127.0.0.1,::1");
+	struct settings blocked;
+	settings_init(&blocked);
+	add(&blocked, "network", "blocked");
+	cell_network_set_variables(&blocked, &environment);
+	assert_int_equal(words_count(environment), 1);
+	settings_finish(&blocked);
 	words_free(environment);
 }
 
@@ -512,6 +559,8 @@ int main(void)
 		CASE(test_each_decision_is_a_line),
 		CASE(test_a_flood_of_connections_has_few_lines),
 		CASE(test_the_user_learns_what_would_allow_it),
+		CASE(test_the_process_gets_the_machines_proxy),
+		CASE(test_the_user_learns_what_the_proxy_refuses),
 		CASE(test_the_user_is_not_told_without_end),
 		CASE(test_a_start_that_fails_is_told_apart_from_a_later_end),
 		cmocka_unit_test_setup_teardown(

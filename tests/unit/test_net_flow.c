@@ -316,6 +316,35 @@ static void test_a_request_is_relayed_and_its_answer(void **state)
 	TURN_UNTIL(flows_count(flows) == 0);
 }
 
+static void test_a_body_in_chunks_is_relayed_and_nothing_after_it(void **state)
+{
+	char byte;
+	char text[256];
+	text_whole(text, sizeof(text),
+		"POST http://127.0.0.1:%u/a HTTP/1.1\r\nHost: x\r\n"
+		"Transfer-Encoding: chunked\r\n\r\n3\r\nhel",
+		port);
+	int client = dial_gate(text);
+	TURN_UNTIL(message_count == 1);
+	flows_decide(flows, messages[0].id, true);
+	int server = accept_now();
+	text_whole(text, sizeof(text),
+		"POST /a HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n"
+		"Transfer-Encoding: chunked\r\n\r\n3\r\nhel",
+		port);
+	expect(server, text);
+	assert_int_equal(send(client, "\r\n0\r\n\r\n", 7, 0), 7);
+	expect(server, "\r\n0\r\n\r\n");
+	assert_int_equal(send(client, "GET", 3, 0), 3);
+	assert_int_equal(read_some(server, &byte, 1), -1);
+	fd_close(&server);
+	expect_reset(client);
+	client = dial_gate("PUT http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+			   "0;x\r\n\r\n");
+	expect_reset(client);
+	assert_int_equal(flows_count(flows), 0);
+}
+
 /* A second request could be for another host, and nobody would decide about it. */
 static void test_a_second_request_on_a_connection_is_not_sent_on(void **state)
 {
@@ -328,6 +357,260 @@ static void test_a_second_request_on_a_connection_is_not_sent_on(void **state)
 	expect_reset(client);
 	client = dial_gate("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\nGET http://b/ HTTP/1.1\r\n");
 	expect_reset(client);
+	assert_int_equal(flows_count(flows), 0);
+}
+
+/* ---- by the proxy of this machine, which the test plays, too ---- */
+
+static void use_proxy(const char *except)
+{
+	start.upstream.place = (struct proxy_target){.port = port, .name = "proxy.example"};
+	text_whole(start.upstream.key, sizeof(start.upstream.key), "c2VjcmV0");
+	text_whole(start.upstream.except, sizeof(start.upstream.except), "%s", except);
+}
+
+/* Allows the connection; the lookup finds the proxy here. Returns the proxy's socket. */
+static int ask_proxy_for(const char *authority)
+{
+	char text[256];
+	flows_decide(flows, messages[0].id, true);
+	assert_string_equal(request.name, "proxy.example");
+	struct lookup_answer answer = {.id = request.id, .count = 1};
+	answer.found[0] = (struct lookup_found){address_from_ipv4(INADDR_LOOPBACK), .is_own = 1};
+	flows_found(flows, &answer);
+	int proxy = accept_now();
+	text_whole(text, sizeof(text),
+		"CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Basic c2VjcmV0\r\n\r\n",
+		authority, authority);
+	expect(proxy, text);
+	return proxy;
+}
+
+static void say(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static void test_a_proxy_is_asked_for_the_name_and_nothing_else_is_looked_up(void **state)
+{
+	char byte;
+	use_proxy("");
+	int client = dial_to("far.example", 22);
+	say(client, "hello");
+	assert_string_equal(request.name, "");
+	int proxy = ask_proxy_for("far.example:22");
+	turn();
+	assert_int_equal(recv(proxy, &byte, 1, 0), -1); // its bytes wait for the answer
+	say(proxy, "HTTP/1.1 200 Co");
+	turn();
+	say(proxy, "nnection established\r\nVia: x\r\n\r\nSSH-2.0");
+	expect(client, "SSH-2.0");
+	expect(proxy, "hello");
+	assert_told(1, WIRE_TELL, NETWORK_CONNECTED);
+	say(proxy, " more");
+	expect(client, " more");
+	close(proxy);
+	assert_int_equal(read_some(client, &byte, 1), 0);
+	close(client);
+	TURN_UNTIL(flows_count(flows) == 0);
+}
+
+static void test_a_program_that_asks_our_proxy_is_told_of_the_other_ones_yes(void **state)
+{
+	use_proxy("");
+	int client = dial_gate("CONNECT far.example:443 HTTP/1.1\r\n\r\nhello");
+	TURN_UNTIL(message_count == 1);
+	int proxy = ask_proxy_for("far.example:443");
+	say(proxy, "HTTP/1.0 200\r\n\r\nfirst");
+	expect(client, "HTTP/1.1 200 Connection established\r\n\r\n");
+	expect(client, "first");
+	expect(proxy, "hello");
+	close(proxy);
+	close(client);
+	TURN_UNTIL(flows_count(flows) == 0);
+}
+
+static void test_a_request_goes_through_the_proxy_as_a_connection(void **state)
+{
+	use_proxy("");
+	int client = dial_gate("GET http://far.example/a HTTP/1.1\r\nHost: x\r\n\r\n");
+	TURN_UNTIL(message_count == 1);
+	int proxy = ask_proxy_for("far.example:80");
+	say(proxy, "HTTP/1.1 200 OK\r\n\r\n");
+	expect(proxy, "GET /a HTTP/1.1\r\nHost: far.example\r\n");
+	say(proxy, "HTTP/1.1 200 OK\r\n");
+	expect(client, "HTTP/1.1 200 OK\r\n");
+	close(proxy);
+	close(client);
+	TURN_UNTIL(flows_count(flows) == 0);
+}
+
+static void test_what_a_proxy_refuses_is_told_with_its_status(void **state)
+{
+	static const struct {
+		const char *answer;
+		enum network_result result;
+		uint32_t status;
+	} cases[] = {
+		{"HTTP/1.1 403 Forbidden\r\n\r\nbody", NETWORK_PROXY_REFUSED, 403},
+		{"HTTP/1.1 407 Login\r\nContent-Length: 9\r\n\r\n", NETWORK_PROXY_REFUSED, 407},
+		{"HTTP/1.1 100 Continue\r\n\r\n", NETWORK_PROXY_REFUSED, 100},
+		{"HTTP/1.1 503 Later\r\n\r\n", NETWORK_UNREACHABLE, 503},
+		{"SSH-2.0-OpenSSH\r\n", NETWORK_PROXY_REFUSED, 0},
+		{"HTTP/1.1 200 OK\r\n", NETWORK_PROXY_UNREACHABLE, 0}, // then it closes
+		{"", NETWORK_PROXY_UNREACHABLE, 0},
+	};
+	use_proxy("");
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		message_count = 0;
+		int client = dial_to("far.example", 443);
+		int proxy = ask_proxy_for("far.example:443");
+		say(proxy, cases[i].answer);
+		close(proxy);
+		TURN_UNTIL(message_count == 2);
+		assert_told(1, WIRE_TELL, cases[i].result);
+		assert_int_equal(messages[1].status, cases[i].status);
+		expect_reset(client);
+	}
+	assert_int_equal(flows_count(flows), 0);
+}
+
+static void test_a_proxy_that_nobody_knows_or_answers_is_told(void **state)
+{
+	use_proxy("");
+	int client = dial_to("far.example", 443);
+	flows_decide(flows, messages[0].id, true);
+	struct lookup_answer answer = {.id = request.id};
+	flows_found(flows, &answer);
+	assert_told(1, WIRE_TELL, NETWORK_PROXY_UNREACHABLE);
+	expect_reset(client);
+	uint16_t closed;
+	int fd = open_listener(&closed);
+	fd_close(&fd);
+	start.upstream.place.port = closed;
+	message_count = 0;
+	client = dial_to("far.example", 443);
+	flows_decide(flows, messages[0].id, true);
+	answer = (struct lookup_answer){.id = request.id, .count = 1};
+	answer.found[0].address = address_from_ipv4(INADDR_LOOPBACK);
+	flows_found(flows, &answer);
+	TURN_UNTIL(message_count == 2);
+	assert_told(1, WIRE_TELL, NETWORK_PROXY_UNREACHABLE);
+	expect_reset(client);
+}
+
+static void test_what_no_proxy_names_is_reached_directly(void **state)
+{
+	use_proxy("near.example");
+	int client = dial_to("near.example", 443);
+	flows_decide(flows, messages[0].id, true);
+	assert_string_equal(request.name, "near.example");
+	assert_string_equal(request.avoid, "");
+	close(client);
+	message_count = 0;
+	client = dial_to("near.example", port); // the port of the proxy
+	flows_decide(flows, messages[0].id, true);
+	assert_string_equal(request.name, "near.example");
+	assert_string_equal(request.avoid, "proxy.example");
+	struct lookup_answer answer = {.id = request.id, .count = 1};
+	answer.found[0] = (struct lookup_found){address_from_ipv4(0x08080808), .is_avoided = 1};
+	flows_found(flows, &answer);
+	assert_told(1, WIRE_TELL, NETWORK_FORBIDDEN);
+	expect_reset(client);
+}
+
+static void test_another_name_of_the_proxy_is_forbidden(void **state)
+{
+	use_proxy("");
+	int client = dial_to("alias.example", port);
+	flows_decide(flows, messages[0].id, true);
+	assert_string_equal(request.name, "alias.example");
+	assert_string_equal(request.avoid, "proxy.example");
+	struct lookup_answer answer = {.id = request.id, .count = 1};
+	answer.found[0] = (struct lookup_found){
+		address_from_ipv4(INADDR_LOOPBACK), .is_own = 1, .is_avoided = 1};
+	flows_found(flows, &answer);
+	assert_told(1, WIRE_TELL, NETWORK_FORBIDDEN);
+	expect_reset(client);
+	message_count = 0;
+	client = dial_to("other.example", port);
+	flows_decide(flows, messages[0].id, true);
+	answer = (struct lookup_answer){.id = request.id}; // only the proxy knows it
+	flows_found(flows, &answer);
+	assert_string_equal(request.name, "proxy.example");
+	close(client);
+}
+
+/* An address without a name is checked as if there were no proxy. */
+static void test_an_address_is_checked_before_the_proxy_is_asked(void **state)
+{
+	static const char *const never[] = {"10.1.2.3", "169.254.169.254", "192.168.0.1"};
+	struct lookup_answer answer = {.count = 1};
+	use_proxy("");
+	for (size_t i = 0; i < ARRAY_LENGTH(never); i++) {
+		message_count = 0;
+		int client = dial_to(never[i], 443);
+		flows_decide(flows, messages[0].id, true);
+		assert_string_equal(request.name, never[i]);
+		answer.id = request.id;
+		assert_true(address_parse(&answer.found[0].address, never[i]));
+		flows_found(flows, &answer);
+		assert_told(1, WIRE_TELL, NETWORK_FORBIDDEN);
+		expect_reset(client);
+	}
+	message_count = 0;
+	int client = dial_to("8.8.8.8", 443);
+	flows_decide(flows, messages[0].id, true);
+	answer.id = request.id;
+	answer.found[0].address = address_from_ipv4(0x08080808);
+	flows_found(flows, &answer);
+	assert_string_equal(request.name, "proxy.example");
+	answer.found[0].address = address_from_ipv4(INADDR_LOOPBACK);
+	flows_found(flows, &answer);
+	int proxy = accept_now();
+	expect(proxy, "CONNECT 8.8.8.8:443 HTTP/1.1\r\n");
+	close(proxy);
+	expect_reset(client);
+}
+
+/* The proxy could resolve such a name to its own machine, which may be this one. */
+static void test_a_name_below_localhost_is_not_given_to_a_proxy(void **state)
+{
+	use_proxy("");
+	int client = dial_to("a.localhost", 443);
+	flows_decide(flows, messages[0].id, true);
+	assert_told(1, WIRE_TELL, NETWORK_FORBIDDEN);
+	assert_string_equal(request.name, "");
+	expect_reset(client);
+}
+
+static void test_nobody_in_the_cell_reaches_the_proxy_itself(void **state)
+{
+	char text[128];
+	use_proxy("");
+	text_whole(text, sizeof(text), "CONNECT proxy.example:%u HTTP/1.1\r\n\r\n", port);
+	int client = dial_gate(text);
+	expect(client, "HTTP/1.1 403 ");
+	close(client);
+	client = dial_to("proxy.example", port); // this is our own proxy
+	say(client, text);
+	expect(client, "HTTP/1.1 403 ");
+	close(client);
+	client = dial_to("proxy.example", port);
+	say(client, "CONNECT far.example:443 HTTP/1.1\r\n\r\n");
+	TURN_UNTIL(message_count == 1);
+	assert_string_equal(messages[0].name, "far.example");
+	flows_decide(flows, messages[0].id, false);
+	expect(client, "HTTP/1.1 403 ");
+	close(client);
+	text_whole(start.upstream.place.name, sizeof(start.upstream.place.name), "localhost");
+	client = dial_service(port);
+	say(client, text);
+	TURN_UNTIL(message_count == 2);
+	assert_string_equal(messages[1].name, "proxy.example");
+	flows_decide(flows, messages[1].id, false);
+	expect(client, "HTTP/1.1 403 ");
+	close(client);
 	assert_int_equal(flows_count(flows), 0);
 }
 
@@ -391,7 +674,18 @@ int main(void)
 		CASE(test_who_gives_up_needs_no_verdict),
 		CASE(test_what_is_no_head_is_closed_and_nothing_is_asked),
 		CASE(test_a_request_is_relayed_and_its_answer),
+		CASE(test_a_body_in_chunks_is_relayed_and_nothing_after_it),
 		CASE(test_a_second_request_on_a_connection_is_not_sent_on),
+		CASE(test_a_proxy_is_asked_for_the_name_and_nothing_else_is_looked_up),
+		CASE(test_a_program_that_asks_our_proxy_is_told_of_the_other_ones_yes),
+		CASE(test_a_request_goes_through_the_proxy_as_a_connection),
+		CASE(test_what_a_proxy_refuses_is_told_with_its_status),
+		CASE(test_a_proxy_that_nobody_knows_or_answers_is_told),
+		CASE(test_what_no_proxy_names_is_reached_directly),
+		CASE(test_another_name_of_the_proxy_is_forbidden),
+		CASE(test_an_address_is_checked_before_the_proxy_is_asked),
+		CASE(test_a_name_below_localhost_is_not_given_to_a_proxy),
+		CASE(test_nobody_in_the_cell_reaches_the_proxy_itself),
 		CASE(test_much_that_is_said_early_arrives_whole),
 		CASE(test_the_end_closes_all),
 	};

@@ -50,11 +50,17 @@ static int end_process(void **state)
 	return 0;
 }
 
-static void ask(uint32_t id, const char *name)
+static void ask_without(uint32_t id, const char *name, const char *avoid)
 {
 	struct lookup_request request = {.id = id};
 	text_whole(request.name, sizeof(request.name), "%s", name);
+	text_whole(request.avoid, sizeof(request.avoid), "%s", avoid);
 	assert_int_equal(send(to_process, &request, sizeof(request), 0), sizeof(request));
+}
+
+static void ask(uint32_t id, const char *name)
+{
+	ask_without(id, name, "");
 }
 
 static struct lookup_answer answer(void)
@@ -80,6 +86,30 @@ static void test_this_machines_addresses_are_its_own(void **state)
 	struct lookup_answer other = answer();
 	assert_int_equal(other.count, 1);
 	assert_false(other.found[0].is_own);
+}
+
+static void test_an_address_that_is_to_be_avoided_is_told(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *avoid;
+		bool is_avoided;
+	} cases[] = {
+		{"192.0.2.1", "", false}, {"192.0.2.1", "192.0.2.2", false},
+		{"192.0.2.1", "192.0.2.1", true}, {"::ffff:192.0.2.1", "192.0.2.1", true},
+		{"192.0.2.1", "64:ff9b::192.0.2.1", true},
+		{"127.0.0.1", "127.0.0.2", true}, // both are this machine
+		{"192.0.2.1", "127.0.0.2", false},
+		{"192.0.2.1", "-", true}, // nobody knows its address
+	};
+	for (uint32_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		ask_without(i, cases[i].name, cases[i].avoid);
+		struct lookup_answer out = answer();
+		assert_int_equal(out.count, 1);
+		if (out.found[0].is_avoided != cases[i].is_avoided) {
+			fail_msg("%s, %s", cases[i].name, cases[i].avoid);
+		}
+	}
 }
 
 static void test_each_request_has_an_answer(void **state)
@@ -117,6 +147,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			test_this_machines_addresses_are_its_own, start_process, end_process),
+		cmocka_unit_test_setup_teardown(
+			test_an_address_that_is_to_be_avoided_is_told, start_process, end_process),
 		cmocka_unit_test_setup_teardown(
 			test_each_request_has_an_answer, start_process, end_process),
 		cmocka_unit_test(test_an_answer_that_is_none_is_refused),

@@ -66,7 +66,9 @@ static void test_other_heads_are_wrong(void **state)
 		"TRACE http://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
 		"GET http://a/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
 		"GET http://a/ HTTP/1.1\nHost: a\n\r\n\r\n",
-		"POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+		("POST http://a/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+		 "Content-Length: 1\r\n\r\n"),
 		("POST http://a/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
 		 "Content-Length: 2\r\n\r\n")};
 	for (size_t i = 0; i < ARRAY_LENGTH(heads); i++) {
@@ -126,7 +128,7 @@ static void assert_request(const char *head, const char *name, unsigned port, co
 	assert_string_equal(target.is_address ? text : target.name, name);
 	assert_int_equal(proxy.head_len, strlen(onward));
 	assert_memory_equal(proxy.head, onward, proxy.head_len);
-	assert_int_equal(proxy.body_len, 5);
+	assert_int_equal(proxy.body.left, proxy.body.is_chunked ? 0 : 5);
 	assert_int_equal(proxy_answer(&proxy, PROXY_CONNECTED).len, 0);
 	assert_true(span_starts_with(
 		proxy_answer(&proxy, PROXY_REFUSED), SPAN_LITERAL("HTTP/1.1 403 ")));
@@ -148,6 +150,12 @@ static void test_a_request_is_written_anew_without_the_fields_of_the_hop(void **
 		"2001:db8::7", 8080,
 		"PUT / HTTP/1.1\r\nHost: [2001:db8::7]:8080\r\nConnection: close\r\n"
 		"Content-Length: 5\r\n\r\n");
+	assert_request(
+		"POST http://a.example/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n"
+		"\r\nhello",
+		"a.example", 80,
+		"POST / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n"
+		"Transfer-Encoding: chunked\r\n\r\n");
 }
 
 /* A greeting, then `request`, each byte by byte. */

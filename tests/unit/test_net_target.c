@@ -123,14 +123,70 @@ static void test_this_machine_is_its_services(void **state)
 	host_names_destroy(names);
 }
 
+static void use_proxy(const char *host)
+{
+	start = (struct wire_start){.upstream.place = target_of(host, 8080)};
+}
+
 static void test_the_gate_is_one_address_and_port(void **state)
 {
+	struct host_names *names = host_names_create();
+	start = (struct wire_start){.network_count = 0};
 	struct proxy_target target = target_of(PORTS_GATE, PORTS_GATE_PORT);
-	assert_true(target_is_gate(&target));
+	assert_true(target_is_gate(&start, names, &target));
 	target.port++;
-	assert_false(target_is_gate(&target));
+	assert_false(target_is_gate(&start, names, &target));
 	target = target_of("198.18.0.2", PORTS_GATE_PORT);
-	assert_false(target_is_gate(&target));
+	assert_false(target_is_gate(&start, names, &target));
+	host_names_destroy(names);
+}
+
+/* Programs whose configuration names the machine's proxy find ours there, and nothing else does. */
+static void test_the_machines_proxy_is_the_gate_and_no_target(void **state)
+{
+	struct host_names *names = host_names_create();
+	enum network_target kind;
+	char text[ADDRESS_TEXT_SIZE];
+	const struct address given = address_from_ipv4(host_names_give(names, "proxy.example"));
+	address_print(&given, text);
+	use_proxy("proxy.example");
+	struct proxy_target target = target_of(text, 8080);
+	assert_true(target_is_gate(&start, names, &target));
+	target = target_of(text, 8081);
+	assert_false(target_is_gate(&start, names, &target));
+	target = target_of("proxy.example", 8080);
+	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_REFUSED);
+	target = target_of("proxy.example", 8081);
+	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_SETTLED);
+	use_proxy("10.0.0.5");
+	target = target_of("10.0.0.5", 8080);
+	assert_true(target_is_gate(&start, names, &target));
+	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_REFUSED);
+	use_proxy("127.0.0.1");
+	start.service_count = 1;
+	start.services[0] = 8080;
+	target = target_of("localhost", 8080);
+	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_REFUSED);
+	host_names_destroy(names);
+}
+
+static void test_an_address_of_the_machines_proxy_is_not_reached(void **state)
+{
+	struct lookup_found found = {.address = address_of("8.8.8.8")};
+	start = (struct wire_start){.network_count = 0};
+	assert_true(target_is_reached(&start, &found));
+	found.is_avoided = true;
+	assert_false(target_is_reached(&start, &found));
+}
+
+static void test_names_below_localhost_are_local(void **state)
+{
+	struct proxy_target target = target_of("a.localhost", 80);
+	assert_true(target_is_local_name(&target));
+	target = target_of("alocalhost", 80);
+	assert_false(target_is_local_name(&target));
+	target = target_of("127.0.0.1", 80);
+	assert_false(target_is_local_name(&target));
 }
 
 int main(void)
@@ -142,6 +198,9 @@ int main(void)
 		cmocka_unit_test(test_an_address_of_our_dns_is_the_name_it_was_given_for),
 		cmocka_unit_test(test_this_machine_is_its_services),
 		cmocka_unit_test(test_the_gate_is_one_address_and_port),
+		cmocka_unit_test(test_the_machines_proxy_is_the_gate_and_no_target),
+		cmocka_unit_test(test_an_address_of_the_machines_proxy_is_not_reached),
+		cmocka_unit_test(test_names_below_localhost_are_local),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,12 @@ static void test_numbers_that_mean_nothing_are_refused(void **state)
 	}
 	struct wire_message message = right;
 	message.kind = WIRE_TELL;
-	message.result = NETWORK_UNREACHABLE + 1;
+	message.result = NETWORK_PROXY_UNREACHABLE + 1;
+	assert_false(is_read(&message));
+	message.result = NETWORK_PROXY_REFUSED;
+	message.status = 999;
+	assert_true(is_read(&message));
+	message.status = 1000;
 	assert_false(is_read(&message));
 	message = (struct wire_message){.kind = WIRE_LIMIT, .limit = NETWORK_LIMIT_NAMES + 1};
 	assert_false(is_read(&message));
@@ -135,6 +140,22 @@ static void test_the_first_packet_has_networks_that_are_networks(void **state)
 	assert_false(wire_read_start(packet, &out));
 }
 
+static void test_the_first_packet_has_a_proxy_that_is_whole(void **state)
+{
+	static struct wire_start start, out;
+	struct span packet = {(const char *)&start, sizeof(start)};
+	start.upstream.place = (struct proxy_target){.port = 3128, .name = "proxy.example"};
+	assert_true(wire_read_start(packet, &out));
+	start.upstream.place.name[0] = '/';
+	assert_false(wire_read_start(packet, &out));
+	start.upstream.place.is_address = true;
+	assert_false(wire_read_start(packet, &out));
+	start.upstream.place.address.family = AF_INET6;
+	assert_true(wire_read_start(packet, &out));
+	memset(start.upstream.key, 'x', sizeof(start.upstream.key));
+	assert_false(wire_read_start(packet, &out));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -144,6 +165,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_that_mean_nothing_are_refused),
 		cmocka_unit_test(test_a_packet_of_another_size_is_refused),
 		cmocka_unit_test(test_the_first_packet_has_networks_that_are_networks),
+		cmocka_unit_test(test_the_first_packet_has_a_proxy_that_is_whole),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,8 @@
 
 /* The program executes itself with this environment, whose memory /proc shows. */
 static const char *const given[] = {"PATH=/bin", "DAYTONA_API_KEY=nobody-1", "a_password=nobody-2",
-	"PLAIN=everybody", "CREDENTIAL=nobody-3", "CREDENTIAL_FILE=somebody", NULL};
+	"PLAIN=everybody", "CREDENTIAL=nobody-3", "CREDENTIAL_FILE=somebody",
+	"https_proxy=http://me:nobody-4@a.example", "ALL_PROXY=http://somebody.example", NULL};
 
 static bool kernel_shows(const char *text)
 {
@@ -38,6 +39,8 @@ static void test_the_copy_has_it_all_and_the_kernel_shows_no_secret(void **state
 	}
 	assert_null(copy[ARRAY_LENGTH(given) - 1]);
 	assert_false(kernel_shows("nobody-1") || kernel_shows("nobody-2"));
+	assert_false(kernel_shows("nobody-4"));
+	assert_true(kernel_shows("ALL_PROXY=http://somebody.example"));
 	assert_true(kernel_shows("DAYTONA_API_KEY=") && kernel_shows("PLAIN=everybody"));
 	assert_string_equal(getenv("DAYTONA_API_KEY"), "");
 	assert_true(kernel_shows("nobody-3"));

@@ -51,7 +51,8 @@ struct exchange {
 	bool is_chunked;   // the answer's body is sent in chunks
 	bool is_closing;   // we write nothing more
 	CURL *easy;
-	struct curl_slist *fields; // with the key; libcurl wipes the memory that it frees
+	struct curl_slist *fields;       // with the key
+	struct curl_slist *proxy_fields; // for this machine's proxy alone; NULL: none
 	struct curl_slist *addresses;
 	const char *why; // why a callback of libcurl has failed; or NULL
 	char curl_says[CURL_ERROR_SIZE];
@@ -66,6 +67,7 @@ static void drop_transfer(struct exchange *exchange)
 		curl->curl->multi_remove_handle(curl->multi, exchange->easy);
 		curl->curl->easy_cleanup(exchange->easy);
 		curl->curl->slist_free_all(exchange->fields);
+		curl->curl->slist_free_all(exchange->proxy_fields);
 		curl->curl->slist_free_all(exchange->addresses);
 		exchange->easy = NULL;
 	}
@@ -395,7 +397,6 @@ static void set_place(struct exchange *exchange, const struct request *request)
 	curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
 	curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl->easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
-	curl->easy_setopt(easy, CURLOPT_PROXY, "");
 	curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl->easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
 	curl->easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -409,12 +410,54 @@ static void set_place(struct exchange *exchange, const struct request *request)
 	curl->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_socket_open);
 }
 
+/* ---- this machine's proxy ---- */
+
+static bool is_proxied(const struct exchange *exchange)
+{
+	const struct keys_place *place = exchange->place;
+	struct proxy_target target = {.port = (uint16_t)place->port};
+	target.is_address = address_parse(&target.address, place->host);
+	if (!target.is_address) {
+		text_whole(target.name, sizeof(target.name), "%s", place->host);
+	}
+	return upstream_takes(&exchange->all->start->upstream, &target);
+}
+
+/* TLS is between us and the server, so the proxy sees neither the key nor the answer. */
+static void set_proxy(struct exchange *exchange)
+{
+	const struct curl *curl = exchange->all->curl.curl;
+	const struct upstream *upstream = &exchange->all->start->upstream;
+	char host[NAME_SIZE], url[NAME_SIZE + 32], field[UPSTREAM_KEY_SIZE + 64];
+	CURL *easy = exchange->easy;
+	if (!is_proxied(exchange)) {
+		curl->easy_setopt(easy, CURLOPT_PROXY, "");
+		return;
+	}
+	proxy_print_host(&upstream->place, host);
+	bool is_six = strchr(host, ':') != NULL;
+	text_whole(url, sizeof(url), "http://%s%s%s:%u", is_six ? "[" : "", host, is_six ? "]" : "",
+		(unsigned)upstream->place.port);
+	if (upstream->key[0]) {
+		text_whole(field, sizeof(field), "Proxy-Authorization: Basic %s", upstream->key);
+		exchange->proxy_fields = curl->slist_append(NULL, field);
+		explicit_bzero(field, sizeof(field));
+	}
+	curl->easy_setopt(easy, CURLOPT_PROXY, url);
+	curl->easy_setopt(easy, CURLOPT_NOPROXY, "");
+	curl->easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+	curl->easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
+	curl->easy_setopt(easy, CURLOPT_PROXYHEADER, exchange->proxy_fields);
+	curl->easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+}
+
 static void make_transfer(struct exchange *exchange, const struct request *request)
 {
 	const struct curl *curl = exchange->all->curl.curl;
 	exchange->easy = curl->easy_init();
 	assert(exchange->easy); // out of memory aborts
 	set_place(exchange, request);
+	set_proxy(exchange);
 	set_method(exchange, request);
 	set_fields(exchange, request);
 	curl->easy_setopt(exchange->easy, CURLOPT_PRIVATE, exchange);
@@ -427,14 +470,27 @@ static void make_transfer(struct exchange *exchange, const struct request *reque
 	curl->easy_setopt(exchange->easy, CURLOPT_HEADERDATA, exchange);
 }
 
+/* The host to which we connect; returns its port. */
+static unsigned put_first_host(const struct exchange *exchange, char out[NAME_SIZE])
+{
+	const struct proxy_target *proxy = &exchange->all->start->upstream.place;
+	if (is_proxied(exchange)) {
+		proxy_print_host(proxy, out);
+		return proxy->port;
+	}
+	text_whole(out, NAME_SIZE, "%s", exchange->place->host);
+	return exchange->place->port;
+}
+
 /* libcurl must not resolve names itself, because it would open files. */
 static struct curl_slist *list_addresses(
 	const struct exchange *exchange, const struct lookup_answer *answer)
 {
 	char text[NAME_SIZE + LOOKUP_ADDRESSES_MAX * (ADDRESS_TEXT_SIZE + 3) + 16];
+	char host[NAME_SIZE];
 	size_t len = 0;
-	text_whole(text, sizeof(text), "%s:%u:", exchange->place->host,
-		(unsigned)exchange->place->port);
+	unsigned port = put_first_host(exchange, host);
+	text_whole(text, sizeof(text), "%s:%u:", host, port);
 	for (uint32_t i = 0; i < answer->count; i++) {
 		char address[ADDRESS_TEXT_SIZE];
 		bool is_six = answer->found[i].address.family == AF_INET6;
@@ -456,8 +512,8 @@ void exchanges_found(struct exchanges *exchanges, const struct lookup_answer *an
 		return;
 	}
 	if (answer->count == 0) {
-		text_format(exchange->curl_says, sizeof(exchange->curl_says),
-			"the name has no address");
+		text_format(exchange->curl_says, sizeof(exchange->curl_says), "%s has no address",
+			is_proxied(exchange) ? "this machine's proxy" : "the name");
 		on_done(exchange, CURLE_COULDNT_RESOLVE_HOST);
 		return;
 	}
@@ -474,7 +530,7 @@ void exchanges_found(struct exchanges *exchanges, const struct lookup_answer *an
 static void resolve(struct exchange *exchange)
 {
 	struct lookup_request request = {.id = exchange->id};
-	text_whole(request.name, sizeof(request.name), "%s", exchange->place->host);
+	(void)put_first_host(exchange, request.name);
 	exchange->state = RESOLVING;
 	set_deadline(exchange, EXCHANGE_LOOKUP_MS);
 	if (!exchange->all->listener->on_lookup(exchange->all->data, &request)) {

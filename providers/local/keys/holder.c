@@ -185,7 +185,7 @@ static bool set_up(struct holder *holder, struct error *err)
 		!confinement_prepare(err)) {
 		return false;
 	}
-	int lookup = lookup_start(holder->start.places, sizeof(holder->start.places), err);
+	int lookup = lookup_start(&holder->start, sizeof(holder->start), err);
 	if (lookup < 0) {
 		return false;
 	}

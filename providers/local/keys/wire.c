@@ -20,7 +20,8 @@ bool keys_take_start(int control, struct keys_start *out, int out_fds[KEYS_MAX])
 {
 	size_t count = 0;
 	ssize_t size = fd_take(control, out, sizeof(*out), out_fds, KEYS_MAX, &count);
-	return size == (ssize_t)sizeof(*out) && count > 0 && count == out->count;
+	return size == (ssize_t)sizeof(*out) && count > 0 && count == out->count &&
+	       upstream_is_whole(&out->upstream);
 }
 
 bool keys_read(struct span packet, size_t count, struct keys_message *out)

@@ -11,6 +11,7 @@
 #include "providers/local/helper.h"
 #include "providers/local/keys/profile_keys.h"
 #include "providers/local/net/ports.h"
+#include "providers/local/net/upstream.h"
 
 /*
  * Messages between the broker and the process that holds a cell's keys, over a SOCK_SEQPACKET pair;
@@ -42,6 +43,7 @@ struct keys_start {
 	uint32_t gid;
 	uint32_t count;
 	char authorities[PATH_MAX]; // a file of certificates; "": libcurl's default
+	struct upstream upstream;   // this machine's proxy
 	struct keys_place places[KEYS_MAX];
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include <linux/netfilter_ipv4.h> // after netinet/in.h
@@ -17,7 +18,7 @@
 #include "providers/local/net/pair.h"
 #include "providers/local/net/target.h"
 
-enum flow_state { READING, DECIDING, RESOLVING, CONNECTING, RELAYING };
+enum flow_state { READING, DECIDING, RESOLVING, CONNECTING, ASKING, RELAYING };
 
 struct flow {
 	struct list link; // flows.list
@@ -30,6 +31,7 @@ struct flow {
 	ev_timer deadline; // for the state
 	struct proxy proxy;
 	struct proxy_target wanted;
+	bool is_proxied; // from now on the addresses are those of this machine's proxy
 	struct address addresses[LOOKUP_ADDRESSES_MAX]; // checked
 	uint32_t address_count;
 	uint32_t address_at; // the current one
@@ -113,18 +115,16 @@ static void describe(const struct flow *flow, enum wire_kind kind, struct wire_m
 		.way = flow->way,
 		.port = flow->wanted.port,
 		.client_port = client_port(flow)};
-	if (flow->wanted.is_address) {
-		address_print(&flow->wanted.address, out->name);
-	} else {
-		text_whole(out->name, sizeof(out->name), "%s", flow->wanted.name);
-	}
+	proxy_print_host(&flow->wanted, out->name);
 }
 
-static void tell(const struct flow *flow, enum network_result result)
+/* `status` is for NETWORK_PROXY_REFUSED. */
+static void tell(const struct flow *flow, enum network_result result, unsigned status)
 {
 	struct wire_message message;
 	describe(flow, WIRE_TELL, &message);
 	message.result = result;
+	message.status = status;
 	send_message(flow->flows, &message);
 }
 
@@ -144,13 +144,20 @@ static void tell_server_name(const struct flow *flow, const char *name)
 	send_message(flow->flows, &message);
 }
 
-static void fail(struct flow *flow, enum network_result result)
+static void fail_with(struct flow *flow, enum network_result result, unsigned status)
 {
 	static const enum proxy_end ends[] = {[NETWORK_NOT_FOUND] = PROXY_NOT_FOUND,
 		[NETWORK_FORBIDDEN] = PROXY_REFUSED,
-		[NETWORK_UNREACHABLE] = PROXY_UNREACHABLE};
-	tell(flow, result);
+		[NETWORK_UNREACHABLE] = PROXY_UNREACHABLE,
+		[NETWORK_PROXY_REFUSED] = PROXY_UNREACHABLE,
+		[NETWORK_PROXY_UNREACHABLE] = PROXY_UNREACHABLE};
+	tell(flow, result, status);
 	refuse(flow, ends[result]);
+}
+
+static void fail(struct flow *flow, enum network_result result)
+{
+	fail_with(flow, result, 0);
 }
 
 static void enter(struct flow *flow, enum flow_state state, int deadline_ms)
@@ -202,9 +209,67 @@ static void begin_relaying(struct flow *flow)
 	if (flow->way != NETWORK_BY_SOCKET) {
 		answer_client(flow, proxy_answer(&flow->proxy, PROXY_CONNECTED));
 	}
-	tell(flow, NETWORK_CONNECTED);
+	tell(flow, NETWORK_CONNECTED, 0);
 	look_for_server_name(flow);
 	relay(flow, PAIR_UP);
+}
+
+/* ---- this machine's proxy ---- */
+
+static const struct upstream *upstream_of(const struct flow *flow)
+{
+	return &flow->flows->start->upstream;
+}
+
+static void ask_upstream(struct flow *flow)
+{
+	char head[UPSTREAM_HEAD_SIZE];
+	size_t len = upstream_write(upstream_of(flow), &flow->wanted, head);
+	/* It is short and the first message on this socket, so there is room for it. */
+	ssize_t sent = send(flow->pair.server.fd, head, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	explicit_bzero(head, sizeof(head));
+	if (sent != (ssize_t)len) {
+		fail(flow, NETWORK_PROXY_UNREACHABLE);
+		return;
+	}
+	enter(flow, ASKING, FLOW_ASK_MS);
+	pair_watch(&flow->pair, &flow->pair.server, EV_READ);
+}
+
+/* A gateway's errors mean that the proxy is willing, but cannot reach the host. */
+static enum network_result result_of(unsigned status)
+{
+	bool is_gateway_error = status >= 502 && status <= 504;
+	return is_gateway_error ? NETWORK_UNREACHABLE : NETWORK_PROXY_REFUSED;
+}
+
+static void read_upstream(struct flow *flow)
+{
+	struct pipe *down = &flow->pair.down;
+	size_t used;
+	unsigned status;
+	if (!pipe_fill(down, flow->pair.server.fd, UPSTREAM_ANSWER_MAX)) {
+		fail(flow, NETWORK_PROXY_UNREACHABLE);
+		return;
+	}
+	switch (upstream_read_answer(pipe_span(down), &used, &status)) {
+	case UPSTREAM_MORE:
+		if (down->has_ended) {
+			fail(flow, NETWORK_PROXY_UNREACHABLE);
+		}
+		break;
+	case UPSTREAM_WRONG:
+		fail_with(flow, NETWORK_PROXY_REFUSED, 0);
+		break;
+	case UPSTREAM_ANSWERED:
+		if (status / 100 != 2) {
+			fail_with(flow, result_of(status), status);
+			break;
+		}
+		pipe_skip(down, used);
+		begin_relaying(flow);
+		break;
+	}
 }
 
 /* ---- connecting ---- */
@@ -217,7 +282,11 @@ static void take_connection(struct flow *flow)
 	socklen_t size = sizeof(errnum);
 	if (getsockopt(flow->pair.server.fd, SOL_SOCKET, SO_ERROR, &errnum, &size) == 0 &&
 		errnum == 0) {
-		begin_relaying(flow);
+		if (flow->is_proxied) {
+			ask_upstream(flow);
+		} else {
+			begin_relaying(flow);
+		}
 		return;
 	}
 	flow->address_at++;
@@ -228,7 +297,8 @@ static void take_connection(struct flow *flow)
 static bool connect_to(struct flow *flow, const struct address *address)
 {
 	struct sockaddr_storage name;
-	socklen_t size = address_name(address, flow->wanted.port, &name);
+	uint16_t port = flow->is_proxied ? upstream_of(flow)->place.port : flow->wanted.port;
+	socklen_t size = address_name(address, port, &name);
 	int fd = socket(address->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		return false;
@@ -254,10 +324,86 @@ static void connect_next(struct flow *flow)
 			return;
 		}
 	}
-	fail(flow, NETWORK_UNREACHABLE);
+	fail(flow, flow->is_proxied ? NETWORK_PROXY_UNREACHABLE : NETWORK_UNREACHABLE);
 }
 
 /* ---- choosing an address ---- */
+
+/* Asks for the addresses of a host; `avoid`, if not "", is one that it must not be. */
+static void look_up(struct flow *flow, const struct proxy_target *host, const char *avoid)
+{
+	struct lookup_request request = {.id = flow->id};
+	proxy_print_host(host, request.name);
+	text_whole(request.avoid, sizeof(request.avoid), "%s", avoid);
+	enter(flow, RESOLVING, FLOW_LOOKUP_MS);
+	if (!flow->flows->listener->on_lookup(flow->flows->data, &request)) {
+		fail(flow, NETWORK_UNREACHABLE);
+	}
+}
+
+/* The proxy of this machine could connect to every host, so nothing else may lead to it. */
+static void look_up_target(struct flow *flow)
+{
+	const struct upstream *upstream = upstream_of(flow);
+	char avoid[NAME_SIZE] = "";
+	if (upstream_is_set(upstream) && upstream->place.port == flow->wanted.port) {
+		proxy_print_host(&upstream->place, avoid);
+	}
+	look_up(flow, &flow->wanted, avoid);
+}
+
+static void look_up_upstream(struct flow *flow)
+{
+	flow->is_proxied = true;
+	flow->address_count = 0;
+	look_up(flow, &upstream_of(flow)->place, "");
+}
+
+/* Its addresses are not checked: this machine's user has named it. */
+static void take_upstream(struct flow *flow, const struct lookup_answer *answer)
+{
+	for (uint32_t i = 0; i < answer->count; i++) {
+		flow->addresses[flow->address_count++] = answer->found[i].address;
+	}
+	connect_next(flow);
+}
+
+static bool has_avoided(const struct lookup_answer *answer)
+{
+	for (uint32_t i = 0; i < answer->count; i++) {
+		if (answer->found[i].is_avoided) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void take_addresses(struct flow *flow, const struct lookup_answer *answer)
+{
+	bool is_proxied = upstream_takes(upstream_of(flow), &flow->wanted);
+	bool is_own = false;
+	if (is_proxied && !flow->wanted.is_address) {
+		if (has_avoided(answer)) {
+			fail(flow, NETWORK_FORBIDDEN);
+		} else {
+			look_up_upstream(flow);
+		}
+		return;
+	}
+	for (uint32_t i = 0; i < answer->count; i++) {
+		if (target_is_reached(flow->flows->start, &answer->found[i])) {
+			flow->addresses[flow->address_count++] = answer->found[i].address;
+			is_own = is_own || answer->found[i].is_own;
+		}
+	}
+	if (flow->address_count == 0) {
+		fail(flow, answer->count == 0 ? NETWORK_NOT_FOUND : NETWORK_FORBIDDEN);
+	} else if (is_proxied && !is_own) {
+		look_up_upstream(flow); // an address without a name, which is checked now
+	} else {
+		connect_next(flow);
+	}
+}
 
 void flows_found(struct flows *flows, const struct lookup_answer *answer)
 {
@@ -268,15 +414,10 @@ void flows_found(struct flows *flows, const struct lookup_answer *answer)
 	if (!flow) {
 		return;
 	}
-	for (uint32_t i = 0; i < answer->count; i++) {
-		if (target_is_reached(flows->start, &answer->found[i])) {
-			flow->addresses[flow->address_count++] = answer->found[i].address;
-		}
-	}
-	if (flow->address_count == 0) {
-		fail(flow, answer->count == 0 ? NETWORK_NOT_FOUND : NETWORK_FORBIDDEN);
+	if (flow->is_proxied) {
+		take_upstream(flow, answer);
 	} else {
-		connect_next(flow);
+		take_addresses(flow, answer);
 	}
 }
 
@@ -290,17 +431,18 @@ static void connect_to_service(struct flow *flow)
 
 /* ---- the decision ---- */
 
-static void resolve(struct flow *flow)
+/* At the proxy's own port, the name may be another name of the proxy. */
+static void connect_to_host(struct flow *flow)
 {
-	struct lookup_request request = {.id = flow->id};
-	if (flow->wanted.is_address) {
-		address_print(&flow->wanted.address, request.name);
+	const struct upstream *upstream = upstream_of(flow);
+	const struct proxy_target *wanted = &flow->wanted;
+	bool is_proxied = upstream_takes(upstream, wanted);
+	if (is_proxied && target_is_local_name(wanted)) {
+		fail(flow, NETWORK_FORBIDDEN);
+	} else if (!is_proxied || wanted->is_address || wanted->port == upstream->place.port) {
+		look_up_target(flow);
 	} else {
-		text_whole(request.name, sizeof(request.name), "%s", flow->wanted.name);
-	}
-	enter(flow, RESOLVING, FLOW_LOOKUP_MS);
-	if (!flow->flows->listener->on_lookup(flow->flows->data, &request)) {
-		fail(flow, NETWORK_UNREACHABLE);
+		look_up_upstream(flow);
 	}
 }
 
@@ -318,7 +460,7 @@ void flows_decide(struct flows *flows, uint32_t id, bool is_allowed)
 	} else if (flow->target == NETWORK_TO_SERVICE) {
 		connect_to_service(flow);
 	} else {
-		resolve(flow);
+		connect_to_host(flow);
 	}
 }
 
@@ -354,14 +496,12 @@ static void take_target(struct flow *flow, const struct proxy_target *target)
 /* Sends the head to the server as proxy.c wrote it. False: more than one request has come. */
 static bool replace_head(struct flow *flow)
 {
-	const struct proxy *proxy = &flow->proxy;
+	struct proxy *proxy = &flow->proxy;
 	struct pipe *up = &flow->pair.up;
-	size_t came = pipe_span(up).len;
-	if (came > proxy->body_len) {
+	if (!pipe_limit(up, &proxy->body)) {
 		return false;
 	}
 	pipe_insert(up, (struct span){proxy->head, proxy->head_len});
-	pipe_limit(up, proxy->body_len - came);
 	return true;
 }
 
@@ -435,6 +575,8 @@ static void on_server(struct ev_loop *loop, ev_io *io, int events)
 	struct flow *flow = CONTAINER_OF(io, struct flow, pair.server);
 	if (flow->state == RELAYING) {
 		relay(flow, pair_server_moves(events));
+	} else if (flow->state == ASKING) {
+		read_upstream(flow);
 	} else {
 		take_connection(flow);
 	}
@@ -447,7 +589,9 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 		flow->address_at++;
 		connect_next(flow);
 	} else if (flow->state == RESOLVING) {
-		fail(flow, NETWORK_NOT_FOUND);
+		fail(flow, flow->is_proxied ? NETWORK_PROXY_UNREACHABLE : NETWORK_NOT_FOUND);
+	} else if (flow->state == ASKING) {
+		fail(flow, NETWORK_UNREACHABLE);
 	} else {
 		tell_gone(flow);
 		refuse(flow, PROXY_REFUSED);
@@ -513,15 +657,20 @@ void flows_add(struct flows *flows, int client)
 	}
 }
 
+static void begin_reading(struct flow *flow)
+{
+	enter(flow, READING, FLOW_HEAD_MS);
+	pair_watch(&flow->pair, &flow->pair.client, EV_READ);
+}
+
 void flows_add_to(struct flows *flows, int client, const struct proxy_target *target)
 {
 	struct flow *flow = create(flows, client);
 	if (!flow) {
 		return;
 	}
-	if (target_is_gate(target)) {
-		enter(flow, READING, FLOW_HEAD_MS);
-		pair_watch(&flow->pair, &flow->pair.client, EV_READ);
+	if (target_is_gate(flows->start, flows->names, target)) {
+		begin_reading(flow);
 	} else {
 		take_target(flow, target);
 	}
@@ -530,10 +679,15 @@ void flows_add_to(struct flows *flows, int client, const struct proxy_target *ta
 void flows_add_service(struct flows *flows, int client, uint16_t port)
 {
 	struct flow *flow = create(flows, client);
-	if (flow) {
+	if (!flow) {
+		return;
+	}
+	flow->wanted.port = port;
+	text_whole(flow->wanted.name, sizeof(flow->wanted.name), "localhost");
+	if (upstream_is(&flows->start->upstream, &flow->wanted)) {
+		begin_reading(flow);
+	} else {
 		flow->target = NETWORK_TO_SERVICE;
-		flow->wanted.port = port;
-		text_whole(flow->wanted.name, sizeof(flow->wanted.name), "localhost");
 		ask(flow);
 	}
 }

@@ -15,12 +15,15 @@
 /*
  * The connections of a cell's programs, in the relaying process. Each has these states:
  *
- *    reading (a proxy's head) → deciding → resolving → connecting → relaying
+ *    reading (a proxy's head) → deciding → resolving → connecting → (asking →) relaying
  *
  * A connection that does not use the proxy begins with deciding. Nothing leaves this machine before
  * the broker has allowed the connection. Then the name is resolved, its addresses are checked, and
  * exactly these addresses are tried, without waiting for the program's first bytes. Up to PIPE_SIZE
  * bytes from the program are kept meanwhile.
+ *
+ * If this machine has a proxy for the target (net/upstream.h), the proxy's name is resolved
+ * instead, and the proxy is asked to connect. An address without a name is checked as before.
  */
 struct flows;
 
@@ -29,6 +32,7 @@ enum {
 	FLOW_LOOKUP_MS = 30000,
 	FLOW_CONNECT_MS = 20000, // for the last address
 	FLOW_NEXT_MS = 3000,     // for each earlier address
+	FLOW_ASK_MS = 60000,     // for the proxy's answer
 };
 
 struct flows_listener {

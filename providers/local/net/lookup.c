@@ -83,6 +83,31 @@ static void find(const char *name, struct lookup_answer *answer)
 	freeaddrinfo(list);
 }
 
+/* All of this machine's addresses count as one, because its services may listen on all of them. */
+static bool is_same_host(const struct lookup_found *a, const struct lookup_found *b)
+{
+	const struct address one = address_carried(&a->address);
+	const struct address other = address_carried(&b->address);
+	return (a->is_own && b->is_own) ||
+	       (one.family == other.family &&
+		       memcmp(one.bytes, other.bytes, sizeof(one.bytes)) == 0);
+}
+
+/* If the other name has no address now, each address may be its own. */
+static void find_avoided(const char *avoid, struct lookup_answer *answer)
+{
+	struct lookup_answer avoided = {.count = 0};
+	find(avoid, &avoided);
+	for (uint32_t i = 0; i < answer->count; i++) {
+		answer->found[i].is_avoided = avoided.count == 0;
+		for (uint32_t j = 0; j < avoided.count; j++) {
+			if (is_same_host(&avoided.found[j], &answer->found[i])) {
+				answer->found[i].is_avoided = true;
+			}
+		}
+	}
+}
+
 /* Each thread takes the next request; only one of them receives a packet. */
 static void *serve(void *data)
 {
@@ -98,8 +123,12 @@ static void *serve(void *data)
 			_exit(0);
 		}
 		request.name[sizeof(request.name) - 1] = '\0';
+		request.avoid[sizeof(request.avoid) - 1] = '\0';
 		answer.id = request.id;
 		find(request.name, &answer);
+		if (request.avoid[0]) {
+			find_avoided(request.avoid, &answer);
+		}
 		while (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0) {
 			if (errno != EINTR) {
 				_exit(0);

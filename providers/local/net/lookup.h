@@ -21,11 +21,14 @@ enum { LOOKUP_ADDRESSES_MAX = 16, LOOKUP_THREADS = 16 };
 struct lookup_request {
 	uint32_t id;
 	char name[NAME_SIZE]; // or an address
+	/* The name or address of a host to which a connection must not lead; "": none. */
+	char avoid[NAME_SIZE];
 };
 
 struct lookup_found {
 	struct address address;
-	uint8_t is_own; // a connection to this address would not leave this machine
+	uint8_t is_own;     // a connection to this address would not leave this machine
+	uint8_t is_avoided; // it is, or may be, an address of lookup_request.avoid
 };
 
 struct lookup_answer {

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "providers/local/helper.h"
@@ -112,8 +113,12 @@ bool network_serve(
 	for (size_t i = 0; i < options->network_count; i++) {
 		start->networks[i] = options->networks[i];
 	}
+	if (options->upstream) {
+		start->upstream = *options->upstream;
+	}
 	bool is_sent = wire_send_start(helper_channel(network->helper), start, options->fds);
 	int errnum = errno;
+	explicit_bzero(start, sizeof(*start));
 	free(start);
 	return is_sent || error_set_errno(err, errnum, "starting the network of a cell");
 }

@@ -28,7 +28,9 @@
  * data,
  * each of its messages is checked here, and only a limited number is read per second. Nothing
  * leaves this machine before network_decide has allowed the connection. Then the name is resolved,
- * and the process connects to one of its permitted addresses. The process ends with the broker.
+ * and the process connects to one of its permitted addresses. If this machine has a proxy, the
+ * process asks it for the name instead, and resolves only the proxy's. The process ends with the
+ * broker.
  *
  * main must begin with relay_is_asked (net/relay.h). Loop thread only; nothing blocks; nothing is
  * raised before a call returns.
@@ -54,6 +56,8 @@ struct network_connection {
 	struct address address; // only for NETWORK_TO_ADDRESS
 	uint16_t port;          // of the target
 	uint16_t client_port;   // of the program, in the cell; net/program.h finds the program
+	/* NETWORK_PROXY_REFUSED: the HTTP status of the proxy; 0: it did not answer in HTTP. */
+	uint16_t proxy_status;
 };
 
 /* The result of connecting, after the broker has allowed it. */
@@ -61,8 +65,12 @@ enum network_result {
 	NETWORK_CONNECTED,
 	NETWORK_NOT_FOUND,   // the name has no address
 	NETWORK_FORBIDDEN,   // all its addresses are forbidden, whatever the name is
-	NETWORK_UNREACHABLE, // no address answered
+	NETWORK_UNREACHABLE, // no address answered, or the proxy has reached none
+	NETWORK_PROXY_REFUSED,
+	NETWORK_PROXY_UNREACHABLE, // this machine's proxy has no address or does not answer
 };
+
+struct upstream; // net/upstream.h
 
 /* Limits that refuse further connections until others end, or further names for good. */
 enum network_limit { NETWORK_LIMIT_CONNECTIONS, NETWORK_LIMIT_NAMES };
@@ -120,7 +128,8 @@ struct network_options {
 	 * multicast addresses are never reached.
 	 */
 	const struct address_network *networks;
-	size_t network_count; // at most NETWORK_NETWORKS_MAX
+	size_t network_count;            // at most NETWORK_NETWORKS_MAX
+	const struct upstream *upstream; // the proxy of this machine; NULL: none
 };
 
 /*

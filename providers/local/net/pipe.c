@@ -61,10 +61,27 @@ void pipe_insert(struct pipe *pipe, struct span bytes)
 	pipe->len = bytes.len + left.len;
 }
 
-void pipe_limit(struct pipe *pipe, uint64_t count)
+/* The bytes stay as they are: only one reading of them is possible. */
+static bool belong(struct request_body *body, struct span bytes)
 {
-	pipe->is_limited = true;
-	pipe->may_come = count;
+	char content[4096]; // not needed
+	while (bytes.len > 0) {
+		size_t used = 0;
+		size_t len;
+		enum request_step step =
+			request_body_read(body, bytes, &used, content, sizeof(content), &len);
+		if (step == REQUEST_WRONG || used == 0) {
+			return false;
+		}
+		bytes = (struct span){bytes.data + used, bytes.len - used};
+	}
+	return true;
+}
+
+bool pipe_limit(struct pipe *pipe, struct request_body *body)
+{
+	pipe->body = body;
+	return belong(body, pipe_span(pipe));
 }
 
 /* Returns whether more may follow; sets *is_broken if the connection is broken. */
@@ -77,11 +94,11 @@ static bool fill(struct pipe *pipe, int from, size_t most, bool *is_broken)
 		*is_broken = !io_is_transient(errno);
 		return false;
 	}
-	if (pipe->is_limited && (size_t)got > pipe->may_come) {
+	struct span bytes = {pipe->data + pipe->len, (size_t)got};
+	if (pipe->body && !belong(pipe->body, bytes)) {
 		*is_broken = true;
 		return false;
 	}
-	pipe->may_come -= pipe->is_limited ? (size_t)got : 0;
 	pipe->len += (size_t)got;
 	pipe->has_ended = got == 0;
 	return (size_t)got == room;

@@ -8,6 +8,7 @@
 
 #include "base/attr.h"
 #include "base/span.h"
+#include "providers/local/request.h"
 
 /*
  * One direction of a relayed connection: bytes read from one socket and not yet written to the
@@ -17,14 +18,13 @@
 enum { PIPE_SIZE = 64 << 10 };
 
 struct pipe {
-	char *data;        // owned; NULL: no bytes were read yet
-	size_t at;         // bytes written
-	size_t len;        // bytes read
-	bool keeps;        // keep the first PIPE_SIZE bytes in `data`; false after more have come
-	bool is_limited;   // see pipe_limit
-	uint64_t may_come; // limited: bytes that may still be read
-	bool has_ended;    // the reading side is at its end
-	bool is_closed;    // the other side knows about the end
+	char *data; // owned; NULL: no bytes were read yet
+	size_t at;  // bytes written
+	size_t len; // bytes read
+	bool keeps; // keep the first PIPE_SIZE bytes in `data`; false after more have come
+	struct request_body *body; // see pipe_limit; NULL: any bytes may be read
+	bool has_ended;            // the reading side is at its end
+	bool is_closed;            // the other side knows about the end
 };
 
 void pipe_finish(struct pipe *pipe);
@@ -35,8 +35,11 @@ void pipe_skip(struct pipe *pipe, size_t count); // removes bytes from its front
 /* Puts bytes before those left to write. Together they must fit, which is asserted. */
 void pipe_insert(struct pipe *pipe, struct span bytes);
 
-/* From now on, reading more than `count` bytes breaks the connection. */
-void pipe_limit(struct pipe *pipe, uint64_t count);
+/*
+ * From now on, only these bytes of a request's body may be read; others break the connection. The
+ * body is borrowed. False: bytes that were read before do not belong to it.
+ */
+bool pipe_limit(struct pipe *pipe, struct request_body *body) ATTR_NODISCARD;
 
 /*
  * Reads once what is available, at most until the pipe has `most` bytes (1 to PIPE_SIZE). False:

@@ -52,6 +52,26 @@ static bool take_host(struct proxy_target *target, struct span host)
 	return target->is_address || host_name_read(target->name, host);
 }
 
+void proxy_print_host(const struct proxy_target *target, char out[NAME_SIZE])
+{
+	char address[ADDRESS_TEXT_SIZE];
+	if (target->is_address) {
+		address_print(&target->address, address);
+	}
+	text_whole(out, NAME_SIZE, "%s", target->is_address ? address : target->name);
+}
+
+bool proxy_target_is_loopback(const struct proxy_target *target)
+{
+	const struct address six = {.family = AF_INET6, .bytes = {[15] = 1}};
+	if (!target->is_address) {
+		return strcmp(target->name, "localhost") == 0;
+	}
+	return target->address.family == AF_INET
+	               ? target->address.bytes[0] == IN_LOOPBACKNET
+	               : memcmp(target->address.bytes, six.bytes, sizeof(six.bytes)) == 0;
+}
+
 /* ---- CONNECT ---- */
 
 /* Reads the decimal number of a port, which is all of the text. */
@@ -68,9 +88,10 @@ static bool read_port(struct span text, unsigned *out)
 	return text.len > 0 && text.len <= 5;
 }
 
-/* Reads "host:port" or "[2001:db8::1]:port"; `port`, if not 0, is for a text without a port. */
-static bool take_authority(struct proxy_target *target, struct span text, unsigned port)
+bool proxy_read_authority(struct proxy_target *target, struct span text, uint16_t default_port)
 {
+	unsigned port = default_port;
+	*target = (struct proxy_target){.port = 0};
 	const char *colon = memrchr(text.data, ':', text.len);
 	struct span host = text;
 	bool has_port = colon && text.data[text.len - 1] != ']';
@@ -99,7 +120,8 @@ static enum proxy_step read_connect(
 	const char *at = input.data + CONNECT_LEN;
 	const char *space = size > 0 ? memchr(at, ' ', (size_t)(end - at)) : NULL;
 	bool is_request = space && end - space > 7 && memcmp(space, " HTTP/1.", 8) == 0;
-	if (!is_request || !take_authority(target, (struct span){at, (size_t)(space - at)}, 0)) {
+	if (!is_request ||
+		!proxy_read_authority(target, (struct span){at, (size_t)(space - at)}, 0)) {
 		*out_answer = HTTP_ANSWER("400 Bad Request",
 			"acp-broker: expected CONNECT with the name of a host and a port");
 		return PROXY_WRONG;
@@ -120,7 +142,10 @@ static void write_head(struct proxy *proxy, const struct request *request, size_
 		"%.*s %.*s HTTP/1.1\r\nHost: %.*s\r\nConnection: close\r\n",
 		(int)request->method.len, request->method.data, (int)request->target.len,
 		request->target.data, (int)request->authority.len, request->authority.data);
-	if (request->has_body) {
+	if (request->is_chunked) {
+		fits = fits &&
+		       buf_append(&head, SPAN_LITERAL("Transfer-Encoding: chunked\r\n"), &err);
+	} else if (request->has_body) {
 		fits = fits && buf_append_format(&head, &err, "Content-Length: %" PRIu64 "\r\n",
 				       request->length);
 	}
@@ -136,7 +161,7 @@ static void write_head(struct proxy *proxy, const struct request *request, size_
 	assert(fits);
 	proxy->head = mem_strndup(buf_span(&head));
 	proxy->head_len = buf_span(&head).len;
-	proxy->body_len = request->length;
+	request_body_begin(&proxy->body, request);
 	buf_finish(&head);
 }
 
@@ -150,15 +175,10 @@ static enum proxy_step read_plain(struct proxy *proxy, struct span input, size_t
 		return PROXY_MORE;
 	}
 	if (size == 0 || request_read_url(&request, (struct span){input.data, size}) != 0 ||
-		!take_authority(target, request.authority, HTTP_PORT)) {
+		!proxy_read_authority(target, request.authority, HTTP_PORT)) {
 		*out_answer = HTTP_ANSWER("400 Bad Request",
 			"acp-broker: expected CONNECT, or one request of HTTP/1.1 for an http:// "
 			"URL");
-		return PROXY_WRONG;
-	}
-	if (request.is_chunked) {
-		*out_answer = HTTP_ANSWER("411 Length Required",
-			"acp-broker: this proxy takes only bodies with Content-Length");
 		return PROXY_WRONG;
 	}
 	write_head(proxy, &request, size);

@@ -10,6 +10,7 @@
 #include "base/span.h"
 #include "providers/address.h"
 #include "providers/local/net/host_names.h"
+#include "providers/local/request.h"
 
 /*
  * Reads what a program sends to a proxy before its own data: CONNECT of HTTP/1.1 (RFC 9110, section
@@ -24,11 +25,11 @@ struct proxy {
 	bool has_greeted; // SOCKS: the method was negotiated
 	/*
 	 * PROXY_REQUEST, with its target: the head to send there instead of the one that was read,
-	 * and the size of the body, which follows. It asks the server to close the connection.
+	 * and the body that follows. The head asks the server to close the connection.
 	 */
 	char *head; // owned
 	size_t head_len;
-	uint64_t body_len;
+	struct request_body body;
 };
 
 void proxy_finish(struct proxy *proxy);
@@ -39,6 +40,15 @@ struct proxy_target {
 	char name[NAME_SIZE]; // as from host_name_read; "" if the target is an address
 	uint16_t port;        // not 0
 };
+
+/* Reads "host:port" or "[2001:db8::1]:port"; `port`, if not 0, is for a text without a port. */
+bool proxy_read_authority(struct proxy_target *out, struct span text, uint16_t port) ATTR_NODISCARD;
+
+/* The name, or the address as address_print writes it. */
+void proxy_print_host(const struct proxy_target *target, char out[NAME_SIZE]);
+
+/* Whether the target is "localhost", an address of 127.0.0.0/8, or ::1. */
+bool proxy_target_is_loopback(const struct proxy_target *target);
 
 enum proxy_step {
 	PROXY_MORE,   // incomplete so far

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/local/net/target.h"
 
-#include <netinet/in.h>
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "providers/local/net/ports.h"
-
-bool target_is_gate(const struct proxy_target *target)
-{
-	const struct address gate = address_from_ipv4(PORTS_GATE_ADDRESS);
-	return target->port == PORTS_GATE_PORT && target->is_address &&
-	       target->address.family == AF_INET &&
-	       memcmp(target->address.bytes, gate.bytes, sizeof(gate.bytes)) == 0;
-}
 
 /* Finds the name that has this address of our DNS. False: there is none. */
 static bool find_name(const struct host_names *names, struct proxy_target *target)
@@ -30,15 +22,20 @@ static bool find_name(const struct host_names *names, struct proxy_target *targe
 	return name && text_whole(target->name, sizeof(target->name), "%s", name);
 }
 
-static bool is_this_machine(const struct proxy_target *target)
+static bool is_our_gate(const struct proxy_target *target)
 {
-	const struct address six = {.family = AF_INET6, .bytes = {[15] = 1}};
-	if (!target->is_address) {
-		return strcmp(target->name, "localhost") == 0;
-	}
-	return target->address.family == AF_INET
-	               ? target->address.bytes[0] == IN_LOOPBACKNET
-	               : memcmp(target->address.bytes, six.bytes, sizeof(six.bytes)) == 0;
+	const struct address gate = address_from_ipv4(PORTS_GATE_ADDRESS);
+	return target->port == PORTS_GATE_PORT && target->is_address &&
+	       target->address.family == AF_INET &&
+	       memcmp(target->address.bytes, gate.bytes, sizeof(gate.bytes)) == 0;
+}
+
+bool target_is_gate(const struct wire_start *start, const struct host_names *names,
+	const struct proxy_target *target)
+{
+	struct proxy_target named = *target;
+	return is_our_gate(target) ||
+	       (find_name(names, &named) && upstream_is(&start->upstream, &named));
 }
 
 static bool is_service(const struct wire_start *start, uint16_t port)
@@ -51,13 +48,22 @@ static bool is_service(const struct wire_start *start, uint16_t port)
 	return false;
 }
 
+bool target_is_local_name(const struct proxy_target *target)
+{
+	return !target->is_address &&
+	       span_ends_with(span_of(target->name), SPAN_LITERAL(".localhost"));
+}
+
 enum target_end target_settle(const struct wire_start *start, const struct host_names *names,
 	struct proxy_target *target, enum network_target *out_kind)
 {
 	if (!find_name(names, target)) {
 		return TARGET_UNKNOWN;
 	}
-	if (!is_this_machine(target)) {
+	if (upstream_is(&start->upstream, target)) {
+		return TARGET_REFUSED;
+	}
+	if (!proxy_target_is_loopback(target)) {
 		*out_kind = target->is_address ? NETWORK_TO_ADDRESS : NETWORK_TO_NAME;
 		return TARGET_SETTLED;
 	}
@@ -83,7 +89,7 @@ bool target_is_reached(const struct wire_start *start, const struct lookup_found
 		is_alone = is_alone ||
 		           (is_in && network->bits == (address->family == AF_INET ? 32 : 128));
 	}
-	if (reach == ADDRESS_NEVER || (found->is_own && !is_alone)) {
+	if (found->is_avoided || reach == ADDRESS_NEVER || (found->is_own && !is_alone)) {
 		return false;
 	}
 	return reach == ADDRESS_PUBLIC || is_named;

@@ -12,13 +12,17 @@
 
 /* Decides where connections of a cell's programs go, and which go nowhere. Uses no socket. */
 
-/* Whether this is the address of our proxy. */
-bool target_is_gate(const struct proxy_target *target);
+/*
+ * Whether our proxy takes the connection: it goes to its address, or to the proxy of this machine.
+ * So programs whose own configuration names that proxy work, and cannot go around our decisions.
+ */
+bool target_is_gate(const struct wire_start *start, const struct host_names *names,
+	const struct proxy_target *target);
 
 enum target_end {
 	TARGET_SETTLED,
 	TARGET_UNKNOWN, // an address of our DNS that belongs to no name
-	TARGET_REFUSED, // this machine, but not the port of a service
+	TARGET_REFUSED, // this machine, but not the port of a service; or this machine's proxy
 };
 
 /*
@@ -28,6 +32,10 @@ enum target_end {
  */
 enum target_end target_settle(const struct wire_start *start, const struct host_names *names,
 	struct proxy_target *target, enum network_target *out_kind) ATTR_NODISCARD;
+
+/* Whether the name is below "localhost", so that it must not reach a proxy, which may resolve it.
+ */
+bool target_is_local_name(const struct proxy_target *target);
 
 /*
  * Whether connecting to an address is allowed, whatever its name is. The name proves nothing,

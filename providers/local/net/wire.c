@@ -6,6 +6,8 @@
 #include "base/fd_pass.h"
 #include "providers/local/helper.h"
 
+enum { STATUS_MAX = 999 };
+
 static bool name_is_whole(const char *text)
 {
 	char name[NAME_SIZE];
@@ -64,7 +66,8 @@ bool wire_read(struct span packet, struct wire_message *out)
 	case WIRE_GONE:
 		return out->id != 0;
 	case WIRE_TELL:
-		return is_of_connection(out) && out->result <= NETWORK_UNREACHABLE;
+		return is_of_connection(out) && out->result <= NETWORK_PROXY_UNREACHABLE &&
+		       out->status <= STATUS_MAX;
 	case WIRE_SERVER_NAME:
 		return out->id != 0 && name_is_whole(out->name);
 	case WIRE_LIMIT:
@@ -81,7 +84,8 @@ bool wire_read_start(struct span packet, struct wire_start *out)
 	}
 	memcpy(out, packet.data, sizeof(*out));
 	bool is_valid = out->service_count <= PORTS_SERVICES_MAX &&
-	                out->network_count <= NETWORK_NETWORKS_MAX;
+	                out->network_count <= NETWORK_NETWORKS_MAX &&
+	                upstream_is_whole(&out->upstream);
 	for (uint32_t i = 0; is_valid && i < out->network_count; i++) {
 		const struct address_network *network = &out->networks[i];
 		is_valid = (network->address.family == AF_INET && network->bits <= 32) ||
@@ -99,6 +103,7 @@ struct network_connection wire_connection(const struct wire_message *message)
 		.name = message->name,
 		.port = (uint16_t)message->port,
 		.client_port = (uint16_t)message->client_port,
+		.proxy_status = (uint16_t)message->status,
 	};
 	if (message->target == NETWORK_TO_ADDRESS &&
 		!address_parse(&connection.address, message->name)) {
@@ -123,7 +128,9 @@ bool wire_take_start(int control, struct wire_start *out, int out_fds[PORTS_MAX]
 		out_fds[i] = -1;
 	}
 	ssize_t size = fd_take(control, &packet, sizeof(packet), out_fds, PORTS_MAX, &count);
-	return size > 0 &&
-	       wire_read_start((struct span){(const char *)&packet, (size_t)size}, out) &&
-	       count == PORTS_SERVICES + out->service_count;
+	bool is_read = size > 0 &&
+	               wire_read_start((struct span){(const char *)&packet, (size_t)size}, out) &&
+	               count == PORTS_SERVICES + out->service_count;
+	explicit_bzero(&packet, sizeof(packet));
+	return is_read;
 }

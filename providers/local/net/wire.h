@@ -9,6 +9,7 @@
 #include "base/span.h"
 #include "providers/local/helper.h"
 #include "providers/local/net/network.h"
+#include "providers/local/net/upstream.h"
 
 /*
  * Messages between the broker and the relaying process of a cell's network, over a SOCK_SEQPACKET
@@ -23,12 +24,16 @@ struct wire_user {
 	uint32_t gid;
 };
 
-/* The second packet. It carries the open sockets of net/ports.h, in their order. */
+/*
+ * The second packet. It carries the open sockets of net/ports.h, in their order. It may contain the
+ * password of a proxy: wipe it.
+ */
 struct wire_start {
 	uint32_t service_count;
 	uint16_t services[PORTS_SERVICES_MAX];
 	uint32_t network_count;
 	struct address_network networks[NETWORK_NETWORKS_MAX];
+	struct upstream upstream;
 };
 
 /* All other packets of the broker: the answer to WIRE_ASK. */
@@ -54,6 +59,7 @@ struct wire_message {
 	uint32_t way;    // enum network_way
 	uint32_t result; // enum network_result
 	uint32_t limit;  // enum network_limit
+	uint32_t status; // network_connection.proxy_status
 	uint32_t port;
 	uint32_t client_port;    // the program's own port, in the cell
 	uint32_t is_unavailable; // WIRE_FAILED with the reason CELL_UNAVAILABLE
