@@ -255,9 +255,10 @@ static void tell_forbidden(struct cell_network *self, const char *target)
 	if (is_to_be_told(self, target)) {
 		text_format(text, sizeof(text),
 			"%s refuses a connection to %s: the name has only addresses of private "
-			"networks or of this machine. allow-cidr = NETWORK in the profile allows a "
-			"private network",
-			mode_name(self), target);
+			"networks or of this machine%s. allow-cidr = NETWORK in the profile allows "
+			"a private network",
+			mode_name(self), target,
+			self->upstream.variable[0] ? ", or leads to its proxy" : "");
 		notify(self, text);
 	}
 }

@@ -5,9 +5,12 @@ An agent in a cell with `network = allow`, on a machine that reaches some hosts 
 proxy: the broker asks the proxy for each connection that it has allowed.
 """
 
+import contextlib
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import unittest
 import urllib.parse
 
@@ -20,7 +23,7 @@ from acp import RpcError
 from confinement import CONFINE, become_user
 from far_proxy import (GARBAGE_PORT, KEYS_HOST, LOGIN, LOGIN_PORT, NOBODY_PORT, PASSWORD,
                        PROXY_PORT, TINY_LOGIN, TINY_PORT)
-from internet import METADATA, OTHER_PORT, PRIVATE, PUBLIC, STREAM_PORT, THERE, WEB_PORT
+from internet import HERE, METADATA, OTHER_PORT, PRIVATE, PUBLIC, STREAM_PORT, THERE, WEB_PORT
 from keys_server import ASK, make_certificates
 from test_confined import AGENT, BROKER, PROGRAMS
 from test_confined_network import FOLDER, NetworkCase
@@ -185,6 +188,50 @@ class ConfinedProxy(NetworkCase):
         self.assertEqual(said, [f'reached HELLO {PUBLIC}', 'status 403'])
         self.assertEqual(self.asked(), [f'CONNECT far.outer:{STREAM_PORT}'])
         self.ends(client)
+
+    def local_proxy(self):
+        """A proxy on every address of this machine, which uses the far one; returns its port."""
+        listener = socket.create_server(('0.0.0.0', 0))
+        self.addCleanup(listener.close)
+        self.addCleanup(lambda: listener.shutdown(socket.SHUT_RDWR))
+        threading.Thread(target=self.pass_on, args=(listener,), daemon=True).start()
+        return listener.getsockname()[1]
+
+    def pass_on(self, listener):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                threading.Thread(target=self.carry, args=(near,), daemon=True).start()
+
+    @staticmethod
+    def carry(near):
+        with near, socket.create_connection((THERE, PROXY_PORT), 60) as far:
+            up = threading.Thread(target=far_proxy.relay, args=(near.recv, far), daemon=True)
+            up.start()
+            far_proxy.relay(far.recv, near)
+            up.join(60)
+
+    def test_a_proxy_of_this_machine_is_used_and_not_reached(self):
+        port = self.local_proxy()
+        gates = ('localhost', '127.0.0.1', HERE, 'here.example')
+        attacks = [f'through {gate} {port} evil.outer {STREAM_PORT}' for gate in gates]
+        for words in attacks:
+            self.assertEqual(self.outside(words), f'reached HELLO {PUBLIC}')
+        for services, no_proxy in (([], ''), ([f'localhost:{port}'], ''), ([], '*')):
+            self.use(proxy=f'http://localhost:{port}', no_proxy=no_proxy)
+            self.heard = len(self.log())
+            client, session = self.allowing(
+                allow_host=['far.outer', 'here.example', *services], allow_cidr=f'{HERE}/32')
+            said = self.try_all(client, session, *attacks, f'tcp far.outer {STREAM_PORT}',
+                                f'through localhost {port} far.outer {STREAM_PORT}')
+            for words, each in zip(attacks, said):
+                self.assertNotIn('reached', each, words)
+            reached = [] if no_proxy else [f'CONNECT far.outer:{STREAM_PORT}'] * (
+                2 if services else 1)
+            self.assertEqual(self.asked(), reached)
+            self.assertEqual([each.startswith('reached') for each in said[-2:]],
+                             [not no_proxy, bool(services)])
+            self.ends(client)
 
     # ---- what goes wrong ----
 
