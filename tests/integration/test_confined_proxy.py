@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """
-An agent in a cell with `network = allow`, on a machine that reaches some hosts only through an HTTP
-proxy: the broker asks the proxy for each connection that it has allowed.
+An agent in a cell with `network = allow` or `ask`, on a machine that reaches some hosts only by an
+HTTP proxy: the broker asks the proxy for each connection that it has allowed.
 """
 
 import contextlib
@@ -114,6 +114,21 @@ class ConfinedProxy(NetworkCase):
         for each in said[1:]:
             self.assertNotIn('reached', each)
         self.assertEqual(self.asked(), [f'CONNECT {PRIVATE}:{STREAM_PORT}'])
+        self.ends(client)
+
+    def test_the_users_answer_comes_before_the_proxys(self):
+        self.use()
+        client, session = self.allowing(network='ask')
+
+        def choose(params):
+            option = 'once' if 'far.outer' in params['toolCall']['title'] else 'no'
+            return {'outcome': {'outcome': 'selected', 'optionId': option}}
+        client.host.replies['session/request_permission'] = choose
+        said = self.try_all(client, session, f'tcp far.outer {STREAM_PORT}',
+                            f'connect no.outer {STREAM_PORT}')
+        self.assertEqual(said, [f'reached HELLO {PUBLIC}', 'status 403'])
+        self.assertEqual(self.asked(), [f'CONNECT far.outer:{STREAM_PORT}'])
+        self.assertEqual(self.looked_up(), {'proxy.example'})
         self.ends(client)
 
     def test_plain_requests_and_npm_work_through_it(self):

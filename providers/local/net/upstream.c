@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/environment.h"
+#include "base/hex.h"
 #include "base/text.h"
 #include "providers/local/request.h"
 
@@ -32,13 +33,6 @@ static const char *find(const char *const *environment, const char *const *names
 	}
 	*out_name = "";
 	return "";
-}
-
-static int hex_digit(char byte)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *found = byte ? strchr(digits, byte | 0x20) : NULL;
-	return found ? (int)(found - digits) : -1;
 }
 
 /* Decodes %40 and the like. False: it is malformed, or does not fit. */
