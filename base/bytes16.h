@@ -35,7 +35,7 @@ static inline bytes16 bytes16_each(char byte)
 }
 
 /* Plain bytes are all except `stop`. */
-static inline unsigned int bytes16_copy_until(char *to, const char *from, char stop)
+static inline unsigned int bytes16_copy_until(void *to, const void *from, char stop)
 {
 	bytes16 text;
 	memcpy(&text, from, sizeof(text));
@@ -47,7 +47,7 @@ static inline unsigned int bytes16_copy_until(char *to, const char *from, char s
  * Plain bytes are those that a JSON string contains unescaped: ASCII without control characters,
  * quotes and backslashes.
  */
-static inline unsigned int bytes16_copy_plain(char *to, const char *from)
+static inline unsigned int bytes16_copy_plain(void *to, const void *from)
 {
 	bytes16 text;
 	memcpy(&text, from, sizeof(text));

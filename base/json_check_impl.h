@@ -156,6 +156,16 @@ extern const uint8_t json_text_classes[256];
 /* The character that each of "\/bfnrt means after a backslash, indexed by it. */
 extern const char json_escape_values[256];
 
+/*
+ * How each byte of text is written in a string, as short as possible (RFC 8259 section 7). Two
+ * members of eight bytes together, so that eight bytes can be copied at once.
+ */
+struct json_escape {
+	char text[7];
+	uint8_t len; // 0: the byte stands for itself
+};
+extern const struct json_escape json_escapes[128];
+
 /* The length of the escape at `at` if it is complete and valid; otherwise 0. */
 static inline size_t json_whole_escape(const unsigned char *at, const unsigned char *end)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json_doc.h"
 
-#include "base/bytes16.h"
+#include <string.h>
+
 #include "base/hex.h"
-#include "base/json_check_impl.h"
+#include "base/json_fast.h"
 #include "base/json_utf8.h"
 
 /* The unit of the \uXXXX at the beginning of the text; 0 if there is none. */
@@ -59,29 +60,22 @@ static size_t decoded_length(struct span inside)
 	return length;
 }
 
-/* Decodes these bytes into `room`, which they fit; returns the length. */
-static size_t decode(struct span inside, char *room, size_t room_len)
+/* Decodes these bytes where there is room for the result, but for nothing more. */
+static void decode_exactly(struct span inside, char *to)
 {
-	const char *end = inside.data + inside.len;
-	const char *at = inside.data;
-	char *to = room;
-	while (at < end) {
-		if (end - at >= BYTES16 && room + room_len - to >= BYTES16) {
-			unsigned int plain = bytes16_copy_until(to, at, '\\');
-			at += plain;
-			to += plain;
-			if (plain == BYTES16) {
-				continue;
-			}
-		} else if (*at != '\\') {
-			*to++ = *at++;
-			continue;
+	while (inside.len > 0) {
+		const char *stop = memchr(inside.data, '\\', inside.len);
+		size_t taken = stop ? (size_t)(stop - inside.data) : inside.len;
+		to = mempcpy(to, inside.data, taken);
+		inside = (struct span){inside.data + taken, inside.len - taken};
+		if (stop) {
+			char bytes[UTF8_MAX];
+			size_t len;
+			taken = json_decode_escape(inside, bytes, &len);
+			to = mempcpy(to, bytes, len);
+			inside = (struct span){inside.data + taken, inside.len - taken};
 		}
-		size_t len;
-		at += json_decode_escape((struct span){at, (size_t)(end - at)}, to, &len);
-		to += len;
 	}
-	return (size_t)(to - room);
 }
 
 bool json_decode_string(struct span raw, struct buf *out, struct error *err)
@@ -96,12 +90,20 @@ bool json_decode_checked(struct span raw, struct buf *out, struct error *err)
 		return error_set(err, ERROR_PROTOCOL, "not a JSON string");
 	}
 	struct span inside = {raw.data + 1, raw.len - 2};
-	/* Escapes only make a string longer; only near the maximum the exact length matters. */
-	size_t room = inside.len <= out->max - out->len ? inside.len : decoded_length(inside);
-	char *to = buf_reserve(out, room, err);
+	if (inside.len > out->max - out->len) { // escapes are longer than what they mean
+		size_t length = decoded_length(inside);
+		char *to = buf_reserve(out, length, err);
+		if (to) {
+			decode_exactly(inside, to);
+			buf_commit(out, length);
+		}
+		return to != NULL;
+	}
+	unsigned char *to = (unsigned char *)buf_reserve(out, inside.len, err);
+	const unsigned char *from = (const unsigned char *)inside.data;
 	if (!to) {
 		return false;
 	}
-	buf_commit(out, decode(inside, to, room));
+	buf_commit(out, (size_t)(json_fast_best()->decode(from, from + inside.len, to) - to));
 	return true;
 }

@@ -3,7 +3,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#define FAST_TARGET __attribute__((target("avx2,bmi")))
+#define FAST_TARGET __attribute__((target("avx2,bmi,popcnt")))
 
 FAST_TARGET static inline uint64_t join(__m256i low, __m256i high)
 {
@@ -30,9 +30,20 @@ FAST_TARGET static inline uint64_t odd_bits(const unsigned char *at)
 	return join(_mm256_cmpgt_epi8(space, load(at)), _mm256_cmpgt_epi8(space, load(at + 32)));
 }
 
-FAST_TARGET static inline uint64_t equal_bits(const unsigned char *at, char byte)
+FAST_TARGET static inline uint64_t high_bits(const unsigned char *at)
 {
-	__m256i all = _mm256_set1_epi8(byte);
+	return join(load(at), load(at + 32));
+}
+
+FAST_TARGET static inline uint64_t above_bits(const unsigned char *at, unsigned char byte)
+{
+	__m256i all = _mm256_set1_epi8((char)byte);
+	return join(_mm256_cmpgt_epi8(load(at), all), _mm256_cmpgt_epi8(load(at + 32), all));
+}
+
+FAST_TARGET static inline uint64_t equal_bits(const unsigned char *at, unsigned char byte)
+{
+	__m256i all = _mm256_set1_epi8((char)byte);
 	return join(_mm256_cmpeq_epi8(all, load(at)), _mm256_cmpeq_epi8(all, load(at + 32)));
 }
 
@@ -57,6 +68,12 @@ FAST_TARGET static inline __m256i usual(__m256i bytes)
 FAST_TARGET static inline uint64_t usual_bits(const unsigned char *at)
 {
 	return join(usual(load(at)), usual(load(at + 32)));
+}
+
+FAST_TARGET static inline void copy_block(unsigned char *to, const unsigned char *at)
+{
+	_mm256_storeu_si256((void *)to, load(at));
+	_mm256_storeu_si256((void *)(to + 32), load(at + 32));
 }
 
 #define FAST_NAME json_fast_avx2

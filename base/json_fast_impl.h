@@ -3,19 +3,24 @@
 /*
  * The loops of json_fast.h. They look at blocks of 64 bytes. A file that includes this one chooses
  * the instructions. It defines FAST_TARGET (the function attribute, or nothing), FAST_NAME and
- * FAST_TEXT (the name of its table), and these functions. Each returns one bit for each of 64
- * bytes; the lowest bit belongs to the first byte:
+ * FAST_TEXT (the name of its table), and these functions. Those with _bits return one bit for each
+ * of 64 bytes; the lowest bit belongs to the first byte:
  *
  *     odd_bits(at)          control characters and bytes from 0x80 on
+ *     high_bits(at)         bytes from 0x80 on
+ *     above_bits(at, byte)  bytes above that one, which is 0x80 or more; the bits of bytes below
+ *                           0x80 mean nothing
  *     other_bits(at)        everything but digits
  *     usual_bits(at)        the characters "\/bfnrt
  *     equal_bits(at, byte)  that byte
+ *     copy_block(to, at)    copies the 64 bytes
  *
  * The address of the next block does not depend on the contents of this one. So the processor works
  * on several blocks at the same time. Inside a block, the loops only use the bits.
  */
 #include <string.h>
 
+#include "base/json_doc.h"
 #include "base/json_fast.h"
 #include "base/json_utf8.h"
 
@@ -24,7 +29,7 @@
 /* The current block. */
 struct block {
 	const unsigned char *at;
-	uint64_t stops;    // bytes that end plain text, if escapes count as plain
+	uint64_t stops;    // bytes that end plain text, if escapes and UTF-8 count as plain
 	uint64_t all;      // the same, if escapes do not count as plain
 	uint64_t unusual;  // escaped bytes other than "\/bfnrt
 	uint64_t other;    // everything but digits
@@ -54,10 +59,67 @@ FAST_INLINE static inline uint64_t escaped_bits(
 	return (even ^ past << 1) & follows;
 }
 
-FAST_INLINE static inline void block_load(
-	struct block *block, const unsigned char *at, bool first_is_escaped)
+/* The bits of the bytes at a block's beginning that continue a sequence of the block before. */
+FAST_INLINE static inline uint64_t continued_bits(const unsigned char *at)
 {
-	uint64_t odd = odd_bits(at);
+	bool first = at[-1] >= 0xc0 || at[-2] >= 0xe0 || at[-3] >= 0xf0;
+	bool second = at[-1] >= 0xe0 || at[-2] >= 0xf0;
+	bool third = at[-1] >= 0xf0;
+	return (uint64_t)first | (uint64_t)second << 1 | (uint64_t)third << 2;
+}
+
+/*
+ * Checks the UTF-8 sequences of a block (RFC 3629 section 4); `high` are its bytes from 0x80 on.
+ * Returns those that must be looked at one by one: if all sequences are well-formed, only those of
+ * a last one that goes on behind the block.
+ */
+FAST_TARGET static __attribute__((noinline)) uint64_t high_stops(
+	const unsigned char *at, uint64_t high, bool is_first)
+{
+	uint64_t leads = high & above_bits(at, 0xbf);
+	uint64_t leads3 = high & above_bits(at, 0xdf); // of three bytes or more
+	uint64_t leads4 = high & above_bits(at, 0xef);
+	uint64_t rest = leads << 1 | leads3 << 2 | leads4 << 3;
+	uint64_t cut = leads >> 63 | leads3 >> 62 | leads4 >> 61;
+	rest |= is_first ? 0 : continued_bits(at);
+	uint64_t bad = rest ^ (high & ~leads);
+	bad |= equal_bits(at, 0xc0) | equal_bits(at, 0xc1) | (high & above_bits(at, 0xf4));
+	if (leads3 != 0) {
+		uint64_t above_8f = above_bits(at, 0x8f);
+		uint64_t above_9f = above_bits(at, 0x9f);
+		bad |= (equal_bits(at, 0xe0) << 1 & ~above_9f) | // overlong
+		       (equal_bits(at, 0xed) << 1 & above_9f) |  // a surrogate
+		       (equal_bits(at, 0xf0) << 1 & ~above_8f) | // overlong
+		       (equal_bits(at, 0xf4) << 1 & above_8f);   // beyond U+10FFFF
+	}
+	if (bad != 0) {
+		return high;
+	}
+	return cut != 0 ? high & UINT64_MAX << (63 - __builtin_clzll(leads)) : 0;
+}
+
+/*
+ * Bytes from 0x80 on that are looked at one by one: for so few, that is quicker than to check all
+ * sequences of a block.
+ */
+enum { FEW_HIGH = 8 };
+
+/* Those of the odd bytes of a block that are not plain text. */
+FAST_INLINE static inline uint64_t odd_stops(const unsigned char *at, uint64_t odd, bool is_first)
+{
+	if (odd == 0) {
+		return 0;
+	}
+	uint64_t high = high_bits(at);
+	return __builtin_popcountll(high) <= FEW_HIGH
+	               ? odd
+	               : (odd & ~high) | high_stops(at, high, is_first);
+}
+
+FAST_INLINE static inline void block_load(
+	struct block *block, const unsigned char *at, bool first_is_escaped, bool is_first)
+{
+	uint64_t odd = odd_stops(at, odd_bits(at), is_first);
 	uint64_t quotes = equal_bits(at, '"');
 	uint64_t backslashes = equal_bits(at, '\\');
 	block->at = at;
@@ -82,7 +144,7 @@ FAST_INLINE static inline bool scan_seek(struct scan *scan, const unsigned char 
 		if (scan->end - next < JSON_FAST_BLOCK) {
 			return false;
 		}
-		block_load(&scan->block, next, scan->block.escapes_next);
+		block_load(&scan->block, next, scan->block.escapes_next, false);
 	}
 	return true;
 }
@@ -171,7 +233,7 @@ FAST_TARGET static const unsigned char *fast_text(
 	}
 	if (end - at >= JSON_FAST_BLOCK) {
 		struct scan scan = {.end = end};
-		block_load(&scan.block, at, false);
+		block_load(&scan.block, at, false, true);
 		at = scan_text(&scan, at, with_escapes);
 	}
 	return json_fast_plain.text(at, end, with_escapes);
@@ -407,7 +469,7 @@ FAST_TARGET static const unsigned char *fast_unknown(
 		.floor = known > 0 ? known : 1,
 	};
 	run.may_run_at_floor = json_is_unknown(check->levels[run.floor - 1].node);
-	block_load(&run.scan.block, at, false);
+	block_load(&run.scan.block, at, false, true);
 	while (run.at < end && run_token(&run)) {
 	}
 	unsigned int outer = check->depth - 1;
@@ -417,8 +479,116 @@ FAST_TARGET static const unsigned char *fast_unknown(
 	return run.at;
 }
 
+/*
+ * ---- copying ----
+ *
+ * The loops copy a whole block, although only a part of it may be wanted: the next bytes of the
+ * output are written over the rest. They also copy where nothing is wanted, so that the address of
+ * the next block does not depend on this one.
+ */
+
+/* The bits of a block from this byte on, which may lie behind it. */
+FAST_INLINE static inline uint64_t bits_behind(
+	uint64_t bits, const unsigned char *block, const unsigned char *at)
+{
+	return at - block < JSON_FAST_BLOCK ? bits & UINT64_MAX << (at - block) : 0;
+}
+
+/* Copies up to the block's end. Returns where to go on: behind what has gone beyond that end. */
+FAST_INLINE static inline const unsigned char *copy_rest(
+	unsigned char **to, const unsigned char *at, const unsigned char *block_end)
+{
+	if (at > block_end) {
+		return at;
+	}
+	copy_block(*to, at);
+	*to += block_end - at;
+	return block_end;
+}
+
+/*
+ * Writes the byte at `at`, which cannot be copied with its neighbours. Returns the byte after its
+ * UTF-8 sequence or itself; NULL if it is malformed.
+ */
+FAST_INLINE static inline const unsigned char *escape_one(
+	const unsigned char *at, const unsigned char *end, unsigned char **to)
+{
+	if (*at < 0x80) {
+		memcpy(*to, &json_escapes[*at], sizeof(json_escapes[0]));
+		*to += json_escapes[*at].len;
+		return at + 1;
+	}
+	size_t len = utf8_sequence(at, (size_t)(end - at));
+	memcpy(*to, at, UTF8_MAX);
+	*to += len;
+	return len > 0 ? at + len : NULL;
+}
+
+FAST_TARGET static const unsigned char *fast_escape(
+	const unsigned char *at, const unsigned char *end, unsigned char **to)
+{
+	const unsigned char *begin = at;
+	unsigned char *out = *to;
+	/* A block, and as many bytes that are copied with its last one. */
+	for (const unsigned char *block = at; end - block >= 2 * JSON_FAST_BLOCK;
+		block += JSON_FAST_BLOCK) {
+		uint64_t stops = odd_stops(block, odd_bits(block), block == begin) |
+		                 equal_bits(block, '"') | equal_bits(block, '\\');
+		stops = bits_behind(stops, block, at);
+		while (stops != 0) {
+			const unsigned char *stop = block + __builtin_ctzll(stops);
+			copy_block(out, at);
+			out += stop - at;
+			at = escape_one(stop, end, &out);
+			if (!at) {
+				*to = out;
+				return stop;
+			}
+			stops = bits_behind(stops, block, at);
+		}
+		at = copy_rest(&out, at, block + JSON_FAST_BLOCK);
+	}
+	*to = out;
+	return json_fast_plain.escape(at, end, to);
+}
+
+/* Writes what the escape at `at` means. Returns the byte after it. */
+FAST_INLINE static inline const unsigned char *decode_one(
+	const unsigned char *at, const unsigned char *end, unsigned char **to)
+{
+	if (at[1] != 'u') {
+		*(*to)++ = (unsigned char)json_escape_values[at[1]];
+		return at + 2;
+	}
+	size_t len;
+	struct span text = {(const char *)at, (size_t)(end - at)};
+	at += json_decode_escape(text, (char *)*to, &len);
+	*to += len;
+	return at;
+}
+
+FAST_TARGET static unsigned char *fast_decode(
+	const unsigned char *at, const unsigned char *end, unsigned char *to)
+{
+	for (const unsigned char *block = at; end - block >= 2 * JSON_FAST_BLOCK;
+		block += JSON_FAST_BLOCK) {
+		uint64_t backslashes = bits_behind(equal_bits(block, '\\'), block, at);
+		while (backslashes != 0) {
+			const unsigned char *stop = block + __builtin_ctzll(backslashes);
+			copy_block(to, at);
+			to += stop - at;
+			at = decode_one(stop, end, &to);
+			backslashes = bits_behind(backslashes, block, at);
+		}
+		at = copy_rest(&to, at, block + JSON_FAST_BLOCK);
+	}
+	return json_fast_plain.decode(at, end, to);
+}
+
 const struct json_fast FAST_NAME = {
 	.name = FAST_TEXT,
 	.text = fast_text,
 	.unknown = fast_unknown,
+	.escape = fast_escape,
+	.decode = fast_decode,
 };

@@ -20,9 +20,9 @@ static inline uint8x16_t odd(const unsigned char *at)
 	return vorrq_u8(vcltq_u8(bytes, vdupq_n_u8(' ')), vcgeq_u8(bytes, vdupq_n_u8(0x80)));
 }
 
-static inline uint8x16_t equal(const unsigned char *at, char byte)
+static inline uint8x16_t equal(const unsigned char *at, unsigned char byte)
 {
-	return vceqq_u8(vld1q_u8(at), vdupq_n_u8((uint8_t)byte));
+	return vceqq_u8(vld1q_u8(at), vdupq_n_u8(byte));
 }
 
 static inline uint8x16_t other(const unsigned char *at)
@@ -35,7 +35,23 @@ static inline uint64_t odd_bits(const unsigned char *at)
 	return join(odd(at), odd(at + 16), odd(at + 32), odd(at + 48));
 }
 
-static inline uint64_t equal_bits(const unsigned char *at, char byte)
+static inline uint8x16_t above(const unsigned char *at, unsigned char byte)
+{
+	return vcgtq_u8(vld1q_u8(at), vdupq_n_u8(byte));
+}
+
+static inline uint64_t above_bits(const unsigned char *at, unsigned char byte)
+{
+	return join(
+		above(at, byte), above(at + 16, byte), above(at + 32, byte), above(at + 48, byte));
+}
+
+static inline uint64_t high_bits(const unsigned char *at)
+{
+	return above_bits(at, 0x7f);
+}
+
+static inline uint64_t equal_bits(const unsigned char *at, unsigned char byte)
 {
 	return join(
 		equal(at, byte), equal(at + 16, byte), equal(at + 32, byte), equal(at + 48, byte));
@@ -59,6 +75,13 @@ static inline uint8x16_t usual(const unsigned char *at)
 static inline uint64_t usual_bits(const unsigned char *at)
 {
 	return join(usual(at), usual(at + 16), usual(at + 32), usual(at + 48));
+}
+
+static inline void copy_block(unsigned char *to, const unsigned char *at)
+{
+	for (int i = 0; i < 64; i += 16) {
+		vst1q_u8(to + i, vld1q_u8(at + i));
+	}
 }
 
 #define FAST_TARGET

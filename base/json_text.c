@@ -45,6 +45,24 @@ const char json_escape_values[256] = {['"'] = '"',
 	['r'] = '\r',
 	['t'] = '\t'};
 
+/* clang-format off */
+#define LONG(digits) {"\\u00" digits, 6}
+#define SHORT(letter) {"\\" letter, 2}
+const struct json_escape json_escapes[128] = {
+	LONG("00"), LONG("01"), LONG("02"), LONG("03"),
+	LONG("04"), LONG("05"), LONG("06"), LONG("07"),
+	SHORT("b"), SHORT("t"), SHORT("n"), LONG("0b"),
+	SHORT("f"), SHORT("r"), LONG("0e"), LONG("0f"),
+	LONG("10"), LONG("11"), LONG("12"), LONG("13"),
+	LONG("14"), LONG("15"), LONG("16"), LONG("17"),
+	LONG("18"), LONG("19"), LONG("1a"), LONG("1b"),
+	LONG("1c"), LONG("1d"), LONG("1e"), LONG("1f"),
+	['"'] = SHORT("\""), ['\\'] = SHORT("\\"),
+};
+#undef LONG
+#undef SHORT
+/* clang-format on */
+
 bool json_is_string(struct span raw)
 {
 	if (raw.len < 2 || raw.data[0] != '"') {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes16.h"
+#include "base/json_fast.h"
 #include "base/json_utf8.h"
 
 void json_write_begin(struct json_writer *writer, struct buf *out)
@@ -93,104 +93,76 @@ void json_write_array_end(struct json_writer *writer)
 	close_level(writer, SPAN_LITERAL("]"));
 }
 
-/* The escapes of RFC 8259 section 7 that are shorter than \u00XX. */
-static const char short_escapes[0x20] = {
-	['\b'] = 'b',
-	['\t'] = 't',
-	['\n'] = 'n',
-	['\f'] = 'f',
-	['\r'] = 'r',
-};
-
 enum {
-	STRING_PIECE = 256, // bytes of text to escape between two checks of the buffer
-	ESCAPED_MAX = 6,    // bytes that one byte can become
-	PIECE_ROOM = ESCAPED_MAX * STRING_PIECE + 2 * BYTES16,
+	STRING_PIECE = 4096, // bytes of text to escape between two checks of the buffer
+	PIECE_ROOM = JSON_ESCAPED_MAX * STRING_PIECE + JSON_FAST_BLOCK,
 };
 
-static char *escape(unsigned char byte, char *to)
-{
-	static const char digits[] = "0123456789abcdef";
-	*to++ = '\\';
-	if (byte == '"' || byte == '\\') {
-		*to++ = (char)byte;
-	} else if (short_escapes[byte] != '\0') {
-		*to++ = short_escapes[byte];
-	} else {
-		memcpy(to, "u00", 3);
-		to[3] = digits[byte >> 4];
-		to[4] = digits[byte & 0xf];
-		to += 5;
-	}
-	return to;
-}
-
-/* Writes the character at the beginning of the text, and returns its length. */
-static size_t put_character(struct span text, char **to)
-{
-	const unsigned char *bytes = (const unsigned char *)text.data;
-	if (*bytes < 0x80) {
-		bool is_plain = *bytes >= 0x20 && *bytes != '"' && *bytes != '\\';
-		*to = is_plain ? mempcpy(*to, bytes, 1) : escape(*bytes, *to);
-		return 1;
-	}
-	size_t sequence = utf8_sequence(bytes, text.len);
-	*to = sequence > 0 ? mempcpy(*to, bytes, sequence) : mempcpy(*to, "\xef\xbf\xbd", 3);
-	return sequence > 0 ? sequence : 1;
-}
+enum malformed { MALFORMED_IS_REPLACED, MALFORMED_ENDS };
 
 /*
  * Writes about STRING_PIECE bytes of text to `to`, which has PIECE_ROOM, and removes them from the
  * text. Returns the end of the output.
  */
-static char *put_piece(struct span *text, char *to)
+static char *put_piece(struct span *text, enum malformed malformed, char *to)
 {
-	const char *end = text->data + text->len;
-	const char *at = text->data;
-	const char *until = text->len > STRING_PIECE ? at + STRING_PIECE : end;
-	while (at < until) {
-		if (end - at >= BYTES16) {
-			unsigned int plain = bytes16_copy_plain(to, at);
-			at += plain;
-			to += plain;
-			if (plain == BYTES16) {
-				continue;
-			}
+	static const char replacement[] = "\xef\xbf\xbd"; // U+FFFD
+	const unsigned char *at = (const unsigned char *)text->data;
+	const unsigned char *end = at + text->len;
+	const unsigned char *until = text->len > STRING_PIECE ? at + STRING_PIECE : end;
+	unsigned char *out = (unsigned char *)to;
+	while ((at = json_fast_best()->escape(at, until, &out)) < until) {
+		size_t len = utf8_sequence(at, (size_t)(end - at));
+		if (len > 0) { // it continues behind the piece
+			out = mempcpy(out, at, len);
+			at += len;
+			break;
 		}
-		at += put_character((struct span){at, (size_t)(end - at)}, &to);
+		if (malformed == MALFORMED_ENDS) {
+			break;
+		}
+		out = mempcpy(out, replacement, 3);
+		at++;
 	}
-	*text = (struct span){at, (size_t)(end - at)};
-	return to;
+	*text = (struct span){(const char *)at, (size_t)(end - at)};
+	return (char *)out;
 }
 
 /*
  * Near the buffer's maximum, escapes the text into another buffer first, because it may still fit.
+ * Returns how many bytes of the text were written.
  */
-static void put_string(struct json_writer *writer, struct span text)
+static size_t put_string(struct json_writer *writer, struct span text, enum malformed malformed)
 {
 	struct buf *out = writer->out;
+	const char *begin = text.data;
+	bool has_more = text.len > 0;
 	put(writer, SPAN_LITERAL("\""));
-	while (text.len > 0 && !writer->failed) {
+	while (has_more && !writer->failed) {
 		char elsewhere[PIECE_ROOM];
-		size_t room =
-			text.len > STRING_PIECE ? PIECE_ROOM : ESCAPED_MAX * text.len + 2 * BYTES16;
+		const char *from = text.data;
+		size_t room = text.len > STRING_PIECE
+		                      ? PIECE_ROOM
+		                      : JSON_ESCAPED_MAX * text.len + JSON_FAST_BLOCK;
 		bool is_near = room > out->max - out->len;
 		char *to = is_near ? elsewhere : buf_reserve(out, room, &writer->error);
-		size_t len = (size_t)(put_piece(&text, to) - to);
+		size_t len = (size_t)(put_piece(&text, malformed, to) - to);
 		if (is_near) {
 			put(writer, (struct span){elsewhere, len});
 		} else {
 			buf_commit(out, len);
 		}
+		has_more = text.len > 0 && text.data != from;
 	}
 	put(writer, SPAN_LITERAL("\""));
+	return (size_t)(text.data - begin);
 }
 
 void json_write_key(struct json_writer *writer, const char *key)
 {
 	assert(writer->depth > 0 && !writer->after_key);
 	separate(writer);
-	put_string(writer, span_of(key));
+	put_string(writer, span_of(key), MALFORMED_IS_REPLACED);
 	put(writer, SPAN_LITERAL(":"));
 	writer->after_key = true;
 }
@@ -198,7 +170,13 @@ void json_write_key(struct json_writer *writer, const char *key)
 void json_write_string(struct json_writer *writer, struct span text)
 {
 	begin_value(writer);
-	put_string(writer, text);
+	put_string(writer, text, MALFORMED_IS_REPLACED);
+}
+
+size_t json_write_valid_string(struct json_writer *writer, struct span text)
+{
+	begin_value(writer);
+	return put_string(writer, text, MALFORMED_ENDS);
 }
 
 void json_write_text(struct json_writer *writer, const char *text)

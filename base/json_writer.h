@@ -36,6 +36,13 @@ void json_write_array_end(struct json_writer *writer);
 void json_write_key(struct json_writer *writer, const char *key);
 void json_write_string(struct json_writer *writer, struct span text);
 void json_write_text(struct json_writer *writer, const char *text); // NULL writes null
+
+/*
+ * Writes text that must be UTF-8, without reading it twice. Returns how many of its bytes are: all,
+ * or those before the first malformed sequence, where the string then ends.
+ */
+size_t json_write_valid_string(struct json_writer *writer, struct span text);
+
 void json_write_int(struct json_writer *writer, long long number);
 void json_write_bool(struct json_writer *writer, bool value);
 void json_write_null(struct json_writer *writer);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_check.h"
@@ -6,12 +7,14 @@
 #include "base/json_doc.h"
 #include "base/attr.h"
 #include "base/buf.h"
+#include "base/json_utf8.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/reference.h"
 
 /*
  * The input is a document. However it is cut into pieces, the checker's verdict, hits and kept
- * places must be those of the reference, and jsmn must find the hits as values, too.
+ * places must be those of the reference, and jsmn must find the hits as values, too. The input is
+ * also a text, which is copied into a string and out of it.
  */
 enum { ID, METHOD, PARAMS, CWD, PATH, CELL, NAME, ROOT };
 
@@ -156,6 +159,30 @@ static void check_with(const struct json_fast *fast, const struct reference *ref
 	json_check_destroy(check);
 }
 
+/* The input becomes the inside of a string, as far as it is UTF-8, and text again. */
+static void check_copying(const struct json_fast *fast, const uint8_t *data, size_t size)
+{
+	size_t room = JSON_ESCAPED_MAX * size + JSON_FAST_BLOCK;
+	uint8_t *plain = mem_alloc(room);
+	uint8_t *escaped = mem_alloc(room);
+	uint8_t *plain_end = plain;
+	uint8_t *end = escaped;
+	size_t valid = (size_t)(fast->escape(data, data + size, &end) - data);
+	(void)json_fast_plain.escape(data, data + size, &plain_end);
+	size_t len = (size_t)(end - escaped);
+	FUZZ_CHECK(valid == utf8_valid_length((const char *)data, size));
+	FUZZ_CHECK(len == (size_t)(plain_end - plain) && memcmp(escaped, plain, len) == 0);
+	uint8_t *inside = mem_alloc(len);
+	uint8_t *text = mem_alloc(len);
+	memcpy(inside, escaped, len);
+	FUZZ_CHECK((size_t)(fast->decode(inside, inside + len, text) - text) == valid);
+	FUZZ_CHECK(memcmp(text, data, valid) == 0);
+	free(plain);
+	free(escaped);
+	free(inside);
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!places) {
@@ -169,6 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < fast_count; i++) {
 		struct error err = {0};
 		check_with(fast[i], &reference, data, size, &err);
+		check_copying(fast[i], data, size);
 		FUZZ_CHECK(i == 0 || is_same_error(&err, &whole));
 		whole = err;
 	}

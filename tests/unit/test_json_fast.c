@@ -179,6 +179,66 @@ static void test_rows_of_backslashes(void **state)
 	}
 }
 
+static size_t below(uint64_t *seed, size_t limit)
+{
+	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (size_t)(*seed >> 33) % limit;
+}
+
+/* Characters of one to four bytes, in strings and names. */
+static void add_characters(struct text *text, uint64_t *seed)
+{
+	static const char *const characters[] = {"a", "\\n", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80",
+		"\xe2\x82\xac", "\xed\x9f\xbf", "\xef\xbf\xbf", "\xf0\x90\x80\x80",
+		"\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"};
+	size_t first = below(seed, ARRAY_LENGTH(characters));
+	size_t kinds = 1 + below(seed, ARRAY_LENGTH(characters) - first);
+	for (size_t count = below(seed, 150); count > 0; count--) {
+		add_all(text, characters[first + below(seed, kinds)]);
+	}
+}
+
+/* Bytes at the limits of what UTF-8 and strings allow. */
+static const unsigned char edges[] = {'a', '"', '\\', '\n', 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf,
+	0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe2, 0xed, 0xef, 0xf0, 0xf1, 0xf4, 0xf5, 0xff};
+
+/* Each text is checked as it is, and with one byte that may make it malformed. */
+static void test_random_characters(void **state)
+{
+	uint64_t seed = 1;
+	for (int round = 0; round < 10000; round++) {
+		struct text text = {.len = 0};
+		add_all(&text, round % 2 == 0 ? "{\"k\":[\"" : "{\"a\":\"");
+		add_many(&text, 'x', below(&seed, JSON_FAST_BLOCK));
+		add_characters(&text, &seed);
+		add_all(&text, round % 2 == 0 ? "\",{\"" : "\",\"");
+		add_characters(&text, &seed);
+		add_all(&text, round % 2 == 0 ? "\":1}]}" : "\":1}");
+		add_many(&text, ' ', below(&seed, 2 * JSON_FAST_BLOCK));
+		assert_true(expect_the_same(*state, &text));
+		text.bytes[below(&seed, text.len)] = (char)edges[below(&seed, sizeof(edges))];
+		(void)expect_the_same(*state, &text);
+	}
+}
+
+/* Every two of these bytes, at the end of a block and near it, between whole characters. */
+static void test_two_bytes_between_characters(void **state)
+{
+	for (unsigned int i = 0; i < sizeof(edges) * sizeof(edges) * 16; i++) {
+		struct text text = {.len = 0};
+		const char bytes[] = {
+			(char)edges[i / 16 / sizeof(edges)], (char)edges[i / 16 % sizeof(edges)]};
+		add_all(&text, "{\"k\":[\"");
+		add_many(&text, 'x', JSON_FAST_BLOCK - 16 + i % 16);
+		add_all(&text, "\xe2\x82\xac\xf0\x9f\x98\x80");
+		add(&text, bytes, sizeof(bytes));
+		add_all(&text, "\x80\xc3\xa9");
+		add_many(&text, 'y', JSON_FAST_BLOCK);
+		add_all(&text, "\"]}");
+		(void)expect_the_same(*state, &text);
+	}
+}
+
 static void test_levels_to_the_limit(void **state)
 {
 	for (size_t depth = JSON_DEPTH_MAX - 2; depth <= JSON_DEPTH_MAX + 1; depth++) {
@@ -210,8 +270,7 @@ static void test_random_documents(void **state)
 		struct text text = {.len = 0};
 		add_all(&text, round % 2 == 0 ? "{\"b\":" : "[");
 		for (int i = 0; i < 40; i++) {
-			seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-			add_all(&text, parts[(seed >> 33) % ARRAY_LENGTH(parts)]);
+			add_all(&text, parts[below(&seed, ARRAY_LENGTH(parts))]);
 			add_all(&text, round % 4 < 2 && i % 2 == 0 ? "," : "");
 		}
 		add_many(&text, ' ', JSON_FAST_BLOCK);
@@ -224,6 +283,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_case_at_each_place_of_a_block),
 		cmocka_unit_test(test_rows_of_backslashes),
+		cmocka_unit_test(test_random_characters),
+		cmocka_unit_test(test_two_bytes_between_characters),
 		cmocka_unit_test(test_levels_to_the_limit),
 		cmocka_unit_test(test_random_documents),
 	};
