@@ -90,11 +90,14 @@ static bool check_size(
 		(long long)status->st_size, max_bytes);
 }
 
-/* Reads to the current end of the file. Its size was only a hint, and is 0 on some file systems. */
+/*
+ * Reads to the current end of the file. Its size was only a hint, and is 0 on some file systems.
+ * One byte more shows the end, so that the buffer need not grow for that.
+ */
 static bool read_to_end(
 	int fd, const char *path, const struct stat *status, struct buf *out, struct error *err)
 {
-	size_t hint = (size_t)status->st_size;
+	size_t hint = status->st_size > 0 ? (size_t)status->st_size + 1 : 0;
 	for (;;) {
 		size_t more = hint > out->len ? hint - out->len : READ_MORE;
 		more = more < out->max - out->len ? more : out->max - out->len;

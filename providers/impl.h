@@ -77,7 +77,7 @@ struct sandbox_impl {
 	struct file_op *(*read_file)(struct sandbox *sandbox, const char *path,
 		enum file_links links, size_t max_bytes, file_read_done *done, void *data);
 	struct file_op *(*write_file)(struct sandbox *sandbox, const char *path,
-		enum file_links links, struct span content, sandbox_done *done, void *data);
+		enum file_links links, struct shared *content, sandbox_done *done, void *data);
 	struct file_op *(*stat_file)(
 		struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
 	struct file_op *(*resolve_path)(

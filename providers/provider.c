@@ -531,11 +531,15 @@ struct file_op *sandbox_write_file(struct sandbox *sandbox, const char *path, st
 	sandbox_done *done, void *data)
 {
 	assert(sandbox->was_ready);
-	return sandbox->impl->write_file(sandbox, path, FILE_LINKS_FOLLOWED, content, done, data);
+	struct shared *shared = shared_copy(content);
+	struct file_op *op =
+		sandbox->impl->write_file(sandbox, path, FILE_LINKS_FOLLOWED, shared, done, data);
+	shared_release(shared);
+	return op;
 }
 
 struct file_op *sandbox_write_resolved(struct sandbox *sandbox, const char *path,
-	struct span content, sandbox_done *done, void *data)
+	struct shared *content, sandbox_done *done, void *data)
 {
 	return sandbox->impl->write_file(sandbox, path, FILE_LINKS_REFUSED, content, done, data);
 }

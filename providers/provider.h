@@ -16,6 +16,7 @@
 #include "base/pool.h"
 #include "base/process.h"
 #include "base/settings.h"
+#include "base/shared.h"
 
 /*
  * A provider knows how to get a sandbox and how to work in it. It knows nothing of ACP. This header
@@ -628,12 +629,13 @@ struct file_op *sandbox_write_file(struct sandbox *sandbox, const char *path, st
 /*
  * The same for a path from sandbox_resolve_path. Fails with ERROR_DENIED and reason
  * SECURITY_VIOLATION if a name below its root is a link now, wherever it leads. So only the file
- * that was decided on is served, whatever has replaced it since.
+ * that was decided on is served, whatever has replaced it since. A write keeps a reference to the
+ * content instead of a copy.
  */
 struct file_op *sandbox_read_resolved(struct sandbox *sandbox, const char *path, size_t max_bytes,
 	file_read_done *done, void *data);
 struct file_op *sandbox_write_resolved(struct sandbox *sandbox, const char *path,
-	struct span content, sandbox_done *done, void *data);
+	struct shared *content, sandbox_done *done, void *data);
 
 struct file_op *sandbox_stat_file(struct sandbox *sandbox, const char *path, file_stat_done *done,
 	void *data); // follows links inside the roots

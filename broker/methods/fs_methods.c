@@ -27,11 +27,11 @@ enum { LIST_BYTES_MAX = 4 << 20, LIST_TIMEOUT_MS = 60 * 1000 };
 /* One request. */
 struct fs_call {
 	struct sandbox_call call;
-	struct file_op *op;  // the current operation; or NULL
-	struct run *listing; // owned; or NULL
-	char *path;          // owned; in the sandbox; without links once it is resolved
-	struct buf content;  // for a write
-	size_t most;         // limit for a read, in bytes
+	struct file_op *op;     // the current operation; or NULL
+	struct run *listing;    // owned; or NULL
+	char *path;             // owned; in the sandbox; without links once it is resolved
+	struct shared *content; // a reference; for a write
+	size_t most;            // limit for a read, in bytes
 	void (*first)(struct fs_call *self); // called when the path is in a root
 	void (*go_on)(struct fs_call *self); // called with the resolved path
 	struct adding *adding;               // while a root is being added; or NULL
@@ -58,7 +58,7 @@ static void destroy(struct sandbox_call *call)
 	}
 	run_destroy(self->listing);
 	free(self->path);
-	buf_finish(&self->content);
+	shared_release(self->content);
 	sandbox_call_finish(call);
 	free(self);
 }
@@ -94,7 +94,6 @@ static struct fs_call *begin(struct relay *relay, const struct call *call, const
 	if (!self) {
 		return NULL;
 	}
-	buf_init(&self->content, SIZE_MAX / 2);
 	if (!sandbox_call_has_room(&self->call)) {
 		return NULL;
 	}
@@ -305,27 +304,39 @@ static void on_written(void *data, const struct error *err)
 static void write_it(struct fs_call *self)
 {
 	self->op = sandbox_write_resolved(
-		self->call.sandbox, self->path, buf_span(&self->content), on_written, self);
+		self->call.sandbox, self->path, self->content, on_written, self);
+}
+
+/* False if the request was answered. */
+static bool take_content(struct fs_call *self, struct buf *content)
+{
+	size_t most = self->call.relay->config.profile->toolhost_limits.max_file;
+	if (!sandbox_call_bytes(&self->call, "content", content)) {
+		return false;
+	}
+	if (json_get(self->call.params, 0, "content") == JSON_NODE_NONE) {
+		sandbox_call_refuse(&self->call, "INVALID_PARAMS", "content: expected a string");
+		return false;
+	}
+	if (content->len > most) {
+		sandbox_call_refuse(&self->call, "RESOURCE_LIMIT_EXCEEDED",
+			"%s: %zu bytes are more than %zu (max-file)", self->path, content->len,
+			most);
+		return false;
+	}
+	return true;
 }
 
 void fs_methods_write(struct relay *relay, const struct call *call)
 {
+	struct buf content;
 	struct fs_call *self = begin(relay, call, "_broker/fs/write");
-	if (!self || !sandbox_call_bytes(&self->call, "content", &self->content)) {
-		return;
+	buf_init(&content, SIZE_MAX / 2);
+	if (self && take_content(self, &content)) {
+		self->content = shared_take(&content);
+		resolve(self, write_it);
 	}
-	if (json_get(self->call.params, 0, "content") == JSON_NODE_NONE) {
-		sandbox_call_refuse(&self->call, "INVALID_PARAMS", "content: expected a string");
-		return;
-	}
-	size_t most = relay->config.profile->toolhost_limits.max_file;
-	if (self->content.len > most) {
-		sandbox_call_refuse(&self->call, "RESOURCE_LIMIT_EXCEEDED",
-			"%s: %zu bytes are more than %zu (max-file)", self->path, self->content.len,
-			most);
-		return;
-	}
-	resolve(self, write_it);
+	buf_finish(&content);
 }
 
 /* ---- _broker/fs/list ---- */

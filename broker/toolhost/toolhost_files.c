@@ -12,8 +12,9 @@
 #include "sync/git_layout.h"
 
 enum {
-	ANSWER_HEAD = 256,  // bytes before the result, for the message's beginning
-	ANSWER_MORE = 4096, // bytes of the result besides the text and most escapes
+	ANSWER_HEAD = 256, // bytes before the result, for the message's beginning
+	/* Bytes of the result besides the text and most escapes; json_writer.c needs most of it. */
+	ANSWER_MORE = 28 * 1024,
 };
 
 /* A read or a write of one file (ACP, "File System"). */
@@ -28,7 +29,7 @@ struct file_call {
 	bool is_guessed;          // `resolved` is the path as given; a link will be noticed
 	struct git_write git;     // for a write: whether git finds commands to run in it
 	char **roots;             // owned; the session's
-	struct buf content;       // for a write
+	struct shared *content;   // a reference; for a write
 	unsigned long long line;  // for a read; the first line is 1
 	unsigned long long limit; // for a read, in lines; ULLONG_MAX: to the end
 	struct file_op *op;
@@ -84,8 +85,8 @@ static void release(struct tool_call *call)
 		run_next(toolhost, file->path);
 		toolhost_resume(toolhost);
 	}
-	toolhost->held_bytes -= file->content.len;
-	buf_finish(&file->content);
+	toolhost->held_bytes -= shared_span(file->content).len;
+	shared_release(file->content);
 	words_free(file->roots);
 	free(file->path);
 	free(file->resolved);
@@ -174,14 +175,22 @@ static struct span pick_lines(struct span text, unsigned long long line, unsigne
 	return text;
 }
 
+static bool refuse_bytes(const struct file_call *file, size_t valid, struct error *err)
+{
+	return error_set_reason(err, ERROR_PROTOCOL, "FILE_NOT_TEXT",
+		"reading %s: it is not text, byte %zu is not UTF-8", file->path, valid);
+}
+
+/* The bytes in front of the lines must be UTF-8, too. A whole file is checked while it is copied.
+ */
 static bool write_content(struct file_call *file, struct span text, struct error *err)
 {
-	size_t valid = utf8_valid_length(text.data, text.len);
+	bool is_whole = file->line <= 1 && file->limit >= text.len;
+	size_t valid = is_whole ? text.len : utf8_valid_length(text.data, text.len);
 	if (valid < text.len) {
-		return error_set_reason(err, ERROR_PROTOCOL, "FILE_NOT_TEXT",
-			"reading %s: it is not text, byte %zu is not UTF-8", file->path, valid);
+		return refuse_bytes(file, valid, err);
 	}
-	struct span picked = pick_lines(text, file->line, file->limit);
+	struct span picked = is_whole ? text : pick_lines(text, file->line, file->limit);
 	/* Reserves enough for most texts: one sixteenth more, for escapes. */
 	size_t most = ANSWER_HEAD + picked.len + picked.len / 16 + ANSWER_MORE;
 	if (!buf_reserve(&file->call.result, most, err)) {
@@ -192,10 +201,11 @@ static bool write_content(struct file_call *file, struct span text, struct error
 	json_write_begin(&writer, &file->call.result);
 	json_write_object(&writer);
 	json_write_key(&writer, "content");
-	json_write_string(&writer, picked);
+	valid = json_write_valid_string(&writer, picked);
 	json_write_object_end(&writer);
 	buf_consume(&file->call.result, ANSWER_HEAD);
-	return json_write_end(&writer, err);
+	return json_write_end(&writer, err) &&
+	       (valid == picked.len || refuse_bytes(file, valid, err));
 }
 
 static void on_read(void *data, struct buf *content, const struct error *err)
@@ -286,7 +296,7 @@ static void look_for_git(struct file_call *file)
 		break;
 	case GIT_WRITE_FINE:
 		file->op = sandbox_write_resolved(
-			sandbox, file->resolved, buf_span(&file->content), on_written, file);
+			sandbox, file->resolved, file->content, on_written, file);
 		break;
 	}
 }
@@ -447,26 +457,28 @@ static bool take_content(struct file_call *file, const struct tool_params *param
 	struct toolhost *toolhost = file->call.toolhost;
 	struct span raw = message_place(params->message, PLACE_CONTENT);
 	size_t max_file = toolhost->config.limits.max_file;
+	struct buf content;
 	struct error err;
 	if (raw.len == 0 || raw.data[0] != '"') {
 		tool_call_fail(
 			&file->call, "INVALID_PARAMS", "\"content\" is missing or not a string");
 		return false;
 	}
-	buf_init(&file->content, max_file);
-	if (!json_decode_checked(raw, &file->content, &err)) {
+	buf_init(&content, max_file);
+	if (!json_decode_checked(raw, &content, &err)) {
 		tool_call_fail(&file->call, "RESOURCE_LIMIT_EXCEEDED",
 			"writing %s: the content has more than max-file (%zu bytes)", file->path,
 			max_file);
-	} else if (toolhost->held_bytes + file->content.len > held_max(toolhost)) {
+	} else if (toolhost->held_bytes + content.len > held_max(toolhost)) {
 		tool_call_fail(&file->call, "RESOURCE_LIMIT_EXCEEDED",
 			"writing %s: %zu bytes are already waiting to be written", file->path,
 			toolhost->held_bytes);
 	} else {
-		toolhost->held_bytes += file->content.len;
+		toolhost->held_bytes += content.len;
+		file->content = shared_take(&content);
 		return true;
 	}
-	buf_finish(&file->content);
+	buf_finish(&content);
 	return false;
 }
 

@@ -77,7 +77,7 @@ struct exec *daytona_start_exec(struct sandbox *sandbox, const struct exec_spec 
 struct file_op *daytona_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);
 struct file_op *daytona_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data);
+	struct shared *content, sandbox_done *done, void *data);
 struct file_op *daytona_stat_file(
 	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
 void daytona_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);

@@ -101,7 +101,7 @@ struct file_op *daytona_read_file(struct sandbox *sandbox, const char *path, enu
 }
 
 struct file_op *daytona_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data)
+	struct shared *content, sandbox_done *done, void *data)
 {
 	struct sandbox *inner = daytona_place_of(sandbox)->inner;
 	return inner->impl->write_file(inner, path, links, content, done, data);

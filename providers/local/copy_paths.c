@@ -49,7 +49,7 @@ struct file_op *copy_read_file(struct sandbox *sandbox, const char *path, enum f
 }
 
 struct file_op *copy_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data)
+	struct shared *content, sandbox_done *done, void *data)
 {
 	char *name = name_in_copy(sandbox, path);
 	struct file_op *op = host_write_file(sandbox, name, links, content, done, data);

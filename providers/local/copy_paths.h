@@ -11,7 +11,7 @@
 struct file_op *copy_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);
 struct file_op *copy_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data);
+	struct shared *content, sandbox_done *done, void *data);
 struct file_op *copy_stat_file(
 	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
 struct file_op *copy_resolve_path(

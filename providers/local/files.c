@@ -35,8 +35,7 @@ struct local_op {
 	char *path;              // owned
 	enum file_links links;   // for a read or a write
 	size_t max_bytes;
-	char *content; // owned; for a write
-	size_t content_len;
+	struct shared *content; // a reference; for a write
 	bool failed;
 	struct error err;
 	struct buf data;
@@ -67,8 +66,7 @@ static void report_read(struct local_op *op, const struct error *err)
 
 static bool run_write(struct local_op *op, struct error *err)
 {
-	return file_write(
-		op->confine, op->path, op->links, (struct span){op->content, op->content_len}, err);
+	return file_write(op->confine, op->path, op->links, shared_span(op->content), err);
 }
 
 static void report_plain(struct local_op *op, const struct error *err)
@@ -126,7 +124,7 @@ static void op_drop(struct pool_job *job)
 	list_remove(&op->link);
 	confine_release(op->confine);
 	buf_finish(&op->data);
-	free(op->content);
+	shared_release(op->content);
 	free(op->path);
 	free(op);
 }
@@ -279,12 +277,11 @@ struct file_op *local_files_read(struct local_files *files, const char *path, en
 }
 
 struct file_op *local_files_write(struct local_files *files, const char *path,
-	enum file_links links, struct span content, sandbox_done *done, void *data)
+	enum file_links links, struct shared *content, sandbox_done *done, void *data)
 {
 	struct local_op *op = op_create(files, &kind_write, path, data);
 	op->links = links;
-	op->content = mem_strndup(content);
-	op->content_len = content.len;
+	op->content = shared_reference(content);
 	op->done.plain = done;
 	op->is_waiting = has_earlier_write(op);
 	if (!op->is_waiting) {

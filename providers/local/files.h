@@ -35,7 +35,7 @@ void local_files_add_plain_root(
 struct file_op *local_files_read(struct local_files *files, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);
 struct file_op *local_files_write(struct local_files *files, const char *path,
-	enum file_links links, struct span content, sandbox_done *done, void *data);
+	enum file_links links, struct shared *content, sandbox_done *done, void *data);
 struct file_op *local_files_stat(
 	struct local_files *files, const char *path, file_stat_done *done, void *data);
 struct file_op *local_files_resolve(

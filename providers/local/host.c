@@ -196,7 +196,7 @@ struct file_op *host_read_file(struct sandbox *sandbox, const char *path, enum f
 }
 
 struct file_op *host_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data)
+	struct shared *content, sandbox_done *done, void *data)
 {
 	return local_files_write(&from_sandbox(sandbox)->files, path, links, content, done, data);
 }

@@ -53,7 +53,7 @@ const char *host_by_signals(const struct sandbox *sandbox);
 struct file_op *host_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);
 struct file_op *host_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data);
+	struct shared *content, sandbox_done *done, void *data);
 struct file_op *host_stat_file(
 	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
 struct file_op *host_resolve_path(

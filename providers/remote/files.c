@@ -19,8 +19,8 @@ struct remote_file {
 	size_t max_bytes;
 	struct mux_stream *stream; // of the content; NULL: none, or it has ended
 	struct buf content;        // of a read: received so far
-	char *bytes;               // of a write; owned
-	size_t len, sent;          // of `bytes`
+	struct shared *bytes;      // of a write; a reference
+	size_t sent;               // of `bytes`
 	bool has_answer;           // of a read: `size` is known
 	bool is_at_end;            // the stream has ended
 	uint64_t size;
@@ -43,7 +43,7 @@ static void file_free(struct remote_file *file)
 	}
 	list_remove(&file->link);
 	buf_finish(&file->content);
-	free(file->bytes);
+	shared_release(file->bytes);
 	free(file->path);
 	free(file);
 }
@@ -161,11 +161,12 @@ static void on_readable(void *data)
 static void on_writable(void *data)
 {
 	struct remote_file *file = data;
-	struct span rest = {file->bytes + file->sent, file->len - file->sent};
-	if (rest.len > 0) {
+	struct span bytes = shared_span(file->bytes);
+	if (file->sent < bytes.len) {
+		struct span rest = {bytes.data + file->sent, bytes.len - file->sent};
 		file->sent += mux_stream_write(file->stream, rest);
 	}
-	if (file->sent == file->len) {
+	if (file->sent == bytes.len) {
 		mux_stream_finish(file->stream);
 		file->stream = NULL;
 	}
@@ -246,7 +247,7 @@ static bool ask(struct remote_file *file, struct error *err)
 		.id = ++file->remote->last_id,
 		.file = {.path = span_of(file->path),
 			.no_links = file->links == FILE_LINKS_REFUSED,
-			.size = is_write ? file->len : file->max_bytes}};
+			.size = is_write ? shared_span(file->bytes).len : file->max_bytes}};
 	file->id = message.id;
 	if ((is_write || file->kind == RUNNER_READ) &&
 		!open_stream(file, &message.file.stream, err)) {
@@ -340,12 +341,11 @@ struct file_op *remote_read(struct remote *remote, const char *path, enum file_l
 }
 
 struct file_op *remote_write(struct remote *remote, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data)
+	struct shared *content, sandbox_done *done, void *data)
 {
 	struct remote_file *file = file_create(remote, RUNNER_WRITE, path, data);
 	file->links = links;
-	file->bytes = mem_strndup(content);
-	file->len = content.len;
+	file->bytes = shared_reference(content);
 	file->done.plain = done;
 	return submit(file);
 }

@@ -124,7 +124,7 @@ void remote_set_sandbox(struct remote *remote, struct sandbox *sandbox);
 struct file_op *remote_read(struct remote *remote, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);
 struct file_op *remote_write(struct remote *remote, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data);
+	struct shared *content, sandbox_done *done, void *data);
 struct file_op *remote_stat(
 	struct remote *remote, const char *path, file_stat_done *done, void *data);
 struct file_op *remote_resolve(

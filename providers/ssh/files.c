@@ -28,8 +28,7 @@ struct ssh_file_op {
 	char *path; // owned
 	enum file_links links;
 	size_t max_bytes;
-	char *content; // owned; for a write
-	size_t content_len;
+	struct shared *content; // a reference; for a write
 	struct file_answer answer;
 
 	union {
@@ -48,7 +47,7 @@ static void op_free(struct ssh_file_op *op)
 	soon_stop(&op->refusal);
 	script_run_destroy(op->run);
 	list_remove(&op->link);
-	free(op->content);
+	shared_release(op->content);
 	free(op->path);
 	free(op);
 }
@@ -125,7 +124,7 @@ static void put_detail(const struct ssh_file_op *op, char detail[DETAIL_SIZE])
 	} else if (op->script == FILE_SCRIPT_WRITE) {
 		char token[33];
 		random_fill_hex(token, sizeof(token) - 1);
-		text_whole(detail, DETAIL_SIZE, "%zu %s", op->content_len, token);
+		text_whole(detail, DETAIL_SIZE, "%zu %s", shared_span(op->content).len, token);
 	}
 }
 
@@ -145,7 +144,7 @@ static struct script_run *start_script(struct ssh_file_op *op, struct error *err
 		argv[FIXED_ARGS + i] = sandbox_root_at(files->sandbox, i)->runtime;
 	}
 	struct script_order order = {.argv = argv,
-		.input = {op->content, op->content_len},
+		.input = shared_span(op->content),
 		.output_max = op->max_bytes + FILE_ANSWER_MAX,
 		.silence_ms = SSH_FILES_SILENCE_MS};
 	struct script_run *run =
@@ -262,12 +261,11 @@ struct file_op *ssh_files_read(struct ssh_files *files, const char *path, enum f
 }
 
 struct file_op *ssh_files_write(struct ssh_files *files, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data)
+	struct shared *content, sandbox_done *done, void *data)
 {
 	struct ssh_file_op *op = op_create(files, FILE_SCRIPT_WRITE, path, data);
 	op->links = links;
-	op->content = mem_strndup(content);
-	op->content_len = content.len;
+	op->content = shared_reference(content);
 	op->done.plain = done;
 	return submit(op);
 }

@@ -29,7 +29,7 @@ void ssh_files_finish(struct ssh_files *files); // cancels what is left
 struct file_op *ssh_files_read(struct ssh_files *files, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);
 struct file_op *ssh_files_write(struct ssh_files *files, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data);
+	struct shared *content, sandbox_done *done, void *data);
 struct file_op *ssh_files_stat(
 	struct ssh_files *files, const char *path, file_stat_done *done, void *data);
 struct file_op *ssh_files_resolve(

@@ -343,7 +343,7 @@ static struct file_op *read_file(struct sandbox *sandbox, const char *path, enum
 }
 
 static struct file_op *write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data)
+	struct shared *content, sandbox_done *done, void *data)
 {
 	return ssh_files_write(&from_sandbox(sandbox)->files, path, links, content, done, data);
 }
@@ -421,7 +421,7 @@ static struct file_op *runner_read(struct sandbox *sandbox, const char *path, en
 }
 
 static struct file_op *runner_write(struct sandbox *sandbox, const char *path,
-	enum file_links links, struct span content, sandbox_done *done, void *data)
+	enum file_links links, struct shared *content, sandbox_done *done, void *data)
 {
 	return remote_write(remote_of(sandbox), path, links, content, done, data);
 }

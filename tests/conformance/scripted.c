@@ -60,7 +60,7 @@ static struct file_op *read_file(struct sandbox *sandbox, const char *path, enum
 }
 
 static struct file_op *write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data)
+	struct shared *content, sandbox_done *done, void *data)
 {
 	return ssh_files_write(&from_sandbox(sandbox)->files, path, links, content, done, data);
 }

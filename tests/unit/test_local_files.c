@@ -236,6 +236,21 @@ static void test_a_file_that_grows_while_it_is_read_is_limited(void **state)
 	assert_int_equal(waitpid(appender, NULL, 0), appender);
 }
 
+/* The end of the file costs no memory, because a large content would have to move. */
+static void test_a_file_is_read_into_memory_of_its_size(void **state)
+{
+	char *bytes = mem_alloc_zero(LARGE);
+	const size_t sizes[] = {1, 1000, 4096, LARGE};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		expect_write("root/file", (struct span){bytes, sizes[i]});
+		struct buf content = expect_read("root/file");
+		assert_int_equal(content.len, sizes[i]);
+		assert_in_range(content.capacity, sizes[i], sizes[i] + 512);
+		buf_finish(&content);
+	}
+	free(bytes);
+}
+
 static void test_a_hard_link_keeps_its_content(void **state)
 {
 	expect_write("root/one", SPAN_LITERAL("old"));
@@ -418,6 +433,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_swapped_links_lead_nowhere, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_file_that_grows_while_it_is_read_is_limited, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_file_is_read_into_memory_of_its_size, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_hard_link_keeps_its_content, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

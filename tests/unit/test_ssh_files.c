@@ -139,9 +139,11 @@ static void test_a_file_may_hold_what_ends_an_answer(void **state)
 {
 	struct fixture *fixture = *state;
 	struct span content = SPAN_LITERAL("content\0x\0whole\0y\0whole");
+	struct shared *shared = shared_copy(content);
 	fixture->is_done = false;
 	ssh_files_write(
-		&files, below(fixture, "file"), FILE_LINKS_FOLLOWED, content, on_done, fixture);
+		&files, below(fixture, "file"), FILE_LINKS_FOLLOWED, shared, on_done, fixture);
+	shared_release(shared);
 	run_until(fixture, &fixture->is_done);
 	assert_true(fixture->is_ok);
 	fixture->is_done = false;

@@ -126,6 +126,28 @@ static void test_a_directory_is_refused(void **state)
 	expect_failure(ask_write("", "x"), "SECURITY_VIOLATION", "it is a directory");
 }
 
+/* The answer must grow far beyond what was reserved for it, and be whole. */
+static void test_a_large_file_that_is_all_escapes_is_read_and_written(void **state)
+{
+	static const char units[] = "\n\"\x01\xe2\x82\xac\\";
+	static const char escaped[] = "\\n\\\"\\u0001\xe2\x82\xac\\\\";
+	enum { COUNT = 20000, UNIT = sizeof(units) - 1, ESCAPED = sizeof(escaped) - 1 };
+	char *content = mem_alloc_zero(COUNT * UNIT + 1);
+	char *inside = mem_alloc_zero(COUNT * ESCAPED + 1);
+	for (size_t i = 0; i < COUNT; i++) {
+		memcpy(content + i * UNIT, units, UNIT);
+		memcpy(inside + i * ESCAPED, escaped, ESCAPED);
+	}
+	expect_result(ask_write("large", inside), "{}");
+	expect_file("large", content);
+	const char *read = result_of(ask_read("large", ""));
+	assert_int_equal(strlen(read), strlen("{\"content\":\"\"}") + COUNT * ESCAPED);
+	assert_memory_equal(read + strlen("{\"content\":\""), inside, COUNT * ESCAPED);
+	expect_lines("large", ",\"line\":20001", "\"\x01\xe2\x82\xac\\");
+	free(inside);
+	free(content);
+}
+
 /* ---- writing ---- */
 
 static void test_a_file_is_written_with_its_parents(void **state)
@@ -439,6 +461,7 @@ int main(void)
 		ON_LOCAL(test_a_file_that_is_no_text_is_refused),
 		ON_LOCAL(test_a_file_over_the_limit_is_refused),
 		ON_LOCAL(test_a_directory_is_refused),
+		ON_LOCAL(test_a_large_file_that_is_all_escapes_is_read_and_written),
 		ON_LOCAL(test_a_file_is_written_with_its_parents),
 		ON_LOCAL(test_permission_bits_are_kept),
 		ON_LOCAL(test_content_over_the_limit_is_refused),

@@ -15,8 +15,7 @@ struct fake_op {
 	char *path;            // owned
 	enum file_links links; // of a read or a write
 	size_t max_bytes;
-	char *content; // owned; of a write
-	size_t content_len;
+	struct shared *content; // a reference; of a write
 	bool is_due;
 	bool has_begun;
 	bool fails;
@@ -38,7 +37,7 @@ static void op_free(struct fake_op *op)
 	}
 	list_remove(&op->link);
 	free(op->path);
-	free(op->content);
+	shared_release(op->content);
 	free(op);
 }
 
@@ -107,8 +106,8 @@ static void begin(struct fake_op *op)
 	} else if (op->operation == FAKE_RESOLVE) {
 		op->inner = local_files_resolve(files, op->path, on_resolve, op);
 	} else {
-		struct span content = {op->content, op->content_len};
-		op->inner = local_files_write(files, op->path, op->links, content, on_plain, op);
+		op->inner =
+			local_files_write(files, op->path, op->links, op->content, on_plain, op);
 	}
 }
 
@@ -165,12 +164,11 @@ struct file_op *fake_read_file(struct sandbox *sandbox, const char *path, enum f
 }
 
 struct file_op *fake_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data)
+	struct shared *content, sandbox_done *done, void *data)
 {
 	struct fake_op *op = op_create(sandbox, FAKE_WRITE, path, data);
 	op->links = links;
-	op->content = mem_strndup(content);
-	op->content_len = content.len;
+	op->content = shared_reference(content);
 	op->done.plain = done;
 	return &op->op;
 }

@@ -55,7 +55,7 @@ void fake_pumps_stop(struct fake_sandbox *sandbox);
 struct file_op *fake_read_file(struct sandbox *sandbox, const char *path, enum file_links links,
 	size_t max_bytes, file_read_done *done, void *data);
 struct file_op *fake_write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct span content, sandbox_done *done, void *data);
+	struct shared *content, sandbox_done *done, void *data);
 struct file_op *fake_stat_file(
 	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data);
 struct file_op *fake_resolve_path(
