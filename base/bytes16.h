@@ -7,10 +7,10 @@
 #include <string.h>
 
 /*
- * Copies text 16 bytes at a time and looks for bytes that need more than that. The compiler makes
- * vector instructions of these functions; there is no dispatch, because every x86-64 and arm64
- * processor has them. Each function copies all 16 bytes and returns how many of them, from the
- * first, are plain: the caller goes on from there and writes over the rest.
+ * Copies text 16 bytes at a time, or only looks at it, and finds bytes that need more than that.
+ * The compiler makes vector instructions of these functions; there is no dispatch, because every
+ * x86-64 and arm64 processor has them. Each function copies all 16 bytes and returns how many of
+ * them, from the first, are plain: the caller goes on from there and writes over the rest.
  */
 enum { BYTES16 = 16 };
 
@@ -45,16 +45,28 @@ static inline unsigned int bytes16_copy_until(void *to, const void *from, char s
 
 /*
  * Plain bytes are those that a JSON string contains unescaped: ASCII without control characters,
- * quotes and backslashes.
+ * quotes and backslashes. Bytes from 0x80 on are negative.
  */
+static inline unsigned int bytes16_first_odd(bytes16 text)
+{
+	return bytes16_first((text < bytes16_each(' ')) | (text == bytes16_each('"')) |
+			     (text == bytes16_each('\\')));
+}
+
+/* This one only looks. */
+static inline unsigned int bytes16_plain(const void *from)
+{
+	bytes16 text;
+	memcpy(&text, from, sizeof(text));
+	return bytes16_first_odd(text);
+}
+
 static inline unsigned int bytes16_copy_plain(void *to, const void *from)
 {
 	bytes16 text;
 	memcpy(&text, from, sizeof(text));
 	memcpy(to, &text, sizeof(text));
-	/* Bytes from 0x80 on are negative. */
-	return bytes16_first((text < bytes16_each(' ')) | (text == bytes16_each('"')) |
-			     (text == bytes16_each('\\')));
+	return bytes16_first_odd(text);
 }
 
 #endif

@@ -20,6 +20,7 @@
  */
 #include <string.h>
 
+#include "base/bytes16.h"
 #include "base/json_doc.h"
 #include "base/json_fast.h"
 #include "base/json_utf8.h"
@@ -217,26 +218,31 @@ FAST_INLINE static inline const unsigned char *scan_text(
 	return is_cut ? at - 1 : at;
 }
 
-/* Bytes that are checked one by one first: blocks are slower for short text. */
-enum { SHORT_TEXT = 16 };
-
-FAST_INLINE static inline bool is_plain(unsigned char byte)
-{
-	return (json_text_classes[byte] & TC_PLAIN) != 0;
-}
-
-FAST_TARGET static const unsigned char *fast_text(
+FAST_TARGET static __attribute__((noinline)) const unsigned char *long_text(
 	const unsigned char *at, const unsigned char *end, bool with_escapes)
 {
-	for (int i = 0; i < SHORT_TEXT && at < end && is_plain(*at); i++) {
-		at++;
-	}
 	if (end - at >= JSON_FAST_BLOCK) {
 		struct scan scan = {.end = end};
 		block_load(&scan.block, at, false, true);
 		at = scan_text(&scan, at, with_escapes);
 	}
 	return json_fast_plain.text(at, end, with_escapes);
+}
+
+/* Blocks are slower for short text, which ends in the first bytes. */
+enum { SHORT_TEXT = 2 * BYTES16 };
+
+FAST_TARGET static const unsigned char *fast_text(
+	const unsigned char *at, const unsigned char *end, bool with_escapes)
+{
+	for (int i = 0; i < SHORT_TEXT / BYTES16 && end - at >= BYTES16; i++) {
+		unsigned int plain = bytes16_plain(at);
+		at += plain;
+		if (plain < BYTES16) {
+			return *at == '"' ? at : long_text(at, end, with_escapes);
+		}
+	}
+	return long_text(at, end, with_escapes);
 }
 
 FAST_INLINE static inline bool is_space(unsigned char byte)
