@@ -175,21 +175,20 @@ static void test_memory_that_is_missing_elsewhere_is_not_this_limit(void **state
 	char text[64];
 	open_group(&above, &(struct group_limits){.memory_bytes = 64 << 20});
 	needs(&above, above.limits_memory, "memory");
-	assert_int_equal(mkdirat(above.fd, "inner", 0755), 0);
-	group.fd = openat(above.fd, "inner", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(cgroup_write(group.fd, "cgroup.subtree_control", "+memory"));
-	assert_true(cgroup_write(group.fd, "memory.max", "32M"));
 	for (size_t i = 0; i < ARRAY_LENGTH(expected); i++) {
 		struct record record = {0};
+		assert_int_equal(mkdirat(above.fd, "inner", 0755), 0);
+		group.fd = openat(above.fd, "inner", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_true(cgroup_write(group.fd, "cgroup.subtree_control", "+memory"));
+		assert_true(cgroup_write(group.fd, "memory.max", i == 0 ? "32M" : "max"));
 		int out = start_in(&record, &group, script);
 		run_until(&record, "sxe");
 		read_all(out, text, sizeof(text));
 		assert_int_equal(record.status.signal, SIGKILL);
 		assert_int_equal(record.status.limit, expected[i]);
 		process_destroy(record.process);
-		assert_true(cgroup_write(group.fd, "memory.max", "max"));
+		close(group.fd); // the last guard in it has removed it
 	}
-	close(group.fd);
 	limit_group_clear(above.fd);
 	limit_group_close(&above);
 }
