@@ -13,10 +13,12 @@ enum { CHUNK = 65536, WORDS_MAX = 400 };
 
 struct script_run {
 	struct ev_loop *loop;
+	const struct sandbox *sandbox;
 	struct exec *exec;    // owned; NULL once the script was cut off
 	ev_io in, out, words; // their fd is -1 once closed
 	ev_timer silence, deadline;
-	struct span input; // not written yet
+	long long silence_away_ms, deadline_away_ms; // sandbox_extend_timer
+	struct span input;                           // not written yet
 	struct buf output;
 	struct buf *errors; // borrowed; may be NULL
 	char tail[WORDS_MAX + 1];
@@ -177,14 +179,18 @@ static void fail_late(struct script_run *run, const char *what, double seconds)
 
 static void on_silence(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	fail_late(CONTAINER_OF(timer, struct script_run, silence),
-		"nothing has come from the sandbox", timer->repeat);
+	struct script_run *run = CONTAINER_OF(timer, struct script_run, silence);
+	if (!sandbox_extend_timer(run->sandbox, timer, &run->silence_away_ms)) {
+		fail_late(run, "nothing has come from the sandbox", timer->repeat);
+	}
 }
 
 static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	fail_late(
-		CONTAINER_OF(timer, struct script_run, deadline), "it did not end", timer->repeat);
+	struct script_run *run = CONTAINER_OF(timer, struct script_run, deadline);
+	if (!sandbox_extend_timer(run->sandbox, timer, &run->deadline_away_ms)) {
+		fail_late(run, "it did not end", timer->repeat);
+	}
 }
 
 /* ---- life ---- */
@@ -209,6 +215,7 @@ struct script_run *script_run_start(struct ev_loop *loop, struct sandbox *sandbo
 		.want_stdin = has_input,
 		.is_limited = order->is_limited};
 	*run = (struct script_run){.loop = loop,
+		.sandbox = sandbox,
 		.input = order->input,
 		.errors = order->errors,
 		.has_emptied = !order->until_emptied,
@@ -231,6 +238,7 @@ struct script_run *script_run_start(struct ev_loop *loop, struct sandbox *sandbo
 	ev_io_start(loop, &run->out);
 	ev_io_start(loop, &run->words);
 	ev_now_update(loop);
+	run->silence_away_ms = run->deadline_away_ms = sandbox_away_ms(sandbox);
 	timer_start(loop, &run->silence, order->silence_ms);
 	timer_start(loop, &run->deadline, order->deadline_ms);
 	return run;

@@ -248,6 +248,9 @@ static void on_drain(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct agent *agent = CONTAINER_OF(timer, struct agent, drain);
 	bool is_unread = agent->has_exited && link_is_over(&agent->link); // and nobody ever will
+	if (sandbox_extend_timer(agent->sandbox, timer, &agent->drain_away_ms)) {
+		return; // the rest may be under way
+	}
 	if (link_is_paused(&agent->link) && !is_unread) {
 		agent_timer_start(agent, timer, agent->config.profile->drain_timeout_ms);
 		return; // its output waits for the editor, not for the agent
@@ -342,6 +345,7 @@ void agent_check_ended(struct agent *agent)
 	if (agent->has_exited && agent->output_ended) {
 		fail_as_exited(agent);
 	} else if (agent->stop_step == STOP_NONE) {
+		agent->drain_away_ms = sandbox_away_ms(agent->sandbox);
 		agent_timer_start(agent, &agent->drain, agent->config.profile->drain_timeout_ms);
 	} else if (agent->has_exited) {
 		exec_kill_tree(agent->exec);

@@ -21,6 +21,7 @@ struct agent {
 	struct exec *exec;           // owned; NULL until the process is requested
 	struct ev_timer due;         // prepare-timeout, then start-timeout
 	long long away_ms;           // sandbox_extend_timer; of start-timeout
+	long long drain_away_ms;     // the same, of drain-timeout
 	struct ev_timer wall;        // the deadline of wall
 	struct ev_timer stop;        // the deadline of the stop step
 	struct ev_timer drain;       // after exit, while its output is still open, or the reverse

@@ -12,11 +12,13 @@ enum { ANSWER_MAX = 4096 }; // bytes; a valid answer is shorter than MCP_COMMAND
 
 struct mcp_lookup {
 	struct ev_loop *loop;
+	const struct sandbox *sandbox;
 	struct mcp_commands *commands; // borrowed
 	struct terminal *terminal;     // owned; NULL if it could not be started
 	char *read_buffer;             // owned
 	ev_timer due;                  // the deadline; or reports a result that is known at once
 	int timeout_ms;
+	long long away_ms; // sandbox_extend_timer
 	void (*done)(void *data);
 	void *data;
 };
@@ -38,6 +40,9 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	struct error err;
 	if (!lookup->terminal) {
 		finish(lookup, NULL); // not started; the reason is already set
+		return;
+	}
+	if (sandbox_extend_timer(lookup->sandbox, timer, &lookup->away_ms)) {
 		return;
 	}
 	terminal_destroy(lookup->terminal);
@@ -115,6 +120,7 @@ static void start(struct mcp_lookup *lookup, const struct mcp_lookup_config *con
 			"%s", err.text);
 		delay = 0.;
 	}
+	lookup->away_ms = sandbox_away_ms(lookup->sandbox);
 	ev_timer_init(&lookup->due, on_due, delay, 0.);
 	ev_timer_start(lookup->loop, &lookup->due);
 }
@@ -125,6 +131,7 @@ struct mcp_lookup *mcp_lookup_start(const struct mcp_lookup_config *config,
 	assert(commands->count > 0);
 	struct mcp_lookup *lookup = mem_alloc_zero(sizeof(*lookup));
 	lookup->loop = config->loop;
+	lookup->sandbox = config->sandbox;
 	lookup->commands = commands;
 	lookup->read_buffer = mem_alloc(TERMINAL_READ_SIZE);
 	lookup->timeout_ms = config->timeout_ms;

@@ -30,6 +30,7 @@ struct pause {
 	unsigned unanswered; // suspends and resumes without an answer; some for longer than
 	                     // pause-timeout
 	ev_timer due;        // pause-timeout, for freezing and for resuming
+	long long away_ms;   // sandbox_extend_timer
 	struct error err;    // why the request failed
 };
 
@@ -179,6 +180,7 @@ static void give_up(struct pause *pause, const struct error *err)
 static void arm(struct pause *pause)
 {
 	struct ev_loop *loop = pause->peer->relay->config.loop;
+	pause->away_ms = sandbox_away_ms(sandbox_of(pause));
 	ev_now_update(loop);
 	ev_timer_set(&pause->due, pause->peer->relay->config.profile->pause_timeout_ms / 1000., 0.);
 	ev_timer_start(loop, &pause->due);
@@ -286,6 +288,9 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	struct pause *pause = CONTAINER_OF(timer, struct pause, due);
 	bool is_freezing = pause->step == PAUSE_FREEZING;
 	struct error err;
+	if (sandbox_extend_timer(sandbox_of(pause), timer, &pause->away_ms)) {
+		return;
+	}
 	error_set(&err, ERROR_TIMEOUT, "%s did not %s within %d ms (pause-timeout)",
 		pause->peer->hop, is_freezing ? "stand still" : "go on",
 		pause->peer->relay->config.profile->pause_timeout_ms);

@@ -70,9 +70,17 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 		probe->config.done(probe->config.data);
 		return;
 	}
-	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
-		"the sandbox has not answered within %d ms (%s)", probe->config.timeout_ms,
-		probe->config.timeout_key);
+	/* This deadline does not stand still: whoever asks wants to know that nothing answers. */
+	if (sandbox_is_away(probe->config.sandbox)) {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
+			"the connection to the sandbox is lost, the broker is connecting again; "
+			"nothing came within %d ms (%s)",
+			probe->config.timeout_ms, probe->config.timeout_key);
+	} else {
+		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"the sandbox has not answered within %d ms (%s)", probe->config.timeout_ms,
+			probe->config.timeout_key);
+	}
 	fail(probe, &err);
 }
 

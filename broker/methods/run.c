@@ -26,8 +26,9 @@ struct run {
 	struct buf input;
 	ev_io writer;
 	struct stream out, errors;
-	ev_timer due;    // timeout_ms; from its exit on, RUN_LEFT_MS
-	ev_timer settle; // RUN_SETTLE_MS
+	ev_timer due;                          // timeout_ms; from its exit on, RUN_LEFT_MS
+	ev_timer settle;                       // RUN_SETTLE_MS
+	long long due_away_ms, settle_away_ms; // sandbox_extend_timer
 	long long began_ms, ended_ms;
 	struct process_status status;
 	bool has_exited, is_over, has_failed, timed_out;
@@ -78,17 +79,24 @@ static void check_end(struct run *run)
 		end(run);
 		return;
 	}
+	run->settle_away_ms = sandbox_away_ms(run->config.sandbox);
 	ev_timer_again(run->config.loop, &run->settle);
 }
 
 static void on_settled(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	end(CONTAINER_OF(timer, struct run, settle));
+	struct run *run = CONTAINER_OF(timer, struct run, settle);
+	if (!sandbox_extend_timer(run->config.sandbox, timer, &run->settle_away_ms)) {
+		end(run);
+	}
 }
 
 static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct run *run = CONTAINER_OF(timer, struct run, due);
+	if (sandbox_extend_timer(run->config.sandbox, timer, &run->due_away_ms)) {
+		return;
+	}
 	ev_timer_stop(loop, timer);
 	run->timed_out = run->timed_out || !run->has_exited;
 	exec_kill_tree(run->exec);
@@ -100,6 +108,7 @@ static void on_exited(void *data, struct process_status status)
 	run->has_exited = true;
 	run->status = status;
 	ev_timer_stop(run->config.loop, &run->due);
+	run->due_away_ms = sandbox_away_ms(run->config.sandbox);
 	ev_timer_set(&run->due, RUN_LEFT_MS / 1000., 0.);
 	ev_timer_start(run->config.loop, &run->due);
 	check_end(run);
@@ -200,6 +209,7 @@ struct run *run_start(const struct run_config *config, struct error *err)
 		ev_io_set(&run->writer, exec_take_stdin(run->exec), EV_WRITE);
 		ev_io_start(config->loop, &run->writer);
 	}
+	run->due_away_ms = sandbox_away_ms(config->sandbox);
 	if (config->timeout_ms > 0) {
 		ev_timer_start(config->loop, &run->due);
 	}

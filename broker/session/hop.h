@@ -81,6 +81,7 @@ struct request {
 	char *session_id;            // owned; params.sessionId, or NULL
 	struct buf message;          // the whole request, kept if needed later
 	struct ev_timer due;         // the deadline of the file that watches it
+	long long away_ms;           // sandbox_extend_timer; of the broker's own request
 	bool is_cancelled;           // its turn was cancelled (unanswered.c)
 	const char *unanswered; // the broker's own request: the error once `due` expires; static
 	bool is_beside;         // the broker's own request, whose answer nothing waits for

@@ -149,18 +149,31 @@ static const double look_s = 0.02;
 struct drain {
 	struct peer *peer;
 	unsigned kinds;
-	double until; // ev_now
+	double until;      // ev_now
+	long long away_ms; // sandbox_away_ms at the start; the time stands still meanwhile
 	ev_timer look;
 	drain_done *done;
 	void *data;
 };
+
+static const struct sandbox *sandbox_of(const struct drain *drain)
+{
+	return agent_sandbox(drain->peer->agent);
+}
+
+static double until(const struct drain *drain)
+{
+	const struct sandbox *sandbox = sandbox_of(drain);
+	long long away_ms = sandbox ? sandbox_away_ms(sandbox) - drain->away_ms : 0;
+	return drain->until + (double)away_ms / 1000.;
+}
 
 static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct drain *drain = CONTAINER_OF(timer, struct drain, look);
 	char left[IN_FLIGHT_TEXT_MAX];
 	bool is_left = in_flight_describe(drain->peer, drain->kinds, left);
-	if (is_left && ev_now(loop) < drain->until) {
+	if (is_left && ev_now(loop) < until(drain)) {
 		return;
 	}
 	drain_done *done = drain->done;
@@ -176,6 +189,7 @@ struct drain *drain_start(struct peer *peer, unsigned kinds, drain_done *done, v
 	drain->peer = peer;
 	drain->kinds = kinds;
 	drain->until = ev_now(loop) + peer->relay->config.profile->pause_drain_timeout_ms / 1000.;
+	drain->away_ms = sandbox_of(drain) ? sandbox_away_ms(sandbox_of(drain)) : 0;
 	drain->done = done;
 	drain->data = data;
 	ev_timer_init(&drain->look, on_look, 0., look_s);

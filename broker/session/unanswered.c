@@ -94,7 +94,11 @@ void relay_watch_cancelled(struct relay *relay, const struct session *session)
 static void on_own_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct request *request = CONTAINER_OF(timer, struct request, due);
+	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
 	struct error failure;
+	if (sandbox && sandbox_extend_timer(sandbox, timer, &request->away_ms)) {
+		return;
+	}
 	failure_set(&failure, "TIMEOUT_EXCEEDED", "session", "%s", request->unanswered);
 	pending_remove(&request->peer->asked, &request->pending);
 	request->on_answer(request->peer->relay, request, NULL, &failure);
@@ -103,7 +107,9 @@ static void on_own_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 
 void relay_watch_own(struct request *request, int timeout_ms, const char *why)
 {
+	const struct sandbox *sandbox = agent_sandbox(request->peer->agent);
 	request->unanswered = why;
+	request->away_ms = sandbox ? sandbox_away_ms(sandbox) : 0;
 	ev_timer_init(&request->due, on_own_due, timeout_ms / 1000.0, 0.0);
 	ev_timer_start(request->peer->relay->config.loop, &request->due);
 }

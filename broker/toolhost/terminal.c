@@ -39,8 +39,9 @@ struct terminal {
 	ev_timer timeout;
 	ev_timer quiet;
 	const struct patience *patience;
-	double drain_until; // ev_now
-	bool is_emptied;    // on_emptied is due after the exit
+	double drain_until;                       // ev_now
+	long long timeout_away_ms, quiet_away_ms; // sandbox_extend_timer
+	bool is_emptied;                          // on_emptied is due after the exit
 	bool pipe_is_large;
 	bool is_started;
 	bool is_over; // the provider has reported the exit
@@ -83,12 +84,23 @@ static void tell_exit(struct terminal *terminal)
 	terminal->listener->on_exited(terminal->data);
 }
 
+/* While the connection is lost, silence says nothing about the output that is still under way. */
+static bool waits_for_link(struct terminal *terminal)
+{
+	long long counted_ms = terminal->quiet_away_ms;
+	if (!sandbox_extend_timer(terminal->sandbox, &terminal->quiet, &terminal->quiet_away_ms)) {
+		return false;
+	}
+	terminal->drain_until += (double)(terminal->quiet_away_ms - counted_ms) / 1000.;
+	return true;
+}
+
 static void on_quiet(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct terminal *terminal = CONTAINER_OF(timer, struct terminal, quiet);
 	if (terminal->end.has_exited) {
 		terminal->listener->on_emptied(terminal->data);
-	} else {
+	} else if (!waits_for_link(terminal)) {
 		tell_exit(terminal);
 	}
 }
@@ -167,6 +179,9 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
 static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct terminal *terminal = CONTAINER_OF(timer, struct terminal, timeout);
+	if (sandbox_extend_timer(terminal->sandbox, timer, &terminal->timeout_away_ms)) {
+		return; // it may have ended in time, and we do not know it yet
+	}
 	terminal->end.timed_out = true;
 	terminal_kill(terminal);
 }
@@ -177,6 +192,7 @@ static void on_started(void *data)
 	terminal->is_started = true;
 	terminal->patience = exec_process(terminal->exec) > 0 ? &here : &elsewhere;
 	if (terminal->timeout.at > 0.) {
+		terminal->timeout_away_ms = sandbox_away_ms(terminal->sandbox);
 		ev_timer_start(terminal->loop, &terminal->timeout);
 	}
 	terminal->listener->on_started(terminal->data);
@@ -199,6 +215,7 @@ static void note_exit(struct terminal *terminal)
 		return;
 	}
 	terminal->drain_until = ev_now(terminal->loop) + terminal->patience->drain_s;
+	terminal->quiet_away_ms = sandbox_away_ms(terminal->sandbox);
 	wait_for_quiet(terminal);
 }
 

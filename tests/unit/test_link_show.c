@@ -173,6 +173,22 @@ static void test_start_timeout_stops_while_the_link_is_lost(void **state)
 	free(line);
 }
 
+/* Whoever asks for the health wants to know that nothing answers. */
+static void test_health_timeout_does_not_stop(void **state)
+{
+	struct fixture *fixture = *state;
+	profile_of(fixture)->health_timeout_ms = SHORT_MS;
+	begin_with_session(fixture);
+	stage_lose_link(&fixture->stage, "no answer");
+	editor_says(fixture, "'id':9,'method':'_broker/health','params':{}");
+	char *line = editor_line(fixture);
+	assert_non_null(strstr(line, "\"id\":9,\"result\":{"));
+	assert_non_null(strstr(line, "\"isHealthy\":false"));
+	assert_true(text_names(line, "problem | connection | lost | health-timeout"));
+	free(line);
+	stage_find_link(&fixture->stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +200,7 @@ int main(void)
 		RELAY_TEST(test_a_lost_run_is_shown_as_a_failure_with_the_reason),
 		RELAY_TEST(test_idle_timeout_stops_while_the_link_is_lost),
 		RELAY_TEST(test_start_timeout_stops_while_the_link_is_lost),
+		RELAY_TEST(test_health_timeout_does_not_stop),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "broker/agent/mcp_lookup.h"
 
 enum { SHORT_MS = 30, LONG_MS = 60000 };
@@ -145,6 +146,23 @@ static void test_a_silent_one_is_ended_at_the_deadline(void **state)
 	assert_non_null(strstr(actor->told, "destroyed"));
 }
 
+static void test_the_deadline_stops_while_the_connection_is_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	struct actor *actor = start(fixture, SHORT_MS);
+	sandbox_note_link(fixture->sandbox, false);
+	long long until_ms = clock_now_ms() + 3 * SHORT_MS;
+	while (clock_now_ms() < until_ms) {
+		stage_wait_turn(&fixture->stage);
+	}
+	assert_false(fixture->is_done);
+	sandbox_note_link(fixture->sandbox, true);
+	actor_writes(actor, SPAN_LITERAL("yn."));
+	actor_dies(actor, 0, 0);
+	stage_until(&fixture->stage, &fixture->is_done);
+	expect(fixture, MCP_COMMAND_EXISTS, MCP_COMMAND_MISSING, "");
+}
+
 static void test_one_that_never_starts_is_ended_at_the_deadline(void **state)
 {
 	struct fixture *fixture = *state;
@@ -204,6 +222,7 @@ int main(void)
 		TEST(test_an_answer_that_is_none_leaves_all_unknown),
 		TEST(test_a_shell_that_dies_leaves_all_unknown),
 		TEST(test_a_silent_one_is_ended_at_the_deadline),
+		TEST(test_the_deadline_stops_while_the_connection_is_lost),
 		TEST(test_one_that_never_starts_is_ended_at_the_deadline),
 		TEST(test_a_sandbox_that_refuses_is_told_and_not_from_inside),
 		TEST(test_a_sandbox_without_a_shell_is_told),

@@ -292,6 +292,65 @@ static void test_silence_while_paused_is_not_the_agents(void **state)
 	editor_hears_nothing(fixture);
 }
 
+/* ---- while the link is lost ---- */
+
+static void wait_longer_than_a_deadline(struct fixture *fixture)
+{
+	long long until_ms = clock_now_ms() + 3 * SHORT_MS;
+	while (clock_now_ms() < until_ms) {
+		stage_wait_turn(&fixture->stage);
+	}
+	editor_hears_nothing(fixture);
+}
+
+static void test_pause_timeout_stops_while_the_link_is_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_running(fixture);
+	profile_of(fixture)->pause_timeout_ms = SHORT_MS;
+	fixture->stage.holds_suspend = true;
+	stage_lose_link(&fixture->stage, "no answer");
+	ask(fixture, "5", "pause");
+	wait_for_order(fixture);
+	wait_longer_than_a_deadline(fixture);
+	stage_find_link(&fixture->stage);
+	fixture->stage.holds_suspend = false;
+	stage_go_on(&fixture->stage);
+	editor_hears(fixture, "'id':5,%s", is_paused);
+}
+
+static void test_a_resume_gets_that_time_too(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_paused(fixture);
+	profile_of(fixture)->pause_timeout_ms = SHORT_MS;
+	fixture->stage.holds_suspend = true;
+	ask(fixture, "9", "resume");
+	wait_for_order(fixture);
+	stage_lose_link(&fixture->stage, "no answer");
+	wait_longer_than_a_deadline(fixture);
+	stage_find_link(&fixture->stage);
+	fixture->stage.holds_suspend = false;
+	stage_go_on(&fixture->stage);
+	editor_hears(fixture, "'id':9,%s", runs);
+}
+
+static void test_tool_calls_get_that_time_before_a_pause(void **state)
+{
+	struct fixture *fixture = *state;
+	begin_running(fixture);
+	profile_of(fixture)->pause_drain_timeout_ms = SHORT_MS;
+	agent_says(fixture, 0, "'id':'q','method':'_question','params':{}");
+	editor_hears(fixture, "'id':0,'method':'_question','params':{}");
+	stage_lose_link(&fixture->stage, "no answer");
+	ask(fixture, "5", "pause");
+	wait_longer_than_a_deadline(fixture);
+	stage_find_link(&fixture->stage);
+	editor_says(fixture, "'id':0,'result':{}");
+	agent_hears(fixture, 0, "'id':'q','result':{}");
+	editor_hears(fixture, "'id':5,%s", is_paused);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,6 +370,9 @@ int main(void)
 		SYNC_TEST(test_the_end_of_the_broker_lets_it_go_on),
 		SYNC_TEST(test_the_end_of_the_agent_is_told_to_who_waits),
 		SYNC_TEST(test_silence_while_paused_is_not_the_agents),
+		SYNC_TEST(test_pause_timeout_stops_while_the_link_is_lost),
+		SYNC_TEST(test_a_resume_gets_that_time_too),
+		SYNC_TEST(test_tool_calls_get_that_time_before_a_pause),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

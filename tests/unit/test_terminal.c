@@ -2,6 +2,7 @@
 #include "tests/support/toolhost/fixture.h"
 
 #include "broker/toolhost/terminal.h"
+#include "providers/impl.h"
 
 /* One terminal, and the events that it raised: s, f, o(nce), x, e. */
 struct record {
@@ -212,6 +213,46 @@ static void test_a_timeout_kills(void **state)
 	terminal_destroy(record.terminal);
 }
 
+static bool has_started(const void *data)
+{
+	const struct record *record = data;
+	return record->told[0] == 's';
+}
+
+/* Between the loss and the return of the connection, nobody learns of its end. */
+static void test_a_timeout_stops_while_the_connection_is_lost(void **state)
+{
+	struct record record;
+	start(&record, "while ! [ -e go ]; do sleep 0.01; done", 1000, 50);
+	assert_true(fixture_turn(has_started, &record, FIXTURE_DEADLINE_MS));
+	sandbox_note_link(fixture.sandbox, false);
+	fixture_run_for(200);
+	assert_string_equal(record.told, "s");
+	put_text_file("go", "");
+	wait_for_flag(&record.is_over);
+	sandbox_note_link(fixture.sandbox, true);
+	assert_false(terminal_end(record.terminal).timed_out);
+	assert_int_equal(terminal_end(record.terminal).status.signal, 0);
+	terminal_destroy(record.terminal);
+}
+
+/* The exit has come, and the output is still under way when the connection is lost. */
+static void test_the_exit_waits_for_output_while_the_connection_is_lost(void **state)
+{
+	struct record record;
+	start(&record, "(while ! [ -e go ]; do sleep 0.01; done; echo last) & echo first", 1000, 0);
+	assert_true(fixture_turn(has_started, &record, FIXTURE_DEADLINE_MS));
+	sandbox_note_link(fixture.sandbox, false);
+	fixture_run_for(500);
+	assert_string_equal(record.told, "s");
+	sandbox_note_link(fixture.sandbox, true);
+	put_text_file("go", "");
+	wait_for_flag(&record.has_exited);
+	assert_string_equal(text_of(&record), "first\nlast\n");
+	wait_for_flag(&record.is_over);
+	terminal_destroy(record.terminal);
+}
+
 static void test_a_handler_may_destroy_it(void **state)
 {
 	struct record record;
@@ -269,6 +310,8 @@ int main(void)
 		ON_LOCAL(test_much_output_needs_little_memory),
 		ON_LOCAL(test_ignored_output_is_read_all_the_same),
 		ON_LOCAL(test_a_timeout_kills),
+		ON_LOCAL(test_a_timeout_stops_while_the_connection_is_lost),
+		ON_LOCAL(test_the_exit_waits_for_output_while_the_connection_is_lost),
 		ON_LOCAL(test_a_handler_may_destroy_it),
 		ON_FAKE(test_events_come_in_order),
 		ON_FAKE(test_a_child_that_holds_the_output_does_not_hold_the_exit),
