@@ -247,8 +247,14 @@ static void on_end(void *data, struct span text)
 {
 	struct remote *remote = data;
 	struct error err;
+	struct span why;
+	char shown[HELLO_MAX] = "";
+	if (runner_find_line(text, "why", &why)) {
+		runner_show(shown, sizeof(shown), why);
+	}
 	error_set_reason(&err, ERROR_UNAVAILABLE, "LINK_LOST",
-		"%s: the runner on the host has ended", remote->request.name);
+		"%s: the runner on the host has ended%s%s", remote->request.name,
+		*shown ? ": " : "", shown);
 	remote_lose(remote, &err);
 }
 

@@ -309,12 +309,16 @@ bool channel_open(struct runner *runner, const char *name, struct error *err)
 	return true;
 }
 
-/* Writes the reason to a file, because there is no channel; the broker may come back (attach.c). */
+/*
+ * Writes the reason to a file, because there is no channel, or END may get lost in it; the broker
+ * may come back (attach.c).
+ */
 static void leave_last_words(const struct runner *runner)
 {
 	char file[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	const struct channel_state *channel = &runner->channel;
-	if (runner->in >= 0 || !runner->why ||
+	bool has_channel = runner->in >= 0 && !channel->is_silent;
+	if (has_channel || !runner->why ||
 		!text_whole(file, sizeof(file), "end.%s", channel->name)) {
 		return;
 	}

@@ -215,6 +215,7 @@ void runner_loop(struct runner *runner)
 		if (!runner->why &&
 			runner_now_us() >= mux_heard_us(runner->mux) + runner->grace_us) {
 			runner->why = "no byte came from the broker for too long";
+			runner->channel.is_silent = true;
 		}
 	}
 }

@@ -56,6 +56,7 @@ struct channel_state {
 	int listener;     // -1: none
 	char key[RUNNER_KEY_SIZE];
 	bool has_key;
+	bool is_silent; // it is there, but no byte came from the broker for too long
 	uint64_t last_attach;
 	struct list attaches; // of struct attach
 	size_t attach_count;

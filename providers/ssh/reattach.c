@@ -56,11 +56,25 @@ static long long pause_ms(const struct ssh_host *host)
 	return reattach->attempts == 0 ? 0 : pause > least_ms ? pause : least_ms;
 }
 
+/* `err` is the reason why the last attempt has failed. */
+static void give_up_late(struct ssh_host *host, const struct error *err)
+{
+	struct error failure;
+	error_set_reason(&failure, ERROR_UNAVAILABLE, "LINK_LOST",
+		"%s: unreachable for longer than link-grace (%lld ms), so what ran there ends: %s",
+		ssh_host_name(host), host->request.grace_ms, err->text);
+	ssh_host_fail(host, &failure);
+}
+
 static void try_later(struct ssh_host *host, const struct error *err)
 {
 	struct ssh_reattach *reattach = &host->reattach;
-	if (is_final(err) || (reattach->lost_ms > 0 && !is_in_time(host))) {
+	if (is_final(err)) {
 		ssh_host_fail(host, err);
+		return;
+	}
+	if (reattach->lost_ms > 0 && !is_in_time(host)) {
+		give_up_late(host, err);
 		return;
 	}
 	if (reattach->lost_ms == 0) {

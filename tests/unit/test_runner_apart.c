@@ -319,6 +319,17 @@ static void test_a_run_that_has_ended_leaves_its_reason(void **state)
 	expect_gone(scene, "gone | runner | ended | no broker");
 }
 
+/* Its channel seems to be there, so the runner also says it in END; that may get lost. */
+static void test_a_run_whose_broker_is_silent_leaves_its_reason(void **state)
+{
+	struct scene *scene = *state;
+	start_with(scene, "grace-ms=3000\norphan-ms=3600000\n");
+	pid_t process = start_sleeper(scene);
+	pid_t runner = pid_in_hello(&scene->runner);
+	expect_end(scene, runner, process);
+	expect_gone(scene, "gone | runner | ended | no byte");
+}
+
 static void test_a_runner_that_was_killed_is_told(void **state)
 {
 	struct scene *scene = *state;
@@ -404,6 +415,7 @@ int main(void)
 		TEST(test_an_orphan_ends_after_its_time),
 		TEST(test_a_run_without_a_channel_ends_after_link_grace),
 		TEST(test_a_run_that_has_ended_leaves_its_reason),
+		TEST(test_a_run_whose_broker_is_silent_leaves_its_reason),
 		TEST(test_a_runner_that_was_killed_is_told),
 		TEST(test_nothing_is_left_of_a_run_whose_runner_was_killed),
 		TEST(test_a_killed_waiter_ends_nothing),

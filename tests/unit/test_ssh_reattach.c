@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "providers/ssh/host_impl.h"
+#include "tests/support/facts.h"
 #include "tests/support/ssh/host_fixture.h"
 #include "tests/support/ssh/pipe_client.h"
 
@@ -354,7 +355,8 @@ static void test_without_a_connection_it_ends_after_link_grace(void **state)
 	pipe_client_options.max_connections = 1;
 	pipe_clients_cut();
 	stage_run_until(&stage, &stage.has_failed);
-	assert_string_equal(stage.err.reason, "HOST_UNREACHABLE");
+	assert_string_equal(stage.err.reason, "LINK_LOST");
+	assert_true(text_names(stage.err.text, "link-grace | 8000 ms"));
 	assert_string_equal(heard.told, "sl");
 	stage_expect_none_left(stage.host->token); // there, too
 	heard_finish(&heard);
