@@ -26,36 +26,8 @@ OUTLIVES = {'runner': 'auto', 'outlives': 'auto', 'orphan-grace': '10m', 'link-g
 MINTED = re.compile(r'"(?:id|toolCallId|terminalId)": ?[^,}]*|term-\d+')
 
 
-class LinkCase(Gates, SshCase):
-    """The broker is in the first namespace, the host in the second."""
-
-    ssh_client = 'libssh2'
-
-    def setUp(self):
-        self.chain = net.Chain(2)
-        self.addCleanup(self.chain.__exit__)
-        self.chain.__enter__()
-        self.addresses = 1  # number of addresses that the broker's machine has had so far
-        super().setUp()
-        self.make_gates()
-
-    def make_sshd(self):
-        return Sshd(f'ListenAddress {self.chain.address(1)}\n{self.sshd_config}', None,
-                    self.chain.inside(1))
-
-    def ssh_keys(self):
-        path = self.dir / 'ssh_config'
-        path.write_text(self.sshd.alias('box', f'HostKeyAlias [127.0.0.1]:{self.sshd.port}')
-                        .replace('HostName 127.0.0.1', f'HostName {self.chain.address(1)}'))
-        return {**super().ssh_keys(), 'ssh-config': str(path), **OUTLIVES, **SILENCE}
-
-    def config(self, *args, **keys):
-        return super().config(*args, **{**OUTLIVES, **SILENCE, **keys})
-
-    def broker_argv(self, *options, agent):
-        return [*self.chain.inside(0), *super().broker_argv(*options, agent=agent)]
-
-    # ---- what the user sees ----
+class Watched:
+    """What the user of `client` sees."""
 
     def own_calls(self, word):
         """The updates of the broker's own tool calls that have this word in the title."""
@@ -90,8 +62,6 @@ class LinkCase(Gates, SshCase):
             shown.append(MINTED.sub('*', message.line.decode()))
         return shown
 
-    # ---- cuts ----
-
     def wait_lost(self, count):
         lost = processes.wait_until(lambda: self.losses() >= count, PATIENCE)
         self.assertTrue(lost, f'loss {count} was not noticed: {self.client.stderr}')
@@ -99,6 +69,38 @@ class LinkCase(Gates, SshCase):
     def wait_back(self, count):
         back = processes.wait_until(lambda: self.returns() >= count, PATIENCE)
         self.assertTrue(back, f'the connection is not back, {count}: {self.client.stderr}')
+
+
+class LinkCase(Watched, Gates, SshCase):
+    """The broker is in the first namespace, the host in the second."""
+
+    ssh_client = 'libssh2'
+
+    def setUp(self):
+        self.chain = net.Chain(2)
+        self.addCleanup(self.chain.__exit__)
+        self.chain.__enter__()
+        self.addresses = 1  # number of addresses that the broker's machine has had so far
+        super().setUp()
+        self.make_gates()
+
+    def make_sshd(self):
+        return Sshd(f'ListenAddress {self.chain.address(1)}\n{self.sshd_config}', None,
+                    self.chain.inside(1))
+
+    def ssh_keys(self):
+        path = self.dir / 'ssh_config'
+        path.write_text(self.sshd.alias('box', f'HostKeyAlias [127.0.0.1]:{self.sshd.port}')
+                        .replace('HostName 127.0.0.1', f'HostName {self.chain.address(1)}'))
+        return {**super().ssh_keys(), 'ssh-config': str(path), **OUTLIVES, **SILENCE}
+
+    def config(self, *args, **keys):
+        return super().config(*args, **{**OUTLIVES, **SILENCE, **keys})
+
+    def broker_argv(self, *options, agent):
+        return [*self.chain.inside(0), *super().broker_argv(*options, agent=agent)]
+
+    # ---- cuts ----
 
     def cut_child(self, number):
         """Kills sshd's processes for the connection."""
@@ -125,13 +127,34 @@ class LinkCase(Gates, SshCase):
         self.sshd.kill_connections()
         os.kill(self.client.pid, signal.SIGCONT)
 
-    CUTS = {'child': cut_child, 'link': cut_link, 'address': cut_address, 'stopped': cut_stopped}
+    def lose_silently(self, ends, number):
+        """
+        Loses every packet that leaves these ends of the link, until the broker notices by itself.
+        """
+        for end in ends:
+            self.chain.lose_packets(*end, True)
+        self.wait_lost(number)
+        for end in ends:
+            self.chain.lose_packets(*end, False)
+
+    def cut_silent(self, number):
+        self.lose_silently([(0, 'right'), (1, 'left')], number)
+
+    def cut_unheard(self, number):
+        """The host hears the broker, and the broker does not hear the host."""
+        self.lose_silently([(1, 'left')], number)
+
+    CUTS = {'child': cut_child, 'link': cut_link, 'address': cut_address, 'stopped': cut_stopped,
+            'silent': cut_silent, 'unheard': cut_unheard}
 
     def cut(self, kind):
         """Cuts the connection, and waits until the broker has made another one."""
         number = self.returns() + 1
         self.CUTS[kind](self, number)
         self.wait_back(number)
+
+
+STAGES = ('sync', 'updates', 'output', 'file', 'question', 'collect')
 
 
 class LinkTurn(LinkCase):
@@ -181,6 +204,57 @@ class LinkTurn(LinkCase):
             self.assertEqual(line[:2000], expected[:2000], f'line {number}')
             self.assertTrue(line == expected, f'line {number} differs behind its beginning')
         self.assertEqual(len(transcript), len(reference))
+
+    # ---- a turn that is cut ----
+
+    def wait(self, condition):
+        self.assertTrue(processes.wait_until(condition, PATIENCE), self.client.stderr)
+
+    def shown(self, place, word):
+        return [message for message in self.client.received[place:]
+                if message.method and word in message.line]
+
+    def stages(self):
+        """
+        A turn, which stops in each of its stages; yields their names. Then checks that the editor
+        got the same as in `reference`, a turn without a cut.
+        """
+        reference = self.end_turn(*self.start_turn())
+        self.may_answer.clear()
+        self.shut('sync')
+        place, waiting = self.start_turn()
+        self.wait_reached('sync')
+        yield 'sync'
+        self.open_gates()
+        self.wait(lambda: len(self.shown(place, b'agent_message_chunk')) > self.updates // 3)
+        yield 'updates'
+        self.wait(self.begun.exists)
+        yield 'output'
+        self.wait(lambda: self.shown(place, b'Read a file'))
+        yield 'file'
+        self.wait(lambda: self.shown(place, b'session/request_permission'))
+        yield 'question'
+        self.shut('collect')
+        self.may_answer.set()
+        self.wait_reached('collect')
+        yield 'collect'
+        self.open_gates()
+        self.check_same(self.end_turn(place, waiting), reference)
+
+    def cut_in(self, kind, *stages, **keys):
+        """Cuts the turn in these stages, and checks what the user sees of that."""
+        self.begin(**keys)
+        for stage in self.stages():
+            if stage in stages:
+                self.cut(kind)
+        self.assertEqual((self.losses(), self.returns()), (len(stages), len(stages)))
+        begun = [update for update in self.own_calls('unreachable, ')
+                 if update['sessionUpdate'] == 'tool_call']
+        ended = self.own_calls('reconnected')
+        self.assertEqual([(update['toolCallId'], update['status']) for update in ended],
+                         [(update['toolCallId'], 'completed') for update in begun])
+        self.assertEqual(len(begun), len(stages))
+        self.end()
 
     def end(self):
         self.client.close_stdin()

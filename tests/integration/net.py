@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """A chain of network namespaces, each linked to the next: 0 - 1 - 2 - …"""
 
+import contextlib
+import ctypes
 import os
 import shutil
 import subprocess
 
-HOLD_SECONDS = 600  # a namespace ends with the test, or after this time at the latest
+HOLD_SECONDS = 1800  # a namespace ends with the test, or after this time at the latest
+
+CLONE_NEWNET = 0x40000000
+NOBODY = '02:00:00:00:00:01'  # no card has this address
 
 
 class Chain:
@@ -60,12 +65,37 @@ class Chain:
         """The words to put before a command to run it in that namespace."""
         return ['nsenter', f'--net=/proc/{self.holders[number].pid}/ns/net']
 
+    @contextlib.contextmanager
+    def entered(self, number):
+        """For `with`: sockets that this thread makes meanwhile are in that namespace."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with open('/proc/thread-self/ns/net', encoding='ascii') as before, \
+                open(f'/proc/{self.holders[number].pid}/ns/net', encoding='ascii') as there:
+            if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), 'entering a network namespace')
+            try:
+                yield
+            finally:
+                libc.setns(before.fileno(), CLONE_NEWNET)
+
     def ip(self, number, *words):
         subprocess.run([*self.inside(number), 'ip', *words], check=True, timeout=30)
 
     def set_link(self, left, state):
         """Takes the link to the right of a namespace "down", or "up" again."""
         self.ip(left, 'link', 'set', 'right', state)
+
+    def lose_packets(self, number, name, is_lost):
+        """
+        While `is_lost`, every packet that leaves a namespace by this end of a link gets lost, and
+        no process and no kernel on either side is told: the packets go to a card that is not there.
+        """
+        other = (number + 1, 'left') if name == 'right' else (number - 1, 'right')
+        if is_lost:
+            self.ip(number, 'neighbour', 'replace', self.address(*other), 'lladdr', NOBODY, 'dev',
+                    name, 'nud', 'permanent')
+        else:
+            self.ip(number, 'neighbour', 'del', self.address(*other), 'dev', name)
 
 
 def can_be_made():

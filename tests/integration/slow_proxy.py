@@ -44,7 +44,7 @@ class Direction:
             self.is_over = True
             self.target.shutdown(socket.SHUT_WR)
             return
-        allowed = data[:self.proxy.allowance()]
+        allowed = data[:self.proxy.allowance(self.name)]
         sent = self.target.send(allowed)
         self.held -= sent
         if sent < len(data):
@@ -63,9 +63,11 @@ class SlowProxy:
         self.target_port, self.delay = target_port, delay
         self.is_stalled = False  # moves no bytes and closes nothing
         self.refuses = False     # closes each new connection at once
-        self.cut_after = None    # cuts all connections after this many bytes in both directions
+        self.cut_after = None    # cuts all connections after this many bytes
+        self.cut_name = None     # counts only bytes in this direction; None: in both
         self.sent = {'up': 0, 'down': 0}  # bytes that it has passed on
         self.accepted = 0
+        self.cuts = 0            # how often cut_after has cut
         self.pairs = []
         self.dropped = []        # pairs that stay open, but move no bytes any more
         self.listener = socket.create_server(('127.0.0.1', 0), backlog=64)
@@ -107,15 +109,21 @@ class SlowProxy:
 
     # ---- called by the proxy's own thread ----
 
-    def allowance(self):
-        return PIECE if self.cut_after is None else min(PIECE, self.cut_after)
+    def left(self, name):
+        """The bytes until the cut; None: none is due, or not in this direction."""
+        return self.cut_after if self.cut_name in (None, name) else None
+
+    def allowance(self, name):
+        left = self.left(name)
+        return PIECE if left is None else min(PIECE, left)
 
     def count(self, name, sent):
         self.sent[name] += sent
-        if self.cut_after is not None:
-            self.cut_after -= sent
-            if self.cut_after <= 0:
-                self.cut_after = None
+        left = self.left(name)
+        if left is not None:
+            self.cut_after = left - sent if left > sent else None
+            if left <= sent:
+                self.cuts += 1
                 self._cut_all()
 
     def _accept(self):
