@@ -29,6 +29,12 @@ struct guard_request {
 	bool joins;                   // the broker moves the process into a limit group: GUARD_JOIN
 	bool stays_outside;           // as in struct process_spec
 	/*
+	 * Not to be started now, but once the broker has gone and everything else has ended. It
+	 * takes the place of an earlier one. Without a guard, and only of the background spawner.
+	 */
+	bool is_will;
+	bool is_revoked; // with is_will: nothing is to be started then
+	/*
 	 * Which of stdin, stdout, stderr, the limit group and the program follow the first two file
 	 * descriptors.
 	 */

@@ -60,6 +60,14 @@ struct spawner *spawner_create_remote(struct ev_loop *loop, int socket);
 void spawner_attach(struct spawner *spawner, struct ev_loop *loop);
 
 /*
+ * Has this program started if the calling program ends without spawner_end (it was killed), after
+ * everything that it started has ended. Uses argv, env and cwd of the spec, which are kept in
+ * memory until then; so they must not contain a secret. Another call replaces the program.
+ */
+bool spawner_leave_will(
+	struct spawner *spawner, const struct process_spec *spec, struct error *err) ATTR_NODISCARD;
+
+/*
  * Ends the spawner, once; every process must be destroyed before. Waits at most two seconds for the
  * spawner, which waits for all its trees. After that it kills the spawner, and kills the remaining
  * processes itself, for at most three seconds. Fails if processes are still left; the error names

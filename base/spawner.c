@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/guard_request.h"
+#include "base/launch.h"
 #include "base/process.h"
 #include "base/tree.h"
 
@@ -41,6 +42,26 @@ static void nest_watch(struct nest *nest)
 	}
 }
 
+/* Sends the present will. If that fails, the processes that it is about end by themselves. */
+static void send_will(const struct spawner *spawner)
+{
+	const struct nest *nest = &spawner->nests[NEST_BACKGROUND];
+	struct guard_request request;
+	memset(&request, 0, sizeof(request)); // also clears the padding
+	request.is_will = true;
+	request.is_revoked = spawner->will_fd < 0;
+	int fds[GUARD_FDS_MAX];
+	for (int i = 0; i < GUARD_FDS_MAX; i++) {
+		fds[i] = -1;
+	}
+	/* A request has at least two. */
+	fds[GUARD_FD_CONTROL] = fds[GUARD_FD_LAUNCH] =
+		spawner->will_fd >= 0 ? spawner->will_fd : nest->socket;
+	if (nest->socket >= 0) {
+		(void)!guard_request_send(nest->socket, &request, fds);
+	}
+}
+
 static bool nest_start(struct nest *nest, struct error *err)
 {
 	int sockets[2];
@@ -60,7 +81,30 @@ static bool nest_start(struct nest *nest, struct error *err)
 	nest->socket = sockets[0];
 	ev_io_set(&nest->io, nest->socket, EV_READ);
 	nest_watch(nest);
+	if (nest->kind == NEST_BACKGROUND && nest->spawner->will_fd >= 0) {
+		send_will(nest->spawner);
+	}
 	return true;
+}
+
+bool spawner_leave_will(struct spawner *spawner, const struct process_spec *spec, struct error *err)
+{
+	int fd = launch_pack(spec, err);
+	if (fd < 0) {
+		return false;
+	}
+	fd_close(&spawner->will_fd);
+	spawner->will_fd = fd;
+	send_will(spawner);
+	return true;
+}
+
+static void revoke_will(struct spawner *spawner)
+{
+	if (spawner->will_fd >= 0) {
+		fd_close(&spawner->will_fd);
+		send_will(spawner);
+	}
 }
 
 void spawner_wake(const struct spawner *spawner, enum nest_kind kind)
@@ -213,6 +257,7 @@ static unsigned long long boot_ticks_now(void)
 static struct spawner *create(void)
 {
 	struct spawner *spawner = mem_alloc_zero(sizeof(*spawner));
+	spawner->will_fd = -1;
 	list_init(&spawner->processes);
 	ev_init(&spawner->sweep, on_sweep);
 	ev_signal_init(&spawner->stopped, on_stopped, SIGCHLD);
@@ -326,6 +371,7 @@ bool spawner_end(struct spawner *spawner, struct error *err)
 {
 	assert(list_is_empty(&spawner->processes));
 	bool has_strays = spawner->loop && ev_is_active(&spawner->sweep);
+	revoke_will(spawner);
 	for (int i = 0; i < NEST_COUNT; i++) {
 		has_strays = !nest_end(&spawner->nests[i]) || has_strays;
 	}

@@ -36,6 +36,7 @@ struct spawner {
 	struct ev_loop *loop; // NULL until attached
 	bool is_remote;       // spawner_create_remote
 	struct nest nests[NEST_COUNT];
+	int will_fd;           // of the last will, for a further spawner; -1: none
 	struct list processes; // of struct process
 	uint64_t last_id;
 	unsigned long long start_ticks; // when the first spawner was forked; strays are younger

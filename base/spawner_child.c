@@ -56,6 +56,7 @@ struct spawner_child {
 	bool has_more;            // more zombies are left than are reaped at a time
 	struct killer killer;     // on while strays may be left
 	long long broker_gone_ms; // time; 0: the broker is still there
+	int will_fd;              // from launch_pack: what to start at the end; -1: nothing
 };
 
 static void add_guard(struct spawner_child *child, pid_t pid, uint64_t id)
@@ -139,6 +140,16 @@ static void start_guard(struct spawner_child *child, const struct guard_request 
 	add_guard(child, pid, request->id);
 }
 
+static void take_will(
+	struct spawner_child *child, const struct guard_request *request, int *received, int count)
+{
+	fd_close(&child->will_fd);
+	if (!request->is_revoked && count > GUARD_FD_LAUNCH) {
+		child->will_fd = received[GUARD_FD_LAUNCH];
+		received[GUARD_FD_LAUNCH] = -1;
+	}
+}
+
 static void read_request(struct spawner_child *child)
 {
 	struct guard_request request;
@@ -150,7 +161,9 @@ static void read_request(struct spawner_child *child)
 		fd_close(&child->socket);
 		child->broker_gone_ms = clock_now_ms();
 	} else if (size == (ssize_t)sizeof(request)) {
-		if (sort_fds(&request, received, count, fds)) {
+		if (request.is_will) {
+			take_will(child, &request, received, count);
+		} else if (sort_fds(&request, received, count, fds)) {
 			start_guard(child, &request, fds);
 		} else {
 			struct error err;
@@ -279,6 +292,22 @@ static int sweep_step(struct spawner_child *child)
 	return sleep_ms;
 }
 
+/* The broker was killed: when it ends by itself, it revokes its will. Nobody watches the program.
+ */
+static void follow_will(struct spawner_child *child)
+{
+	struct launch launch = {.fds = {-1, -1, -1}, .group_fd = -1};
+	struct error ignored;
+	if (child->will_fd < 0 || !launch_unpack(&launch, child->will_fd, &ignored)) {
+		return;
+	}
+	if (fork() == 0) {
+		int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC); // for an error
+		fd_close(&child->will_fd);
+		launch_run(&launch, null_fd);
+	}
+}
+
 static void spawner_loop(struct spawner_child *child) ATTR_NORETURN;
 static void spawner_loop(struct spawner_child *child)
 {
@@ -294,6 +323,7 @@ static void spawner_loop(struct spawner_child *child)
 		}
 	}
 	tell_losses(child);
+	follow_will(child);
 	_exit(0);
 }
 
@@ -363,7 +393,7 @@ static void rename_self(void)
 
 void spawner_run(int socket, enum nest_kind kind)
 {
-	struct spawner_child child = {.socket = socket};
+	struct spawner_child child = {.socket = socket, .will_fd = -1};
 	if (kind == NEST_BACKGROUND) {
 		setsid();
 	}
