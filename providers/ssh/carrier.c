@@ -107,6 +107,9 @@ static size_t write_stream(struct carrier_stream *stream, struct span bytes)
 static void close_stream(struct carrier_stream *stream)
 {
 	struct carried_channel *self = CONTAINER_OF(stream, struct carried_channel, stream);
+	if (self->channel) {
+		ssh_channel_flush(self->channel); // the last message says that the run is over
+	}
 	ssh_channel_close(self->channel);
 	free(self);
 }

@@ -27,6 +27,13 @@ size_t ssh_channel_write(struct ssh_channel *channel, struct span bytes)
 	return channel->client->impl->write(channel, bytes);
 }
 
+void ssh_channel_flush(struct ssh_channel *channel)
+{
+	if (channel->client->impl->flush) {
+		channel->client->impl->flush(channel);
+	}
+}
+
 void ssh_channel_send_eof(struct ssh_channel *channel)
 {
 	channel->client->impl->send_eof(channel);

@@ -78,6 +78,7 @@ struct ssh_client_impl {
 	struct ssh_channel *(*open)(struct ssh_client *client, const char *command,
 		const struct ssh_channel_listener *listener, void *data, struct error *err);
 	size_t (*write)(struct ssh_channel *channel, struct span bytes);
+	void (*flush)(struct ssh_channel *channel); // optional
 	void (*send_eof)(struct ssh_channel *channel);
 	void (*resume)(struct ssh_channel *channel, enum ssh_stream stream);
 	void (*close_channel)(struct ssh_channel *channel);
@@ -109,6 +110,12 @@ struct ssh_channel *ssh_channel_open(struct ssh_client *client, const char *comm
  */
 enum { SSH_CHANNEL_BUFFER = 256 * 1024 };
 size_t ssh_channel_write(struct ssh_channel *channel, struct span bytes);
+
+/*
+ * Before ssh_channel_close, which drops what has not been sent: sends as much of it as is possible
+ * without waiting. Raises nothing.
+ */
+void ssh_channel_flush(struct ssh_channel *channel);
 
 /* Ends the command's stdin, after everything that was written. */
 void ssh_channel_send_eof(struct ssh_channel *channel);

@@ -84,6 +84,7 @@ static const struct ssh_client_impl impl = {
 	.close = close_client,
 	.open = ssh2_open_command,
 	.write = ssh2_write,
+	.flush = ssh2_flush,
 	.send_eof = ssh2_send_eof,
 	.resume = ssh2_resume,
 	.close_channel = ssh2_close_channel,

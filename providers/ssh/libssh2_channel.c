@@ -348,6 +348,22 @@ size_t ssh2_write(struct ssh_channel *base, struct span bytes)
 	return size;
 }
 
+/*
+ * The packets go into client.out, which the end of the session sends. sshd drops them if it reads a
+ * disconnect message together with them; if it reads the end of the connection, it passes them on.
+ */
+void ssh2_flush(struct ssh_channel *base)
+{
+	struct ssh2_channel *channel = channel_of(base);
+	struct ssh2_client *client = owner(channel);
+	client->ends_silently = true;
+	bool is_up = client->stage == CLIENT_READY && !client->has_error;
+	for (size_t left = SSH_CHANNEL_BUFFER / CHANNEL_PACKET; is_up && left > 0; left--) {
+		is_up = channel->state == CHANNEL_RUNNING && channel_is_live(channel) &&
+		        write_some(channel);
+	}
+}
+
 void ssh2_send_eof(struct ssh_channel *base)
 {
 	channel_of(base)->wants_eof = true;

@@ -65,6 +65,7 @@ struct ssh2_client {
 	struct buf out;         // already encrypted
 	size_t input_left;      // bytes that this turn may still receive
 	bool is_dying;          // nothing is sent or received any more, even if libssh2 tries
+	bool ends_silently;     // without a disconnect message (ssh2_flush)
 	bool wants_turn;        // work was left over
 	bool has_error;         // `error` says why the connection was lost
 	struct error error;
@@ -173,6 +174,7 @@ bool channel_is_live(const struct ssh2_channel *channel); // its listener still 
 void channel_free(struct ssh2_channel *channel); // our part; libssh2's part is already gone
 void channel_refused(struct ssh2_channel *channel, enum error_code code, const char *why);
 size_t ssh2_write(struct ssh_channel *channel, struct span bytes);
+void ssh2_flush(struct ssh_channel *channel);
 void ssh2_send_eof(struct ssh_channel *channel);
 void ssh2_resume(struct ssh_channel *channel, enum ssh_stream stream);
 void ssh2_close_channel(struct ssh_channel *channel);

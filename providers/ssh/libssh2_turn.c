@@ -190,9 +190,11 @@ void client_begin(struct ssh2_client *client, LIBSSH2_SESSION *session, int fd)
 /* Tells the server if that does not block, then frees libssh2's memory. */
 static void end_session(struct ssh2_client *client)
 {
-	if (!client->has_error) {
+	if (!client->has_error && !client->ends_silently) {
 		(void)client->ssh2->session_disconnect_ex(
 			client->session, SSH_DISCONNECT_BY_APPLICATION, "closed", "");
+	}
+	if (!client->has_error) {
 		wire_flush(client);
 	}
 	/* From now on everything that libssh2 tries to send or wait for ends at once. */
