@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "providers/impl.h"
 
-/* Measures how long the connection to a sandbox was lost while its processes went on. */
+/* Processes that go on while the connection to their sandbox is lost, and for how long it was. */
 
 enum { EXTEND_LEAST_MS = 1000 }; // else a timer could expire again and again meanwhile
 
@@ -17,6 +17,15 @@ void sandbox_note_link(struct sandbox *sandbox, bool is_there)
 const char *sandbox_outlives(const struct sandbox *sandbox)
 {
 	return sandbox->outlives;
+}
+
+void sandbox_note_turn(struct sandbox *sandbox, bool is_open)
+{
+	if (sandbox->capabilities.outlives && sandbox->impl->note_turn &&
+		is_open != sandbox->has_turn) {
+		sandbox->has_turn = is_open;
+		sandbox->impl->note_turn(sandbox, is_open);
+	}
 }
 
 void sandbox_drop_link(struct sandbox *sandbox)

@@ -96,7 +96,8 @@ struct sandbox_impl {
 	const char *(*by_signals)(const struct sandbox *sandbox); // optional; NULL: never
 	bool (*usage)(const struct sandbox *sandbox, struct group_usage *out); // optional
 	void (*look)(struct sandbox *sandbox);                                 // optional
-	void (*drop_link)(struct sandbox *sandbox); // if the sandbox has `outlives`
+	void (*drop_link)(struct sandbox *sandbox);               // if the sandbox has `outlives`
+	void (*note_turn)(struct sandbox *sandbox, bool is_open); // optional
 	bool (*take_over)(struct sandbox *sandbox, const char *reference);  // optional
 	bool (*is_pinned)(const struct sandbox *sandbox, const char *path); // optional
 
@@ -125,6 +126,7 @@ struct sandbox {
 	const char *outlives;    // owned by the implementation; sandbox_outlives; may be NULL
 	long long lost_ms;       // clock_now_ms when the connection was lost; 0: it is there
 	long long away_ms;       // how long earlier losses lasted, all together
+	bool has_turn;           // sandbox_note_turn
 	const char *reference;   // owned by the implementation; may be NULL
 	const char *instance;    // owned by the implementation; may be NULL
 	const char *const *keys; // owned by the implementation; sandbox_keys; NULL: none

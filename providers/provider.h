@@ -40,6 +40,11 @@ struct provider_context {
 	const char *state_folder; // for data that outlives the broker; may be NULL, and the folder
 	                          // may be missing
 	const struct registry *registry; // the registry that has the providers; may be NULL
+	/*
+	 * The command that ends what this broker leaves elsewhere if it is killed
+	 * (providers/ssh/heir.h); NULL-terminated, without secrets. NULL: there is none.
+	 */
+	const char *const *heir;
 	const char *const *own_files; // no agent that is kept apart may have a folder above one of
 	                              // these files and links; NULL-terminated, may be NULL
 };
@@ -235,6 +240,8 @@ struct sandbox_request {
 	 */
 	bool (*is_guarded)(const void *guard, const char *root, const char *path, bool is_link);
 	const void *guard;
+	/* Nothing there outlives the connection, even if the profile says so. */
+	bool ends_with_connection;
 	/* How long to wait for others who use it; 0: without limit. */
 	int prepare_timeout_ms;
 };
@@ -383,6 +390,12 @@ const char *sandbox_limit(const struct sandbox *sandbox, enum limit_kind kind);
  * there is no connection. Borrowed; valid once ready.
  */
 const char *sandbox_outlives(const struct sandbox *sandbox);
+
+/*
+ * Once ready: whether a turn is open. With `outlives`, the processes then go on longer without the
+ * connection.
+ */
+void sandbox_note_turn(struct sandbox *sandbox, bool is_open);
 
 /* With `outlives`: closes the connection, as if it was lost, and raises on_link_lost at once. */
 void sandbox_drop_link(struct sandbox *sandbox);

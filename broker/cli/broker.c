@@ -29,6 +29,7 @@
 #include "broker/cli/end_signals.h"
 #include "broker/cli/chat_command.h"
 #include "broker/cli/exec.h"
+#include "broker/cli/heir.h"
 #include "broker/cli/init.h"
 #include "broker/cli/policy_explain.h"
 #include "broker/cli/policy_hosts.h"
@@ -52,12 +53,14 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* run() fills it from the top down and takes it apart in reverse. */
 struct broker {
 	const struct options *options;
+	const char *const *arguments; // without argv[0] and a word of ours
 	const char *const *environment;
 	const struct broker_providers *providers;
 	bool was_signaled;       // by a signal; so the end of our stdin is not reported as a second
 	                         // reason
 	bool client_tells;       // started by a client of ours, which reports failures to the user
 	bool is_trial;           // started by doctor: does not touch what earlier brokers left
+	bool is_heir;            // started after a broker was killed (heir.h)
 	const char *login_token; // an editor has started it for a login in a terminal; or NULL
 	struct ev_loop *loop;
 	struct spawner *spawner;
@@ -193,6 +196,8 @@ static int run_session(struct broker *broker, struct provider *provider)
 {
 	struct error err;
 	const char *home = environment_get(broker->environment, "HOME");
+	char **heir = broker->is_trial ? NULL : heir_command(broker->arguments);
+	broker->context.heir = (const char *const *)heir;
 	broker->directory = workspace_of_start(home);
 	struct relay_config config = {
 		.loop = broker->loop,
@@ -220,6 +225,8 @@ static int run_session(struct broker *broker, struct provider *provider)
 	if (!connect_editor(broker, &err)) {
 		relay_destroy(broker->relay);
 		free(broker->directory);
+		broker->context.heir = NULL;
+		words_free(heir);
 		return complain(&err);
 	}
 	end_signals_start(&broker->signals, broker->loop, on_signal, broker);
@@ -227,6 +234,8 @@ static int run_session(struct broker *broker, struct provider *provider)
 	end_signals_stop(&broker->signals);
 	relay_destroy(broker->relay);
 	free(broker->directory);
+	broker->context.heir = NULL;
+	words_free(heir);
 	fd_inherited_finish(&broker->out);
 	fd_inherited_finish(&broker->in);
 	if (broker->failure.code != ERROR_NONE) {
@@ -398,6 +407,9 @@ static int run_configured(struct broker *broker)
 		status = run_check(broker, provider);
 	} else if (provider && broker->options->command == COMMAND_TEST_PROVIDER) {
 		status = run_test_provider(broker, provider);
+	} else if (provider && broker->is_heir) {
+		bool ok = heir_run(broker->loop, provider, &broker->config.profile, &err);
+		status = ok ? EXIT_SUCCESS : complain(&err);
 	} else if (!provider || !enter_workspace(&broker->config, &err) ||
 		   !open_trace(broker, &err) || !open_audit(broker, &err)) {
 		status = complain(&err);
@@ -629,8 +641,9 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	}
 	bool is_trial = argc > 1 && strcmp(argv[1], DOCTOR_WORD) == 0;
 	bool client_tells = is_trial || (argc > 1 && strcmp(argv[1], CLIENT_WORD) == 0);
-	bool is_understood =
-		options_parse(&options, argc - client_tells, argv + client_tells, &err);
+	bool is_heir = argc > 1 && strcmp(argv[1], HEIR_WORD) == 0;
+	int own_words = client_tells || is_heir;
+	bool is_understood = options_parse(&options, argc - own_words, argv + own_words, &err);
 	enum log_format format;
 	if (options.log_format && log_format_parse(options.log_format, &format)) {
 		log_set_format(format); // before the first message; config_load checks the value
@@ -654,10 +667,12 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	user_config_set_environment(environment);
 	struct broker broker = {
 		.options = &options,
+		.arguments = (const char *const *)argv + own_words + 1,
 		.environment = environment,
 		.providers = providers,
 		.client_tells = client_tells,
 		.is_trial = is_trial,
+		.is_heir = is_heir,
 		.login_token = environment_get(environment, LOGIN_MARK),
 	};
 	return flush_stdout(&options, run_any(&broker));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "broker/agent/agent.h"
 #include "broker/ledger/keeper.h"
 #include "broker/session/hop.h"
 #include "broker/toolhost/toolhost.h"
@@ -130,6 +131,10 @@ bool in_flight_note(struct peer *peer, struct error *err)
 	static const unsigned lasting = IN_FLIGHT_PROMPTS | IN_FLIGHT_TERMINALS;
 	char list[LIST_MAX];
 	bool is_cut;
+	struct sandbox *sandbox = peer->agent ? agent_sandbox(peer->agent) : NULL;
+	if (sandbox) {
+		sandbox_note_turn(sandbox, find(peer, IN_FLIGHT_PROMPTS, list, &is_cut));
+	}
 	if (!peer->keeper) {
 		return true;
 	}

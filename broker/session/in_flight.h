@@ -27,9 +27,10 @@ enum in_flight_kind {
 bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_TEXT_MAX]);
 
 /*
- * Call this when prompts or terminals have begun or ended: it tells other programs which work is in
- * progress (keeper_note_turn). Fails with ERROR_UNAVAILABLE, as that does, while a user's command
- * restores a workspace; never fails if there is less work than before.
+ * Call this when prompts or terminals have begun or ended: it tells the sandbox whether a turn is
+ * open, and other programs which work is in progress (keeper_note_turn). Fails with
+ * ERROR_UNAVAILABLE, as that does, while a user's command restores a workspace; never fails if
+ * there is less work than before.
  */
 bool in_flight_note(struct peer *peer, struct error *err);
 

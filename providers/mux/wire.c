@@ -91,6 +91,10 @@ static const struct field failure_fields[] = {
 	FIELD(TEXT, failure.reason),
 	FIELD(TEXT, failure.text),
 };
+static const struct field grace_fields[] = {
+	FIELD(NUMBER, grace.ms),
+	FIELD(NUMBER, grace.is_suspend),
+};
 static const struct field exit_fields[] = {
 	FIELD(NUMBER, exit.code),
 	FIELD(NUMBER, exit.signal),
@@ -137,6 +141,7 @@ static const struct layout layouts[] = {
 	LAYOUT(RUNNER_RESOLVE, file_fields),
 	LAYOUT(RUNNER_LIST, file_fields),
 	{RUNNER_CANCEL, NULL, 0},
+	LAYOUT(RUNNER_GRACE, grace_fields),
 	LAYOUT(RUNNER_STARTED, pid_fields),
 	LAYOUT(RUNNER_FAILED, failure_fields),
 	LAYOUT(RUNNER_EXITED, exit_fields),

@@ -142,6 +142,7 @@ enum runner_kind {
 	RUNNER_RESOLVE,     // PATH
 	RUNNER_LIST,   // DONE: entries come on the stream: type ("f", "d", "l", "o"), name, NUL
 	RUNNER_CANCEL, // a file request: an answer may or may not come; a write may still happen
+	RUNNER_GRACE,  // how long the run goes on without the broker; no answer
 
 	/* runner to broker */
 	RUNNER_STARTED = 64,
@@ -198,6 +199,16 @@ struct runner_failure {
 	struct span text;
 };
 
+/* Replaces grace-ms of HELLO. */
+struct runner_grace {
+	uint64_t ms;
+	/*
+	 * The broker's machine is about to be suspended. So if the channel ends now, the broker has
+	 * not ended, and orphan-ms does not count.
+	 */
+	uint64_t is_suspend;
+};
+
 struct runner_exit {
 	uint64_t code;
 	uint64_t signal; // 0: by exit(code)
@@ -210,6 +221,7 @@ struct runner_message {
 		struct runner_exec exec;           // EXEC
 		struct runner_file file;           // ROOT_*, READ, WRITE, STAT, RESOLVE, LIST, PATH
 		struct runner_failure failure;     // FAILED, FROZEN (its text alone)
+		struct runner_grace grace;         // GRACE
 		struct runner_exit exit;           // EXITED
 		struct runner_status_of status_of; // STATUS_OF
 		uint64_t signal;                   // SIGNAL

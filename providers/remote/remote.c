@@ -149,6 +149,19 @@ void remote_detach(struct remote *remote)
 	drop(remote);
 }
 
+void remote_set_grace(struct remote *remote, long long grace_ms, bool is_suspend)
+{
+	struct error ignored; // the runner does not read: then the link is lost soon
+	const struct runner_message message = {.kind = RUNNER_GRACE,
+		.grace = {.ms = (uint64_t)grace_ms, .is_suspend = is_suspend}};
+	remote_hold(remote);
+	remote->request.grace_ms = grace_ms;
+	if (remote->mux && !remote->is_over) {
+		(void)!mux_send(remote->mux, &message, &ignored);
+	}
+	remote_let_go(remote);
+}
+
 void remote_ping(struct remote *remote)
 {
 	remote_hold(remote);

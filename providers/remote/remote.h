@@ -95,6 +95,12 @@ void remote_detach(struct remote *remote);
  */
 bool remote_is_busy(const struct remote *remote);
 
+/*
+ * After ready: how long the run goes on without us from now on, and whether this machine is about
+ * to be suspended (struct runner_grace).
+ */
+void remote_set_grace(struct remote *remote, long long grace_ms, bool is_suspend);
+
 /* Asks for a sign of life at once, if there is a link. */
 void remote_ping(struct remote *remote);
 

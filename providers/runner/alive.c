@@ -18,8 +18,10 @@
  * namespace, and then cannot see the processes of this run. By the folder it can end them, and
  * knows whether they have ended (providers/ssh/remote/earlier.sh):
  *
- *     alive  a FIFO; the line "over" in it ends the runner
- *     held   a FIFO that the keeper and the runner hold open; if nobody does, the run has ended
+ *     alive  a FIFO; the line "over" in it ends the runner. The line "orphan" does so, too, unless
+ *            a broker uses the runner
+ *     held   a FIFO that the keeper and the runner hold open; if nobody does, the run has ended.
+ *            The answer to "orphan" is the line "used" in it, if a broker uses the runner
  *     left   a file: the run has ended, but some of its processes could not be ended
  *
  * A broker that has lost its connection looks into the folder. So the runner removes it only if the
@@ -36,7 +38,9 @@ enum {
 	UNUSED_ELSEWHERE_S = 30 * UNUSED_S,
 };
 
-static const char order[] = "over";
+static const char over[] = "over";
+static const char orphan[] = "orphan";
+static const char used[] = "used\n";
 
 static int open_fifo(const char *folder, const char *name)
 {
@@ -133,6 +137,27 @@ bool alive_open(struct runner *runner, const char *folder, struct error *err)
 	return true;
 }
 
+/* Replaces an answer that nobody has read. */
+static void say_used(const char *folder)
+{
+	char bytes[READ_SIZE];
+	ATTR_CLEANUP(fd_cleanup) int fd = open_fifo(folder, "held");
+	while (fd >= 0 && read(fd, bytes, sizeof(bytes)) > 0) {
+	}
+	(void)!write(fd, used, sizeof(used) - 1);
+}
+
+static void take_line(struct runner *runner, struct span line)
+{
+	if (span_is(line, over)) {
+		runner->why = "a later connection of its broker ended it";
+	} else if (span_is(line, orphan) && channel_is_used(runner)) {
+		say_used(runner->alive.folder);
+	} else if (span_is(line, orphan)) {
+		runner->why = "its broker was gone, and a later one ended it";
+	}
+}
+
 static void take_byte(struct runner *runner, char byte)
 {
 	struct alive *alive = &runner->alive;
@@ -143,8 +168,8 @@ static void take_byte(struct runner *runner, char byte)
 		alive->len += alive->len <= sizeof(alive->line); // one more: too long
 		return;
 	}
-	if (alive->len == sizeof(order) - 1 && memcmp(alive->line, order, alive->len) == 0) {
-		runner->why = "a later connection of its broker ended it";
+	if (alive->len <= sizeof(alive->line)) {
+		take_line(runner, (struct span){alive->line, alive->len});
 	}
 	alive->len = 0;
 }

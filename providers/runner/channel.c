@@ -62,6 +62,11 @@ static void leave(struct runner *runner)
 	fd_close(&runner->waiter); // comes last, because it ends the waiter
 }
 
+bool channel_is_used(const struct runner *runner)
+{
+	return runner->in >= 0 && runner_now_us() < mux_heard_us(runner->mux) + IN_USE_US;
+}
+
 void channel_lose(struct runner *runner)
 {
 	struct channel_state *channel = &runner->channel;
@@ -75,10 +80,10 @@ void channel_lose(struct runner *runner)
 	}
 	leave(runner);
 	/*
-	 * If it ended while bytes still came, the broker was killed or has closed it. Otherwise the
-	 * connection is lost.
+	 * If it ended while bytes still came, the broker was killed or has closed it, unless its
+	 * machine was about to be suspended. Otherwise the connection is lost.
 	 */
-	bool was_in_use = now_us < heard_us + IN_USE_US;
+	bool was_in_use = now_us < heard_us + IN_USE_US && !channel->is_suspend_announced;
 	channel->until_us = was_in_use && channel->orphan_us < runner->grace_us
 	                            ? now_us + channel->orphan_us
 	                            : heard_us + runner->grace_us;
@@ -113,6 +118,7 @@ static void adopt(struct attach *attach, uint64_t number)
 	runner->waiter = attach->waiter;
 	attach->in = attach->out = attach->waiter = -1;
 	runner->channel.last_attach = number;
+	runner->channel.is_suspend_announced = false;
 	attach_free(attach);
 	mux_restart(runner->mux, runner_now_us());
 	runner_say_hello(runner);

@@ -45,15 +45,21 @@ bool runner_read_number(struct span digits, uint64_t *out)
 	return digits.len > 0;
 }
 
+static void set_grace(struct runner *runner, uint64_t grace_ms)
+{
+	if (grace_ms > 0 && grace_ms < UINT32_MAX) {
+		runner->grace_us = grace_ms * US_PER_MS;
+	}
+}
+
 static void on_hello(void *data, struct span text, bool is_same_version)
 {
 	struct runner *runner = data;
 	struct span grace;
 	uint64_t grace_ms;
 	runner->grace_us = (uint64_t)RUNNER_GRACE_MS * US_PER_MS;
-	if (runner_find_line(text, "grace-ms", &grace) && runner_read_number(grace, &grace_ms) &&
-		grace_ms > 0 && grace_ms < UINT32_MAX) {
-		runner->grace_us = grace_ms * US_PER_MS;
+	if (runner_find_line(text, "grace-ms", &grace) && runner_read_number(grace, &grace_ms)) {
+		set_grace(runner, grace_ms);
 	}
 	channel_take_hello(runner, text);
 }
@@ -74,6 +80,10 @@ static void on_message(void *data, const struct runner_message *message)
 		break;
 	case RUNNER_CANCEL:
 		request_cancel(runner, message->id);
+		break;
+	case RUNNER_GRACE:
+		set_grace(runner, message->grace.ms);
+		runner->channel.is_suspend_announced = message->grace.is_suspend != 0;
 		break;
 	default:
 		if (message->kind < RUNNER_STARTED) {

@@ -60,8 +60,9 @@ struct channel_state {
 	uint64_t last_attach;
 	struct list attaches; // of struct attach
 	size_t attach_count;
-	uint64_t orphan_us; // how long the runner lives on after an unannounced end
-	uint64_t until_us;  // when it ends if it still has no channel
+	uint64_t orphan_us;        // how long the runner lives on after an unannounced end
+	bool is_suspend_announced; // the broker's machine suspends: its end of the channel is none
+	uint64_t until_us;         // when it ends if it still has no channel
 };
 
 /* The folder of the run (alive.c). */
@@ -135,6 +136,8 @@ void channel_take_hello(struct runner *runner, struct span text);
  * without a channel.
  */
 void channel_lose(struct runner *runner);
+/* Whether a broker was heard over the channel within its last heartbeats. */
+bool channel_is_used(const struct runner *runner);
 void channel_watch(struct runner *runner);
 uint64_t channel_due_us(const struct runner *runner);
 void channel_step(struct runner *runner); // ends what has reached its deadline

@@ -94,16 +94,41 @@ void ssh_control_forget_runs(struct ssh_host *host)
 	}
 }
 
+/* The host chooses the path. A later connection ends the run whose token is in it. */
+static bool take_run(struct ssh_host *host, const char *folder)
+{
+	if (!ssh_run_is_named(folder, host->token)) {
+		fail(host, ERROR_PROTOCOL, NULL, "it names the folder of another run");
+		return false;
+	}
+	mem_set_text(&host->control.run_folder, folder);
+	return true;
+}
+
+/* What a killed broker has left there, and nobody could end. */
+static void take_kept(struct ssh_host *host, const char *rest)
+{
+	char text[ERROR_TEXT_MAX];
+	struct ssh_runs *runs = host->request.runs;
+	if (runs && words_count(host->control.kept) < SSH_KEPT_MAX &&
+		ssh_runs_keep(runs, host->request.place, rest, text, sizeof(text))) {
+		words_append(&host->control.kept, text);
+	}
+}
+
 static void become_ready(struct ssh_host *host, const char *run_folder)
 {
 	struct ssh_control *control = &host->control;
-	mem_set_text(&control->run_folder, run_folder);
+	if (!take_run(host, run_folder)) {
+		return;
+	}
 	ssh_control_forget_runs(host);
 	control->is_ready = true;
 	buf_finish(&control->said);
 	ev_timer_stop(host->loop, &control->deadline);
 	start_beats(host);
 	ssh_links_begin(host);
+	ssh_noting_start(host);
 	ssh_login_start(host);
 }
 
@@ -128,7 +153,9 @@ bool ssh_control_take_fact(struct ssh_host *host, const char *line)
 	} else if (take_word(line, "node", &rest)) {
 		mem_set_text(&control->node, rest);
 	} else if (take_word(line, "run", &rest)) {
-		mem_set_text(&control->run_folder, rest);
+		(void)take_run(host, rest);
+	} else if (take_word(line, "kept", &rest)) {
+		take_kept(host, rest);
 	} else if (take_word(line, "ended", &rest)) {
 		control->ended += (unsigned)strtoul(rest, NULL, 10);
 	} else if (take_word(line, "left", &rest)) {
@@ -391,5 +418,7 @@ void ssh_control_drop_facts(struct ssh_host *host)
 	control->run_folder = NULL;
 	free(control->node);
 	control->node = NULL;
+	words_free(control->kept);
+	control->kept = NULL;
 	control->ended = 0;
 }

@@ -71,23 +71,42 @@ void ssh_host_progress(struct ssh_host *host, const char *text)
 
 void ssh_host_become_ready(struct ssh_host *host)
 {
+	host->awaits_note = ssh_noting_is_pending(host);
+	if (host->awaits_note) {
+		return;
+	}
 	host->is_ready = true;
 	host->listener->on_ready(host->data);
+}
+
+/* Whether a process runs there, as far as we know, that was not told to end. */
+static bool is_busy(const struct ssh_host *host)
+{
+	LIST_FOR_EACH(process, &host->processes, struct ssh_process, link) {
+		if (process->is_held && process->state != SSH_PROCESS_OVER) {
+			return true;
+		}
+	}
+	return host->remote && remote_is_busy(host->remote);
 }
 
 /* Processes may still run there; makes the next connection to the same place end them. */
 static void leave_run(struct ssh_host *host, bool was_lost)
 {
 	const struct ssh_control *control = &host->control;
+	struct ssh_run_note note;
+	ssh_noting_end(host, !was_lost && !is_busy(host), &note);
 	if (host->request.runs && (control->is_ready || control->has_runner)) {
 		ssh_runs_add(host->request.runs,
 			&(struct ssh_run_end){.place = host->request.place,
 				.folder = control->run_folder,
 				.node = control->node ? control->node : "",
-				.grace_ms = host->request.grace_ms,
+				.grace_ms = ssh_reattach_grace_ms(host),
 				.was_lost = was_lost,
-				.was_idle = host->remote && !remote_is_busy(host->remote)});
+				.was_idle = host->remote && !remote_is_busy(host->remote),
+				.note = &note});
 	}
+	ssh_run_note_finish(&note);
 }
 
 void ssh_host_fail(struct ssh_host *host, const struct error *err)

@@ -29,10 +29,11 @@ typedef struct ssh_client *ssh_connect_fn(const struct provider_context *context
 	struct error *err);
 
 struct ssh_host_request {
-	bool wants_runner;   // use the runner if the host can run it (providers/remote)
-	bool outlives;       // with the runner: processes go on when the connection is lost
-	long long orphan_ms; // orphan-grace; with `outlives`
-	long long pause_ms;  // the least pause before we connect again; 0: as usual
+	bool wants_runner;       // use the runner if the host can run it (providers/remote)
+	bool outlives;           // with the runner: processes go on when the connection is lost
+	long long orphan_ms;     // orphan-grace; with `outlives`
+	long long turn_grace_ms; // turn-grace: with `outlives`, link-grace while a turn is open
+	long long pause_ms;      // the least pause before we connect again; 0: as usual
 	unsigned long long
 		link_buffer; // bytes of an agent's input, or output, under way; 0: as for others
 	const struct provider_context *context; // borrowed, like the target
@@ -79,7 +80,8 @@ struct ssh_host_facts {
 	const char *machine;     // uname -m
 	const char *git_version; // "": git is missing
 	const char *rsync_version;
-	unsigned ended; // how many processes of lost connections we found there and ended
+	unsigned ended;          // how many processes of lost connections we found there and ended
+	const char *const *kept; // NULL-terminated, or NULL: sentences about others that still run
 	const char *const
 		*environment; // NULL-terminated: the allowlist of the login shell, and set_env
 	const char *const *agent_environment; // the same with the variables of login-env
@@ -111,6 +113,9 @@ const char *ssh_host_no_runner(const struct ssh_host *host);
 /* The suspension freezes the process with its other members from now on. */
 struct suspension;
 void ssh_exec_join(struct exec *exec, struct suspension *suspension);
+
+/* With `outlives`: a turn has begun or ended. */
+void ssh_host_note_turn(struct ssh_host *host, bool is_open);
 
 /* With `outlives`: closes the connection as if it was lost. */
 void ssh_host_drop_link(struct ssh_host *host);

@@ -4,6 +4,7 @@
 
 #include "base/environment.h"
 #include "base/network_watch.h"
+#include "base/sleep_watch.h"
 #include "base/words.h"
 #include "providers/remote/remote.h"
 #include "providers/script_line.h"
@@ -24,11 +25,11 @@
  * host.
  */
 enum {
-	SSH_TOKEN_SIZE = 33, // names a run: 128 random bits as hexadecimal digits
 	SSH_REQUEST_MAX = 4 << 20,
 	SSH_LINE_MAX = 8192,                 // of the control's output
 	SSH_PREAMBLE_MAX = 5 * SSH_LINE_MAX, // the run's folder, quoted
 	SSH_WORDS_MAX = 64,                  // of an environment that the control reports
+	SSH_KEPT_MAX = 16,                   // sentences about runs that were not ended
 	SSH_COMMAND_MAX = 1024,
 	SSH_ORDERS_MAX = 256 * 1024,
 	SSH_BEFORE_MAX = 128 * 1024,
@@ -156,6 +157,7 @@ struct ssh_control {
 	char *run_folder;   // the name alone if a runner has no folder
 	char *node;         // the machine's name
 	unsigned ended;     // processes of lost connections that were ended
+	char **kept;        // sentences about runs of killed brokers that were not ended
 	uint64_t told_runs; // request.runs->added when the script was written
 	char **environment; // the allowlist of a channel's environment
 };
@@ -173,6 +175,17 @@ void ssh_control_drop_facts(struct ssh_host *host);
 void ssh_control_forget_runs(struct ssh_host *host);
 void ssh_control_order(struct ssh_host *host, const char *format, ...) ATTR_PRINTF(2, 3);
 
+/* ---- the note of this run (run_jobs.c, run_note.h) ---- */
+
+struct ssh_noting;
+void ssh_noting_start(struct ssh_host *host); // once its folder there is known
+bool ssh_noting_is_pending(const struct ssh_host *host);
+/*
+ * The run is left. If it is over, its note is removed, now or once it has been written. Otherwise
+ * *out_note is the note; it has no lock if there is none.
+ */
+void ssh_noting_end(struct ssh_host *host, bool is_over, struct ssh_run_note *out_note);
+
 /* ---- the runner (runner.c) ---- */
 
 /* On a connection that has just been made, opens the runner, or else the control. */
@@ -186,6 +199,8 @@ struct ssh_reattach {
 	ev_timer again;
 	ev_timer probe;
 	struct network_watch network; // from the runner's start on
+	struct sleep_watch sleep;     // the same
+	bool has_turn;                // a turn is open
 	long long lost_ms;            // when the connection was lost; 0: it is there
 	bool has_changed;             // the network has changed again since the probe began
 	unsigned attempts;            // since the loss, or since the last change of the network
@@ -198,6 +213,9 @@ void ssh_reattach_init(struct ssh_host *host);
 /* The runner is ready: begins to watch this machine's network. */
 void ssh_reattach_begin(struct ssh_host *host);
 void ssh_reattach_stop(struct ssh_host *host);
+
+/* How long what runs there goes on without us: link-grace, or turn-grace. */
+long long ssh_reattach_grace_ms(const struct ssh_host *host);
 
 /* Takes the loss of the first connection. False: the processes there are lost with it. */
 bool ssh_reattach_take_loss(struct ssh_link *link, const struct error *err);
@@ -336,7 +354,9 @@ struct ssh_host {
 	struct login_env login_env;
 	ev_timer warm; // until we open a channel for the next process
 	struct ssh_reattach reattach;
-	struct error no_link; // why we could not make another connection
+	struct ssh_noting *noting; // owned; NULL: no note is kept of this run
+	bool awaits_note;          // everything else is ready
+	struct error no_link;      // why we could not make another connection
 	unsigned last_id;
 	int depth;
 	bool is_ready;

@@ -109,6 +109,7 @@ static void finish(struct ssh_host *host, char **facts)
 		.git_version = is_whole ? facts[2] : "",
 		.rsync_version = is_whole ? facts[3] : "",
 		.ended = host->control.ended,
+		.kept = (const char *const *)host->control.kept,
 	};
 	host->facts.home = fact(host, "HOME", "/");
 	host->facts.directory = is_whole ? facts[4] : "/";

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "providers/ssh/heir.h"
 #include "providers/ssh/host_impl.h"
 
 /*
@@ -27,9 +28,36 @@ enum {
 	RESTARTS_MAX = 8,
 };
 
+long long ssh_reattach_grace_ms(const struct ssh_host *host)
+{
+	const struct ssh_host_request *request = &host->request;
+	bool is_longer = host->reattach.has_turn && request->turn_grace_ms > request->grace_ms;
+	return is_longer ? request->turn_grace_ms : request->grace_ms;
+}
+
 static bool is_in_time(const struct ssh_host *host)
 {
-	return clock_now_ms() < host->reattach.lost_ms + host->request.grace_ms;
+	return clock_now_ms() < host->reattach.lost_ms + ssh_reattach_grace_ms(host);
+}
+
+void ssh_host_note_turn(struct ssh_host *host, bool is_open)
+{
+	ssh_host_enter(host);
+	host->reattach.has_turn = is_open && remote_outlives(host->remote);
+	if (remote_outlives(host->remote)) {
+		remote_set_grace(
+			host->remote, ssh_reattach_grace_ms(host), host->reattach.sleep.is_asleep);
+	}
+	ssh_host_leave(host);
+}
+
+/* A connection that ends from now on does not mean that this broker has ended. */
+static void on_sleep(struct sleep_watch *watch, bool begins)
+{
+	struct ssh_host *host = CONTAINER_OF(watch, struct ssh_host, reattach.sleep);
+	ssh_host_enter(host);
+	remote_set_grace(host->remote, ssh_reattach_grace_ms(host), begins);
+	ssh_host_leave(host);
 }
 
 /* Errors after which we do not connect again: we would fail in the same way, or ask twice. */
@@ -200,7 +228,13 @@ void ssh_reattach_init(struct ssh_host *host)
 void ssh_reattach_begin(struct ssh_host *host)
 {
 	if (remote_outlives(host->remote)) {
+		const char *const *environment = host->request.context->environment;
+		heir_name(host->request.context);
 		network_watch_start(&host->reattach.network, host->loop, on_network);
+		sleep_watch_start(&host->reattach.sleep, host->loop,
+			environment ? environment_get(environment, "DBUS_SYSTEM_BUS_ADDRESS")
+				    : NULL,
+			on_sleep);
 	}
 }
 
@@ -209,6 +243,7 @@ void ssh_reattach_stop(struct ssh_host *host)
 	ev_timer_stop(host->loop, &host->reattach.again);
 	ev_timer_stop(host->loop, &host->reattach.probe);
 	network_watch_stop(&host->reattach.network);
+	sleep_watch_stop(&host->reattach.sleep);
 }
 
 bool ssh_reattach_take_loss(struct ssh_link *link, const struct error *err)

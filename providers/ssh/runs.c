@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/text.h"
+#include "providers/mux/wire.h"
 #include "providers/ssh/host_impl.h"
 
 enum {
@@ -28,12 +30,16 @@ struct ssh_run {
 	char *node;        // the host's own name
 	long long over_ms; // the time by which it has ended by itself
 	bool was_lost, was_idle;
+	bool is_adopted; // a killed broker has left it
+	bool is_kept;    // and it could not be ended
+	struct ssh_run_note note;
 	uint64_t number; // from 1
 };
 
 static void run_free(struct ssh_run *run)
 {
 	list_remove(&run->link);
+	ssh_run_note_finish(&run->note);
 	free(run->place);
 	free(run->folder);
 	free(run->node);
@@ -44,6 +50,7 @@ void ssh_runs_init(struct ssh_runs *runs)
 {
 	list_init(&runs->runs);
 	runs->added = 0;
+	runs->state_folder = NULL;
 }
 
 void ssh_runs_finish(struct ssh_runs *runs)
@@ -51,6 +58,17 @@ void ssh_runs_finish(struct ssh_runs *runs)
 	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
 		run_free(run);
 	}
+}
+
+/* It has ended, so no later broker needs to know of it. */
+static void run_forget(struct ssh_runs *runs, struct ssh_run *run)
+{
+	if (run->is_kept) {
+		ssh_run_note_keep(&run->note);
+	} else if (run->note.lock_fd >= 0) {
+		ssh_run_note_remove(runs->state_folder, &run->note);
+	}
+	run_free(run);
 }
 
 /* The oldest ones come first. */
@@ -62,7 +80,7 @@ static void drop_closed(struct ssh_runs *runs)
 	}
 	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
 		if (count > CLOSED_MAX && !run->was_lost) {
-			run_free(run);
+			run_forget(runs, run);
 			count--;
 		}
 	}
@@ -78,8 +96,77 @@ void ssh_runs_add(struct ssh_runs *runs, const struct ssh_run_end *end)
 	run->was_lost = end->was_lost;
 	run->was_idle = end->was_idle;
 	run->number = ++runs->added;
+	run->note = (struct ssh_run_note){.lock_fd = -1};
+	if (end->note) {
+		run->note = *end->note;
+		*end->note = (struct ssh_run_note){.lock_fd = -1};
+	}
 	list_append(&runs->runs, &run->link);
 	drop_closed(runs);
+}
+
+static struct ssh_run *find_adopted(
+	const struct ssh_runs *runs, const char *place, struct span token)
+{
+	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
+		if (run->is_adopted && strcmp(run->place, place) == 0 &&
+			span_is(token, run->note.token)) {
+			return run;
+		}
+	}
+	return NULL;
+}
+
+void ssh_runs_adopt(struct ssh_runs *runs, struct ssh_run_note *note)
+{
+	if (find_adopted(runs, note->place, span_of(note->token))) {
+		ssh_run_note_finish(note);
+		return;
+	}
+	struct ssh_run *run = mem_alloc_zero(sizeof(*run));
+	run->place = mem_strdup(note->place);
+	run->folder = mem_strdup(note->folder);
+	run->node = mem_strdup(note->node);
+	run->was_lost = run->is_adopted = true;
+	run->note = *note;
+	run->number = ++runs->added;
+	*note = (struct ssh_run_note){.lock_fd = -1};
+	list_append(&runs->runs, &run->link);
+}
+
+/* The reasons of earlier.sh, and what to tell the user around the name of the run's machine. */
+static const struct {
+	const char *why;
+	const char *before, *after;
+	bool is_over; // nothing there is ours
+} kept[] = {
+	{"used", "A note of an earlier broker names processes on ",
+		" that another broker uses: they are left alone", true},
+	{"elsewhere", "A broker was killed while it had processes on ",
+		", and the connection now leads to another machine: they cannot be ended from "
+		"there, and end by themselves after orphan-grace or link-grace",
+		false},
+	{"unseen", "A broker was killed while it had processes on ",
+		", and nothing there says whether they still run: they end by themselves after "
+		"orphan-grace or link-grace",
+		false},
+};
+
+bool ssh_runs_keep(
+	struct ssh_runs *runs, const char *place, const char *told, char *text, size_t size)
+{
+	size_t len = strcspn(told, " ");
+	struct ssh_run *run = find_adopted(runs, place, (struct span){told, len});
+	for (size_t i = 0; run && told[len] && i < ARRAY_LENGTH(kept); i++) {
+		if (strcmp(told + len + 1, kept[i].why) == 0) {
+			char node[ERROR_TEXT_MAX];
+			runner_show(node, sizeof(node), span_of(run->node));
+			run->is_kept = !kept[i].is_over;
+			text_format(text, size, "%s%s%s", kept[i].before, node, kept[i].after);
+			return true;
+		}
+	}
+	return false;
 }
 
 bool ssh_runs_append_script(
@@ -90,15 +177,18 @@ bool ssh_runs_append_script(
 		if (strcmp(run->place, place) != 0) {
 			continue;
 		}
-		bool may_run_elsewhere = run->was_lost && clock_now_ms() < run->over_ms;
+		bool may_run_elsewhere =
+			run->is_adopted || (run->was_lost && clock_now_ms() < run->over_ms);
 		is_whole = is_whole && buf_append(buf, SPAN_LITERAL(" && acp_end_earlier "), err) &&
 		           script_quote_append(buf, span_of(run->folder), err) &&
 		           buf_append(buf, SPAN_LITERAL(" "), err) &&
 		           script_quote_append(buf, span_of(run->node), err) &&
 		           buf_append_format(buf, err, " %s",
-				   !may_run_elsewhere ? "over"
-				   : run->was_idle    ? "idle"
-						      : "lost");
+				   !may_run_elsewhere     ? "over"
+				   : run->note.is_certain ? "dead"
+				   : run->is_adopted      ? "orphan"
+				   : run->was_idle        ? "idle"
+							  : "lost");
 	}
 	return is_whole;
 }
@@ -125,7 +215,7 @@ void ssh_runs_forget(struct ssh_runs *runs, const char *place, uint64_t told)
 {
 	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
 		if (run->number <= told && strcmp(run->place, place) == 0) {
-			run_free(run);
+			run_forget(runs, run);
 		}
 	}
 }

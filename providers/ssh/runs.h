@@ -6,16 +6,19 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "providers/ssh/run_note.h"
 
 /*
- * Runs of this broker whose end is not confirmed. A lost connection does not end its processes: the
- * host may notice the loss an hour later (link-grace), and the agent works until then. So the next
- * connection to the same place learns of those runs, and its control ends them before it starts
- * anything (remote/earlier.sh). A provider owns the list; its hosts add to it. Loop thread.
+ * Runs whose end is not confirmed: those of this broker, and those that killed brokers have left. A
+ * lost connection does not end its processes: the host may notice the loss an hour later
+ * (link-grace), and the agent works until then. So the next connection to the same place learns of
+ * those runs, and its control ends them before it starts anything (remote/earlier.sh). A provider
+ * owns the list; its hosts add to it. Loop thread.
  */
 struct ssh_runs {
-	struct list runs; // struct ssh_run
-	uint64_t added;   // how many were ever added: the number of the last one
+	struct list runs;         // struct ssh_run
+	uint64_t added;           // how many were ever added: the number of the last one
+	const char *state_folder; // borrowed; notes of runs are there (run_note.h); NULL: none
 };
 
 void ssh_runs_init(struct ssh_runs *runs);
@@ -23,15 +26,30 @@ void ssh_runs_finish(struct ssh_runs *runs);
 
 /* Describes a run whose connection has ended. */
 struct ssh_run_end {
-	const char *place;  // runs with the same place work in the same folders
-	const char *folder; // the run's folder there, or a name if it has none (earlier.sh)
-	const char *node;   // that machine's name
-	long long grace_ms; // after this time it ends by itself
-	bool was_lost;      // false: it was closed, and is expected to end
-	bool was_idle;      // lost, but nothing ran there, as far as we know
+	const char *place;         // runs with the same place work in the same folders
+	const char *folder;        // the run's folder there, or a name if it has none (earlier.sh)
+	const char *node;          // that machine's name
+	long long grace_ms;        // after this time it ends by itself
+	bool was_lost;             // false: it was closed, and is expected to end
+	bool was_idle;             // lost, but nothing ran there, as far as we know
+	struct ssh_run_note *note; // taken over; NULL: none
 };
 
 void ssh_runs_add(struct ssh_runs *runs, const struct ssh_run_end *end);
+
+/*
+ * Adds a run that a note names and whose broker is gone (ssh_run_notes_find). Takes the note over,
+ * and only finishes it if the run is in the list already.
+ */
+void ssh_runs_adopt(struct ssh_runs *runs, struct ssh_run_note *note);
+
+/*
+ * The command has printed "kept TOKEN WHY": it could not end the run of a killed broker, and
+ * whatever has to start may start all the same. Writes a sentence for the user to `text`. False if
+ * no such run is in the list.
+ */
+bool ssh_runs_keep(struct ssh_runs *runs, const char *place, const char *told, char *text,
+	size_t size) ATTR_NODISCARD;
 
 /* Appends " && acp_end_earlier …" for each run of the place; that command ends the run. */
 bool ssh_runs_append_script(const struct ssh_runs *runs, const char *place, struct buf *buf,
@@ -39,11 +57,21 @@ bool ssh_runs_append_script(const struct ssh_runs *runs, const char *place, stru
 
 /*
  * Appends the definition of a shell function that ends these runs, "NAME() { … };", with everything
- * that it needs. Appends nothing if there are no runs. The function prints "ended COUNT", and "left
- * WHY" if some are still there.
+ * that it needs. Appends nothing if there are no runs. The function prints "ended COUNT", "kept
+ * TOKEN WHY", and "left WHY" if some are still there.
  */
 bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, const char *name,
 	struct buf *buf, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Looks on the pool for notes of the place whose brokers are gone, and adopts their runs. Raises
+ * done once, never before it returns, unless it is cancelled first.
+ */
+struct pool;
+struct ssh_runs_look;
+struct ssh_runs_look *ssh_runs_look_start(struct pool *pool, struct ssh_runs *runs,
+	const char *place, void (*done)(void *data), void *data, struct error *err) ATTR_NODISCARD;
+void ssh_runs_look_cancel(struct ssh_runs_look *look); // only before done; NULL is fine
 
 /* The scripts that this function needs (remote/members.sh, remote/earlier.sh). */
 extern const char ssh_members_script[], ssh_earlier_script[];
@@ -51,7 +79,7 @@ extern const char ssh_members_script[], ssh_earlier_script[];
 /*
  * Call this when all of these commands have succeeded. `told` is the value of `added` when the
  * script was written. Later runs stay in the list: another host of the place may have been lost
- * since.
+ * since. Also removes the notes of these runs.
  */
 void ssh_runs_forget(struct ssh_runs *runs, const char *place, uint64_t told);
 

@@ -28,7 +28,7 @@ struct ssh_sandbox {
 	struct ssh_sandbox_settings settings;
 	char *runtime_root; // owned
 	char *profile;      // owned
-	char *place;        // owned
+	char *place;        // owned; NULL until the target is known
 	char **login_env;   // owned; the key's values
 	char *reference;    // owned; token of its folders; NULL: none
 	bool is_wanted;     // the folders with this token must exist
@@ -36,6 +36,7 @@ struct ssh_sandbox {
 	void *data;
 
 	struct ssh_resolving *resolving; // owned; NULL once the target is known
+	struct ssh_runs_look *look;      // owned; for runs of killed brokers; then NULL
 	struct ssh_target target;
 	bool has_target;
 	struct ssh_host *host; // owned; NULL until the target is known
@@ -88,11 +89,20 @@ static void tell_ended(struct ssh_sandbox *self, unsigned count)
 	char text[ERROR_TEXT_MAX];
 	if (count > 0) {
 		text_format(text, sizeof(text),
-			"The connection to %s was lost, and %u process%s from it still ran "
-			"there: the broker ended them before it started anything else",
+			"The connection to %s was lost, or its broker was killed, and %u process%s "
+			"from it still ran there: the broker ended them before it started anything "
+			"else",
 			host_name(self), count, count == 1 ? "" : "es");
 		sandbox_remark(&self->sandbox, text);
 		on_progress(self, text);
+	}
+}
+
+static void tell_kept(struct ssh_sandbox *self, const char *const *kept)
+{
+	for (; kept && *kept; kept++) {
+		sandbox_remark(&self->sandbox, *kept);
+		on_progress(self, *kept);
 	}
 }
 
@@ -215,6 +225,7 @@ static void on_host_ready(void *data)
 	self->is_up = true;
 	sandbox->was_ready = true;
 	tell_ended(self, facts->ended);
+	tell_kept(self, facts->kept);
 	tell_login_env(self, facts);
 	tell_no_runner(self);
 	tell_outlives(self);
@@ -263,6 +274,7 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 		.wants_runner = self->settings.wants_runner,
 		.outlives = self->settings.outlives,
 		.orphan_ms = self->settings.orphan_ms,
+		.turn_grace_ms = self->settings.turn_grace_ms,
 		.link_buffer = self->settings.link_buffer,
 		.connect = self->settings.connect,
 		.grace_ms = self->settings.grace_ms,
@@ -283,6 +295,40 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 	return self->host != NULL;
 }
 
+static void on_looked(void *data)
+{
+	struct ssh_sandbox *self = data;
+	struct error err;
+	self->look = NULL;
+	if (!open_host(self, &err)) {
+		self->listener->on_failed(self->data, &err);
+	}
+}
+
+/* What killed brokers have left in this place must be known before anything is started there. */
+static bool look_and_open(struct ssh_sandbox *self, struct error *err)
+{
+	struct ssh_runs *runs = self->settings.runs;
+	if (!runs || !runs->state_folder) {
+		return open_host(self, err);
+	}
+	self->look =
+		ssh_runs_look_start(self->context->pool, runs, self->place, on_looked, self, err);
+	return self->look != NULL;
+}
+
+/* A profile may name another host one day. */
+static void name_place(struct ssh_sandbox *self)
+{
+	const struct ssh_target *target = &self->target;
+	size_t size = strlen(self->profile) + ERROR_TEXT_MAX;
+	if (!self->place) {
+		self->place = mem_alloc(size);
+		text_format(self->place, size, "%s %s@%s:%d", self->profile,
+			target->user ? target->user : "", target->host, target->port);
+	}
+}
+
 static void on_resolved(void *data, struct ssh_target *target, const struct error *err)
 {
 	struct ssh_sandbox *self = data;
@@ -294,7 +340,8 @@ static void on_resolved(void *data, struct ssh_target *target, const struct erro
 	}
 	self->target = *target;
 	self->has_target = true;
-	if (!open_host(self, &failure)) {
+	name_place(self);
+	if (!look_and_open(self, &failure)) {
 		self->listener->on_failed(self->data, &failure);
 	}
 }
@@ -375,6 +422,7 @@ static void close_sandbox(struct sandbox *sandbox)
 {
 	struct ssh_sandbox *self = from_sandbox(sandbox);
 	ssh_resolving_cancel(self->resolving);
+	ssh_runs_look_cancel(self->look);
 	suspension_finish(&self->suspension);
 	if (self->is_up) {
 		ssh_files_finish(&self->files);
@@ -438,12 +486,18 @@ static struct file_op *runner_resolve(
 	return remote_resolve(remote_of(sandbox), path, done, data);
 }
 
+static void note_turn(struct sandbox *sandbox, bool is_open)
+{
+	ssh_host_note_turn(from_sandbox(sandbox)->host, is_open);
+}
+
 static void drop_link(struct sandbox *sandbox)
 {
 	ssh_host_drop_link(from_sandbox(sandbox)->host);
 }
 
 static const struct sandbox_impl runner_impl = {
+	.note_turn = note_turn,
 	.drop_link = drop_link,
 	.add_root = add_root,
 	.exec = start_exec,
@@ -465,7 +519,8 @@ static bool begin(struct ssh_sandbox *self, const struct settings *keys, struct 
 	if (target) {
 		self->target = *target;
 		self->has_target = true;
-		return open_host(self, err);
+		name_place(self);
+		return look_and_open(self, err);
 	}
 	self->resolving = ssh_target_resolve(self->context, keys, on_resolved, self, err);
 	return self->resolving != NULL;
@@ -500,7 +555,7 @@ struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	self->settings.runtime_root = NULL;
 	self->runtime_root = mem_strdup(settings->runtime_root);
 	self->profile = mem_strdup(request->profile);
-	self->place = mem_strdup(settings->place ? settings->place : request->profile);
+	self->place = mem_strdup_or_null(settings->place);
 	self->settings.place = NULL;
 	self->login_env = mem_alloc_zero(sizeof(*self->login_env));
 	words_append_all(&self->login_env, settings->login_env);

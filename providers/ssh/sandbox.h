@@ -16,6 +16,7 @@ struct ssh_sandbox_settings {
 	bool wants_runner; // use the runner if the host can run it; otherwise scripts
 	bool outlives;     // with the runner: processes go on when the connection is lost
 	long long orphan_ms;
+	long long turn_grace_ms;        // with `outlives`: instead of grace_ms while a turn is open
 	unsigned long long link_buffer; // bytes; 0: as for others
 	const char *const *login_env;   // borrowed like runtime_root; NULL: none
 	ssh_connect_fn *connect;
@@ -35,7 +36,8 @@ struct ssh_sandbox_settings {
 	 */
 	char *token;
 	struct ssh_runs *runs; // borrowed from the provider; may be NULL
-	const char *place;     // borrowed until ssh_sandbox_open returns; NULL: the profile
+	/* Borrowed until ssh_sandbox_open returns; NULL: the profile and its target. */
+	const char *place;
 };
 
 enum { SSH_FOLDERS_TOKEN_SIZE = 33 };

@@ -38,6 +38,7 @@ enum {
 	KEY_RUNNER,
 	KEY_OUTLIVES,
 	KEY_ORPHAN_GRACE,
+	KEY_TURN_GRACE,
 	KEY_LINK_BUFFER
 };
 
@@ -93,6 +94,12 @@ static const struct setting_key own_keys[] = {
 		.min = SECOND,
 		.max = DAY,
 		.help = "how long the processes there go on if the broker was probably killed"},
+	[KEY_TURN_GRACE] = {.name = "turn-grace",
+		.type = SETTING_DURATION,
+		.fallback = "8h",
+		.min = SECOND,
+		.max = DAY,
+		.help = "instead of link-grace, while a turn is open and outlives = auto"},
 	[KEY_LINK_BUFFER] = {.name = "link-buffer",
 		.type = SETTING_BYTES,
 		.fallback = "4m",
@@ -130,8 +137,9 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 		.login_env = (const char *const *)login_env,
 		.connect = ssh_connect,
 		.wants_runner = is_auto(settings, KEY_RUNNER),
-		.outlives = is_auto(settings, KEY_OUTLIVES),
+		.outlives = is_auto(settings, KEY_OUTLIVES) && !request->ends_with_connection,
 		.orphan_ms = settings_number(settings, &own_keys[KEY_ORPHAN_GRACE]),
+		.turn_grace_ms = settings_number(settings, &own_keys[KEY_TURN_GRACE]),
 		.link_buffer =
 			(unsigned long long)settings_number(settings, &own_keys[KEY_LINK_BUFFER]),
 		.max_connections = (size_t)settings_number(settings, &own_keys[KEY_CONNECTIONS]),
@@ -218,5 +226,7 @@ struct provider *ssh_provider_create(const struct provider_context *context)
 	self->provider.impl = &self->impl;
 	self->context = context;
 	ssh_runs_init(&self->runs);
+	bool has_state = context->state_folder && *context->state_folder;
+	self->runs.state_folder = has_state ? context->state_folder : NULL;
 	return &self->provider;
 }

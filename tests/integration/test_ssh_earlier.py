@@ -26,6 +26,10 @@ while read -r line <&6; do
 	[ "$line" != over ] || exit 0
 done
 '''
+# A broker uses it: it says so to everybody who asks, and ends only at the other order.
+USED = RUNNER.replace('done', '\t[ "$line" != orphan ] || echo used >&5\ndone')
+# Nobody uses it.
+UNUSED = RUNNER.replace('over', 'orphan')
 # Neither reads the order, nor ends.
 DEAF = 'exec 5<>"$0/held" 6<>"$0/alive"; echo up; exec sleep 600'
 
@@ -58,12 +62,12 @@ class Earlier(Case):
         self.assertEqual(runner.stdout.readline(), b'up\n')
         return runner
 
-    def end(self, shell, folder, how='lost', patience=LONG):
+    def end(self, shell, folder, how='lost', patience=LONG, node=os.uname().nodename):
         """The status, and what it says."""
         token = secrets.token_hex(16)
         line = (f'{self.script}\nacp_token={token} acp_patience={patience}\n'
                 f'acp_run=/acp-broker.{token}.$$.{self.here}\n'
-                f"acp_end_earlier '{folder}' '{os.uname().nodename}' {how}\n")
+                f"acp_end_earlier '{folder}' '{node}' {how}\n")
         done = subprocess.run([*shell, '-c', line],
                               env={**self.environment(), 'ACP_BROKER_RUN': token, **self.env},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -169,6 +173,77 @@ class Earlier(Case):
             self.assertEqual(self.end(shell, folder, 'lost', SHORT), (0, 'ended 1\n'))
             self.assertEqual(runner.wait(processes.PATIENCE), -9)
             self.assertFalse(folder.exists())
+        self.each(scene)
+
+    # ---- runs that killed brokers have left ----
+
+    def test_one_that_a_broker_uses_is_kept(self):
+        def scene(shell):
+            for place in (self.here, self.unseen):
+                folder, token = self.make_run(place)
+                runner = self.hold(folder, USED, token)
+                self.assertEqual(self.end(shell, folder, 'orphan'), (0, f'kept {token} used\n'))
+                self.assertIsNone(runner.poll())
+                self.assertEqual(self.end(shell, folder, 'dead'), (0, 'ended 1\n'))
+                self.assertEqual(runner.wait(processes.PATIENCE), 0)
+        self.each(scene)
+
+    def test_one_that_nobody_uses_is_ended(self):
+        def scene(shell):
+            for place in (self.here, self.unseen):
+                folder, token = self.make_run(place)
+                runner = self.hold(folder, UNUSED, token)
+                self.assertEqual(self.end(shell, folder, 'orphan'), (0, 'ended 1\n'))
+                self.assertEqual(runner.wait(processes.PATIENCE), 0)
+                self.assertFalse(folder.exists())
+        self.each(scene)
+
+    def test_an_unread_answer_does_not_matter(self):
+        def scene(shell):
+            folder, _ = self.make_run(self.unseen)
+            self.hold(folder, USED.replace('echo up', 'echo used >&5; echo up'))
+            self.assertEqual(self.end(shell, folder, 'dead'), (0, 'ended 1\n'))
+        self.each(scene)
+
+    def test_one_that_does_not_answer_is_kept_or_left(self):
+        def scene(shell):
+            folder, token = self.make_run(self.unseen)
+            runner = self.hold(folder, DEAF)
+            self.assertEqual(self.end(shell, folder, 'orphan', SHORT),
+                             (0, f'kept {token} unseen\n'))
+            self.assert_left(self.end(shell, folder, 'dead', SHORT), 'request')
+            self.assertIsNone(runner.poll())
+        self.each(scene)
+
+    def test_nothing_is_killed_that_another_broker_may_use(self):
+        def scene(shell):
+            folder, token = self.make_run(self.here)
+            runner = self.hold(folder, DEAF, token)
+            self.assertEqual(self.end(shell, folder, 'orphan', SHORT),
+                             (0, f'kept {token} unseen\n'))
+            self.assertIsNone(runner.poll())
+            self.assertTrue(folder.exists())
+        self.each(scene)
+
+    def test_one_without_a_folder_may_have_ended(self):
+        def scene(shell):
+            for how in ('dead', 'orphan'):
+                token = secrets.token_hex(16)
+                gone = self.dir / f'alive.{token}.1.{self.unseen}'
+                self.assertEqual(self.end(shell, gone, how), (0, ''))
+                self.assertEqual(self.end(shell, f'/acp-broker.{token}.1.{self.here}', how),
+                                 (0, ''))
+                self.assertEqual(self.end(shell, f'/acp-broker.{token}.1.{self.unseen}', how),
+                                 (0, f'kept {token} unseen\n'))
+        self.each(scene)
+
+    def test_one_on_another_machine_is_kept(self):
+        def scene(shell):
+            for how in ('dead', 'orphan'):
+                folder, token = self.make_run('0.1')
+                self.assertEqual(self.end(shell, folder, how, node='elsewhere'),
+                                 (0, f'kept {token} elsewhere\n'))
+                self.assertEqual(self.end(shell, folder, how), (0, ''))  # it was restarted
         self.each(scene)
 
     # ---- a grep that finds nothing in /proc ----

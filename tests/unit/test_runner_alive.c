@@ -148,6 +148,25 @@ static void test_other_lines_end_nothing(void **state)
 	expect_end(scene);
 }
 
+/* Its channel is in use. The second answer replaces the first, which nobody has read. */
+static void test_the_order_to_an_orphan_ends_nothing_that_a_broker_uses(void **state)
+{
+	struct scene *scene = *state;
+	char answer[16];
+	start(scene);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(in(scene->folder, "held"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	put(scene, "orphan\norphan\n");
+	struct test_exec exec;
+	test_exec_shell(&scene->runner, &exec, "exit 3"); // the runner has taken the order before
+	assert_int_equal(test_exec_await(&scene->runner, &exec)->number, 3);
+	test_exec_finish(&exec);
+	assert_int_equal(read(fd, answer, sizeof(answer)), 5);
+	assert_memory_equal(answer, "used\n", 5);
+	assert_true(test_runner_is_there(scene->process));
+	expect_end(scene);
+}
+
 /* As a lost connection ends it, too: the next one wants the proof. */
 static void test_the_end_of_the_channel_leaves_the_proof(void **state)
 {
@@ -270,6 +289,7 @@ int main(void)
 		ALIVE_TEST(test_the_order_ends_all),
 		ALIVE_TEST(test_the_order_comes_in_pieces),
 		ALIVE_TEST(test_other_lines_end_nothing),
+		ALIVE_TEST(test_the_order_to_an_orphan_ends_nothing_that_a_broker_uses),
 		ALIVE_TEST(test_the_end_of_the_channel_leaves_the_proof),
 		ALIVE_TEST(test_a_requested_end_leaves_nothing),
 		ALIVE_TEST(test_the_end_of_the_channel_of_an_idle_run_leaves_nothing),

@@ -300,6 +300,43 @@ static void test_a_run_without_a_channel_ends_after_link_grace(void **state)
 	expect_end(scene, runner, process);
 }
 
+static void send_grace(struct scene *scene, uint64_t ms, bool is_suspend)
+{
+	test_runner_send(&scene->runner, &(struct runner_message){.kind = RUNNER_GRACE,
+						 .grace = {.ms = ms, .is_suspend = is_suspend}});
+	mux_status(scene->runner.mux, (struct span){0}); // the answer shows that it has arrived
+	scene->runner.status[0] = '\0';
+	while (!scene->runner.status[0]) {
+		test_runner_turn(&scene->runner);
+	}
+}
+
+/* A turn has ended. */
+static void test_the_broker_can_shorten_link_grace(void **state)
+{
+	struct scene *scene = *state;
+	start_with(scene, "grace-ms=3600000\norphan-ms=3600000\n");
+	pid_t process = start_sleeper(scene);
+	pid_t runner = pid_in_hello(&scene->runner);
+	send_grace(scene, 500, false);
+	test_runner_cut(&scene->runner);
+	expect_end(scene, runner, process);
+}
+
+/* Its machine was suspended, so it is expected to come back: orphan-ms does not count. */
+static void test_an_announced_suspend_is_no_end_of_the_broker(void **state)
+{
+	struct scene *scene = *state;
+	start_with(scene, "grace-ms=3600000\norphan-ms=1\n");
+	pid_t process = start_sleeper(scene);
+	pid_t runner = pid_in_hello(&scene->runner);
+	send_grace(scene, 3600000, true);
+	cut_and_attach(scene);
+	assert_true(test_runner_is_there(process));
+	test_runner_cut(&scene->runner); // it has come back, so this is another end
+	expect_end(scene, runner, process);
+}
+
 /* What `acp-runner attach` prints for a run that is gone. */
 static void expect_gone(struct scene *scene, const char *why)
 {
@@ -414,6 +451,8 @@ int main(void)
 		TEST(test_a_broker_that_says_so_ends_a_run_that_has_a_key),
 		TEST(test_an_orphan_ends_after_its_time),
 		TEST(test_a_run_without_a_channel_ends_after_link_grace),
+		TEST(test_the_broker_can_shorten_link_grace),
+		TEST(test_an_announced_suspend_is_no_end_of_the_broker),
 		TEST(test_a_run_that_has_ended_leaves_its_reason),
 		TEST(test_a_run_whose_broker_is_silent_leaves_its_reason),
 		TEST(test_a_runner_that_was_killed_is_told),

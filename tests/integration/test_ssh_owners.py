@@ -1,0 +1,264 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""
+Whose run on a host it is: a broker ends what a killed broker of its own state folder has left
+there, before it starts anything, and nothing else.
+"""
+
+import json
+import os
+import shutil
+import signal
+
+import processes
+
+from case import SANITIZED, main
+from processes import PATIENCE
+from ssh_case import SshCase
+from ssh_scene import Scene
+from together import Together, tests_of
+
+AT_ONCE = 4
+LONG = '300s'  # longer than any test waits
+ENDED = 'still ran there'
+ALONE = 'left alone'
+FORGED = '0123456789abcdef0123456789abcdef'
+
+
+class Owner(SshCase):
+    more = {}
+
+    def setUp(self):
+        super().setUp()
+        self.other = self.dir / 'other'
+        self.other.mkdir()
+        self.other_state = self.dir / 'home/other-state'
+
+    def config(self, *args, **keys):
+        return super().config(*args, **{'persistence': 'reuse', 'transport': 'git',
+                                        'link-grace': LONG, 'orphan-grace': LONG,
+                                        **self.more, **keys})
+
+    def agents(self):
+        return {pid for pid in self.remote() if processes.name_of(pid) == 'scripted-agent'}
+
+    def notes(self, state=None):
+        return sorted((state or self.state).glob('runs/*.json'))
+
+    def begin(self, work=None, state=None):
+        env = {**self.environment(), **({'XDG_STATE_HOME': str(state)} if state else {})}
+        client = self.broker(options=self.config(), env=env)
+        client.initialize()
+        return client, client.new_session(work or self.work)
+
+    def begin_elsewhere(self):
+        """Another broker with the same configuration, but with another state folder."""
+        return self.begin(self.other, self.other_state)
+
+    def busy(self, client, session):
+        """A turn that goes on until somebody writes to the FIFO."""
+        gate = self.sshd.home / 'go'
+        os.mkfifo(gate)
+        root = self.runtime(client, session)
+        waiting = client.start_prompt(
+            session, 'pid', f'terminal echo there > made; read line < {gate}', 'pid')
+        self.assertTrue(processes.wait_until((root / 'made').exists), client.stderr)
+        return waiting, gate
+
+    def kill(self, client):
+        """
+        The agents that go on without their broker. Its guards are killed, too, as they are when its
+        machine fails.
+        """
+        before = self.agents()
+        os.kill(client.pid, signal.SIGSTOP)
+        for pid in processes.descendants(client.pid):
+            processes.kill(pid)
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait(PATIENCE)
+        self.assertEqual(self.agents(), before)
+        self.assertEqual(len(before), 1)
+        return before
+
+    def killed(self):
+        client, session = self.begin()
+        self.busy(client, session)
+        return self.kill(client)
+
+    def end(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
+
+    def finish_turn(self, client, session, turn):
+        waiting, gate = turn
+        gate.write_text('word\n')
+        self.assertEqual(client.answer(waiting)['stopReason'], 'end_turn')
+        pids = [text for text in client.texts(session) if text.startswith('pid ')]
+        self.assertEqual(pids, [pids[0]] * 2)
+
+    def check_next_ends(self, before):
+        """The next broker of this state folder ends these agents before it starts its own."""
+        client, _ = self.begin()
+        client.wait_log(ENDED, PATIENCE)
+        self.assertFalse(before & self.agents())
+        self.assertEqual(len(self.agents()), 1)
+        self.assertEqual(len(self.notes()), 1)
+        self.end(client)
+        self.assertEqual(self.notes(), [])
+        self.assert_nothing_runs()
+
+    def change_note(self, **values):
+        """Changes the only note; returns its old text."""
+        note, = self.notes()
+        text = note.read_text()
+        note.write_text(json.dumps({**json.loads(text), **values}))
+        return note, text
+
+
+class Outliving(Owner):
+    more = {'outlives': 'auto'}
+
+    def test_the_next_start_ends_what_a_killed_broker_left(self):
+        self.check_next_ends(self.killed())
+
+    def test_the_guard_of_a_killed_broker_has_it_ended(self):
+        client, session = self.begin()
+        self.busy(client, session)
+        before = self.agents()
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait(PATIENCE)
+        self.assertTrue(processes.wait_until(lambda: not before & self.agents(), PATIENCE))
+        self.assertTrue(processes.wait_until(lambda: not self.notes(), PATIENCE))
+        self.assert_nothing_runs()
+
+    def test_a_second_window_leaves_the_run_of_the_first_alone(self):
+        client, session = self.begin()
+        turn = self.busy(client, session)
+        second, other = self.begin(self.other)
+        second.prompt(other, 'say hello')
+        self.assertEqual(len(self.notes()), 2)
+        self.end(second)
+        self.assertNotIn(ENDED, second.stderr)
+        self.finish_turn(client, session, turn)
+        self.end(client)
+        self.assertEqual(self.notes(), [])
+
+    def test_a_broker_with_another_state_folder_leaves_it_alone(self):
+        before = self.killed()
+        client, session = self.begin_elsewhere()
+        client.prompt(session, 'say hello')
+        self.end(client)
+        self.assertNotIn(ENDED, client.stderr)
+        self.assertEqual(self.agents(), before)
+        self.check_next_ends(before)
+
+    def test_a_copied_note_ends_nothing_that_a_living_broker_uses(self):
+        client, session = self.begin()
+        turn = self.busy(client, session)
+        copied = self.other_state / 'acp-broker'
+        shutil.copytree(self.state / 'runs', copied / 'runs')
+        second, other = self.begin_elsewhere()
+        second.wait_log(ALONE, PATIENCE)
+        second.prompt(other, 'say hello')
+        self.end(second)
+        self.assertEqual(self.notes(copied), [])
+        self.finish_turn(client, session, turn)
+        self.end(client)
+
+    def test_the_note_of_another_machine_is_left_alone(self):
+        before = self.killed()
+        note, text = self.change_note(machine='elsewhere', boot='another')
+        client, _ = self.begin()
+        self.assertEqual(before - self.agents(), set())
+        self.end(client)
+        self.assertNotIn(ENDED, client.stderr)
+        self.assertEqual(self.notes(), [note])
+        note.write_text(text)
+        self.check_next_ends(before)
+
+    def test_a_machine_that_was_restarted_ends_it(self):
+        before = self.killed()
+        self.change_note(boot='another')
+        self.check_next_ends(before)
+
+    def test_a_note_of_another_host_is_left_alone(self):
+        before = self.killed()
+        note, text = self.change_note(place='test someone@elsewhere:22')
+        client, _ = self.begin()
+        self.assertEqual(before - self.agents(), set())
+        self.end(client)
+        note.write_text(text)
+        self.check_next_ends(before)
+
+    def test_a_note_that_names_the_folder_of_another_run_ends_nothing(self):
+        client, session = self.begin()
+        turn = self.busy(client, session)
+        note, = self.notes()
+        forged = self.other_state / f'acp-broker/runs/{FORGED}.json'
+        forged.parent.mkdir(parents=True, mode=0o700)
+        forged.write_text(json.dumps({**json.loads(note.read_text()), 'token': FORGED}))
+        second, other = self.begin_elsewhere()
+        second.prompt(other, 'say hello')
+        self.end(second)
+        self.assertNotIn(ALONE, second.stderr)
+        self.finish_turn(client, session, turn)
+        self.end(client)
+
+    def test_an_agent_that_replaces_the_folder_of_its_run_is_ended(self):
+        victim = self.sshd.home / 'victim'
+        victim.mkdir()
+        (victim / 'precious').touch()
+        client, session = self.begin()
+        client.prompt(session, 'terminal cd ~/.cache/acp-broker-*; for run in alive.*; do '
+                               f'rm -r $run; ln -s {victim} $run; done')
+        self.busy(client, session)
+        self.check_next_ends(self.kill(client))
+        self.assertTrue((victim / 'precious').exists())
+
+
+class OutlivingByOpenssh(Outliving):
+    ssh_client = 'openssh'
+
+
+class Dropped(Scene, Owner):
+    """The host does not learn that the connection is lost, and the broker is killed."""
+
+    def test_the_next_start_ends_what_goes_on_there(self):
+        client, session = self.begin()
+        self.busy(client, session)
+        self.proxy.drop()
+        self.check_next_ends(self.kill(client))
+
+
+class DroppedOfScripts(Dropped):
+    runner = 'never'
+
+
+class TurnGrace(Scene, Owner):
+    more = {'outlives': 'auto', 'link-grace': '8s', 'turn-grace': LONG}
+
+    def test_an_open_turn_waits_longer_than_an_idle_agent(self):
+        client, session = self.begin()
+        idle, _ = self.begin(self.other)
+        turn = self.busy(client, session)
+        self.assertEqual(len(self.agents()), 2)
+        self.proxy.refuses = True
+        self.proxy.cut()
+        self.assertTrue(processes.wait_until(lambda: len(self.agents()) == 1, PATIENCE),
+                        idle.stderr)
+        self.proxy.refuses = False
+        self.finish_turn(client, session, turn)
+        self.end(client)
+        idle.close_stdin()
+        idle.wait(PATIENCE)
+
+
+def load_tests(loader, _tests, _pattern):
+    classes = [Outliving, Dropped, DroppedOfScripts, TurnGrace]
+    if not SANITIZED:
+        classes += [OutlivingByOpenssh]
+    return Together(AT_ONCE, tests_of(loader, classes))
+
+
+if __name__ == '__main__':
+    main()
