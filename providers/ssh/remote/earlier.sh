@@ -77,20 +77,21 @@ acp_kill_earlier() {
 # Runs in a subshell. The same for a run that another broker may be using: asks the runner, and
 # kills nothing itself.
 acp_end_orphan() {
-	if acp_end_runner "$1" orphan; then
-		[ -z "$acp_was_there" ] || echo 'ended 1'
-		rm -rf "$1"
+	acp_run=$1 acp_token=$2 acp_except=$$
+	set -- $(grep -Fls -e "ACP_BROKER_RUN=$acp_token." /proc/[0-9]*/environ)
+	if acp_end_runner "$acp_run" orphan; then
+		[ $# -eq 0 ] || echo "ended $#"
+		rm -rf "$acp_run"
 		return
 	elif [ "$acp_heard" = 8 ]; then
-		echo "kept $2 used"
+		echo "kept $acp_token used"
 		return
 	fi
-	acp_except=$$
-	acp_members "$2"
+	acp_members "$acp_token"
 	if [ -n "$acp_found" ]; then
-		echo "kept $2 unseen"
-	elif [ -O "$1" ]; then
-		rm -rf "$1"
+		echo "kept $acp_token unseen"
+	elif [ -O "$acp_run" ]; then
+		rm -rf "$acp_run"
 	fi
 }
 
@@ -151,8 +152,9 @@ acp_kill_own() {
 #
 # The runner holds the FIFO "held" open for writing. So the run has ended when the last writer of
 # "held" has closed it, and the reader notices that. acp_opener also opens "held" for writing, and
-# closes it at once: otherwise the reader would wait for a first writer. A runner that another
-# broker uses writes a line there. It may stay there for a later reader that does not ask.
+# closes it at once: otherwise the reader would wait for a first writer. It does so again and again:
+# the runner may have ended before the reader has begun. A runner that another broker uses writes a
+# line there. It may stay there for a later reader that does not ask.
 acp_end_runner() {
 	acp_heard= acp_was_there=
 	[ -O "$1" ] && [ -p "$1/held" ] && [ -p "$1/alive" ] && [ ! -e "$1/left" ] &&
@@ -170,8 +172,18 @@ acp_end_runner() {
 			acp_tenths=$((acp_tenths + 10))
 			sleep 1
 		fi
+		if ! acp_lives "$acp_opener"; then
+			wait "$acp_opener"
+			(: >"$1/held") &
+			acp_opener=$!
+		fi
 	done
-	acp_lives "$acp_writer" || acp_was_there=yes # somebody reads the FIFO
+	# Whoever has read the FIFO may have ended before the writer, which then ends, too.
+	acp_tries=0
+	while acp_lives "$acp_writer" && [ "$acp_tries" -lt 3 ] && sleep 0.1; do
+		acp_tries=$((acp_tries + 1))
+	done
+	acp_lives "$acp_writer" || acp_was_there=yes # somebody has read the FIFO
 	acp_kill_own "$acp_reader" "$acp_opener" "$acp_writer"
 	wait "$acp_opener" "$acp_writer"
 	wait "$acp_reader"
