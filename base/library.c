@@ -23,6 +23,8 @@ const struct library libraries[LIBRARY_COUNT] = {
 	[LIBRARY_SECCOMP] = {{"libseccomp.so.2"}, "libseccomp2", RTLD_NOW},
 	// The line editor of chat; Debian's soname, and everybody else's.
 	[LIBRARY_EDIT] = {{"libedit.so.2", "libedit.so.0"}, "libedit2", RTLD_NOW},
+	// The system bus, on which a suspend of this machine is announced.
+	[LIBRARY_SYSTEMD] = {{"libsystemd.so.0"}, "libsystemd0", RTLD_NOW},
 };
 
 /* Reports the error of the first name. */

@@ -4,42 +4,36 @@
 
 #include <ev.h>
 #include <stdbool.h>
-#include <stdint.h>
-
-#include "base/buf.h"
 
 /*
  * Tells that this machine is about to be suspended, and that it runs again: the signal
  * PrepareForSleep of systemd-logind on the system bus (org.freedesktop.login1(5)). Delays the
  * suspend for a moment, so that the handler can still send something (a "delay" lock of
- * systemd-inhibit(1)). Speaks just as much of the bus's protocol as that takes. Loop thread.
+ * systemd-inhibit(1)). Loop thread.
  *
- * Every program of this machine can send such a signal to us. So a signal must only make us
+ * Programs of this machine can send such a signal to us, too. So a signal must only make us
  * careful.
  */
-enum {
-	/* How long the suspend is delayed; logind waits for at most 5 s. */
-	SLEEP_DELAY_MS = 500,
-	SLEEP_MESSAGE_MAX = 64 * 1024, // of the bus; after a longer one the watch gives up
-};
+enum { SLEEP_DELAY_MS = 500 }; // logind waits for at most 5 s
 
 struct sleep_watch {
 	struct ev_loop *loop;
 	void (*on_sleep)(struct sleep_watch *watch, bool begins);
-	ev_io io;       // fd -1: no bus
-	ev_timer delay; // until the lock is released
-	struct buf in;
-	unsigned lines;  // of the bus's greeting
-	uint32_t serial; // of our last message
-	int lock;        // -1: none
-	bool is_asleep;  // the signal said so
+	struct sd_bus *bus;          // NULL: no bus
+	struct sd_bus_message *lock; // has the descriptor whose end lets the suspend go on; or NULL
+	ev_io io;
+	ev_timer timer;   // of the bus
+	ev_timer delay;   // until the lock is released
+	bool is_asleep;   // as the handler knows
+	bool said_asleep; // the last signal
 };
 
 /*
- * Never fails: if there is no such bus, or the bus closes the connection, no event comes. `bus` is
- * the value of DBUS_SYSTEM_BUS_ADDRESS, or NULL. The handler may call sleep_watch_stop.
+ * Never fails: without libsystemd or such a bus, or if the bus closes the connection, no event
+ * comes. `address` is the value of DBUS_SYSTEM_BUS_ADDRESS, or NULL. The handler may call
+ * sleep_watch_stop.
  */
-void sleep_watch_start(struct sleep_watch *watch, struct ev_loop *loop, const char *bus,
+void sleep_watch_start(struct sleep_watch *watch, struct ev_loop *loop, const char *address,
 	void (*on_sleep)(struct sleep_watch *watch, bool begins));
 
 /* A zeroed or stopped watch is fine. */

@@ -100,7 +100,7 @@ def use(root, version):
                '/tmp/config', '--profile', profile, 'check', '--', 'true')
     libraries = inside(root, 'sh', '-c', 'ldconfig -p')
     for name in ('libgit2.so', 'libssh2.so.1', 'libcrypto.so.3', 'libcurl.so.4', 'libseccomp.so.2',
-                 'libedit.so.2'):
+                 'libedit.so.2', 'libsystemd.so.0'):
         if name not in libraries:
             raise Failed(f'{name} is not there')
 

@@ -23,7 +23,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SECONDS = 1800  # for one step
 LIBRARIES = ['libev-dev', 'libjsmn-dev', 'libgit2-dev', 'libssh2-1-dev', 'libcurl4-openssl-dev',
-             'libseccomp-dev', 'libedit-dev', 'libc6-dev']
+             'libseccomp-dev', 'libedit-dev', 'libsystemd-dev', 'libc6-dev']
 ARCHITECTURES = ('amd64', 'arm64')
 CROSS = '''[binaries]
 c = 'aarch64-linux-gnu-gcc'
