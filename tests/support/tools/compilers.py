@@ -35,7 +35,7 @@ HEADERS = {
     'clang': [],
     # With the kernel's: musl has none of them.
     'musl': ['ev.h', 'jsmn.h', 'git2.h', 'git2', 'libssh2.h', 'seccomp.h',
-             'seccomp-syscalls.h', 'histedit.h', 'curl', 'linux', 'asm', 'asm-generic'],
+             'seccomp-syscalls.h', 'histedit.h', 'systemd', 'curl', 'linux', 'asm', 'asm-generic'],
     'arm64': ['curl'],  # this compiler reads the others from /usr/include anyway
 }
 
