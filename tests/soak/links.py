@@ -118,7 +118,7 @@ class Longer(Gone):
     """The interruption is longer than link-grace."""
 
     def runTest(self):
-        self.begin(link_grace='60s')
+        self.begin(link_grace='60s', turn_grace='60s')
         self.chain.set_link(0, 'down')
         time.sleep(70)
         self.wait_ended()
