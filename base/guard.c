@@ -28,7 +28,14 @@ enum { ABANDON_AFTER_MS = 10000 };
 /* Frozen processes that could not be killed by then may be another user's: they continue. */
 enum { THAW_AFTER_ATTEMPTS = 4 };
 
+/* Orders that come before the process is started. */
 enum { EARLY_MAX = 16 };
+
+/*
+ * A process that has not joined its limits by then is killed. Anybody in the cell can stop it
+ * before it asks; a busy broker answers within seconds.
+ */
+enum { JOIN_MAX_MS = 60000 };
 
 struct guard {
 	int control_fd; // -1 once the broker has closed it
@@ -518,11 +525,21 @@ static void guard_loop(struct guard *guard)
 
 /* ---- groups ---- */
 
-static void keep_early(struct guard *guard, const struct guard_order *order)
+/*
+ * Keeps an order until the process is started. A killed one ends the wait: it may have been stopped
+ * before it asked. Returns an errno, or 0.
+ */
+static int keep_early(struct guard *guard, const struct guard_order *order)
 {
-	if (guard->early_count < EARLY_MAX) {
-		guard->early[guard->early_count++] = *order;
+	if (order->command == GUARD_KILL_TREE ||
+		(order->command == GUARD_SIGNAL && order->signal == SIGKILL)) {
+		kill(guard->pid, SIGKILL);
 	}
+	if (guard->early_count == EARLY_MAX) {
+		return ENOBUFS;
+	}
+	guard->early[guard->early_count++] = *order;
+	return 0;
 }
 
 /*
@@ -531,14 +548,21 @@ static void keep_early(struct guard *guard, const struct guard_order *order)
  */
 static int await_joined(struct guard *guard)
 {
-	for (;;) {
+	long long deadline_ms = clock_now_ms() + JOIN_MAX_MS;
+	int errnum = 0;
+	while (errnum == 0) {
 		struct guard_order order;
 		struct pollfd polls[] = {
 			{.fd = guard->control_fd, .events = POLLIN},
 			{.fd = guard->status_fd, .events = POLLIN},
 		};
-		if (poll(polls, ARRAY_LENGTH(polls), -1) < 0) {
+		long long left_ms = deadline_ms - clock_now_ms();
+		int ready = poll(polls, ARRAY_LENGTH(polls), left_ms > 0 ? (int)left_ms : 0);
+		if (ready < 0) {
 			continue;
+		}
+		if (ready == 0) {
+			return ETIMEDOUT;
 		}
 		if (!polls[0].revents) {
 			return 0; // it ends like a process that was killed at its start
@@ -553,8 +577,9 @@ static int await_joined(struct guard *guard)
 		if (order.command == GUARD_JOINED) {
 			return order.signal;
 		}
-		keep_early(guard, &order);
+		errnum = keep_early(guard, &order);
 	}
+	return errnum;
 }
 
 /*
