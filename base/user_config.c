@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,13 @@
 #include "base/text.h"
 #include "base/words.h"
 
-enum { FILES_MAX = 256, BYTES_MAX = 4 << 20, DEPTH_MAX = 10, READ_SIZE = 4096 };
+enum {
+	FILES_MAX = 256,
+	BYTES_MAX = 4 << 20,
+	DEPTH_MAX = 10,
+	READ_SIZE = 4096,
+	NAMES_BYTES = 16384, // for an entry of getpwnam_r(3)
+};
 
 /* One per process, like the environment. */
 static struct {
@@ -66,10 +73,29 @@ static bool put_path(char path[PATH_MAX], const char *folder, const char *name, 
 	return len < PATH_MAX || error_set(err, ERROR_CONFIG, "%s: the path is too long", name);
 }
 
+/* "~USER" and "~USER/PATH"; false if there is no such user. */
+static bool expand_user(const char *value, char path[PATH_MAX])
+{
+	char user[256], names[NAMES_BYTES];
+	struct passwd found, *entry = NULL;
+	size_t len = strcspn(value + 1, "/");
+	return len > 0 && text_whole(user, sizeof(user), "%.*s", (int)len, value + 1) &&
+	       getpwnam_r(user, &found, names, sizeof(names), &entry) == 0 && entry &&
+	       text_whole(path, PATH_MAX, "%s%s", found.pw_dir, value + 1 + len);
+}
+
+static bool is_of_user(const char *value)
+{
+	return value[0] == '~' && value[1] != '/' && value[1] != '\0';
+}
+
 static bool expand(const char *value, const char *home, char path[PATH_MAX], struct error *err)
 {
 	if (strncmp(value, "~/", 2) == 0 && home) {
 		return put_path(path, home, value + 2, err);
+	}
+	if (is_of_user(value) && expand_user(value, path)) {
+		return true;
 	}
 	if (value[0] == '~' || strncmp(value, "%(prefix)", 9) == 0) {
 		return error_set(err, ERROR_CONFIG,
@@ -216,8 +242,10 @@ static bool read_file(struct reader *reader, const char *path, struct buf *out, 
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	*out_exists = false;
 	if (fd < 0) {
-		return errno == ENOENT || errno == ENOTDIR ||
-		       error_set_errno(err, errno, "reading %s", path);
+		int errnum = errno;
+		return errnum == ENOENT || errnum == ENOTDIR ||
+		       (errnum == EACCES && reader->config->passes_unreadable) ||
+		       error_set_errno(err, errnum, "reading %s", path);
 	}
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
 		return true; // such as /dev/null
@@ -247,8 +275,14 @@ static bool include(
 {
 	char named[PATH_MAX], folder[PATH_MAX], path[PATH_MAX];
 	const char *slash = strrchr(source->path, '/');
+	/* The look-up may ask a server, so it counts like a file. */
+	reader->config->files += is_of_user(value);
+	if (!count_bytes(reader, source->path, 0)) {
+		return false;
+	}
 	if (!expand(value, reader->home, named, reader->err)) {
-		return error_prefix(reader->err, "reading %s", source->path);
+		return reader->config->passes_unreadable ||
+		       error_prefix(reader->err, "reading %s", source->path);
 	}
 	if (!text_whole(folder, sizeof(folder), "%.*s", slash ? (int)(slash - source->path) : 0,
 		    source->path)) {

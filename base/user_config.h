@@ -28,6 +28,11 @@ struct user_config {
 	char **paths; // owned: the files that exist, NULL-terminated; NULL: none
 	/* How much was read so far. */
 	size_t files, bytes;
+	/*
+	 * Set it before the reading. Then files that we may not read (EACCES), and includes whose
+	 * path cannot be expanded, count as missing.
+	 */
+	bool passes_unreadable;
 };
 
 /*
@@ -38,10 +43,11 @@ struct user_config {
 void user_config_set_environment(const char *const *environment);
 
 /*
- * Reads all of it into a zeroed struct. A missing file is no error. Fails with ERROR_CONFIG if a
- * file cannot be read or parsed, or has a path that cannot be expanded; fails with ERROR_LIMIT if
- * there are more than 256 files or 4 MiB. After a failure *config has what was read before it.
- * `home` may be NULL, the repository's folders may be "". Blocks.
+ * Reads all of it into a struct that is zeroed except for passes_unreadable. A missing file is no
+ * error. Fails with ERROR_CONFIG if a file cannot be read or parsed, or includes a path that cannot
+ * be expanded (of an unknown user, or with %(prefix), which only git knows); fails with ERROR_LIMIT
+ * if there are more than 256 files and users' homes, or 4 MiB. After a failure *config has what was
+ * read before it. `home` may be NULL, the repository's folders may be "". Blocks.
  */
 bool user_config_read(struct user_config *config, const char *home,
 	const struct user_repository *repository, struct error *err) ATTR_NODISCARD;

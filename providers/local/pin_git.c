@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/real_path.h"
@@ -37,24 +38,38 @@ static bool is_inside(const struct finder *finder, const char *path)
 	return strncmp(path, finder->root, len) == 0 && path[len] == '/' && path[len + 1] != '\0';
 }
 
-/* Adds the file to which the path leads, and the path itself if it is a link. */
-static bool add_path(const struct finder *finder, const char *path, const char *reader)
+/* Adds a place that has no link above it. */
+static bool add_place(const struct finder *finder, const char *place, const char *reader)
 {
-	char real[PATH_MAX];
 	struct stat status;
-	if (!realpath(path, real)) {
-		return true; // it does not exist, so nothing can be mounted there
-	}
-	if (is_inside(finder, path) && lstat(path, &status) == 0 && S_ISLNK(status.st_mode) &&
-		!add(finder, PIN_LINK, path, &status, reader)) {
-		return false;
-	}
-	if (!is_inside(finder, real) || lstat(real, &status) != 0) {
+	if (!is_inside(finder, place) || lstat(place, &status) != 0) {
 		return true;
+	}
+	if (S_ISLNK(status.st_mode)) {
+		return add(finder, PIN_LINK, place, &status, reader);
 	}
 	bool is_folder = S_ISDIR(status.st_mode);
 	return !(is_folder || S_ISREG(status.st_mode)) ||
-	       add(finder, is_folder ? PIN_FOLDER : PIN_FILE, real, &status, reader);
+	       add(finder, is_folder ? PIN_FOLDER : PIN_FILE, place, &status, reader);
+}
+
+/*
+ * Adds the file to which the path leads, and each link on the way: whoever replaces one of them
+ * makes the path lead elsewhere.
+ */
+static bool add_path(const struct finder *finder, const char *path, const char *reader)
+{
+	char **places = NULL;
+	if (access(path, F_OK) != 0) {
+		return true; // it does not exist, so nothing can be mounted there
+	}
+	path_places(path, &places);
+	bool is_added = true;
+	for (char **place = places; is_added && place && *place; place++) {
+		is_added = add_place(finder, *place, reader);
+	}
+	words_free(places);
+	return is_added;
 }
 
 /* A relative path is relative to the top of the work tree. */
@@ -94,13 +109,24 @@ static bool add_settings(const struct finder *finder, const struct user_config *
 	return true;
 }
 
+/* What the rest of the configuration names would stay writable, and nobody would know. */
+static bool refuse(const struct finder *finder)
+{
+	struct error *err = finder->err;
+	return error_set(err, err->code,
+		"%s: %s. Without all of git's configuration, the broker cannot tell which files a "
+		"confined agent may not write: mend it, or let the agent work in a copy (isolation "
+		"= copy)",
+		finder->repository->top, err->text);
+}
+
 /* Adds what git reads for finder->repository. */
 static bool add_repository(const struct finder *finder)
 {
-	struct user_config config = {0};
-	struct error ignored;
-	(void)!user_config_read(&config, finder->home, finder->repository, &ignored);
-	bool is_added = add_settings(finder, &config);
+	struct user_config config = {.passes_unreadable = true};
+	bool is_added = user_config_read(&config, finder->home, finder->repository, finder->err)
+	                        ? add_settings(finder, &config)
+	                        : refuse(finder);
 	for (char **path = config.paths; is_added && path && *path; path++) {
 		is_added = add_named(finder, *path, "git reads its configuration from it");
 	}

@@ -51,7 +51,8 @@ struct pin_list {
 
 /*
  * Walks a workspace, whose path must contain no links. Skips folders called node_modules, because
- * programs run their content anyway. Blocks; any thread. Call pin_list_finish also after a failure.
+ * programs run their content anyway. Blocks; any thread. After a failure the list has what was
+ * found before it; call pin_list_finish then, too.
  */
 bool pin_list_find(struct pin_list *list, const char *root, const struct pin_rules *rules,
 	struct error *err) ATTR_NODISCARD;

@@ -518,9 +518,8 @@ static void finish_look(struct pin_job *job)
 			continue;
 		}
 		root->is_looked_at = false;
-		if (!job->is_failed) {
-			tell_news(pinned, root, &job->list);
-		} else if (pinned->tell) {
+		tell_news(pinned, root, &job->list); // after a failure, what was found before it
+		if (job->is_failed && pinned->tell) {
 			text_format(text, sizeof(text),
 				"cannot look in %s for files from which tools run commands: %s",
 				root->local, job->err.text);

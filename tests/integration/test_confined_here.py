@@ -231,7 +231,8 @@ class ConfinedHere(SyncCase):
     def test_what_the_users_git_reads_is_not_written(self):
         """The workspace has the user's own configuration of git, as a folder of dotfiles may."""
         home = self.dir / 'home'
-        mine = {'dots/gitconfig': f'[core]\n\texcludesFile = {self.work}/dots/ignore\n'
+        mine = {'dots/gitconfig': '[include]\n\tpath = ~nobody/x\n'  # hides nothing
+                                  f'[core]\n\texcludesFile = {self.work}/dots/ignore\n'
                                   f'\tattributesFile = {self.work}/dots/attributes\n'
                                   f'[include]\n\tpath = {self.work}/dots/more\n',
                 'dots/more': '[user]\n\tname = u\n', 'dots/ignore': 'o\n',
@@ -255,6 +256,39 @@ class ConfinedHere(SyncCase):
             self.assertEqual({name: (self.work / name).read_text() for name in mine}, mine)
             self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
             self.ends(client)
+
+    def test_a_link_on_the_way_to_the_hooks_is_told(self):
+        for name in ('real', 'real/hooks', 'evil', 'evil/hooks'):
+            (self.work / name).mkdir()
+        (self.work / 'tools').symlink_to('real')
+        self.git('config', 'core.hooksPath', 'tools/hooks')
+        client, _ = self.confined()
+        session = client.new_session(self.work)
+        self.shell(client, session, 'echo EVIL >tools/hooks/pre-commit; ln -sfn evil tools')
+        told = self.wait_notices(client, 2)  # as it was when the turn began, and as it is now
+        for text in told:
+            self.assertNames(text, 'tools: a symbolic link')
+        self.assertFalse((self.work / 'real/hooks/pre-commit').exists())
+        self.assertEqual((self.work / 'tools').readlink().name, 'evil')
+        self.ends(client)
+
+    def test_a_configuration_that_cannot_be_read_hides_nothing(self):
+        client, _ = self.confined()
+        session = client.new_session(self.work)
+        self.shell(client, session, 'mkdir -p sub bare/objects bare/refs; echo EVIL >sub/.envrc; '
+                                    'echo >bare/HEAD; echo % >bare/config')
+        told = self.wait_notices(client, 2)
+        self.assertNames(told[0], 'sub/.envrc | direnv')
+        self.assertNames(told[1], f'cannot look in {self.work} | {self.work}/bare/config | line 1')
+        self.ends(client)
+        client, _ = self.confined()
+        with self.assertRaises(RpcError) as caught:
+            client.new_session(self.work)
+        self.assertNames(str(caught.exception),
+                         f'{self.work}/bare/config | line 1 | isolation = copy')
+        (self.work / 'bare/config').write_text('')
+        client.new_session(self.work)
+        self.ends(client)
 
     def test_a_worktree_reads_its_repository(self):
         self.git('add', 'file')

@@ -323,9 +323,56 @@ static void test_links_on_the_way_and_what_is_outside(void **state)
 	put("work/.git/config", "[core]\n\thooksPath = ../hooks\n");
 	find_for_user();
 	assert_found("r .git");
-	put("work/.git/config", "[core]\n\thooksPath = real\n%\n");
+	/* Each link on the way decides where the path leads. */
+	make("work/real/hooks");
+	assert_int_equal(symlink("link", path_of("work/tools")), 0);
+	put("work/.git/config", "[core]\n\thooksPath = tools/hooks\n");
 	find_for_user();
-	assert_found("r .git | d real");
+	assert_found("r .git | l link | d real/hooks | l tools");
+	put("work/.git/config", "[core]\n\thooksPath = sub/../tools/hooks/\n");
+	make("work/sub");
+	find_for_user();
+	assert_found("r .git | l link | d real/hooks | l tools");
+}
+
+/* An agent may have written it, so that what follows is not protected. */
+static void test_an_include_that_leads_nowhere_hides_nothing(void **state)
+{
+	static const char *const includes[] = {
+		"~nobody/x", "~no-such-user/x", "%(prefix)/x", "~", "../gone"};
+	char text[256];
+	make("home");
+	make("work/scripts");
+	make_repository("work/.git", "");
+	for (size_t i = 0; i < ARRAY_LENGTH(includes); i++) {
+		text_whole(text, sizeof(text),
+			"[include]\n\tpath = %s\n[core]\n\thooksPath = scripts\n", includes[i]);
+		put("work/.git/config", text);
+		find_for_user();
+		assert_found("r .git | d scripts");
+	}
+}
+
+/* What stands behind the error would stay writable. */
+static void test_a_configuration_that_cannot_be_read_is_refused(void **state)
+{
+	char home[128], text[256];
+	text_whole(home, sizeof(home), "%s/home", folder);
+	const struct pin_rules rules = {.home = home};
+	make("home");
+	make_repository("work/.git", "");
+	make_repository("work/bare.git", "%\n");
+	pin_list_finish(&list);
+	assert_false(pin_list_find(&list, root, &rules, &err));
+	assert_names(err.text, path_of("work/bare.git/config"));
+	assert_names(err.text, "line 1 | isolation = copy");
+	put("work/bare.git/config", "");
+	text_whole(text, sizeof(text), "[include]\n\tpath = %s\n", path_of("work/.git/config"));
+	put("work/.git/config", text);
+	pin_list_finish(&list);
+	assert_false(pin_list_find(&list, root, &rules, &err));
+	assert_int_equal(err.code, ERROR_LIMIT);
+	assert_true(pin_list_has(&list, ".git")); // found before
 }
 
 static void test_a_worktrees_repository_has_to_name_it(void **state)
@@ -377,6 +424,8 @@ int main(void)
 		WITH_FOLDERS(test_what_a_repository_names_is_found),
 		WITH_FOLDERS(test_what_the_user_has_in_the_workspace_is_found),
 		WITH_FOLDERS(test_links_on_the_way_and_what_is_outside),
+		WITH_FOLDERS(test_an_include_that_leads_nowhere_hides_nothing),
+		WITH_FOLDERS(test_a_configuration_that_cannot_be_read_is_refused),
 		WITH_FOLDERS(test_a_worktrees_repository_has_to_name_it),
 		cmocka_unit_test(test_readers_are_named),
 	};

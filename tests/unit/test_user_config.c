@@ -93,6 +93,7 @@ static void test_settings_are_read_as_git_reads_them(void **state)
 		{"[a]\nb = one\nb = two", "a.b", "two"},
 		{"[a]\nb", "a.b", ""},
 		{"[a]\nb =\n", "a.b", ""},
+		{"[a]\nb = c\td", "a.b", "c\td"}, // as since git 2.45
 		{"# [a]\n; b\n[x] ; y\nb = z\n", "x.b", "z"},
 		{"[x]\nb = z\n", "a.b", NULL},
 	};
@@ -202,6 +203,40 @@ static void test_what_stands_under_an_unknown_condition_is_uncertain(void **stat
 	assert_false(last->is_certain);
 }
 
+static void test_an_include_that_cannot_be_read_may_be_passed_over(void **state)
+{
+	struct fixture *fixture = *state;
+	static const char *const all[] = {"~somebody/x", "%(prefix)/x", "~"};
+	char text[200];
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		snprintf(text, sizeof(text), "[include]\npath = %s\n[a]\nb = c\n", all[i]);
+		write_file(fixture, ".gitconfig", text);
+		assert_false(try_again(fixture));
+		user_config_finish(&fixture->config);
+		fixture->config.passes_unreadable = true;
+		assert_true(user_config_read(
+			&fixture->config, fixture->home, &fixture->repository, &fixture->err));
+		assert_string_equal(user_config_get(&fixture->config, "a.b"), "c");
+	}
+}
+
+/* nobody has no home, so such a file is missing, as any other may be. */
+static void test_the_home_of_another_user_is_looked_up(void **state)
+{
+	struct fixture *fixture = *state;
+	char path[PATH_MAX];
+	write_file(fixture, ".gitconfig",
+		"[include]\npath = ~nobody/no/such/file\n[a]\nb = c\nroot = ~root\nfile = "
+		"~root/x\n");
+	assert_string_equal(get(fixture, "a.b"), "c");
+	assert_true(user_config_file(
+		&fixture->config, "a.root", "", fixture->home, path, &fixture->err));
+	assert_string_equal(path, "/root");
+	assert_true(user_config_file(
+		&fixture->config, "a.file", "", fixture->home, path, &fixture->err));
+	assert_string_equal(path, "/root/x");
+}
+
 static void test_includes_have_an_end(void **state)
 {
 	struct fixture *fixture = *state;
@@ -217,6 +252,13 @@ static void test_includes_have_an_end(void **state)
 	write_file(fixture, "b", "[include]\npath = c\npath = c\npath = c\npath = c\npath = c\n");
 	write_file(fixture, "c", "[include]\npath = d\npath = d\npath = d\npath = d\npath = d\n");
 	write_file(fixture, "d", "[a]\nb = c\n");
+	assert_false(try_again(fixture));
+	assert_int_equal(fixture->err.code, ERROR_LIMIT);
+	char text[300 * 16 + 16] = "[include]\n"; // each may ask a server
+	for (int i = 0; i < 300; i++) {
+		strncat(text, "path = ~nobody\n", sizeof(text) - strlen(text) - 1);
+	}
+	write_file(fixture, ".gitconfig", text);
 	assert_false(try_again(fixture));
 	assert_int_equal(fixture->err.code, ERROR_LIMIT);
 }
@@ -274,6 +316,8 @@ int main(void)
 		CONFIG_TEST(test_files_are_included_wherever_they_are),
 		CONFIG_TEST(test_a_condition_says_what_is_included),
 		CONFIG_TEST(test_what_stands_under_an_unknown_condition_is_uncertain),
+		CONFIG_TEST(test_an_include_that_cannot_be_read_may_be_passed_over),
+		CONFIG_TEST(test_the_home_of_another_user_is_looked_up),
 		CONFIG_TEST(test_includes_have_an_end),
 		CONFIG_TEST(test_the_environment_says_where_the_users_files_are),
 		CONFIG_TEST(test_a_work_tree_may_have_its_own),
