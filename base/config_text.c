@@ -42,11 +42,15 @@ static int take(struct config_text *source)
 	return character;
 }
 
-static void skip_blanks(struct config_text *source)
+static bool is_blank(int character)
 {
-	while (peek(source) == ' ' || peek(source) == '\t') {
-		take(source);
-	}
+	return character == ' ' || character == '\t';
+}
+
+/* Except after a key, git takes a "\r" that ends no line for a blank, too. */
+static bool is_space(int character)
+{
+	return is_blank(character) || character == '\r';
 }
 
 static void skip_line(struct config_text *source)
@@ -96,6 +100,9 @@ static bool take_quoted_name(struct config_text *source)
 		if (character < 0 || character == '\n') {
 			return refuse(source, "missing '\"' in section header");
 		}
+		if (character == '\0') { // git would cut the name there, and the key with it
+			return refuse(source, "a NUL byte in a section header");
+		}
 		put(source, character);
 	}
 	return true;
@@ -108,9 +115,11 @@ static bool take_section(struct config_text *source)
 	for (; is_name(character) || character == '.'; character = take(source)) {
 		put_lower(source, character);
 	}
-	if (character == ' ' || character == '\t') {
-		skip_blanks(source);
-		if (take(source) != '"') {
+	if (is_space(character)) {
+		while (is_space(character)) {
+			character = take(source);
+		}
+		if (character != '"') {
 			return refuse(source, "missing '\"' in section header");
 		}
 		put(source, '.');
@@ -121,7 +130,10 @@ static bool take_section(struct config_text *source)
 	}
 	free(source->section);
 	source->section = take_word(source);
-	return character == ']' || refuse(source, "missing ']' in section header");
+	if (character != ']') {
+		return refuse(source, "missing ']' in section header");
+	}
+	return source->section[0] || refuse(source, "a section without a name");
 }
 
 /* ---- settings ---- */
@@ -130,6 +142,9 @@ static bool take_escaped(struct config_text *source)
 {
 	static const char letters[] = "\\\"ntb\n", bytes[] = "\\\"\n\t\b";
 	int character = take(source);
+	if (character < 0) {
+		return true; // the end of the file also ends a line
+	}
 	const char *at = character > 0 ? strchr(letters, character) : NULL;
 	if (at && character != '\n') {
 		put(source, bytes[at - letters]);
@@ -137,14 +152,17 @@ static bool take_escaped(struct config_text *source)
 	return at || refuse(source, "unknown escape: only \\\\, \\\", \\n, \\t and \\b are known");
 }
 
-/* Reads a value after its "=", up to the end of the line. */
+/*
+ * Reads a value after its "=", up to the end of the line. It neither begins nor ends with unquoted
+ * blanks. Those before its first character are dropped also after an empty "" and in the next line.
+ * We keep the others as they are; git before 2.45 makes each of them a space.
+ */
 static bool take_value(struct config_text *source)
 {
-	size_t whole = 0; // trailing spaces are not part of it
+	size_t whole = 0; // without the blanks at the end
 	bool is_quoted = false;
-	skip_blanks(source);
 	for (int character = take(source); character >= 0; character = take(source)) {
-		bool is_plain = false;
+		bool is_outside = !is_quoted && is_space(character);
 		if (character == '\n') {
 			break;
 		}
@@ -158,12 +176,10 @@ static bool take_value(struct config_text *source)
 			if (!take_escaped(source)) {
 				return false;
 			}
-		} else {
-			is_plain = true;
+		} else if (!is_outside || source->word.len > 0) {
 			put(source, character);
 		}
-		bool is_blank = is_plain && !is_quoted && (character == ' ' || character == '\t');
-		whole = is_blank ? whole : source->word.len;
+		whole = is_outside ? whole : source->word.len;
 	}
 	source->word.len = whole;
 	return !is_quoted || refuse(source, "missing '\"' at the end of a value");
@@ -172,13 +188,11 @@ static bool take_value(struct config_text *source)
 /* Reads what follows a key. *out_value stays as it is if there is no "=". */
 static bool take_rest(struct config_text *source, char **out_value)
 {
-	skip_blanks(source);
 	int character = take(source);
-	if (character == '#' || character == ';') {
-		skip_line(source);
-		return true;
+	while (is_blank(character)) {
+		character = take(source);
 	}
-	if (character != '=') {
+	if (character != '=') { // nor may a comment follow
 		return character < 0 || character == '\n' ||
 		       refuse(source, "missing '=' after a key");
 	}
@@ -215,7 +229,7 @@ enum config_text_step config_text_next(struct config_text *source, char **out_ke
 		source->line = source->next_line;
 		if (character == '#' || character == ';') {
 			skip_line(source);
-		} else if (isspace(character)) {
+		} else if (is_space(character) || character == '\n') {
 			take(source);
 		} else if (character == '[') {
 			take(source);
