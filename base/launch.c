@@ -232,18 +232,18 @@ static int execute_file(const struct launch *launch, const char *path)
 }
 
 /* Returns only on failure, with the errno. */
-static int execute_program(const struct launch *launch)
+static int execute_program(const struct launch *launch, int program)
 {
-	while (flock(launch->program, LOCK_SH) != 0) {
+	while (flock(program, LOCK_SH) != 0) {
 		if (errno != EINTR) {
 			return errno;
 		}
 	}
-	int seals = fcntl(launch->program, F_GET_SEALS);
+	int seals = fcntl(program, F_GET_SEALS);
 	if (seals < 0 || !(seals & F_SEAL_SEAL)) {
 		return ENOEXEC; // whoever was writing it has ended
 	}
-	syscall(SYS_execveat, launch->program, "", launch->argv, launch->env, AT_EMPTY_PATH);
+	syscall(SYS_execveat, program, "", launch->argv, launch->env, AT_EMPTY_PATH);
 	return errno;
 }
 
@@ -317,7 +317,9 @@ void launch_run(const struct launch *launch, int status_fd)
 		fail(status_fd, LAUNCH_LIMIT, errnum, "");
 	}
 	int status = fcntl(status_fd, F_DUPFD_CLOEXEC, 3);
-	if (status < 0 || (!launch->foreground && setsid() < 0) || !place_descriptors(launch)) {
+	int program = launch->has_program ? fcntl(launch->program, F_DUPFD_CLOEXEC, 3) : -1;
+	if (status < 0 || (launch->has_program && program < 0) ||
+		(!launch->foreground && setsid() < 0) || !place_descriptors(launch)) {
 		int errnum = errno;
 		fail(status_fd, LAUNCH_PREPARE, errnum, "");
 	}
@@ -332,7 +334,7 @@ void launch_run(const struct launch *launch, int status_fd)
 	unblock_signals();
 	const char *command = launch->argv[0];
 	if (launch->has_program) {
-		int errnum = execute_program(launch);
+		int errnum = execute_program(launch, program);
 		fail(status, LAUNCH_EXECUTE, errnum, command);
 	}
 	if (!strchr(command, '/') && *command) {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/launch.h"
 #include "tests/unit/process_record.h"
 #include "tests/support/facts.h"
 
@@ -235,10 +236,53 @@ static void start_program(struct record *record, int program)
 	close(program);
 }
 
+/* Writes a program into it; only its first half, if it is not `whole`. */
+static void fill_program(int own, bool whole)
+{
+	struct stat status;
+	int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fstat(shell, &status), 0);
+	size_t size = (size_t)status.st_size / (whole ? 1 : 2);
+	assert_int_equal(sendfile(own, shell, NULL, size), size);
+	close(shell);
+}
+
+static void seal_program(int own)
+{
+	assert_int_equal(fcntl(own, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_FUTURE_WRITE), 0);
+}
+
+/* Whether somebody waits for the file's lock: proc_locks(5) marks the line with "->". */
+static bool is_awaited(int own)
+{
+	char line[256], number[32];
+	struct stat status;
+	bool is_found = false;
+	FILE *locks = fopen("/proc/locks", "re");
+	assert_non_null(locks);
+	assert_int_equal(fstat(own, &status), 0);
+	snprintf(number, sizeof(number), ":%llu ", (unsigned long long)status.st_ino);
+	while (fgets(line, sizeof(line), locks)) {
+		is_found = is_found || (strstr(line, "-> FLOCK") && strstr(line, number));
+	}
+	fclose(locks);
+	return is_found;
+}
+
+/* Turns the loop until the process waits for the program. */
+static void await_waiting(const struct record *record, int own)
+{
+	long long deadline_ms = clock_now_ms() + DEADLINE_MS;
+	while (!is_awaited(own) && clock_now_ms() < deadline_ms) {
+		run_for(5);
+	}
+	assert_true(is_awaited(own));
+	assert_string_equal(record->events, "");
+}
+
 static void test_an_open_program_is_executed_when_it_is_sealed(void **state)
 {
 	struct record record = {0};
-	struct stat status;
 	int program, own = make_program(&program);
 	if (is_under_valgrind) { // knows no execveat
 		close(program);
@@ -246,13 +290,9 @@ static void test_an_open_program_is_executed_when_it_is_sealed(void **state)
 		skip();
 	}
 	start_program(&record, program);
-	run_for(100);
-	assert_string_equal(record.events, ""); // it waits
-	int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(fstat(shell, &status), 0);
-	assert_int_equal(sendfile(own, shell, NULL, (size_t)status.st_size), status.st_size);
-	close(shell);
-	assert_int_equal(fcntl(own, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_FUTURE_WRITE), 0);
+	await_waiting(&record, own);
+	fill_program(own, true);
+	seal_program(own);
 	close(own);
 	run_until(&record, "sxe");
 	assert_int_equal(record.status.code, 5);
@@ -268,6 +308,60 @@ static void test_an_open_program_that_is_not_sealed_is_not_executed(void **state
 	run_until(&record, "f");
 	assert_non_null(strstr(record.err.text, "starting \"called so\""));
 	process_destroy(record.process);
+}
+
+/* As when the broker is killed while it writes the program. */
+static void test_a_part_of_a_program_is_not_executed(void **state)
+{
+	struct record record = {0};
+	int program, own = make_program(&program);
+	start_program(&record, program);
+	await_waiting(&record, own);
+	fill_program(own, false);
+	assert_string_equal(record.events, "");
+	close(own);
+	run_until(&record, "f");
+	assert_non_null(strstr(record.err.text, "starting \"called so\""));
+	process_destroy(record.process);
+}
+
+/* Its own stdout must not take the program's place. */
+static void test_an_open_program_may_have_a_low_number(void **state)
+{
+	static const char *const argv[] = {"called so", "-c", "exit 5", NULL};
+	const struct process_spec spec = {
+		.argv = argv, .env = plain_env, .cwd = "/", .in = -1, .out = -1, .err = -1};
+	struct launch launch = {.group_fd = -1, .fds = {-1, -1, -1}};
+	struct launch_failure failure;
+	struct error err;
+	int program, status_fds[2], status, own = make_program(&program);
+	if (is_under_valgrind) { // knows no execveat
+		close(program);
+		close(own);
+		skip();
+	}
+	fill_program(own, true);
+	seal_program(own);
+	close(own);
+	int memory = launch_pack(&spec, &err);
+	assert_true(memory >= 0 && launch_unpack(&launch, memory, &err));
+	assert_true(fd_pipe(status_fds, &err));
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(program, 1);
+		launch.program = 1;
+		launch.has_program = true;
+		launch_run(&launch, status_fds[1]);
+	}
+	close(status_fds[1]);
+	close(memory);
+	close(program);
+	assert_int_equal(read(status_fds[0], &failure, sizeof(failure)), 0);
+	close(status_fds[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 5);
+	launch_finish(&launch);
 }
 
 static void test_missing_command_names_the_path_searched(void **state)
@@ -381,6 +475,8 @@ int main(void)
 		cmocka_unit_test(test_relative_command_is_looked_up_in_the_cwd),
 		cmocka_unit_test(test_an_open_program_is_executed_when_it_is_sealed),
 		cmocka_unit_test(test_an_open_program_that_is_not_sealed_is_not_executed),
+		cmocka_unit_test(test_a_part_of_a_program_is_not_executed),
+		cmocka_unit_test(test_an_open_program_may_have_a_low_number),
 		cmocka_unit_test(test_missing_command_names_the_path_searched),
 		cmocka_unit_test(test_missing_file_is_not_found),
 		cmocka_unit_test(test_empty_command_is_not_found),

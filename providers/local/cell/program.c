@@ -29,14 +29,20 @@ enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE }
 static bool copy(int from, int to)
 {
 	struct stat status;
-	bool is_copied = fstat(from, &status) == 0;
-	off_t left = is_copied ? status.st_size : 0;
-	while (is_copied && left > 0) {
-		ssize_t count = sendfile(to, from, NULL, (size_t)left);
-		is_copied = count > 0;
-		left -= is_copied ? count : 0;
+	if (fstat(from, &status) != 0) {
+		return false;
 	}
-	return is_copied;
+	for (off_t left = status.st_size; left > 0;) {
+		ssize_t count = sendfile(to, from, NULL, (size_t)left);
+		if (count == 0) {
+			errno = EIO; // the file has become shorter
+		}
+		if (count == 0 || (count < 0 && errno != EINTR)) {
+			return false;
+		}
+		left -= count > 0 ? count : 0;
+	}
+	return true;
 }
 
 static bool fail(struct error *err)
