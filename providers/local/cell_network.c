@@ -544,8 +544,11 @@ struct cell_network *cell_network_create(
 {
 	struct network_policy policy;
 	struct upstream upstream;
-	if (!upstream_read(&upstream, config->context->environment, err) ||
-		!read_policy(&policy, config->settings, err)) {
+	if (!upstream_read(&upstream, config->context->environment, err)) {
+		return NULL;
+	}
+	if (!read_policy(&policy, config->settings, err)) {
+		explicit_bzero(&upstream, sizeof(upstream)); // it has the proxy's password
 		return NULL;
 	}
 	struct cell_network *self = mem_alloc_zero(sizeof(*self));
