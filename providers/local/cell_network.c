@@ -258,7 +258,9 @@ static void tell_forbidden(struct cell_network *self, const char *target)
 			"networks or of this machine%s. allow-cidr = NETWORK in the profile allows "
 			"a private network",
 			mode_name(self), target,
-			self->upstream.variable[0] ? ", or leads to its proxy" : "");
+			upstream_is_set(&self->upstream) || self->upstream.other_count > 0
+				? ", or leads to a proxy of this machine"
+				: "");
 		notify(self, text);
 	}
 }

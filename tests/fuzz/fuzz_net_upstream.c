@@ -42,7 +42,10 @@ static void check_variables(struct span bytes)
 		return;
 	}
 	snprintf(text, sizeof(text), "https_proxy=%.*s", (int)half, bytes.data);
-	const char *const environment[] = {text, text + strlen(text) + 1, NULL};
+	char other[2048];
+	snprintf(other, sizeof(other), "http_proxy=%.*s", (int)(bytes.len - half),
+		bytes.data + half);
+	const char *const environment[] = {text, text + strlen(text) + 1, other, NULL};
 	snprintf(text + strlen(text) + 1, sizeof(text) - strlen(text) - 1, "no_proxy=%.*s",
 		(int)(bytes.len - half), bytes.data + half);
 	if (!upstream_read(&upstream, environment, &err)) {
@@ -55,6 +58,9 @@ static void check_variables(struct span bytes)
 	FUZZ_CHECK(proxy_read_authority(&target, SPAN_LITERAL("[2001:db8::1]:443"), 0));
 	(void)upstream_takes(&upstream, &target);
 	FUZZ_CHECK(!upstream_is_set(&upstream) || upstream_is(&upstream, &upstream.place));
+	for (uint32_t i = 0; i < upstream.other_count; i++) {
+		FUZZ_CHECK(upstream_is(&upstream, &upstream.others[i]));
+	}
 	size_t len = upstream_write(&upstream, &target, head);
 	FUZZ_CHECK(len == strlen(head) && strstr(head, "\r\n\r\n") == head + len - 4);
 	const char *login = strstr(head, "\r\nProxy-Authorization: ");

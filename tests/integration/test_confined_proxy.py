@@ -183,14 +183,17 @@ class ConfinedProxy(NetworkCase):
                     'allow_host': ['proxy.example', 'alias.example']}
         attacks += [f'through 198.18.0.1 3128 {gate} {PROXY_PORT}' for gate in gates[:2]]
         attacks += [f'socks {gate} {PROXY_PORT}' for gate in gates[:2]]
-        for no_proxy in ('', '10.77.0.0/24, alias.example', '*'):
-            self.use(no_proxy=no_proxy)
+        gate = f'http://{gates[0]}:{PROXY_PORT}'
+        other = f'http://{gates[0]}:{LOGIN_PORT}'
+        for variables in ({}, {'no_proxy': '10.77.0.0/24, alias.example'}, {'no_proxy': '*'},
+                          {'proxy': '', 'http_proxy': gate}, {'proxy': other, 'ALL_PROXY': gate}):
+            self.use(**variables)
             self.heard = len(self.log())
             client, session = self.allowing(**networks)
             said = self.try_all(client, session, *attacks)
             self.assertEqual(said[0], 'status 403')  # this is our own proxy
             for words, each in zip(attacks, said):
-                self.assertNotIn('reached', each, words)
+                self.assertNotIn('reached', each, (variables, words))
             self.assertEqual(self.asked(), [])
             self.ends(client)
 

@@ -505,13 +505,13 @@ static void test_what_no_proxy_names_is_reached_directly(void **state)
 	int client = dial_to("near.example", 443);
 	flows_decide(flows, messages[0].id, true);
 	assert_string_equal(request.name, "near.example");
-	assert_string_equal(request.avoid, "");
+	assert_string_equal(request.avoid[0], "");
 	close(client);
 	message_count = 0;
 	client = dial_to("near.example", port); // the port of the proxy
 	flows_decide(flows, messages[0].id, true);
 	assert_string_equal(request.name, "near.example");
-	assert_string_equal(request.avoid, "proxy.example");
+	assert_string_equal(request.avoid[0], "proxy.example");
 	struct lookup_answer answer = {.id = request.id, .count = 1};
 	answer.found[0] = (struct lookup_found){address_from_ipv4(0x08080808), .is_avoided = 1};
 	flows_found(flows, &answer);
@@ -525,7 +525,7 @@ static void test_another_name_of_the_proxy_is_forbidden(void **state)
 	int client = dial_to("alias.example", port);
 	flows_decide(flows, messages[0].id, true);
 	assert_string_equal(request.name, "alias.example");
-	assert_string_equal(request.avoid, "proxy.example");
+	assert_string_equal(request.avoid[0], "proxy.example");
 	struct lookup_answer answer = {.id = request.id, .count = 1};
 	answer.found[0] = (struct lookup_found){
 		address_from_ipv4(INADDR_LOOPBACK), .is_own = 1, .is_avoided = 1};
@@ -539,6 +539,36 @@ static void test_another_name_of_the_proxy_is_forbidden(void **state)
 	flows_found(flows, &answer);
 	assert_string_equal(request.name, "proxy.example");
 	close(client);
+}
+
+static void test_no_name_leads_to_a_proxy_that_is_not_used(void **state)
+{
+	start.upstream.other_count = 2;
+	start.upstream.others[0] = (struct proxy_target){.port = 3128, .name = "cache.example"};
+	start.upstream.others[1] = (struct proxy_target){.port = 3128, .name = "other.example"};
+	int client = dial_to("alias.example", 3128);
+	flows_decide(flows, messages[0].id, true);
+	assert_string_equal(request.avoid[0], "cache.example");
+	assert_string_equal(request.avoid[1], "other.example");
+	assert_string_equal(request.avoid[2], "");
+	struct lookup_answer answer = {.id = request.id, .count = 1};
+	answer.found[0] = (struct lookup_found){address_from_ipv4(0x08080808), .is_avoided = 1};
+	flows_found(flows, &answer);
+	assert_told(1, WIRE_TELL, NETWORK_FORBIDDEN);
+	expect_reset(client);
+	message_count = 0;
+	use_proxy(""); // with a proxy that is used, the name is looked up here first
+	client = dial_to("alias.example", 3128);
+	flows_decide(flows, messages[0].id, true);
+	assert_string_equal(request.name, "alias.example");
+	assert_string_equal(request.avoid[0], "cache.example");
+	close(client);
+	message_count = 0;
+	client = dial_to("cache.example", 3128); // this is our own proxy
+	say(client, "CONNECT other.example:3128 HTTP/1.1\r\n\r\n");
+	expect(client, "HTTP/1.1 403 ");
+	close(client);
+	assert_int_equal(message_count, 0);
 }
 
 /* An address without a name is checked as if there were no proxy. */
@@ -683,6 +713,7 @@ int main(void)
 		CASE(test_a_proxy_that_nobody_knows_or_answers_is_told),
 		CASE(test_what_no_proxy_names_is_reached_directly),
 		CASE(test_another_name_of_the_proxy_is_forbidden),
+		CASE(test_no_name_leads_to_a_proxy_that_is_not_used),
 		CASE(test_an_address_is_checked_before_the_proxy_is_asked),
 		CASE(test_a_name_below_localhost_is_not_given_to_a_proxy),
 		CASE(test_nobody_in_the_cell_reaches_the_proxy_itself),

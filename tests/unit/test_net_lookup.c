@@ -50,17 +50,18 @@ static int end_process(void **state)
 	return 0;
 }
 
-static void ask_without(uint32_t id, const char *name, const char *avoid)
+static void ask_without(uint32_t id, const char *name, const char *first, const char *second)
 {
 	struct lookup_request request = {.id = id};
 	text_whole(request.name, sizeof(request.name), "%s", name);
-	text_whole(request.avoid, sizeof(request.avoid), "%s", avoid);
+	text_whole(request.avoid[0], sizeof(request.avoid[0]), "%s", first);
+	text_whole(request.avoid[1], sizeof(request.avoid[1]), "%s", second);
 	assert_int_equal(send(to_process, &request, sizeof(request), 0), sizeof(request));
 }
 
 static void ask(uint32_t id, const char *name)
 {
-	ask_without(id, name, "");
+	ask_without(id, name, "", "");
 }
 
 static struct lookup_answer answer(void)
@@ -93,21 +94,27 @@ static void test_an_address_that_is_to_be_avoided_is_told(void **state)
 	static const struct {
 		const char *name;
 		const char *avoid;
+		const char *too;
 		bool is_avoided;
 	} cases[] = {
-		{"192.0.2.1", "", false}, {"192.0.2.1", "192.0.2.2", false},
-		{"192.0.2.1", "192.0.2.1", true}, {"::ffff:192.0.2.1", "192.0.2.1", true},
-		{"192.0.2.1", "64:ff9b::192.0.2.1", true},
-		{"127.0.0.1", "127.0.0.2", true}, // both are this machine
-		{"192.0.2.1", "127.0.0.2", false},
-		{"192.0.2.1", "-", true}, // nobody knows its address
+		{"192.0.2.1", "", "", false},
+		{"192.0.2.1", "192.0.2.2", "", false},
+		{"192.0.2.1", "192.0.2.1", "", true},
+		{"::ffff:192.0.2.1", "192.0.2.1", "", true},
+		{"192.0.2.1", "64:ff9b::192.0.2.1", "", true},
+		{"127.0.0.1", "127.0.0.2", "", true}, // both are this machine
+		{"192.0.2.1", "127.0.0.2", "", false},
+		{"192.0.2.1", "-", "", true}, // nobody knows its address
+		{"192.0.2.1", "192.0.2.1", "192.0.2.2", true},
+		{"192.0.2.1", "192.0.2.2", "192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", "192.0.2.3", false},
 	};
 	for (uint32_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-		ask_without(i, cases[i].name, cases[i].avoid);
+		ask_without(i, cases[i].name, cases[i].avoid, cases[i].too);
 		struct lookup_answer out = answer();
 		assert_int_equal(out.count, 1);
 		if (out.found[0].is_avoided != cases[i].is_avoided) {
-			fail_msg("%s, %s", cases[i].name, cases[i].avoid);
+			fail_msg("%s, %s, %s", cases[i].name, cases[i].avoid, cases[i].too);
 		}
 	}
 }

@@ -162,6 +162,10 @@ static void test_the_machines_proxy_is_the_gate_and_no_target(void **state)
 	target = target_of("10.0.0.5", 8080);
 	assert_true(target_is_gate(&start, names, &target));
 	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_REFUSED);
+	start.upstream.others[start.upstream.other_count++] = target_of("10.0.0.6", 3128);
+	target = target_of("10.0.0.6", 3128);
+	assert_true(target_is_gate(&start, names, &target));
+	assert_int_equal(target_settle(&start, names, &target, &kind), TARGET_REFUSED);
 	use_proxy("127.0.0.1");
 	start.service_count = 1;
 	start.services[0] = 8080;

@@ -199,6 +199,48 @@ static void test_the_proxy_itself_is_known(void **state)
 	assert_false(is_it("localhost:3129"));
 }
 
+/* Programs may know a proxy that the broker does not use. */
+static void test_the_proxies_of_the_other_variables_are_known(void **state)
+{
+	struct error err;
+	const char *const environment[] = {"https_proxy=http://a.example:3128",
+		"HTTPS_PROXY=http://A.example:3128/", "all_proxy=socks5h://me:s/e@10.0.0.5:1",
+		"ALL_PROXY=https://tls.example", "http_proxy=b.example:3128",
+		"HTTP_PROXY=http://[::1]:8080", NULL};
+	static const char *const known[] = {"a.example:3128", "b.example:3128", "10.0.0.5:1",
+		"tls.example:443", "127.0.0.1:8080", "localhost:8080"};
+	static const char *const unknown[] = {
+		"b.example:3129", "10.0.0.6:1", "tls.example:1080", "localhost:3128", "me:1"};
+	const struct proxy_target *places[UPSTREAM_PLACES_MAX];
+	assert_true(upstream_read(&upstream, environment, &err));
+	assert_true(upstream_is_whole(&upstream));
+	assert_string_equal(upstream.place.name, "a.example");
+	assert_int_equal(upstream.other_count, 4);
+	for (size_t i = 0; i < ARRAY_LENGTH(known); i++) {
+		if (!is_it(known[i])) {
+			fail_msg("%s", known[i]);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(unknown); i++) {
+		if (is_it(unknown[i])) {
+			fail_msg("%s", unknown[i]);
+		}
+	}
+	assert_int_equal(upstream_list(&upstream, 3128, places), 2);
+	assert_int_equal(upstream_list(&upstream, 3129, places), 0);
+	upstream.other_count = UPSTREAM_PLACES_MAX;
+	assert_false(upstream_is_whole(&upstream));
+	upstream.other_count = 4;
+	upstream.others[3].port = 0;
+	assert_false(upstream_is_whole(&upstream));
+	/* No proxy is used; what is no proxy at all is no error. */
+	read_from("http_proxy=http://me:secret@cache.example:3128", "HTTP_PROXY=http://0x7f.1");
+	assert_false(upstream_is_set(&upstream));
+	assert_true(is_it("cache.example:3128"));
+	assert_string_equal(upstream.key, "");
+	assert_int_equal(upstream.other_count, 1);
+}
+
 /* ---- the request and its answer ---- */
 
 static void test_the_request_names_the_target_and_has_the_login(void **state)
@@ -287,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_too_long_is_refused),
 		cmocka_unit_test(test_no_proxy_lists_names_addresses_and_networks),
 		cmocka_unit_test(test_the_proxy_itself_is_known),
+		cmocka_unit_test(test_the_proxies_of_the_other_variables_are_known),
 		cmocka_unit_test(test_the_request_names_the_target_and_has_the_login),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_an_answer_without_an_end_is_wrong),

@@ -152,6 +152,10 @@ static void test_the_first_packet_has_a_proxy_that_is_whole(void **state)
 	assert_false(wire_read_start(packet, &out));
 	start.upstream.place.address.family = AF_INET6;
 	assert_true(wire_read_start(packet, &out));
+	start.upstream.other_count = 1;
+	assert_false(wire_read_start(packet, &out));
+	start.upstream.others[0] = (struct proxy_target){.port = 1, .name = "other.example"};
+	assert_true(wire_read_start(packet, &out));
 	memset(start.upstream.key, 'x', sizeof(start.upstream.key));
 	assert_false(wire_read_start(packet, &out));
 }

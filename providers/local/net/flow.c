@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/local/net/flow.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 #include "providers/local/net/hello.h"
 #include "providers/local/net/pair.h"
 #include "providers/local/net/target.h"
+
+static_assert((int)UPSTREAM_PLACES_MAX <= (int)LOOKUP_AVOID_MAX, "all of them can be avoided");
 
 enum flow_state { READING, DECIDING, RESOLVING, CONNECTING, ASKING, RELAYING };
 
@@ -329,34 +332,34 @@ static void connect_next(struct flow *flow)
 
 /* ---- choosing an address ---- */
 
-/* Asks for the addresses of a host; `avoid`, if not "", is one that it must not be. */
-static void look_up(struct flow *flow, const struct proxy_target *host, const char *avoid)
+/* Asks for the addresses of a host, and which of them are those of the hosts in `avoid`. */
+static void look_up(struct flow *flow, const struct proxy_target *host,
+	const struct proxy_target *const *avoid, size_t avoid_count)
 {
 	struct lookup_request request = {.id = flow->id};
 	proxy_print_host(host, request.name);
-	text_whole(request.avoid, sizeof(request.avoid), "%s", avoid);
+	for (size_t i = 0; i < avoid_count; i++) {
+		proxy_print_host(avoid[i], request.avoid[i]);
+	}
 	enter(flow, RESOLVING, FLOW_LOOKUP_MS);
 	if (!flow->flows->listener->on_lookup(flow->flows->data, &request)) {
 		fail(flow, NETWORK_UNREACHABLE);
 	}
 }
 
-/* The proxy of this machine could connect to every host, so nothing else may lead to it. */
+/* A proxy of this machine could connect to every host, so nothing else may lead to it. */
 static void look_up_target(struct flow *flow)
 {
-	const struct upstream *upstream = upstream_of(flow);
-	char avoid[NAME_SIZE] = "";
-	if (upstream_is_set(upstream) && upstream->place.port == flow->wanted.port) {
-		proxy_print_host(&upstream->place, avoid);
-	}
-	look_up(flow, &flow->wanted, avoid);
+	const struct proxy_target *avoid[UPSTREAM_PLACES_MAX];
+	size_t count = upstream_list(upstream_of(flow), flow->wanted.port, avoid);
+	look_up(flow, &flow->wanted, avoid, count);
 }
 
 static void look_up_upstream(struct flow *flow)
 {
 	flow->is_proxied = true;
 	flow->address_count = 0;
-	look_up(flow, &upstream_of(flow)->place, "");
+	look_up(flow, &upstream_of(flow)->place, NULL, 0);
 }
 
 /* Its addresses are not checked: this machine's user has named it. */
@@ -431,15 +434,17 @@ static void connect_to_service(struct flow *flow)
 
 /* ---- the decision ---- */
 
-/* At the proxy's own port, the name may be another name of the proxy. */
+/* At the port of a proxy, the name may be another name of this proxy. */
 static void connect_to_host(struct flow *flow)
 {
 	const struct upstream *upstream = upstream_of(flow);
 	const struct proxy_target *wanted = &flow->wanted;
+	const struct proxy_target *avoid[UPSTREAM_PLACES_MAX];
 	bool is_proxied = upstream_takes(upstream, wanted);
+	bool may_be_avoided = upstream_list(upstream, wanted->port, avoid) > 0;
 	if (is_proxied && target_is_local_name(wanted)) {
 		fail(flow, NETWORK_FORBIDDEN);
-	} else if (!is_proxied || wanted->is_address || wanted->port == upstream->place.port) {
+	} else if (!is_proxied || wanted->is_address || may_be_avoided) {
 		look_up_target(flow);
 	} else {
 		look_up_upstream(flow);

@@ -99,7 +99,9 @@ static void find_avoided(const char *avoid, struct lookup_answer *answer)
 	struct lookup_answer avoided = {.count = 0};
 	find(avoid, &avoided);
 	for (uint32_t i = 0; i < answer->count; i++) {
-		answer->found[i].is_avoided = avoided.count == 0;
+		if (avoided.count == 0) {
+			answer->found[i].is_avoided = true;
+		}
 		for (uint32_t j = 0; j < avoided.count; j++) {
 			if (is_same_host(&avoided.found[j], &answer->found[i])) {
 				answer->found[i].is_avoided = true;
@@ -123,11 +125,13 @@ static void *serve(void *data)
 			_exit(0);
 		}
 		request.name[sizeof(request.name) - 1] = '\0';
-		request.avoid[sizeof(request.avoid) - 1] = '\0';
 		answer.id = request.id;
 		find(request.name, &answer);
-		if (request.avoid[0]) {
-			find_avoided(request.avoid, &answer);
+		for (size_t i = 0; i < LOOKUP_AVOID_MAX && answer.count > 0; i++) {
+			request.avoid[i][NAME_SIZE - 1] = '\0';
+			if (request.avoid[i][0]) {
+				find_avoided(request.avoid[i], &answer);
+			}
 		}
 		while (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0) {
 			if (errno != EINTR) {

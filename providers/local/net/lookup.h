@@ -16,13 +16,16 @@
  * strangers' answers and this machine's files, and the relaying process may not open files. It also
  * determines which addresses belong to this machine. Each packet is one request or answer.
  */
-enum { LOOKUP_ADDRESSES_MAX = 16, LOOKUP_THREADS = 16 };
+enum { LOOKUP_ADDRESSES_MAX = 16, LOOKUP_AVOID_MAX = 6, LOOKUP_THREADS = 16 };
 
 struct lookup_request {
 	uint32_t id;
 	char name[NAME_SIZE]; // or an address
-	/* The name or address of a host to which a connection must not lead; "": none. */
-	char avoid[NAME_SIZE];
+	/*
+	 * Names or addresses of hosts to which a connection must not lead; "": none. The first
+	 * LOOKUP_ADDRESSES_MAX addresses of each count.
+	 */
+	char avoid[LOOKUP_AVOID_MAX][NAME_SIZE];
 };
 
 struct lookup_found {

@@ -12,12 +12,17 @@
 #include "base/text.h"
 #include "providers/local/request.h"
 
-enum { STATUS_LINE = 12 }; // "HTTP/1.1 200"
+enum {
+	STATUS_LINE = 12, // "HTTP/1.1 200"
+	TLS_PORT = 443,   // of a proxy with https://, as with curl(1)
+};
 
 /* ---- the variables ---- */
 
 /* As in curl(1), which takes no proxy for https:// URLs from http_proxy. */
 static const char *const variables[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+static const char *const all_variables[] = {
+	"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"};
 static const char *const exceptions[] = {"no_proxy", "NO_PROXY"};
 
 /* The value of the first of these variables that is not empty; "" if there is none. */
@@ -82,6 +87,26 @@ static bool read_login(struct span text, char out[UPSTREAM_KEY_SIZE])
 	return is_read;
 }
 
+/* Takes "user:password@" from the beginning, if it is there. A password may contain a slash. */
+static bool take_login(struct span *url, struct span *out)
+{
+	const char *at = memrchr(url->data, '@', url->len);
+	if (!at) {
+		return false;
+	}
+	*out = (struct span){url->data, (size_t)(at - url->data)};
+	*url = (struct span){at + 1, url->len - out->len - 1};
+	return true;
+}
+
+/* Reads "host:port/"; what follows the slash does not count. */
+static bool read_place(struct proxy_target *out, struct span text, uint16_t port)
+{
+	const char *slash = memchr(text.data, '/', text.len);
+	text.len = slash ? (size_t)(slash - text.data) : text.len;
+	return proxy_read_authority(out, text, port);
+}
+
 /* Reads "http://user:password@host:port/"; only the host is required. */
 static bool read_url(struct upstream *upstream, struct span url)
 {
@@ -92,20 +117,42 @@ static bool read_url(struct upstream *upstream, struct span url)
 		}
 		url = (struct span){url.data + 7, url.len - 7};
 	}
-	const char *at = memrchr(url.data, '@', url.len); // a password may contain a slash
-	if (at) {
-		size_t len = (size_t)(at - url.data);
-		if (!read_login((struct span){url.data, len}, upstream->key)) {
-			return false;
-		}
-		url = (struct span){at + 1, url.len - len - 1};
+	struct span login;
+	if (take_login(&url, &login) && !read_login(login, upstream->key)) {
+		return false;
 	}
-	const char *slash = memchr(url.data, '/', url.len);
-	url.len = slash ? (size_t)(slash - url.data) : url.len;
-	return proxy_read_authority(&upstream->place, url, UPSTREAM_PORT);
+	return read_place(&upstream->place, url, UPSTREAM_PORT);
 }
 
-bool upstream_read(struct upstream *out, const char *const *environment, struct error *err)
+/* Reads only where the proxy is, whatever its kind. */
+static bool read_other(struct proxy_target *out, struct span url)
+{
+	static const char tls[] = "https://";
+	struct span login;
+	uint16_t port = UPSTREAM_PORT;
+	const char *colon = memmem(url.data, url.len, "://", 3);
+	if (colon) {
+		size_t len = (size_t)(colon - url.data) + 3;
+		bool is_tls = len == sizeof(tls) - 1 && strncasecmp(url.data, tls, len) == 0;
+		port = is_tls ? TLS_PORT : UPSTREAM_PORT;
+		url = (struct span){url.data + len, url.len - len};
+	}
+	(void)take_login(&url, &login);
+	return read_place(out, url, port);
+}
+
+static void read_others(struct upstream *upstream, const char *const *environment)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(all_variables); i++) {
+		struct proxy_target place;
+		const char *value = environment_get(environment, all_variables[i]);
+		if (value && read_other(&place, span_of(value)) && !upstream_is(upstream, &place)) {
+			upstream->others[upstream->other_count++] = place;
+		}
+	}
+}
+
+static bool read_used(struct upstream *out, const char *const *environment, struct error *err)
 {
 	const char *name;
 	*out = (struct upstream){.key = ""};
@@ -130,6 +177,15 @@ bool upstream_read(struct upstream *out, const char *const *environment, struct 
 	return true;
 }
 
+bool upstream_read(struct upstream *out, const char *const *environment, struct error *err)
+{
+	if (!read_used(out, environment, err)) {
+		return false;
+	}
+	read_others(out, environment);
+	return true;
+}
+
 bool upstream_is_set(const struct upstream *upstream)
 {
 	return upstream->place.port != 0;
@@ -140,22 +196,33 @@ static bool is_text(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
-bool upstream_is_whole(const struct upstream *upstream)
+static bool is_place(const struct proxy_target *place)
 {
-	const struct proxy_target *place = &upstream->place;
 	char name[NAME_SIZE];
-	if (!is_text(upstream->key, sizeof(upstream->key)) ||
-		!is_text(upstream->except, sizeof(upstream->except)) ||
-		!is_text(upstream->variable, sizeof(upstream->variable)) ||
-		!is_text(place->name, sizeof(place->name))) {
+	if (place->port == 0 || !is_text(place->name, sizeof(place->name))) {
 		return false;
-	}
-	if (!upstream_is_set(upstream)) {
-		return true;
 	}
 	return place->is_address
 	               ? place->address.family == AF_INET || place->address.family == AF_INET6
 	               : host_name_read(name, span_of(place->name));
+}
+
+bool upstream_is_whole(const struct upstream *upstream)
+{
+	if (!is_text(upstream->key, sizeof(upstream->key)) ||
+		!is_text(upstream->except, sizeof(upstream->except)) ||
+		!is_text(upstream->variable, sizeof(upstream->variable)) ||
+		!is_text(upstream->place.name, sizeof(upstream->place.name)) ||
+		upstream->other_count >
+			UPSTREAM_PLACES_MAX - (upstream_is_set(upstream) ? 1U : 0U)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < upstream->other_count; i++) {
+		if (!is_place(&upstream->others[i])) {
+			return false;
+		}
+	}
+	return !upstream_is_set(upstream) || is_place(&upstream->place);
 }
 
 /* ---- which targets it is for ---- */
@@ -219,12 +286,8 @@ bool upstream_takes(const struct upstream *upstream, const struct proxy_target *
 	}
 }
 
-bool upstream_is(const struct upstream *upstream, const struct proxy_target *target)
+static bool is_at(const struct proxy_target *place, const struct proxy_target *target)
 {
-	const struct proxy_target *place = &upstream->place;
-	if (!upstream_is_set(upstream) || place->port != target->port) {
-		return false;
-	}
 	if (proxy_target_is_loopback(place)) {
 		return proxy_target_is_loopback(target);
 	}
@@ -233,6 +296,33 @@ bool upstream_is(const struct upstream *upstream, const struct proxy_target *tar
 	}
 	return place->is_address ? is_same_address(&place->address, &target->address)
 	                         : strcmp(place->name, target->name) == 0;
+}
+
+size_t upstream_list(const struct upstream *upstream, uint16_t port,
+	const struct proxy_target *out[UPSTREAM_PLACES_MAX])
+{
+	size_t count = 0;
+	if (upstream_is_set(upstream) && upstream->place.port == port) {
+		out[count++] = &upstream->place;
+	}
+	for (uint32_t i = 0; i < upstream->other_count && count < UPSTREAM_PLACES_MAX; i++) {
+		if (upstream->others[i].port == port) {
+			out[count++] = &upstream->others[i];
+		}
+	}
+	return count;
+}
+
+bool upstream_is(const struct upstream *upstream, const struct proxy_target *target)
+{
+	const struct proxy_target *places[UPSTREAM_PLACES_MAX];
+	size_t count = upstream_list(upstream, target->port, places);
+	for (size_t i = 0; i < count; i++) {
+		if (is_at(places[i], target)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* ---- what it is asked, and its answer ---- */
