@@ -14,6 +14,8 @@ import socketserver
 import subprocess
 import threading
 
+import processes
+
 from internet import PR_SET_PDEATHSIG, PUBLIC, THERE
 from keys_server import Server as KeyServer
 from keys_server import fields_of
@@ -105,8 +107,16 @@ class LoggedKeys(KeyServer):
         super().answer(wrapped, head)
 
 
+def answers(port):
+    try:
+        socket.create_connection((THERE, port), 5).close()
+    except OSError:
+        return False
+    return True
+
+
 def start_tinyproxy(folder):
-    """The far side's own name server answers its questions."""
+    """It listens when this returns. The far side's own name server answers its questions."""
     program = shutil.which('tinyproxy', path=f'{os.environ.get("PATH", "")}:/usr/sbin:/usr/bin')
     if program is None:
         return
@@ -115,9 +125,12 @@ def start_tinyproxy(folder):
     config.write_text(f'Port {TINY_PORT}\nListen {THERE}\nTimeout 60\nMaxClients 20\n'
                       f'LogFile "{log}"\nLogLevel Connect\n'
                       f'BasicAuth {TINY_LOGIN.replace(":", " ")}\n')
-    subprocess.Popen([program, '-d', '-c', str(config)], stdin=subprocess.DEVNULL,
-                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                     preexec_fn=lambda: ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+    tiny = subprocess.Popen(
+        [program, '-d', '-c', str(config)], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+    # If it never does, its own test fails; an error here would skip all of them.
+    processes.wait_until(lambda: tiny.poll() is not None or answers(TINY_PORT), 20)
 
 
 def start_all(folder, certificates):
