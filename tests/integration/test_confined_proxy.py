@@ -157,6 +157,21 @@ class ConfinedProxy(NetworkCase):
         for secret in (*SECRETS, KEY):
             self.assertNotIn(secret, said + ''.join(client.stderr))
 
+    def test_a_key_goes_through_a_proxy_that_is_an_address(self):
+        port = int((FOLDER / 'keys-port').read_text())
+        (self.work / 'ask.py').write_text(ASK)
+        for host in ('127.0.0.1', '::1'):
+            gate = self.local_proxy(host)
+            self.use(proxy=f'http://[{host}]:{gate}' if ':' in host else f'http://{host}:{gate}',
+                     ANTHROPIC_API_KEY=KEY, CURL_CA_BUNDLE=f'{CERTIFICATES}/ca.pem')
+            self.heard = len(self.log())
+            client, session = self.allowing(
+                network='blocked', key=f'ANTHROPIC_API_KEY for https://{KEYS_HOST}:{port}')
+            self.assertIn('status 200', self.shell(client, session, 'python3 ask.py'))
+            self.assertEqual(self.asked(), [f'CONNECT {KEYS_HOST}:{port}'])
+            self.assertEqual(self.looked_up(), set())
+            self.ends(client)
+
     @unittest.skipUnless(shutil.which('tinyproxy', path='/usr/bin:/usr/sbin'), 'no tinyproxy')
     def test_tinyproxy(self):
         self.use(proxy=f'http://{TINY_LOGIN}@proxy.example:{TINY_PORT}')
@@ -207,9 +222,10 @@ class ConfinedProxy(NetworkCase):
         self.assertEqual(self.asked(), [f'CONNECT far.outer:{STREAM_PORT}'])
         self.ends(client)
 
-    def local_proxy(self):
-        """A proxy on every address of this machine, which uses the far one; returns its port."""
-        listener = socket.create_server(('0.0.0.0', 0))
+    def local_proxy(self, host='0.0.0.0'):
+        """A proxy on this machine, which uses the far one; returns its port."""
+        family = socket.AF_INET6 if ':' in host else socket.AF_INET
+        listener = socket.create_server((host, 0), family=family)
         self.addCleanup(listener.close)
         self.addCleanup(lambda: listener.shutdown(socket.SHUT_RDWR))
         threading.Thread(target=self.pass_on, args=(listener,), daemon=True).start()

@@ -502,6 +502,16 @@ static struct curl_slist *list_addresses(
 	return exchange->all->curl.curl->slist_append(NULL, text);
 }
 
+static void run(struct exchange *exchange)
+{
+	const struct curl_loop *curl = &exchange->all->curl;
+	exchange->state = RUNNING;
+	set_deadline(exchange, EXCHANGE_IDLE_MS);
+	CURLMcode failed = curl->curl->multi_add_handle(curl->multi, exchange->easy);
+	assert(failed == CURLM_OK);
+	(void)failed;
+}
+
 void exchanges_found(struct exchanges *exchanges, const struct lookup_answer *answer)
 {
 	struct exchange *exchange = NULL;
@@ -517,19 +527,19 @@ void exchanges_found(struct exchanges *exchanges, const struct lookup_answer *an
 		on_done(exchange, CURLE_COULDNT_RESOLVE_HOST);
 		return;
 	}
-	const struct curl *curl = exchanges->curl.curl;
 	exchange->addresses = list_addresses(exchange, answer);
-	curl->easy_setopt(exchange->easy, CURLOPT_RESOLVE, exchange->addresses);
-	exchange->state = RUNNING;
-	set_deadline(exchange, EXCHANGE_IDLE_MS);
-	CURLMcode failed = curl->multi_add_handle(exchanges->curl.multi, exchange->easy);
-	assert(failed == CURLM_OK);
-	(void)failed;
+	exchanges->curl.curl->easy_setopt(exchange->easy, CURLOPT_RESOLVE, exchange->addresses);
+	run(exchange);
 }
 
+/* libcurl takes a proxy that is an address as it is, and would not find [::1] in our list. */
 static void resolve(struct exchange *exchange)
 {
 	struct lookup_request request = {.id = exchange->id};
+	if (is_proxied(exchange) && exchange->all->start->upstream.place.is_address) {
+		run(exchange);
+		return;
+	}
 	(void)put_first_host(exchange, request.name);
 	exchange->state = RESOLVING;
 	set_deadline(exchange, EXCHANGE_LOOKUP_MS);
