@@ -267,6 +267,29 @@ class ConfinedProxy(NetworkCase):
                              [not no_proxy, bool(services)])
             self.ends(client)
 
+    def test_a_proxy_of_this_machine_is_not_asked_for_what_only_this_machine_reaches(self):
+        """It would connect from here. The far proxy, to which it leads, stands for it."""
+        hosts = ('metadata.example', 'loopback.example', 'here.example')
+        asked = [f'through %s %d {host} {STREAM_PORT}' for host in hosts[:2]]
+        for gate in ('127.0.0.1', HERE):
+            port = self.local_proxy()
+            for words in asked:
+                self.assertIn('reached', self.outside(words % (gate, port)))
+            self.use(proxy=f'http://{gate}:{port}')
+            self.heard = len(self.log())
+            client, session = self.allowing(allow_host=[*hosts, 'far.outer', 'allowed.example'])
+            said = self.try_all(client, session, *(f'tcp {host} {STREAM_PORT}' for host in (
+                'far.outer', 'allowed.example', *hosts)))
+            self.assertEqual(said[:2], [f'reached HELLO {PUBLIC}'] * 2)
+            for each in said[2:]:
+                self.assertNotIn('reached', each)
+            self.assertEqual(self.asked(), [f'CONNECT far.outer:{STREAM_PORT}',
+                                            f'CONNECT allowed.example:{STREAM_PORT}'])
+            self.assertIn((f'metadata.example:{STREAM_PORT}', 'socket',
+                           'allow-host = metadata.example', 'allow-once', 'forbidden'),
+                          self.audited())
+            self.ends(client)
+
     # ---- what goes wrong ----
 
     def told(self, proxy, *facts, host='far.outer'):

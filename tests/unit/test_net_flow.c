@@ -376,7 +376,7 @@ static int ask_proxy_for(const char *authority)
 	flows_decide(flows, messages[0].id, true);
 	assert_string_equal(request.name, "proxy.example");
 	struct lookup_answer answer = {.id = request.id, .count = 1};
-	answer.found[0] = (struct lookup_found){address_from_ipv4(INADDR_LOOPBACK), .is_own = 1};
+	answer.found[0].address = address_from_ipv4(INADDR_LOOPBACK);
 	flows_found(flows, &answer);
 	int proxy = accept_now();
 	text_whole(text, sizeof(text),
@@ -596,11 +596,79 @@ static void test_an_address_is_checked_before_the_proxy_is_asked(void **state)
 	flows_found(flows, &answer);
 	assert_string_equal(request.name, "proxy.example");
 	answer.found[0].address = address_from_ipv4(INADDR_LOOPBACK);
+	flows_found(flows, &answer); // late, and not about the proxy
+	assert_int_equal(message_count, 1);
+	answer.id = request.id;
 	flows_found(flows, &answer);
 	int proxy = accept_now();
 	expect(proxy, "CONNECT 8.8.8.8:443 HTTP/1.1\r\n");
 	close(proxy);
 	expect_reset(client);
+}
+
+/* It would connect from this machine. */
+static void test_a_proxy_of_this_machine_is_not_asked_for_what_only_this_machine_reaches(
+	void **state)
+{
+	static const char *const never[] = {"127.0.0.1", "169.254.169.254", "10.1.2.3", "::1"};
+	struct lookup_answer here = {.count = 1}, answer = {.count = 1};
+	here.found[0] = (struct lookup_found){address_from_ipv4(INADDR_LOOPBACK), .is_own = 1};
+	use_proxy("");
+	for (size_t i = 0; i < ARRAY_LENGTH(never); i++) {
+		message_count = 0;
+		int client = dial_to("rebound.example", 443);
+		flows_decide(flows, messages[0].id, true);
+		assert_string_equal(request.name, "proxy.example");
+		here.id = request.id;
+		flows_found(flows, &here);
+		assert_string_equal(request.name, "rebound.example");
+		answer.id = request.id;
+		assert_true(address_parse(&answer.found[0].address, never[i]));
+		flows_found(flows, &answer);
+		assert_string_equal(request.name, "proxy.example");
+		here.id = request.id;
+		flows_found(flows, &here);
+		assert_told(1, WIRE_TELL, NETWORK_FORBIDDEN);
+		expect_reset(client);
+	}
+	message_count = 0;
+	int client = dial_to("far.example", 443);
+	flows_decide(flows, messages[0].id, true);
+	here.id = request.id;
+	flows_found(flows, &here);
+	answer = (struct lookup_answer){.id = request.id}; // only the proxy knows it
+	flows_found(flows, &answer);
+	here.id = request.id;
+	flows_found(flows, &here);
+	int proxy = accept_now();
+	expect(proxy, "CONNECT far.example:443 HTTP/1.1\r\n");
+	close(proxy);
+	close(client);
+}
+
+static void test_a_proxy_on_the_loopback_is_not_looked_up(void **state)
+{
+	use_proxy("");
+	text_whole(start.upstream.place.name, sizeof(start.upstream.place.name), "localhost");
+	int client = dial_to("rebound.example", 443);
+	flows_decide(flows, messages[0].id, true);
+	assert_string_equal(request.name, "rebound.example");
+	struct lookup_answer answer = {.id = request.id, .count = 2};
+	answer.found[0].address = address_from_ipv4(0x08080808);
+	answer.found[1] = (struct lookup_found){address_from_ipv4(INADDR_LOOPBACK), .is_own = 1};
+	flows_found(flows, &answer);
+	assert_told(1, WIRE_TELL, NETWORK_FORBIDDEN);
+	expect_reset(client);
+	message_count = 0;
+	client = dial_to("far.example", 443);
+	flows_decide(flows, messages[0].id, true);
+	answer.id = request.id;
+	answer.count = 1;
+	flows_found(flows, &answer);
+	int proxy = accept_now();
+	expect(proxy, "CONNECT far.example:443 HTTP/1.1\r\n");
+	close(proxy);
+	close(client);
 }
 
 /* The proxy could resolve such a name to its own machine, which may be this one. */
@@ -715,6 +783,8 @@ int main(void)
 		CASE(test_another_name_of_the_proxy_is_forbidden),
 		CASE(test_no_name_leads_to_a_proxy_that_is_not_used),
 		CASE(test_an_address_is_checked_before_the_proxy_is_asked),
+		CASE(test_a_proxy_of_this_machine_is_not_asked_for_what_only_this_machine_reaches),
+		CASE(test_a_proxy_on_the_loopback_is_not_looked_up),
 		CASE(test_a_name_below_localhost_is_not_given_to_a_proxy),
 		CASE(test_nobody_in_the_cell_reaches_the_proxy_itself),
 		CASE(test_much_that_is_said_early_arrives_whole),

@@ -183,6 +183,36 @@ static void test_an_address_of_the_machines_proxy_is_not_reached(void **state)
 	assert_false(target_is_reached(&start, &found));
 }
 
+static bool may_be_asked_for(const char *first, const char *second, bool is_own)
+{
+	struct lookup_answer answer = {.count = second ? 2 : 1};
+	answer.found[0].address = address_of(first);
+	if (second) {
+		answer.found[1] =
+			(struct lookup_found){.address = address_of(second), .is_own = is_own};
+	}
+	return target_may_be_asked_for(&start, &answer);
+}
+
+/* A proxy on this machine may connect to any of the addresses. */
+static void test_no_address_leads_back_by_a_proxy_of_this_machine(void **state)
+{
+	const struct lookup_answer none = {.count = 0};
+	start = (struct wire_start){.network_count = 0};
+	assert_true(target_may_be_asked_for(&start, &none));
+	assert_true(may_be_asked_for("8.8.8.8", NULL, false));
+	assert_false(may_be_asked_for("127.0.0.1", NULL, false));
+	assert_false(may_be_asked_for("10.1.2.3", NULL, false));
+	assert_false(may_be_asked_for("8.8.8.8", "169.254.169.254", false));
+	assert_false(may_be_asked_for("8.8.8.8", "192.0.2.5", true));
+	assert_true(may_be_asked_for("8.8.8.8", "10.1.2.3", false));
+	allow("10.0.0.0/8");
+	assert_true(may_be_asked_for("10.1.2.3", NULL, false));
+	assert_false(may_be_asked_for("10.1.2.3", "10.1.2.4", true));
+	allow("10.1.2.4/32");
+	assert_true(may_be_asked_for("10.1.2.3", "10.1.2.4", true));
+}
+
 static void test_names_below_localhost_are_local(void **state)
 {
 	struct proxy_target target = target_of("a.localhost", 80);
@@ -204,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_the_gate_is_one_address_and_port),
 		cmocka_unit_test(test_the_machines_proxy_is_the_gate_and_no_target),
 		cmocka_unit_test(test_an_address_of_the_machines_proxy_is_not_reached),
+		cmocka_unit_test(test_no_address_leads_back_by_a_proxy_of_this_machine),
 		cmocka_unit_test(test_names_below_localhost_are_local),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

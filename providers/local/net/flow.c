@@ -34,7 +34,10 @@ struct flow {
 	ev_timer deadline; // for the state
 	struct proxy proxy;
 	struct proxy_target wanted;
+	uint32_t lookup_id;
 	bool is_proxied; // from now on the addresses are those of this machine's proxy
+	bool is_checked; // the name, which is for the proxy, was looked up here
+	bool is_barred;  // a proxy on this machine must not be asked for the name
 	struct address addresses[LOOKUP_ADDRESSES_MAX]; // checked
 	uint32_t address_count;
 	uint32_t address_at; // the current one
@@ -50,6 +53,7 @@ struct flows {
 	struct list list; // of struct flow
 	size_t count;
 	uint32_t last_id;
+	uint32_t last_lookup_id;
 	bool was_full; // we have reported the limit to the broker
 };
 
@@ -334,14 +338,15 @@ static void connect_next(struct flow *flow)
 
 /* Asks for the addresses of a host, and which of them are those of the hosts in `avoid`. */
 static void look_up(struct flow *flow, const struct proxy_target *host,
-	const struct proxy_target *const *avoid, size_t avoid_count)
+	const struct proxy_target *const *avoid, size_t avoid_count, int deadline_ms)
 {
-	struct lookup_request request = {.id = flow->id};
+	struct lookup_request request = {.id = ++flow->flows->last_lookup_id};
+	flow->lookup_id = request.id;
 	proxy_print_host(host, request.name);
 	for (size_t i = 0; i < avoid_count; i++) {
 		proxy_print_host(avoid[i], request.avoid[i]);
 	}
-	enter(flow, RESOLVING, FLOW_LOOKUP_MS);
+	enter(flow, RESOLVING, deadline_ms);
 	if (!flow->flows->listener->on_lookup(flow->flows->data, &request)) {
 		fail(flow, NETWORK_UNREACHABLE);
 	}
@@ -352,23 +357,75 @@ static void look_up_target(struct flow *flow)
 {
 	const struct proxy_target *avoid[UPSTREAM_PLACES_MAX];
 	size_t count = upstream_list(upstream_of(flow), flow->wanted.port, avoid);
-	look_up(flow, &flow->wanted, avoid, count);
+	look_up(flow, &flow->wanted, avoid, count, FLOW_LOOKUP_MS);
 }
 
+/*
+ * Where no proxy is to be avoided, the answer is only for a proxy of this machine. Many machines
+ * behind a proxy know no names of the Internet, and some wait long for an answer.
+ */
+static void check_name(struct flow *flow)
+{
+	const struct proxy_target *avoid[UPSTREAM_PLACES_MAX];
+	size_t count = upstream_list(upstream_of(flow), flow->wanted.port, avoid);
+	flow->is_proxied = false;
+	look_up(flow, &flow->wanted, avoid, count, count > 0 ? FLOW_LOOKUP_MS : FLOW_CHECK_MS);
+}
+
+static bool is_name_for_proxy(const struct flow *flow)
+{
+	return !flow->wanted.is_address && upstream_takes(upstream_of(flow), &flow->wanted);
+}
+
+/* Whether check_name waits only for what a proxy of this machine must not be asked for. */
+static bool needs_no_answer(const struct flow *flow)
+{
+	const struct proxy_target *avoid[UPSTREAM_PLACES_MAX];
+	return !flow->is_proxied && is_name_for_proxy(flow) &&
+	       upstream_list(upstream_of(flow), flow->wanted.port, avoid) == 0;
+}
+
+static void connect_here(struct flow *flow, const struct proxy_target *host)
+{
+	flow->addresses[0] = host->is_address ? host->address : address_from_ipv4(INADDR_LOOPBACK);
+	flow->addresses[1] = (struct address){.family = AF_INET6, .bytes = {[15] = 1}};
+	flow->address_count = host->is_address ? 1 : 2;
+	connect_next(flow);
+}
+
+/*
+ * An address of this machine needs no lookup process, which may still be busy with the names of
+ * other connections.
+ */
 static void look_up_upstream(struct flow *flow)
 {
+	const struct proxy_target *place = &upstream_of(flow)->place;
 	flow->is_proxied = true;
 	flow->address_count = 0;
-	look_up(flow, &upstream_of(flow)->place, NULL, 0);
+	if (!proxy_target_is_loopback(place)) {
+		look_up(flow, place, NULL, 0, FLOW_LOOKUP_MS);
+	} else if (flow->is_barred) {
+		fail(flow, NETWORK_FORBIDDEN);
+	} else {
+		connect_here(flow, place);
+	}
 }
 
 /* Its addresses are not checked: this machine's user has named it. */
 static void take_upstream(struct flow *flow, const struct lookup_answer *answer)
 {
+	bool is_own = false;
 	for (uint32_t i = 0; i < answer->count; i++) {
 		flow->addresses[flow->address_count++] = answer->found[i].address;
+		is_own = is_own || answer->found[i].is_own;
 	}
-	connect_next(flow);
+	if (is_own && is_name_for_proxy(flow) && !flow->is_checked) {
+		check_name(flow);
+	} else if (is_own && flow->is_barred) {
+		fail(flow, NETWORK_FORBIDDEN);
+	} else {
+		connect_next(flow);
+	}
 }
 
 static bool has_avoided(const struct lookup_answer *answer)
@@ -385,7 +442,9 @@ static void take_addresses(struct flow *flow, const struct lookup_answer *answer
 {
 	bool is_proxied = upstream_takes(upstream_of(flow), &flow->wanted);
 	bool is_own = false;
-	if (is_proxied && !flow->wanted.is_address) {
+	if (is_name_for_proxy(flow)) {
+		flow->is_checked = true;
+		flow->is_barred = !target_may_be_asked_for(flow->flows->start, answer);
 		if (has_avoided(answer)) {
 			fail(flow, NETWORK_FORBIDDEN);
 		} else {
@@ -412,7 +471,7 @@ void flows_found(struct flows *flows, const struct lookup_answer *answer)
 {
 	struct flow *flow = NULL;
 	LIST_FOR_EACH(at, &flows->list, struct flow, link) {
-		flow = at->id == answer->id && at->state == RESOLVING ? at : flow;
+		flow = at->lookup_id == answer->id && at->state == RESOLVING ? at : flow;
 	}
 	if (!flow) {
 		return;
@@ -424,17 +483,12 @@ void flows_found(struct flows *flows, const struct lookup_answer *answer)
 	}
 }
 
-static void connect_to_service(struct flow *flow)
-{
-	flow->addresses[0] = address_from_ipv4(INADDR_LOOPBACK);
-	flow->addresses[1] = (struct address){.family = AF_INET6, .bytes = {[15] = 1}};
-	flow->address_count = 2;
-	connect_next(flow);
-}
-
 /* ---- the decision ---- */
 
-/* At the port of a proxy, the name may be another name of this proxy. */
+/*
+ * At the port of a proxy, the name may be another name of this proxy. By a proxy on this machine,
+ * it may lead to what only this machine reaches.
+ */
 static void connect_to_host(struct flow *flow)
 {
 	const struct upstream *upstream = upstream_of(flow);
@@ -444,8 +498,10 @@ static void connect_to_host(struct flow *flow)
 	bool may_be_avoided = upstream_list(upstream, wanted->port, avoid) > 0;
 	if (is_proxied && target_is_local_name(wanted)) {
 		fail(flow, NETWORK_FORBIDDEN);
-	} else if (!is_proxied || wanted->is_address || may_be_avoided) {
+	} else if (!is_proxied || wanted->is_address) {
 		look_up_target(flow);
+	} else if (may_be_avoided || proxy_target_is_loopback(&upstream->place)) {
+		check_name(flow);
 	} else {
 		look_up_upstream(flow);
 	}
@@ -463,7 +519,7 @@ void flows_decide(struct flows *flows, uint32_t id, bool is_allowed)
 	if (!is_allowed) {
 		refuse(flow, PROXY_REFUSED);
 	} else if (flow->target == NETWORK_TO_SERVICE) {
-		connect_to_service(flow);
+		connect_here(flow, &flow->wanted);
 	} else {
 		connect_to_host(flow);
 	}
@@ -593,6 +649,9 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	if (flow->state == CONNECTING) {
 		flow->address_at++;
 		connect_next(flow);
+	} else if (flow->state == RESOLVING && needs_no_answer(flow)) {
+		flow->is_checked = true;
+		look_up_upstream(flow);
 	} else if (flow->state == RESOLVING) {
 		fail(flow, flow->is_proxied ? NETWORK_PROXY_UNREACHABLE : NETWORK_NOT_FOUND);
 	} else if (flow->state == ASKING) {

@@ -23,13 +23,16 @@
  * bytes from the program are kept meanwhile.
  *
  * If this machine has a proxy for the target (net/upstream.h), the proxy's name is resolved
- * instead, and the proxy is asked to connect. An address without a name is checked as before.
+ * instead, and the proxy is asked to connect. An address without a name is checked as before. If
+ * that proxy is on this machine, the name is looked up here first, and it must not lead to what
+ * only this machine reaches (target_may_be_asked_for).
  */
 struct flows;
 
 enum {
 	FLOW_HEAD_MS = 10000, // for the request to the proxy
 	FLOW_LOOKUP_MS = 30000,
+	FLOW_CHECK_MS = 5000,    // for a name that only a proxy may know
 	FLOW_CONNECT_MS = 20000, // for the last address
 	FLOW_NEXT_MS = 3000,     // for each earlier address
 	FLOW_ASK_MS = 60000,     // for the proxy's answer

@@ -29,8 +29,8 @@
  * each of its messages is checked here, and only a limited number is read per second. Nothing
  * leaves this machine before network_decide has allowed the connection. Then the name is resolved,
  * and the process connects to one of its permitted addresses. If this machine has a proxy, the
- * process asks it for the name instead, and resolves only the proxy's. The process ends with the
- * broker.
+ * process asks it for the name instead, and resolves only the proxy's; net/flow.h has the
+ * exceptions. The process ends with the broker.
  *
  * main must begin with relay_is_asked (net/relay.h). Loop thread only; nothing blocks; nothing is
  * raised before a call returns.

@@ -94,3 +94,17 @@ bool target_is_reached(const struct wire_start *start, const struct lookup_found
 	}
 	return reach == ADDRESS_PUBLIC || is_named;
 }
+
+bool target_may_be_asked_for(const struct wire_start *start, const struct lookup_answer *answer)
+{
+	bool is_any_reached = answer->count == 0;
+	for (uint32_t i = 0; i < answer->count; i++) {
+		const struct lookup_found *found = &answer->found[i];
+		if (target_is_reached(start, found)) {
+			is_any_reached = true;
+		} else if (found->is_own || address_reach(&found->address) == ADDRESS_NEVER) {
+			return false;
+		}
+	}
+	return is_any_reached;
+}

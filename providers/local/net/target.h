@@ -43,4 +43,10 @@ bool target_is_local_name(const struct proxy_target *target);
  */
 bool target_is_reached(const struct wire_start *start, const struct lookup_found *found);
 
+/*
+ * Whether a proxy on this machine may be asked for a name that has these addresses here. The proxy
+ * may connect to any of them, from this machine. A name without addresses may be known to it alone.
+ */
+bool target_may_be_asked_for(const struct wire_start *start, const struct lookup_answer *answer);
+
 #endif
