@@ -671,6 +671,21 @@ static void test_a_proxy_on_the_loopback_is_not_looked_up(void **state)
 	close(client);
 }
 
+/* It waits for FLOW_CHECK_MS. Some machines behind a proxy have no name server that answers. */
+static void test_a_name_without_an_answer_goes_to_a_proxy_of_this_machine(void **state)
+{
+	use_proxy("");
+	text_whole(start.upstream.place.name, sizeof(start.upstream.place.name), "localhost");
+	int client = dial_to("far.example", 443);
+	flows_decide(flows, messages[0].id, true);
+	assert_string_equal(request.name, "far.example");
+	int proxy = accept_now();
+	expect(proxy, "CONNECT far.example:443 HTTP/1.1\r\n");
+	assert_int_equal(message_count, 1);
+	close(proxy);
+	close(client);
+}
+
 /* The proxy could resolve such a name to its own machine, which may be this one. */
 static void test_a_name_below_localhost_is_not_given_to_a_proxy(void **state)
 {
@@ -785,6 +800,7 @@ int main(void)
 		CASE(test_an_address_is_checked_before_the_proxy_is_asked),
 		CASE(test_a_proxy_of_this_machine_is_not_asked_for_what_only_this_machine_reaches),
 		CASE(test_a_proxy_on_the_loopback_is_not_looked_up),
+		CASE(test_a_name_without_an_answer_goes_to_a_proxy_of_this_machine),
 		CASE(test_a_name_below_localhost_is_not_given_to_a_proxy),
 		CASE(test_nobody_in_the_cell_reaches_the_proxy_itself),
 		CASE(test_much_that_is_said_early_arrives_whole),
