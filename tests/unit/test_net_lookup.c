@@ -56,7 +56,10 @@ static void ask_without(uint32_t id, const char *name, const char *first, const 
 	text_whole(request.name, sizeof(request.name), "%s", name);
 	text_whole(request.avoid[0], sizeof(request.avoid[0]), "%s", first);
 	text_whole(request.avoid[1], sizeof(request.avoid[1]), "%s", second);
-	assert_int_equal(send(to_process, &request, sizeof(request), 0), sizeof(request));
+	size_t size = lookup_request_size(&request);
+	assert_int_equal(size, offsetof(struct lookup_request, avoid) +
+				       (second[0] ? 2 : first[0] != '\0') * NAME_SIZE);
+	assert_int_equal(send(to_process, &request, size, 0), size);
 }
 
 static void ask(uint32_t id, const char *name)

@@ -116,8 +116,8 @@ static void on_answered(void *data, const struct keys_message *message)
 static bool on_lookup(void *data, const struct lookup_request *request)
 {
 	const struct holder *holder = data;
-	return send(holder->lookup.fd, request, sizeof(*request), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-	       (ssize_t)sizeof(*request);
+	size_t size = lookup_request_size(request);
+	return send(holder->lookup.fd, request, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
 }
 
 static void on_ended(void *data)

@@ -110,18 +110,27 @@ static void find_avoided(const char *avoid, struct lookup_answer *answer)
 	}
 }
 
+size_t lookup_request_size(const struct lookup_request *request)
+{
+	size_t count = LOOKUP_AVOID_MAX;
+	while (count > 0 && request->avoid[count - 1][0] == '\0') {
+		count--;
+	}
+	return offsetof(struct lookup_request, avoid) + count * NAME_SIZE;
+}
+
 /* Each thread takes the next request; only one of them receives a packet. */
 static void *serve(void *data)
 {
 	int fd = *(const int *)data;
 	for (;;) {
-		struct lookup_request request;
+		struct lookup_request request = {.id = 0};
 		struct lookup_answer answer = {.count = 0};
 		ssize_t size = recv(fd, &request, sizeof(request), 0);
 		if (size < 0 && errno == EINTR) {
 			continue;
 		}
-		if (size != (ssize_t)sizeof(request)) {
+		if (size < (ssize_t)offsetof(struct lookup_request, avoid)) {
 			_exit(0);
 		}
 		request.name[sizeof(request.name) - 1] = '\0';

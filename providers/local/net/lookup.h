@@ -3,6 +3,7 @@
 #define PROVIDERS_LOCAL_NET_LOOKUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/attr.h"
@@ -27,6 +28,12 @@ struct lookup_request {
 	 */
 	char avoid[LOOKUP_AVOID_MAX][NAME_SIZE];
 };
+
+/*
+ * The number of bytes to send: without the end of `avoid` that is not used. Many requests may wait
+ * in the socket's buffer.
+ */
+size_t lookup_request_size(const struct lookup_request *request);
 
 struct lookup_found {
 	struct address address;

@@ -134,8 +134,8 @@ static void on_control(struct ev_loop *loop, ev_io *io, int events)
 static bool on_lookup(void *data, const struct lookup_request *request)
 {
 	struct relay *relay = data;
-	return send(relay->lookup.fd, request, sizeof(*request), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-	       (ssize_t)sizeof(*request);
+	size_t size = lookup_request_size(request);
+	return send(relay->lookup.fd, request, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
 }
 
 static void end_with(const struct error *err) ATTR_NORETURN;
