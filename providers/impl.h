@@ -15,6 +15,7 @@
 struct provider_impl {
 	const char *name; // `backend = NAME` in a profile, and the name in records; static text
 	bool runs_here;   // provider_runs_here
+	bool keeps_runs;  // provider_keeps_runs
 	const struct setting_key *keys;
 	size_t key_count;
 	/*

@@ -20,6 +20,7 @@ struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_
 	assert(listener->on_ready && listener->on_failed);
 	const struct provider_impl *impl = provider->impl;
 	char **warnings;
+	assert(!request->only_ends_left || impl->keeps_runs);
 	if (!check_network(impl, request->settings, &warnings, err)) {
 		return NULL;
 	}

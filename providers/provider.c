@@ -37,6 +37,11 @@ bool provider_runs_here(const struct provider *provider)
 	return provider->impl->runs_here;
 }
 
+bool provider_keeps_runs(const struct provider *provider)
+{
+	return provider->impl->keeps_runs;
+}
+
 bool provider_is_isolated(const struct provider *provider, const struct settings *settings)
 {
 	const struct provider_impl *impl = provider->impl;

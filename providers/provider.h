@@ -30,6 +30,7 @@ struct provider;
 struct registry;
 struct sandbox;
 struct sandbox_request;
+struct heir;
 
 /* What every provider may use. Borrowed; it outlives the providers. */
 struct provider_context {
@@ -40,11 +41,8 @@ struct provider_context {
 	const char *state_folder; // for data that outlives the broker; may be NULL, and the folder
 	                          // may be missing
 	const struct registry *registry; // the registry that has the providers; may be NULL
-	/*
-	 * The command that ends what this broker leaves elsewhere if it is killed
-	 * (providers/ssh/heir.h); NULL-terminated, without secrets. NULL: there is none.
-	 */
-	const char *const *heir;
+	struct heir *heir;               // ends what this broker leaves elsewhere if it is killed
+	                                 // (providers/heir.h); NULL: there is none
 	const char *const *own_files; // no agent that is kept apart may have a folder above one of
 	                              // these files and links; NULL-terminated, may be NULL
 };
@@ -90,6 +88,9 @@ const struct error_reason *provider_reasons(const struct provider *provider, siz
 
 /* The reason of this name, or NULL. */
 const struct error_reason *provider_reason_find(const struct provider *provider, const char *name);
+
+/* Whether processes may go on there without their broker: sandbox_request.only_ends_left. */
+bool provider_keeps_runs(const struct provider *provider);
 
 /* Whether it starts processes of this machine. */
 bool provider_runs_here(const struct provider *provider);
@@ -240,8 +241,12 @@ struct sandbox_request {
 	 */
 	bool (*is_guarded)(const void *guard, const char *root, const char *path, bool is_link);
 	const void *guard;
-	/* Nothing there outlives the connection, even if the profile says so. */
-	bool ends_with_connection;
+	/*
+	 * Only gets the sandbox ready to end what killed brokers have left running there, for a
+	 * provider that keeps runs. If there is nothing, or nobody knows of any, it connects to
+	 * nothing and fails with ERROR_NOT_FOUND. What it starts itself ends with the connection.
+	 */
+	bool only_ends_left;
 	/* How long to wait for others who use it; 0: without limit. */
 	int prepare_timeout_ms;
 };

@@ -45,6 +45,7 @@
 #include "broker/policy/audit.h"
 #include "broker/relay/relay.h"
 #include "broker/session/trace.h"
+#include "providers/heir.h"
 #include "sync/rsync/shell.h"
 #include "sync/snapshot.h"
 
@@ -60,7 +61,9 @@ struct broker {
 	                         // reason
 	bool client_tells;       // started by a client of ours, which reports failures to the user
 	bool is_trial;           // started by doctor: does not touch what earlier brokers left
-	bool is_heir;            // started after a broker was killed (heir.h)
+	char *const *argv;       // whole
+	int heir_count;          // of an heir (heir.h): the profiles that argv names; otherwise 0
+	const char *start;       // the folder in which it was started; NULL: unknown
 	const char *login_token; // an editor has started it for a login in a terminal; or NULL
 	struct ev_loop *loop;
 	struct spawner *spawner;
@@ -192,13 +195,10 @@ static void greet_terminal(const struct options *options)
 		options->agent_argv ? options->agent_argv[0] : "");
 }
 
-static int run_session(struct broker *broker, struct provider *provider)
+static int serve_editor(struct broker *broker, struct provider *provider)
 {
 	struct error err;
 	const char *home = environment_get(broker->environment, "HOME");
-	char **heir = broker->is_trial ? NULL : heir_command(broker->arguments);
-	broker->context.heir = (const char *const *)heir;
-	broker->directory = workspace_of_start(home);
 	struct relay_config config = {
 		.loop = broker->loop,
 		.provider = provider,
@@ -224,18 +224,12 @@ static int run_session(struct broker *broker, struct provider *provider)
 	greet_terminal(broker->options);
 	if (!connect_editor(broker, &err)) {
 		relay_destroy(broker->relay);
-		free(broker->directory);
-		broker->context.heir = NULL;
-		words_free(heir);
 		return complain(&err);
 	}
 	end_signals_start(&broker->signals, broker->loop, on_signal, broker);
 	ev_run(broker->loop, 0);
 	end_signals_stop(&broker->signals);
 	relay_destroy(broker->relay);
-	free(broker->directory);
-	broker->context.heir = NULL;
-	words_free(heir);
 	fd_inherited_finish(&broker->out);
 	fd_inherited_finish(&broker->in);
 	if (broker->failure.code != ERROR_NONE) {
@@ -243,6 +237,20 @@ static int run_session(struct broker *broker, struct provider *provider)
 		return EXIT_FAILED; // the command line was right, so this is not a usage error
 	}
 	return EXIT_SUCCESS;
+}
+
+static int run_session(struct broker *broker, struct provider *provider)
+{
+	struct heir *heir = broker->is_trial ? NULL
+	                                     : heir_create(broker->spawner, broker->environment,
+						       broker->arguments, broker->start);
+	broker->context.heir = heir;
+	broker->directory = workspace_of_start(environment_get(broker->environment, "HOME"));
+	int status = serve_editor(broker, provider);
+	free(broker->directory);
+	broker->context.heir = NULL;
+	heir_destroy(heir);
+	return status;
 }
 
 /* ---- the commands ---- */
@@ -348,6 +356,13 @@ static bool enter_workspace(const struct config *config, struct error *err)
 	return true;
 }
 
+static bool run_heir(struct broker *broker, struct error *err)
+{
+	return enter_workspace(&broker->config, err) &&
+	       heir_run(broker->loop, broker->registry, &broker->config, broker->argv,
+		       broker->heir_count, err);
+}
+
 static bool load_configuration(struct broker *broker, struct error *err)
 {
 	if (!config_load(
@@ -407,9 +422,8 @@ static int run_configured(struct broker *broker)
 		status = run_check(broker, provider);
 	} else if (provider && broker->options->command == COMMAND_TEST_PROVIDER) {
 		status = run_test_provider(broker, provider);
-	} else if (provider && broker->is_heir) {
-		bool ok = heir_run(broker->loop, provider, &broker->config.profile, &err);
-		status = ok ? EXIT_SUCCESS : complain(&err);
+	} else if (broker->options->command == COMMAND_HEIR) {
+		status = run_heir(broker, &err) ? EXIT_SUCCESS : complain(&err);
 	} else if (!provider || !enter_workspace(&broker->config, &err) ||
 		   !open_trace(broker, &err) || !open_audit(broker, &err)) {
 		status = complain(&err);
@@ -469,7 +483,8 @@ static int run_init(const struct broker *broker)
 
 static bool is_of_a_profile(const struct options *options)
 {
-	return options_has_agent(options) || options->command == COMMAND_TEST_PROVIDER;
+	return options_has_agent(options) || options->command == COMMAND_TEST_PROVIDER ||
+	       options->command == COMMAND_HEIR;
 }
 
 /* The spawner comes first: it is forked before memory is allocated and libraries are loaded. */
@@ -641,8 +656,8 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	}
 	bool is_trial = argc > 1 && strcmp(argv[1], DOCTOR_WORD) == 0;
 	bool client_tells = is_trial || (argc > 1 && strcmp(argv[1], CLIENT_WORD) == 0);
-	bool is_heir = argc > 1 && strcmp(argv[1], HEIR_WORD) == 0;
-	int own_words = client_tells || is_heir;
+	int heirs = heir_count(argc, argv);
+	int own_words = client_tells + heirs * HEIR_WORDS;
 	bool is_understood = options_parse(&options, argc - own_words, argv + own_words, &err);
 	enum log_format format;
 	if (options.log_format && log_format_parse(options.log_format, &format)) {
@@ -662,6 +677,10 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	if (!check_stdout(&err) || !fd_fill_standard(&err)) {
 		return complain(&err);
 	}
+	if (heirs > 0) {
+		options.command = COMMAND_HEIR;
+	}
+	char *start = getcwd(NULL, 0);
 	end_signals_prepare();
 	log_init(LOG_LEVEL_INFO);
 	user_config_set_environment(environment);
@@ -672,8 +691,12 @@ int broker_main(int argc, char **argv, const char *const *environment,
 		.providers = providers,
 		.client_tells = client_tells,
 		.is_trial = is_trial,
-		.is_heir = is_heir,
+		.argv = argv,
+		.heir_count = heirs,
+		.start = start,
 		.login_token = environment_get(environment, LOGIN_MARK),
 	};
-	return flush_stdout(&options, run_any(&broker));
+	int status = flush_stdout(&options, run_any(&broker));
+	free(start);
+	return status;
 }

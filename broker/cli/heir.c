@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/cli/heir.h"
 
-#include "base/words.h"
+#include <string.h>
+
+#include "providers/heir.h"
 
 static const double due_s = 60.;
 
-struct heir {
+struct ending {
 	struct ev_loop *loop;
-	bool is_ready;
-	struct error err; // why not
+	struct error err; // ERROR_NONE: nothing is left
 };
 
-char **heir_command(const char *const *arguments)
+int heir_count(int argc, char *const *argv)
 {
-	const char *const begin[] = {"/proc/self/exe", HEIR_WORD, NULL};
-	char **command = NULL;
-	words_append_all(&command, begin);
-	words_append_all(&command, arguments);
-	return command;
+	int count = 0;
+	for (int i = 1; i + 1 < argc && strcmp(argv[i], HEIR_WORD) == 0; i += HEIR_WORDS) {
+		count++;
+	}
+	return count;
 }
 
 static void on_ready(void *data)
 {
-	struct heir *heir = data;
-	heir->is_ready = true;
-	ev_break(heir->loop, EVBREAK_ALL);
+	struct ending *ending = data;
+	ending->err = (struct error){.code = ERROR_NONE};
+	ev_break(ending->loop, EVBREAK_ALL);
 }
 
 static void on_failed(void *data, const struct error *err)
 {
-	struct heir *heir = data;
-	heir->is_ready = false;
-	heir->err = *err;
-	ev_break(heir->loop, EVBREAK_ALL);
+	struct ending *ending = data;
+	ending->err = *err;
+	ev_break(ending->loop, EVBREAK_ALL);
 }
 
 static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
@@ -40,28 +40,60 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-bool heir_run(struct ev_loop *loop, struct provider *provider, const struct profile *profile,
+static const struct profile *find_profile(const struct config *config, const char *name)
+{
+	const struct profile *found = NULL;
+	if (strcmp(config->profile.name, name) == 0) {
+		found = &config->profile;
+	}
+	for (size_t i = 0; i < config->other_count && !found; i++) {
+		if (strcmp(config->others[i].name, name) == 0) {
+			found = &config->others[i];
+		}
+	}
+	return found;
+}
+
+/* Getting the sandbox ready ends what is left in its place. */
+static bool end_left(struct ev_loop *loop, struct provider *provider, const struct profile *profile,
 	struct error *err)
 {
 	static const struct sandbox_listener listener = {
 		.on_ready = on_ready, .on_failed = on_failed};
-	struct heir heir = {.loop = loop};
-	const struct sandbox_request request = {.profile = profile->name,
-		.settings = &profile->settings,
-		.ends_with_connection = true};
+	struct ending ending = {.loop = loop};
+	const struct sandbox_request request = {
+		.profile = profile->name, .settings = &profile->settings, .only_ends_left = true};
 	ev_timer due;
-	error_set(&heir.err, ERROR_TIMEOUT, "ending what a killed broker left: no answer in time");
-	struct sandbox *sandbox = sandbox_prepare(provider, &request, &listener, &heir, err);
+	error_set(
+		&ending.err, ERROR_TIMEOUT, "ending what a killed broker left: no answer in time");
+	struct sandbox *sandbox = sandbox_prepare(provider, &request, &listener, &ending, err);
 	if (!sandbox) {
-		return false;
+		return err->code == ERROR_NOT_FOUND;
 	}
 	ev_timer_init(&due, on_due, due_s, 0.);
 	ev_timer_start(loop, &due);
 	ev_run(loop, 0);
 	ev_timer_stop(loop, &due);
 	sandbox_close(sandbox);
-	if (!heir.is_ready) {
-		*err = heir.err;
+	if (ending.err.code == ERROR_NONE || ending.err.code == ERROR_NOT_FOUND) {
+		return true;
 	}
-	return heir.is_ready;
+	*err = ending.err;
+	return false;
+}
+
+bool heir_run(struct ev_loop *loop, const struct registry *registry, const struct config *config,
+	char *const *argv, int count, struct error *err)
+{
+	bool ok = true;
+	for (int i = 0; i < count; i++) {
+		/* Without its profile, or with another backend in it, nobody knows where it was. */
+		const struct profile *profile = find_profile(config, argv[(i + 1) * HEIR_WORDS]);
+		struct provider *provider =
+			profile ? registry_get(registry, profile->backend, err) : NULL;
+		if (provider && provider_keeps_runs(provider)) {
+			ok = end_left(loop, provider, profile, err) && ok;
+		}
+	}
+	return ok;
 }

@@ -6,17 +6,20 @@
 #include "providers/provider.h"
 
 /*
- * The heir of a killed broker (providers/ssh/heir.h): this program with this first word and the
- * options of that broker. It gets a sandbox of the profile, once. Whoever does that ends what
- * killed brokers have left there. Nobody sees what it says.
+ * This program as the heir of a killed broker (providers/heir.h). For each profile that the command
+ * line names, it ends what killed brokers have left running there. Nobody sees what it says.
  */
-#define HEIR_WORD "acp-broker-heir"
 
-/* The heir's command for a broker with these arguments. The caller frees it with words_free. */
-char **heir_command(const char *const *arguments);
+enum { HEIR_WORDS = 2 }; // of each profile
 
-/* False with the error if the sandbox does not get ready within a minute. Runs the loop. */
-bool heir_run(struct ev_loop *loop, struct provider *provider, const struct profile *profile,
-	struct error *err) ATTR_NODISCARD;
+/* How many profiles the command line names; 0: it is not an heir's. */
+int heir_count(int argc, char *const *argv);
+
+/*
+ * Connects only where such processes may still run. False with the last error if a profile's take
+ * longer than a minute, or cannot be ended. Runs the loop.
+ */
+bool heir_run(struct ev_loop *loop, const struct registry *registry, const struct config *config,
+	char *const *argv, int count, struct error *err) ATTR_NODISCARD;
 
 #endif

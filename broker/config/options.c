@@ -338,9 +338,9 @@ bool options_is_for_policy(const struct options *options)
 
 bool options_has_agent(const struct options *options)
 {
-	return options->command != COMMAND_TEST_PROVIDER && options->command != COMMAND_AGENTS &&
-	       options->command != COMMAND_INIT && !options_is_for_policy(options) &&
-	       !options_is_for_store(options) && !options_is_for_records(options) &&
-	       !options_is_for_sessions(options) && !options_is_for_sandboxes(options) &&
-	       !options_is_for_disk(options);
+	return options->command != COMMAND_TEST_PROVIDER && options->command != COMMAND_HEIR &&
+	       options->command != COMMAND_AGENTS && options->command != COMMAND_INIT &&
+	       !options_is_for_policy(options) && !options_is_for_store(options) &&
+	       !options_is_for_records(options) && !options_is_for_sessions(options) &&
+	       !options_is_for_sandboxes(options) && !options_is_for_disk(options);
 }

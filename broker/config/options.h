@@ -51,6 +51,7 @@ enum command {
 	COMMAND_PRUNE,
 	COMMAND_HELP,
 	COMMAND_VERSION,
+	COMMAND_HEIR, // no word of a user; broker/cli/heir.h
 	COMMAND_COUNT,
 };
 

@@ -55,6 +55,7 @@ struct ssh_host_request {
 	size_t max_channels;   // of one connection; 0: as many as the server opens
 	struct ssh_runs *runs; // borrowed; the host first ends those of its place; NULL: none
 	const char *place;     // borrowed; hosts with the same place work in the same folders
+	const char *profile;   // borrowed; its name, for the broker's heir; NULL: it ends nothing
 	const char *const *login_env; // borrowed; the values of login-env; NULL: none
 };
 

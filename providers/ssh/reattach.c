@@ -3,7 +3,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "providers/ssh/heir.h"
+#include "providers/heir.h"
 #include "providers/ssh/host_impl.h"
 
 /*
@@ -229,7 +229,10 @@ void ssh_reattach_begin(struct ssh_host *host)
 {
 	if (remote_outlives(host->remote)) {
 		const char *const *environment = host->request.context->environment;
-		heir_name(host->request.context);
+		if (host->request.profile) {
+			heir_name(host->request.context->heir, host->request.profile,
+				"SSH_AUTH_SOCK");
+		}
 		network_watch_start(&host->reattach.network, host->loop, on_network);
 		sleep_watch_start(&host->reattach.sleep, host->loop,
 			environment ? environment_get(environment, "DBUS_SYSTEM_BUS_ADDRESS")

@@ -169,6 +169,16 @@ bool ssh_runs_keep(
 	return false;
 }
 
+bool ssh_runs_has(const struct ssh_runs *runs, const char *place)
+{
+	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
+		if (strcmp(run->place, place) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool ssh_runs_append_script(
 	const struct ssh_runs *runs, const char *place, struct buf *buf, struct error *err)
 {

@@ -51,6 +51,9 @@ void ssh_runs_adopt(struct ssh_runs *runs, struct ssh_run_note *note);
 bool ssh_runs_keep(struct ssh_runs *runs, const char *place, const char *told, char *text,
 	size_t size) ATTR_NODISCARD;
 
+/* Whether the list has a run of the place. */
+bool ssh_runs_has(const struct ssh_runs *runs, const char *place);
+
 /* Appends " && acp_end_earlier …" for each run of the place; that command ends the run. */
 bool ssh_runs_append_script(const struct ssh_runs *runs, const char *place, struct buf *buf,
 	struct error *err) ATTR_NODISCARD;

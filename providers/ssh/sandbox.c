@@ -26,12 +26,13 @@ struct ssh_sandbox {
 	struct sandbox sandbox;
 	const struct provider_context *context; // borrowed
 	struct ssh_sandbox_settings settings;
-	char *runtime_root; // owned
-	char *profile;      // owned
-	char *place;        // owned; NULL until the target is known
-	char **login_env;   // owned; the key's values
-	char *reference;    // owned; token of its folders; NULL: none
-	bool is_wanted;     // the folders with this token must exist
+	char *runtime_root;  // owned
+	char *profile;       // owned
+	char *place;         // owned; NULL until the target is known
+	char **login_env;    // owned; the key's values
+	char *reference;     // owned; token of its folders; NULL: none
+	bool is_wanted;      // the folders with this token must exist
+	bool only_ends_left; // sandbox_request
 	const struct sandbox_listener *listener;
 	void *data;
 
@@ -289,10 +290,17 @@ static bool open_host(struct ssh_sandbox *self, struct error *err)
 		.max_channels = self->settings.max_channels,
 		.runs = self->settings.runs,
 		.place = self->place,
+		.profile = self->profile,
 		.login_env = (const char *const *)self->login_env,
 	};
 	self->host = ssh_host_open(&request, &host_listener, self, err);
 	return self->host != NULL;
+}
+
+static bool fail_none_left(const struct ssh_sandbox *self, struct error *err)
+{
+	return error_set(
+		err, ERROR_NOT_FOUND, "no killed broker has left anything on %s", host_name(self));
 }
 
 static void on_looked(void *data)
@@ -300,7 +308,8 @@ static void on_looked(void *data)
 	struct ssh_sandbox *self = data;
 	struct error err;
 	self->look = NULL;
-	if (!open_host(self, &err)) {
+	bool is_needless = self->only_ends_left && !ssh_runs_has(self->settings.runs, self->place);
+	if (is_needless ? !fail_none_left(self, &err) : !open_host(self, &err)) {
 		self->listener->on_failed(self->data, &err);
 	}
 }
@@ -310,7 +319,7 @@ static bool look_and_open(struct ssh_sandbox *self, struct error *err)
 {
 	struct ssh_runs *runs = self->settings.runs;
 	if (!runs || !runs->state_folder) {
-		return open_host(self, err);
+		return self->only_ends_left ? fail_none_left(self, err) : open_host(self, err);
 	}
 	self->look =
 		ssh_runs_look_start(self->context->pool, runs, self->place, on_looked, self, err);
@@ -560,6 +569,7 @@ struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	self->login_env = mem_alloc_zero(sizeof(*self->login_env));
 	words_append_all(&self->login_env, settings->login_env);
 	self->settings.login_env = NULL;
+	self->only_ends_left = request->only_ends_left;
 	choose_folders(self, request->reference);
 	self->listener = listener;
 	self->data = data;

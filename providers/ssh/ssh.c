@@ -137,7 +137,7 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 		.login_env = (const char *const *)login_env,
 		.connect = ssh_connect,
 		.wants_runner = is_auto(settings, KEY_RUNNER),
-		.outlives = is_auto(settings, KEY_OUTLIVES) && !request->ends_with_connection,
+		.outlives = is_auto(settings, KEY_OUTLIVES) && !request->only_ends_left,
 		.orphan_ms = settings_number(settings, &own_keys[KEY_ORPHAN_GRACE]),
 		.turn_grace_ms = settings_number(settings, &own_keys[KEY_TURN_GRACE]),
 		.link_buffer =
@@ -212,6 +212,7 @@ struct provider *ssh_provider_create(const struct provider_context *context)
 	memcpy(self->keys, ssh_target_keys, ssh_target_key_count * sizeof(*self->keys));
 	memcpy(self->keys + ssh_target_key_count, own_keys, sizeof(own_keys));
 	self->impl = (struct provider_impl){.name = "ssh",
+		.keeps_runs = true,
 		.keys = self->keys,
 		.key_count = count,
 		.reasons = reasons,

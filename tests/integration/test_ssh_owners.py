@@ -5,6 +5,7 @@ Whose run on a host it is: a broker ends what a killed broker of its own state f
 there, before it starts anything, and nothing else.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import signal
 
 import processes
 
-from case import SANITIZED, main
+from case import BROKER, SANITIZED, main
 from processes import PATIENCE
 from ssh_case import SshCase
 from ssh_scene import Scene
@@ -45,9 +46,10 @@ class Owner(SshCase):
     def notes(self, state=None):
         return sorted((state or self.state).glob('runs/*.json'))
 
-    def begin(self, work=None, state=None):
-        env = {**self.environment(), **({'XDG_STATE_HOME': str(state)} if state else {})}
-        client = self.broker(options=self.config(), env=env)
+    def begin(self, work=None, state=None, options=None, **more):
+        env = {**self.environment(), **({'XDG_STATE_HOME': str(state)} if state else {}),
+               **more.pop('env', {})}
+        client = self.broker(options=options or self.config(), env=env, **more)
         client.initialize()
         return client, client.new_session(work or self.work)
 
@@ -79,6 +81,11 @@ class Owner(SshCase):
         self.assertEqual(self.agents(), before)
         self.assertEqual(len(before), 1)
         return before
+
+    def kill_broker(self, client):
+        """Kills the broker alone; its guard goes on."""
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait(PATIENCE)
 
     def killed(self):
         client, session = self.begin()
@@ -120,16 +127,6 @@ class Outliving(Owner):
 
     def test_the_next_start_ends_what_a_killed_broker_left(self):
         self.check_next_ends(self.killed())
-
-    def test_the_guard_of_a_killed_broker_has_it_ended(self):
-        client, session = self.begin()
-        self.busy(client, session)
-        before = self.agents()
-        os.kill(client.pid, signal.SIGKILL)
-        client.wait(PATIENCE)
-        self.assertTrue(processes.wait_until(lambda: not before & self.agents(), PATIENCE))
-        self.assertTrue(processes.wait_until(lambda: not self.notes(), PATIENCE))
-        self.assert_nothing_runs()
 
     def test_a_second_window_leaves_the_run_of_the_first_alone(self):
         client, session = self.begin()
@@ -216,6 +213,90 @@ class Outliving(Owner):
         self.assertTrue((victim / 'precious').exists())
 
 
+class Heir(Owner):
+    """A killed broker's guard has what the broker left ended."""
+
+    more = {'outlives': 'auto'}
+
+    def check_ends(self, client, session):
+        self.busy(client, session)
+        before = self.agents()
+        self.assertEqual(len(before), 1)
+        self.kill_broker(client)
+        self.assertTrue(processes.wait_until(lambda: not before & self.agents(), PATIENCE))
+        self.assertTrue(processes.wait_until(lambda: not self.notes(), PATIENCE))
+        self.assert_nothing_runs()
+
+    def test_the_guard_has_it_ended(self):
+        self.check_ends(*self.begin())
+
+    def test_that_needs_no_secret_of_the_profile(self):
+        """Nobody keeps the variables for the program that does it."""
+        options = self.config(secret_env='AGENT_KEY', mcp='tool')
+        path = self.dir / 'config'
+        path.write_text(f'{path.read_text()}[mcp "tool"]\n\tcommand = /bin/true\n'
+                        '\tsecret-env = TOOL_KEY\n')
+        secrets = {'AGENT_KEY': 'sesame', 'TOOL_KEY': 'sesame'}
+        self.check_ends(*self.begin(options=options, env=secrets))
+
+    def test_relative_names_begin_where_the_broker_was_started(self):
+        self.config()
+        options = ['--config', './config', '--profile', 'test', '--workspace', 'work']
+        self.check_ends(*self.begin(options=options, cwd=self.dir))
+
+
+class HeirByOpenssh(Heir):
+    ssh_client = 'openssh'
+
+
+class HeirSeen(Scene, Owner):
+    """The same, through a proxy that counts the connections, and with gates."""
+
+    more = {'outlives': 'auto'}
+
+    def programs(self):
+        """The broker's processes of this test. The environment of one that starts is empty."""
+        home = f'HOME={self.dir / "home"}'.encode()
+        for pid in processes.all_pids():
+            with contextlib.suppress(OSError):
+                environ = processes.read_file(f'/proc/{pid}/environ')
+                if os.readlink(f'/proc/{pid}/exe') == BROKER and (not environ or home in environ):
+                    yield pid
+
+    def have_ended(self):
+        """One may start another while we look, but not twice."""
+        return not any(self.programs()) and not any(self.programs())
+
+    def test_it_connects_to_nothing_if_no_run_is_left(self):
+        client, session = self.begin()
+        self.busy(client, session)
+        before = self.agents()
+        note, text = self.change_note(place='test someone@elsewhere:22')
+        accepted = self.proxy.accepted
+        self.kill_broker(client)
+        self.assertTrue(processes.wait_until(self.have_ended, PATIENCE))
+        self.assertEqual(self.proxy.accepted, accepted)
+        self.assertEqual(self.agents(), before)
+        note.write_text(text)
+        self.check_next_ends(before)
+
+    def test_it_ends_runs_of_a_profile_that_the_broker_only_collects(self):
+        self.killed()
+        self.shut('collect')
+        self.config()
+        path = self.dir / 'config'
+        path.write_text(f'{path.read_text()}[profile "near"]\n\tbackend = local\n')
+        client, _ = self.begin(self.other, options=['--config', str(path), '--profile', 'near'])
+        self.wait_reached('collect')
+        self.kill_broker(client)
+        self.assertTrue(processes.wait_until(lambda: not self.remote(), PATIENCE),
+                        processes.describe(self.remote()))
+        self.open_gates()
+        client, _ = self.begin()
+        self.end(client)
+        self.assertEqual((self.work / 'made').read_text(), 'there\n')
+
+
 class OutlivingByOpenssh(Outliving):
     ssh_client = 'openssh'
 
@@ -254,9 +335,9 @@ class TurnGrace(Scene, Owner):
 
 
 def load_tests(loader, _tests, _pattern):
-    classes = [Outliving, Dropped, DroppedOfScripts, TurnGrace]
+    classes = [Outliving, Heir, HeirSeen, Dropped, DroppedOfScripts, TurnGrace]
     if not SANITIZED:
-        classes += [OutlivingByOpenssh]
+        classes += [OutlivingByOpenssh, HeirByOpenssh]
     return Together(AT_ONCE, tests_of(loader, classes))
 
 
