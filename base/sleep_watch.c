@@ -150,6 +150,16 @@ static bool arm(struct sleep_watch *watch)
 	return true;
 }
 
+/* Not from a function that the bus calls: the handler may stop the watch. */
+static void lose(struct sleep_watch *watch)
+{
+	give_up(watch);
+	if (watch->is_asleep) {
+		watch->is_asleep = false;
+		watch->on_sleep(watch, false);
+	}
+}
+
 static void go_on(struct sleep_watch *watch)
 {
 	int done = 1;
@@ -160,7 +170,7 @@ static void go_on(struct sleep_watch *watch)
 		}
 	}
 	if (watch->bus && (done < 0 || !arm(watch))) {
-		give_up(watch);
+		lose(watch);
 	} else if (watch->bus && done > 0) {
 		ev_feed_event(watch->loop, &watch->io, EV_READ);
 	}

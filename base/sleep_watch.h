@@ -30,7 +30,8 @@ struct sleep_watch {
 
 /*
  * Never fails: without libsystemd or such a bus, or if the bus closes the connection, no event
- * comes. `address` is the value of DBUS_SYSTEM_BUS_ADDRESS, or NULL. The handler may call
+ * comes, except that a suspend that was announced is over then: its end would not come.
+ * `address` is the value of DBUS_SYSTEM_BUS_ADDRESS, or NULL. The handler may call
  * sleep_watch_stop.
  */
 void sleep_watch_start(struct sleep_watch *watch, struct ev_loop *loop, const char *address,
