@@ -10,6 +10,9 @@
 #include "base/buf.h"
 #include "providers/mux/mux_impl.h"
 
+/* One of them may be late, and another one under way. */
+enum { PINGS_IN_PATIENCE = 4 };
+
 /* ---- life ---- */
 
 static struct mux_stream *stream_create(struct mux *mux, const struct runner_stream *stream,
@@ -48,6 +51,7 @@ struct mux *mux_create(
 	mux->listener = listener;
 	mux->data = data;
 	mux->heard_us = mux->ping_us = now_us;
+	mux->ping_every_us = MUX_PING_US;
 	for (size_t i = 0; i < ARRAY_LENGTH(mux->ready); i++) {
 		list_init(&mux->ready[i]);
 	}
@@ -90,6 +94,16 @@ void mux_destroy(struct mux *mux)
 uint64_t mux_due_us(const struct mux *mux)
 {
 	return mux->ping_us;
+}
+
+void mux_set_patience(struct mux *mux, uint64_t patience_us)
+{
+	uint64_t every_us = patience_us > 0 ? patience_us / PINGS_IN_PATIENCE : MUX_PING_US;
+	every_us = every_us < MUX_PING_US ? every_us : MUX_PING_US;
+	if (every_us < mux->ping_every_us) {
+		mux_ping(mux);
+	}
+	mux->ping_every_us = every_us;
 }
 
 void mux_ping(struct mux *mux)

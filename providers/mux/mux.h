@@ -45,7 +45,7 @@ enum {
 	MUX_CONTROL_MAX = 8 << 20,     // messages not yet acknowledged by the peer
 	MUX_BULK_SLACK_US = 50000,     //
 	MUX_BULK_MIN = 64 * 1024,      //
-	MUX_PING_US = 5000000,         // time between heartbeats
+	MUX_PING_US = 5000000,         // the longest time between heartbeats
 	MUX_WINDOW_TERMINAL = 1 << 20, // runner_stream.window for a terminal
 	MUX_WINDOW_FILE = 1 << 20,     // for a file's content
 	MUX_WINDOW_INPUT = 256 * 1024, // for a stdin
@@ -119,6 +119,12 @@ void mux_sent(struct mux *mux, size_t count); // this many bytes were written
 
 /* The time at which to check mux_output again even if nothing happens. */
 uint64_t mux_due_us(const struct mux *mux);
+
+/*
+ * (out) Heartbeats come often enough for a peer that waits this long for any byte (0: unknown),
+ * and at least every MUX_PING_US.
+ */
+void mux_set_patience(struct mux *mux, uint64_t patience_us);
 
 /* The next heartbeat is due at once. */
 void mux_ping(struct mux *mux);

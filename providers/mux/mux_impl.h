@@ -90,7 +90,8 @@ struct mux {
 	bool has_said_hello;
 	bool has_pong;
 	uint64_t pong;
-	uint64_t ping_us; // when the next heartbeat is due
+	uint64_t ping_us;       // when the next heartbeat is due
+	uint64_t ping_every_us; // at most MUX_PING_US
 };
 
 void mux_free(struct mux *mux);

@@ -126,7 +126,7 @@ static bool put_beats(struct mux *mux, uint64_t now_us)
 		if (!put_frame(mux, &ping, (struct span){0})) {
 			return false;
 		}
-		mux->ping_us = now_us + MUX_PING_US;
+		mux->ping_us = now_us + mux->ping_every_us;
 		make_all_due(mux);
 	}
 	return !mux->has_pong;

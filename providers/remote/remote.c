@@ -149,6 +149,12 @@ void remote_detach(struct remote *remote)
 	drop(remote);
 }
 
+/* The runner ends after this time without a byte. */
+static void set_patience(struct remote *remote)
+{
+	mux_set_patience(remote->mux, (uint64_t)remote->request.grace_ms * (US / 1000));
+}
+
 void remote_set_grace(struct remote *remote, long long grace_ms, bool is_suspend)
 {
 	struct error ignored; // the runner does not read: then the link is lost soon
@@ -157,6 +163,7 @@ void remote_set_grace(struct remote *remote, long long grace_ms, bool is_suspend
 	remote_hold(remote);
 	remote->request.grace_ms = grace_ms;
 	if (remote->mux && !remote->is_over) {
+		set_patience(remote);
 		(void)!mux_send(remote->mux, &message, &ignored);
 	}
 	remote_let_go(remote);
@@ -298,6 +305,7 @@ void remote_begin_link(struct remote *remote)
 	} else {
 		remote->mux = mux_create(MUX_BROKER, &mux_listener, remote, now_us);
 	}
+	set_patience(remote);
 	mux_acknowledge_at_once(remote->mux); // by this the runner knows that we need no proof
 	mux_hello(remote->mux, buf_span(&text));
 	buf_wipe(&text);

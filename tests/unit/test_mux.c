@@ -725,6 +725,20 @@ static void test_heartbeat_comes_when_due(void **state)
 	assert_true(mux_heard_us(pair->broker.mux) > heard_us);
 }
 
+static void test_heartbeats_come_more_often_for_an_impatient_peer(void **state)
+{
+	static const uint64_t second_us = 1000000;
+	struct pair *pair = *state;
+	carry(pair);
+	mux_set_patience(pair->broker.mux, second_us);
+	assert_true(carry_once(pair, &pair->broker, &pair->runner) > 0);
+	assert_int_equal(mux_due_us(pair->broker.mux), pair->now_us + second_us / 4);
+	mux_set_patience(pair->broker.mux, 3600 * second_us);
+	pair->now_us = mux_due_us(pair->broker.mux);
+	assert_true(carry_once(pair, &pair->broker, &pair->runner) > 0);
+	assert_int_equal(mux_due_us(pair->broker.mux), pair->now_us + MUX_PING_US);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -759,6 +773,7 @@ int main(void)
 		CASE(test_bulk_under_way_has_a_limit_and_the_agent_none),
 		CASE(test_bulk_keeps_the_connection_busy_and_the_queue_short),
 		CASE(test_heartbeat_comes_when_due),
+		CASE(test_heartbeats_come_more_often_for_an_impatient_peer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "providers/remote/remote_impl.h"
 #include "providers/ssh/host_impl.h"
 #include "tests/support/facts.h"
 #include "tests/support/ssh/host_fixture.h"
@@ -349,9 +350,10 @@ static void test_a_login_that_is_refused_ends_it(void **state)
 static void test_without_a_connection_it_ends_after_link_grace(void **state)
 {
 	struct heard heard;
-	stage.request.grace_ms = 8000; // the broker says something every 5 s
+	stage.request.grace_ms = 8000; // the broker says something every 2 s
 	stage_open(&stage);
 	start(&heard, "exec sleep 600");
+	assert_true(mux_due_us(stage.host->remote->mux) <= remote_now_us() + 2000000);
 	pipe_client_options.max_connections = 1;
 	pipe_clients_cut();
 	stage_run_until(&stage, &stage.has_failed);
