@@ -37,8 +37,8 @@ const struct failure_code failure_codes[] = {
 		"do what the message says; it has the service's own reason"},
 	{"SANDBOX_IN_USE", RPC_INTERNAL_ERROR, true, "end the other sessions in the sandbox first"},
 	{"AGENT_STILL_RUNNING", RPC_INTERNAL_ERROR, true,
-		"end the process that the message names there, or wait for link-grace, then try "
-		"again"},
+		"end the process that the message names there, or wait as long as it says, then "
+		"try again"},
 	{"LINK_LOST", RPC_INTERNAL_ERROR, true, "try again; the message says how it was lost"},
 	{"SETUP_FAILED", RPC_INTERNAL_ERROR, false,
 		"correct the line of setup, or the file of copy, that the message names"},

@@ -81,8 +81,9 @@ static void fail_earlier(struct ssh_host *host, const char *rest)
 	text_format(why, sizeof(why),
 		"processes of a lost connection still run there and could not be "
 		"ended, so no other agent starts in the same folder: %s; end them "
-		"there, or wait %lld s (link-grace) until they end",
-		who, host->request.grace_ms / 1000);
+		"there, or wait %lld s (%s) until they end",
+		who, ssh_longest_grace_ms(host) / 1000,
+		ssh_grace_key(host, ssh_longest_grace_ms(host)));
 	free(who);
 	fail(host, ERROR_UNAVAILABLE, "AGENT_STILL_RUNNING", why);
 }
@@ -110,8 +111,8 @@ static void take_kept(struct ssh_host *host, const char *rest)
 {
 	char text[ERROR_TEXT_MAX];
 	struct ssh_runs *runs = host->request.runs;
-	if (runs && words_count(host->control.kept) < SSH_KEPT_MAX &&
-		ssh_runs_keep(runs, host->request.place, rest, text, sizeof(text))) {
+	if (runs && ssh_runs_keep(runs, host->request.place, rest, text, sizeof(text)) &&
+		words_count(host->control.kept) < SSH_KEPT_MAX) {
 		words_append(&host->control.kept, text);
 	}
 }

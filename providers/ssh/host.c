@@ -104,7 +104,7 @@ static void leave_run(struct ssh_host *host, bool was_lost)
 			&(struct ssh_run_end){.place = host->request.place,
 				.folder = control->run_folder,
 				.node = control->node ? control->node : "",
-				.grace_ms = ssh_reattach_grace_ms(host),
+				.grace_ms = ssh_longest_grace_ms(host),
 				.was_lost = was_lost,
 				.was_idle = host->remote && !remote_is_busy(host->remote),
 				.note = &note});

@@ -200,13 +200,14 @@ struct ssh_reattach {
 	ev_timer probe;
 	struct network_watch network; // from the runner's start on
 	struct sleep_watch sleep;     // the same
-	bool has_turn;                // a turn is open
-	long long lost_ms;            // when the connection was lost; 0: it is there
-	bool has_changed;             // the network has changed again since the probe began
-	unsigned attempts;            // since the loss, or since the last change of the network
-	unsigned restarts;            // attempts that we gave up because of such a change
-	uint64_t tried_us;            // remote_now_us of the last attempt
-	uint64_t probed_us;           // and of the last probe
+	bool is_turn_open;
+	bool has_turn;      // the same, but as it was at the loss while there is one
+	long long lost_ms;  // when the connection was lost; 0: it is there
+	bool has_changed;   // the network has changed again since the probe began
+	unsigned attempts;  // since the loss, or since the last change of the network
+	unsigned restarts;  // attempts that we gave up because of such a change
+	uint64_t tried_us;  // remote_now_us of the last attempt
+	uint64_t probed_us; // and of the last probe
 };
 
 void ssh_reattach_init(struct ssh_host *host);
@@ -216,6 +217,10 @@ void ssh_reattach_stop(struct ssh_host *host);
 
 /* How long what runs there goes on without us: link-grace, or turn-grace. */
 long long ssh_reattach_grace_ms(const struct ssh_host *host);
+/* The longest time for which it may go on: the host may not know yet that a turn has ended. */
+long long ssh_longest_grace_ms(const struct ssh_host *host);
+/* The name of the key that gives this time. */
+const char *ssh_grace_key(const struct ssh_host *host, long long grace_ms);
 
 /* Takes the loss of the first connection. False: the processes there are lost with it. */
 bool ssh_reattach_take_loss(struct ssh_link *link, const struct error *err);

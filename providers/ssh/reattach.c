@@ -35,18 +35,39 @@ long long ssh_reattach_grace_ms(const struct ssh_host *host)
 	return is_longer ? request->turn_grace_ms : request->grace_ms;
 }
 
+long long ssh_longest_grace_ms(const struct ssh_host *host)
+{
+	const struct ssh_host_request *request = &host->request;
+	bool is_longer =
+		request->outlives && !host->no_runner && request->turn_grace_ms > request->grace_ms;
+	return is_longer ? request->turn_grace_ms : request->grace_ms;
+}
+
+const char *ssh_grace_key(const struct ssh_host *host, long long grace_ms)
+{
+	return grace_ms == host->request.grace_ms ? "link-grace" : "turn-grace";
+}
+
 static bool is_in_time(const struct ssh_host *host)
 {
 	return clock_now_ms() < host->reattach.lost_ms + ssh_reattach_grace_ms(host);
 }
 
+static void send_turn(struct ssh_host *host)
+{
+	struct ssh_reattach *reattach = &host->reattach;
+	reattach->has_turn = reattach->is_turn_open;
+	remote_set_grace(host->remote, ssh_reattach_grace_ms(host), reattach->sleep.is_asleep);
+}
+
+/* During a loss the host cannot learn it, and the run goes on for as long as before. */
 void ssh_host_note_turn(struct ssh_host *host, bool is_open)
 {
+	struct ssh_reattach *reattach = &host->reattach;
 	ssh_host_enter(host);
-	host->reattach.has_turn = is_open && remote_outlives(host->remote);
-	if (remote_outlives(host->remote)) {
-		remote_set_grace(
-			host->remote, ssh_reattach_grace_ms(host), host->reattach.sleep.is_asleep);
+	reattach->is_turn_open = is_open && remote_outlives(host->remote);
+	if (remote_outlives(host->remote) && reattach->lost_ms == 0) {
+		send_turn(host);
 	}
 	ssh_host_leave(host);
 }
@@ -89,8 +110,9 @@ static void give_up_late(struct ssh_host *host, const struct error *err)
 {
 	struct error failure;
 	error_set_reason(&failure, ERROR_UNAVAILABLE, "LINK_LOST",
-		"%s: unreachable for longer than link-grace (%lld ms), so what ran there ends: %s",
-		ssh_host_name(host), host->request.grace_ms, err->text);
+		"%s: unreachable for longer than %s (%lld ms), so what ran there ends: %s",
+		ssh_host_name(host), ssh_grace_key(host, ssh_reattach_grace_ms(host)),
+		ssh_reattach_grace_ms(host), err->text);
 	ssh_host_fail(host, &failure);
 }
 
@@ -283,6 +305,9 @@ void ssh_reattach_on_attached(struct ssh_host *host)
 	struct ssh_reattach *reattach = &host->reattach;
 	reattach->lost_ms = 0;
 	reattach->attempts = reattach->restarts = 0;
+	if (reattach->has_turn != reattach->is_turn_open) {
+		send_turn(host);
+	}
 	if (host->listener->on_link_back && !host->is_over) {
 		host->listener->on_link_back(host->data);
 	}

@@ -59,12 +59,6 @@ static void noting_drop(struct pool_job *job)
 	noting_free(noting);
 }
 
-static long long longest_grace_ms(const struct ssh_host_request *request)
-{
-	return request->turn_grace_ms > request->grace_ms ? request->turn_grace_ms
-	                                                  : request->grace_ms;
-}
-
 void ssh_noting_start(struct ssh_host *host)
 {
 	const struct ssh_runs *runs = host->request.runs;
@@ -79,7 +73,7 @@ void ssh_noting_start(struct ssh_host *host)
 	noting->note = (struct ssh_run_note){.place = mem_strdup(host->request.place),
 		.folder = mem_strdup(host->control.run_folder),
 		.node = mem_strdup(host->control.node ? host->control.node : ""),
-		.grace_ms = longest_grace_ms(&host->request),
+		.grace_ms = ssh_longest_grace_ms(host),
 		.lock_fd = -1};
 	memcpy(noting->note.token, host->token, sizeof(noting->note.token));
 	if (!pool_submit(host->request.context->pool, &noting->job, &noting->err)) {

@@ -35,7 +35,16 @@ static void on_progress(void *data, const char *text)
 static void on_ready(void *data)
 {
 	struct ssh_host *host = data;
+	struct error err;
 	ssh_host_enter(host);
+	if (!host->control.run_folder) {
+		error_set(&err, ERROR_PROTOCOL,
+			"preparing %s: it does not name the folder of the run",
+			ssh_host_name(host));
+		ssh_host_fail(host, &err);
+		ssh_host_leave(host);
+		return;
+	}
 	host->control.has_runner = true;
 	ssh_control_forget_runs(host);
 	ssh_reattach_begin(host);
@@ -50,7 +59,9 @@ static void on_unfit(void *data, const char *why)
 	struct error err;
 	ssh_host_enter(host);
 	mem_set_text(&host->no_runner, why);
+	unsigned ended = host->control.ended; // the control finds nothing more to end
 	ssh_runner_close(host);
+	host->control.ended = ended;
 	if (!host->is_over && !open_control(host, &err)) {
 		ssh_host_fail(host, &err);
 	}

@@ -190,6 +190,76 @@ static void test_a_host_that_is_out_of_reach_is_tried_again(void **state)
 	heard_finish(&heard);
 }
 
+static void test_a_turn_that_begins_or_ends_meanwhile_changes_nothing_until_it_is_back(void **state)
+{
+	struct heard heard;
+	stage.request.turn_grace_ms = 2 * stage.request.grace_ms;
+	stage_open(&stage);
+	start(&heard, "exec sleep 600"); // otherwise nothing would go on there
+	ssh_host_note_turn(stage.host, true);
+	assert_int_equal(ssh_reattach_grace_ms(stage.host), stage.request.turn_grace_ms);
+	for (int is_open = 0; is_open < 2; is_open++) {
+		long long before_ms = ssh_reattach_grace_ms(stage.host);
+		pipe_clients_cut();
+		while (has_returned()) {
+			ev_run(stage.loop, EVRUN_ONCE);
+		}
+		ssh_host_note_turn(stage.host, is_open != 0);
+		assert_int_equal(ssh_reattach_grace_ms(stage.host), before_ms);
+		wait_returned();
+		assert_int_equal(ssh_reattach_grace_ms(stage.host),
+			is_open ? stage.request.turn_grace_ms : stage.request.grace_ms);
+	}
+	heard_finish(&heard);
+}
+
+/* The network may be dead, and nobody may have noticed it yet. */
+static void test_a_released_process_counts_until_the_host_says_that_it_has_ended(void **state)
+{
+	struct heard heard;
+	stage_open(&stage);
+	start(&heard, "exec sleep 600");
+	pipe_clients_freeze(true);
+	exec_kill_tree(heard.exec);
+	heard_finish(&heard);
+	stage_run_for(&stage, 200);
+	assert_true(remote_is_busy(stage.host->remote));
+	pipe_clients_freeze(false);
+	long long until_ms = clock_now_ms() + STAGE_DEADLINE_MS;
+	while (remote_is_busy(stage.host->remote) && clock_now_ms() < until_ms) {
+		stage_run_for(&stage, 5);
+	}
+	assert_false(remote_is_busy(stage.host->remote));
+}
+
+/* It drops the line "run FOLDER". */
+static const char hostile[] =
+	"#!/bin/sh\n"
+	"exec /bin/sh -c 'printf() { case $1 in \"run %s\"*) shift 2; command printf \"runner "
+	"%s\\n\" \"$1\" ;; *) command printf \"$@\" ;; esac; }\n'\"$2\"\n";
+
+static void test_a_host_that_names_no_run_is_refused(void **state)
+{
+	char path[96];
+	struct ssh_runs runs;
+	ssh_runs_init(&runs);
+	snprintf(path, sizeof(path), "%s/sh", folder);
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
+	assert_int_equal(write(fd, hostile, sizeof(hostile) - 1), sizeof(hostile) - 1);
+	fd_close(&fd);
+	stage.request.sh = path;
+	stage.request.runs = &runs;
+	stage.request.place = "here";
+	stage_start(&stage);
+	stage_run_until(&stage, &stage.has_failed);
+	assert_int_equal(stage.err.code, ERROR_PROTOCOL);
+	assert_non_null(strstr(stage.err.text, "folder of the run"));
+	assert_true(list_is_empty(&runs.runs));
+	ssh_host_close(stage.host);
+	stage.host = NULL;
+	ssh_runs_finish(&runs);
+}
+
 /* ---- changes of the network: of a namespace, where only the test changes anything ---- */
 
 static bool has_namespace;
@@ -473,6 +543,9 @@ int main(void)
 		TEST(test_many_cuts_lose_and_double_nothing),
 		TEST(test_a_process_that_is_started_meanwhile_runs_afterwards),
 		TEST(test_a_host_that_is_out_of_reach_is_tried_again),
+		TEST(test_a_turn_that_begins_or_ends_meanwhile_changes_nothing_until_it_is_back),
+		TEST(test_a_released_process_counts_until_the_host_says_that_it_has_ended),
+		TEST(test_a_host_that_names_no_run_is_refused),
 		TEST(test_a_change_of_the_network_ends_the_pause),
 		TEST(test_waking_up_ends_the_pause),
 		TEST(test_a_link_that_is_dead_after_a_change_is_made_again),
