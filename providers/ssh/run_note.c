@@ -25,7 +25,10 @@ enum {
 	TIME_SIZE = 24,
 	MORE_S = 60, // the watch on the host checks every 20 s
 	GRACE_MAX_MS = 7 * 24 * 3600 * 1000,
+	LOCK_TRIES = 20,
+	FOUND_MAX = 64, // each one holds a descriptor
 };
+static const struct timespec lock_pause = {.tv_nsec = 10000000L};
 
 static struct notes notes_of(const char *state_folder)
 {
@@ -39,11 +42,18 @@ static void read_machine(char machine[MACHINE_SIZE])
 	(void)!gethostname(machine, MACHINE_SIZE - 1);
 }
 
-/* A copy of the file has another one. */
-static long long inode_of(int fd)
+/* What no copy of the file has, too. Zeros if that is unknown. */
+struct identity {
+	long long device, inode;
+};
+
+static struct identity identity_of(int fd)
 {
 	struct stat status;
-	return fstat(fd, &status) == 0 ? (long long)status.st_ino : 0;
+	if (fstat(fd, &status) != 0) {
+		return (struct identity){0};
+	}
+	return (struct identity){(long long)status.st_dev, (long long)status.st_ino};
 }
 
 void ssh_run_note_finish(struct ssh_run_note *note)
@@ -73,6 +83,7 @@ static bool write_json(
 	struct json_writer writer;
 	struct buf json;
 	char machine[MACHINE_SIZE], boot[BOOT_ID_SIZE];
+	struct identity lock = identity_of(note->lock_fd);
 	read_machine(machine);
 	boot_id_read(boot);
 	buf_init(&json, NOTE_MAX);
@@ -86,7 +97,8 @@ static bool write_json(
 	json_write_member_int(&writer, "graceMs", note->grace_ms);
 	json_write_member(&writer, "machine", machine);
 	json_write_member(&writer, "boot", boot);
-	json_write_member_int(&writer, "lock", inode_of(note->lock_fd));
+	json_write_member_int(&writer, "lock", lock.inode);
+	json_write_member_int(&writer, "device", lock.device);
 	json_write_object_end(&writer);
 	bool ok = json_write_end(&writer, err) &&
 	          notes_write(notes, note->token, buf_span(&json), err);
@@ -98,6 +110,12 @@ bool ssh_run_note_write(const char *state_folder, struct ssh_run_note *note, str
 {
 	struct notes notes = notes_of(state_folder);
 	note->lock_fd = notes_lock(&notes, note->token, false, LOCK_ALONE, err);
+	for (int i = 0; note->lock_fd < 0 && err->code == ERROR_UNAVAILABLE && i < LOCK_TRIES;
+		i++) {
+		/* Another broker has taken our new lock for one that was left, and removes it. */
+		nanosleep(&lock_pause, NULL);
+		note->lock_fd = notes_lock(&notes, note->token, false, LOCK_ALONE, err);
+	}
 	if (note->lock_fd >= 0 && !write_json(&notes, note, err)) {
 		fd_close(&note->lock_fd);
 	}
@@ -149,6 +167,7 @@ struct finding {
 	const char *place;
 	struct ssh_run_note *list;
 	size_t count;
+	bool has_more;
 };
 
 static bool is_text(const struct json_doc *doc, const char *name, const char *text)
@@ -166,12 +185,14 @@ static bool read_doc(const struct json_doc *doc, const char *place, struct ssh_r
 	read_machine(machine);
 	boot_id_read(boot);
 	bool is_of_boot = is_text(doc, "boot", boot);
+	struct identity lock = identity_of(note->lock_fd);
 	note->place = json_string(doc, json_get(doc, 0, "place"));
 	note->folder = json_string(doc, json_get(doc, 0, "folder"));
 	note->node = json_string(doc, json_get(doc, 0, "node"));
 	note->grace_ms = json_int(doc, json_get(doc, 0, "graceMs"), -1);
-	note->is_certain =
-		is_of_boot && json_int(doc, json_get(doc, 0, "lock"), 0) == inode_of(note->lock_fd);
+	note->is_certain = is_of_boot && lock.inode != 0 &&
+	                   json_int(doc, json_get(doc, 0, "lock"), -1) == lock.inode &&
+	                   json_int(doc, json_get(doc, 0, "device"), -1) == lock.device;
 	return json_int(doc, json_get(doc, 0, "version"), 0) == NOTE_VERSION &&
 	       is_text(doc, "token", note->token) && note->place &&
 	       strcmp(note->place, place) == 0 && note->node && note->folder &&
@@ -207,6 +228,9 @@ static void visit(void *data, const char *name)
 		ssh_run_note_finish(&note);
 	} else if (is_over(&note)) {
 		ssh_run_note_remove(finding->state_folder, &note);
+	} else if (finding->count == FOUND_MAX) {
+		ssh_run_note_finish(&note);
+		finding->has_more = true;
 	} else {
 		size_t size = (finding->count + 1) * sizeof(note);
 		finding->list = mem_realloc(finding->list, size);
@@ -226,6 +250,11 @@ struct ssh_run_note *ssh_run_notes_find(
 	if (has_notes && !notes_visit(&finding.notes, visit, &finding, &err)) {
 		log_failure(LOG_LEVEL_WARNING, &err, "looking for runs of earlier brokers: %s",
 			err.text);
+	}
+	if (finding.has_more) {
+		log_warning("%s: earlier brokers have left more than %d runs there: the others are "
+			    "ended when the next broker starts",
+			place, FOUND_MAX);
 	}
 	*out_count = finding.count;
 	return finding.list;

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -183,6 +185,15 @@ static void test_nothing_is_certain_about_a_copied_note(void **state)
 	assert_false(scene->found[0].is_certain);
 }
 
+static void test_nothing_is_certain_about_a_copy_on_another_disk(void **state)
+{
+	struct scene *scene = *state;
+	leave(scene, one);
+	change(scene, one, "\"device\":", "\"dev\":");
+	assert_int_equal(find(scene), 1);
+	assert_false(scene->found[0].is_certain);
+}
+
 static void test_nothing_is_certain_after_a_restart(void **state)
 {
 	struct scene *scene = *state;
@@ -230,6 +241,42 @@ static void test_a_note_that_is_kept_is_found_until_its_run_must_have_ended(void
 	assert_int_not_equal(access(path_of(scene, one, ".json"), F_OK), 0);
 }
 
+static void test_only_so_many_notes_are_found_at_once(void **state)
+{
+	struct scene *scene = *state;
+	char token[SSH_TOKEN_SIZE];
+	for (int i = 0; i < 70; i++) {
+		snprintf(token, sizeof(token), "%032x", (unsigned)i);
+		leave(scene, token);
+	}
+	assert_int_equal(find(scene), 64);
+	for (size_t i = 0; i < scene->count; i++) {
+		ssh_run_note_remove(scene->state, &scene->found[i]);
+	}
+	assert_int_equal(find(scene), 6);
+}
+
+/* Another broker takes the lock for one that was left, and removes it. */
+static void test_a_new_lock_that_another_broker_removes_is_made_again(void **state)
+{
+	struct scene *scene = *state;
+	int status;
+	leave(scene, two);
+	int fd = open(path_of(scene, one, ".lock"), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	pid_t other = fork();
+	if (other == 0) {
+		usleep(50000);
+		unlink(path_of(scene, one, ".lock"));
+		_exit(0);
+	}
+	fd_close(&fd);
+	struct ssh_run_note note = put(scene, one);
+	assert_int_equal(access(path_of(scene, one, ".lock"), F_OK), 0);
+	ssh_run_note_finish(&note);
+	assert_int_equal(waitpid(other, &status, 0), other);
+}
+
 static void test_a_note_that_cannot_be_written_is_an_error(void **state)
 {
 	struct scene *scene = *state;
@@ -256,7 +303,10 @@ int main(void)
 		NOTE_TEST(test_two_brokers_may_end_the_same_run),
 		NOTE_TEST(test_a_note_of_another_place_or_machine_is_not_found),
 		NOTE_TEST(test_nothing_is_certain_about_a_copied_note),
+		NOTE_TEST(test_nothing_is_certain_about_a_copy_on_another_disk),
 		NOTE_TEST(test_nothing_is_certain_after_a_restart),
+		NOTE_TEST(test_only_so_many_notes_are_found_at_once),
+		NOTE_TEST(test_a_new_lock_that_another_broker_removes_is_made_again),
 		NOTE_TEST(test_a_note_is_ours_only_with_the_token_of_its_run),
 		NOTE_TEST(test_the_name_of_a_folder_names_one_run),
 		NOTE_TEST(test_a_note_that_is_kept_is_found_until_its_run_must_have_ended),
