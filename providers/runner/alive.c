@@ -18,10 +18,11 @@
  * namespace, and then cannot see the processes of this run. By the folder it can end them, and
  * knows whether they have ended (providers/ssh/remote/earlier.sh):
  *
- *     alive  a FIFO; the line "over" in it ends the runner. The line "orphan" does so, too, unless
- *            a broker uses the runner
+ *     alive  a FIFO; the line "over" in it ends the runner. The line "orphan WORD" does so, too,
+ *            unless a broker uses the runner
  *     held   a FIFO that the keeper and the runner hold open; if nobody does, the run has ended.
- *            The answer to "orphan" is the line "used" in it, if a broker uses the runner
+ *            The answer to "orphan WORD" is the line "used WORD" in it, if a broker uses the runner
+ *     asking a folder, while somebody waits for that answer
  *     left   a file: the run has ended, but some of its processes could not be ended
  *
  * A broker that has lost its connection looks into the folder. So the runner removes it only if the
@@ -39,8 +40,7 @@ enum {
 };
 
 static const char over[] = "over";
-static const char orphan[] = "orphan";
-static const char used[] = "used\n";
+static const char orphan[] = "orphan ";
 
 static int open_fifo(const char *folder, const char *name)
 {
@@ -97,6 +97,7 @@ static void remove_unused(int parent, const char *name, const char *own_name)
 		unlinkat(folder, "alive", 0);
 		unlinkat(folder, "held", 0);
 		unlinkat(folder, "left", 0);
+		unlinkat(folder, "asking", AT_REMOVEDIR);
 		unlinkat(parent, name, AT_REMOVEDIR);
 	}
 }
@@ -138,22 +139,36 @@ bool alive_open(struct runner *runner, const char *folder, struct error *err)
 }
 
 /* Replaces an answer that nobody has read. */
-static void say_used(const char *folder)
+static void say_used(const char *folder, struct span word)
 {
 	char bytes[READ_SIZE];
 	ATTR_CLEANUP(fd_cleanup) int fd = open_fifo(folder, "held");
 	while (fd >= 0 && read(fd, bytes, sizeof(bytes)) > 0) {
 	}
-	(void)!write(fd, used, sizeof(used) - 1);
+	if (fd >= 0) {
+		dprintf(fd, "used %.*s\n", (int)word.len, word.data);
+	}
+}
+
+static bool take_orphan(struct span line, struct span *out_word)
+{
+	size_t len = sizeof(orphan) - 1;
+	if (line.len <= len || memcmp(line.data, orphan, len) != 0) {
+		return false;
+	}
+	*out_word = (struct span){line.data + len, line.len - len};
+	return true;
 }
 
 static void take_line(struct runner *runner, struct span line)
 {
+	struct span word;
+	bool is_question = take_orphan(line, &word);
 	if (span_is(line, over)) {
 		runner->why = "a later connection of its broker ended it";
-	} else if (span_is(line, orphan) && channel_is_used(runner)) {
-		say_used(runner->alive.folder);
-	} else if (span_is(line, orphan)) {
+	} else if (is_question && channel_is_used(runner)) {
+		say_used(runner->alive.folder, word);
+	} else if (is_question) {
 		runner->why = "its broker was gone, and a later one ended it";
 	}
 }

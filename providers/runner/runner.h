@@ -69,7 +69,7 @@ struct channel_state {
 struct alive {
 	const char *folder; // NULL: none
 	int fd;             // the FIFO for orders; -1: none
-	char line[8];       // the bytes of an order that have come so far
+	char line[64];      // the bytes of an order that have come so far
 	size_t len;         // larger than the line: the order is too long
 	bool is_unneeded;   // the broker knows that no process was left
 };

@@ -138,18 +138,15 @@ void ssh_runs_adopt(struct ssh_runs *runs, struct ssh_run_note *note)
 static const struct {
 	const char *why;
 	const char *before, *after;
-	bool is_over; // nothing there is ours
 } kept[] = {
 	{"used", "A note of an earlier broker names processes on ",
-		" that another broker uses: they are left alone", true},
+		" that another broker uses: they are left alone"},
 	{"elsewhere", "A broker was killed while it had processes on ",
 		", and the connection now leads to another machine: they cannot be ended from "
-		"there, and end by themselves after orphan-grace or link-grace",
-		false},
+		"there, and end by themselves after orphan-grace or link-grace"},
 	{"unseen", "A broker was killed while it had processes on ",
 		", and nothing there says whether they still run: they end by themselves after "
-		"orphan-grace or link-grace",
-		false},
+		"orphan-grace or link-grace"},
 };
 
 bool ssh_runs_keep(
@@ -161,7 +158,7 @@ bool ssh_runs_keep(
 		if (strcmp(told + len + 1, kept[i].why) == 0) {
 			char node[ERROR_TEXT_MAX];
 			runner_show(node, sizeof(node), span_of(run->node));
-			run->is_kept = !kept[i].is_over;
+			run->is_kept = true;
 			text_format(text, size, "%s%s%s", kept[i].before, node, kept[i].after);
 			return true;
 		}

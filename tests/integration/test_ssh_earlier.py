@@ -10,6 +10,8 @@ import pathlib
 import secrets
 import subprocess
 
+from concurrent.futures import ThreadPoolExecutor
+
 import processes
 
 from case import ROOT, Case, main
@@ -27,9 +29,10 @@ while read -r line <&6; do
 done
 '''
 # A broker uses it: it says so to everybody who asks, and ends only at the other order.
-USED = RUNNER.replace('done', '\t[ "$line" != orphan ] || echo used >&5\ndone')
+USED = RUNNER.replace(
+    'done', '\tcase $line in "orphan "*) echo "used ${line#* }" >&5 ;; esac\ndone')
 # Nobody uses it.
-UNUSED = RUNNER.replace('over', 'orphan')
+UNUSED = RUNNER.replace('done', '\tcase $line in "orphan "*) exit 0 ;; esac\ndone')
 # Neither reads the order, nor ends.
 DEAF = 'exec 5<>"$0/held" 6<>"$0/alive"; echo up; exec sleep 600'
 
@@ -186,6 +189,31 @@ class Earlier(Case):
                 self.assertIsNone(runner.poll())
                 self.assertEqual(self.end(shell, folder, 'dead'), (0, 'ended 1\n'))
                 self.assertEqual(runner.wait(processes.PATIENCE), 0)
+        self.each(scene)
+
+    def test_all_that_ask_at_once_are_answered(self):
+        def scene(shell):
+            folder, token = self.make_run(self.unseen)
+            self.hold(folder, USED)
+            with ThreadPoolExecutor(4) as pool:
+                results = pool.map(lambda _: self.end(shell, folder, 'orphan'), range(4))
+                self.assertEqual(list(results), [(0, f'kept {token} used\n')] * 4)
+            self.assertFalse((folder / 'asking').exists())
+        self.each(scene)
+
+    def test_who_was_killed_while_it_asked_keeps_no_other_waiting(self):
+        def scene(shell):
+            folder, _ = self.make_run(self.unseen)
+            (folder / 'asking').mkdir()
+            self.hold(folder, UNUSED)
+            self.assertEqual(self.end(shell, folder, 'orphan'), (0, 'ended 1\n'))
+        self.each(scene)
+
+    def test_the_answer_to_another_does_not_matter(self):
+        def scene(shell):
+            folder, _ = self.make_run(self.unseen)
+            self.hold(folder, UNUSED.replace('echo up', 'echo used another >&5; echo up'))
+            self.assertEqual(self.end(shell, folder, 'orphan'), (0, 'ended 1\n'))
         self.each(scene)
 
     def test_one_that_nobody_uses_is_ended(self):

@@ -156,13 +156,13 @@ static void test_the_order_to_an_orphan_ends_nothing_that_a_broker_uses(void **s
 	start(scene);
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = open(in(scene->folder, "held"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	put(scene, "orphan\norphan\n");
+	put(scene, "orphan one\norphan\norphan two\n");
 	struct test_exec exec;
 	test_exec_shell(&scene->runner, &exec, "exit 3"); // the runner has taken the order before
 	assert_int_equal(test_exec_await(&scene->runner, &exec)->number, 3);
 	test_exec_finish(&exec);
-	assert_int_equal(read(fd, answer, sizeof(answer)), 5);
-	assert_memory_equal(answer, "used\n", 5);
+	assert_int_equal(read(fd, answer, sizeof(answer)), 9);
+	assert_memory_equal(answer, "used two\n", 9);
 	assert_true(test_runner_is_there(scene->process));
 	expect_end(scene);
 }

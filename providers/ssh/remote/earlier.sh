@@ -16,6 +16,7 @@
 #     orphan  like dead, but another broker may be using the run. So the runner itself decides
 acp_end_earlier() {
 	acp_name=${1##*/} acp_here=${acp_run##*/} # KIND.TOKEN.PID.BOOT.NAMESPACE
+	acp_word=${acp_here#*.} acp_word=${acp_word%%.*}
 	acp_name=${acp_name#*.} acp_here=${acp_here#*.*.*.}
 	acp_there=${acp_name#*.*.} acp_name=${acp_name%%.*}
 	if [ "$acp_there" = "$acp_here" ] && [ "$3" = orphan ]; then
@@ -79,7 +80,7 @@ acp_kill_earlier() {
 acp_end_orphan() {
 	acp_run=$1 acp_token=$2 acp_except=$$
 	set -- $(grep -Fls -e "ACP_BROKER_RUN=$acp_token." /proc/[0-9]*/environ)
-	if acp_end_runner "$acp_run" orphan; then
+	if acp_ask_orphan "$acp_run"; then
 		[ $# -eq 0 ] || echo "ended $#"
 		rm -rf "$acp_run"
 		return
@@ -116,9 +117,12 @@ acp_end_unseen() {
 }
 
 acp_end_unseen_runner() {
-	acp_order=over
-	[ "$2" != orphan ] || acp_order=orphan
-	if acp_end_runner "$1" "$acp_order"; then
+	if [ "$2" = orphan ]; then
+		acp_ask_orphan "$1"
+	else
+		acp_end_runner "$1" over
+	fi
+	if [ "$acp_heard" = 7 ] && [ ! -e "$1/left" ]; then
 		[ -z "$acp_was_there" ] || echo 'ended 1'
 		rm -rf "$1"
 	elif [ "$acp_heard" = 8 ]; then
@@ -146,9 +150,25 @@ acp_kill_own() {
 	done
 }
 
-# Orders the runner whose folder is $1 (runner/alive.c) to end: $2 is "over", or "orphan", which it
-# obeys only if no broker uses it. Succeeds if the runner has ended with all of its processes.
-# acp_was_there is "yes" if the runner was still running; acp_heard is 8 if a broker uses it.
+# Like acp_end_runner with "orphan" and a word of our own, which the answer has, too: an earlier one
+# may be left there. Two that ask at once would take each other's answer, so the second waits, but
+# not for one that was killed.
+acp_ask_orphan() {
+	acp_turns=0
+	while [ -O "$1" ] && [ -p "$1/alive" ] && [ "$acp_turns" -lt 50 ] && ! mkdir "$1/asking"; do
+		acp_turns=$((acp_turns + 1))
+		sleep 0.1 || { sleep 1 && acp_turns=$((acp_turns + 9)); }
+	done
+	acp_end_runner "$1" "orphan $acp_word"
+	acp_turns=$?
+	rmdir "$1/asking"
+	return "$acp_turns"
+} 2>/dev/null
+
+# Orders the runner whose folder is $1 (runner/alive.c) to end: $2 is "over", or "orphan WORD",
+# which it obeys only if no broker uses it. Succeeds if the runner has ended with all of its
+# processes. acp_was_there is "yes" if the runner was still running; acp_heard is 8 if a broker uses
+# it, and 7 if nobody holds the folder any more.
 #
 # The runner holds the FIFO "held" open for writing. So the run has ended when the last writer of
 # "held" has closed it, and the reader notices that. acp_opener also opens "held" for writing, and
@@ -159,7 +179,7 @@ acp_end_runner() {
 	acp_heard= acp_was_there=
 	[ -O "$1" ] && [ -p "$1/held" ] && [ -p "$1/alive" ] && [ ! -e "$1/left" ] &&
 		[ ! -L "$1/held" ] && [ ! -L "$1/alive" ] || return 1
-	(exec <"$1/held" && acp_hear_end "$2") >/dev/null &
+	(exec <"$1/held" && acp_hear_end "used ${2#orphan }") >/dev/null &
 	acp_reader=$!
 	(: >"$1/held") &
 	acp_opener=$!
@@ -191,10 +211,10 @@ acp_end_runner() {
 	[ "$acp_heard" = 7 ] && [ ! -e "$1/left" ]
 } 2>/dev/null
 
-# Reads "held" until its end.
+# Reads "held" until its end, or until the line $1.
 acp_hear_end() {
 	while read -r acp_line; do
-		[ "$1" != orphan ] || [ "$acp_line" != used ] || exit 8
+		[ "$acp_line" != "$1" ] || exit 8
 	done
 	exit 7
 }
