@@ -131,7 +131,7 @@ enum runner_kind {
 	RUNNER_EXEC = 16,
 	RUNNER_SIGNAL,      // to the group of an exec
 	RUNNER_KILL,        // the tree of an exec
-	RUNNER_RELEASE,     // the tree of an exec; only EMPTIED or FAILED still counts
+	RUNNER_RELEASE,     // the tree of an exec; nothing more is reported; no answer
 	RUNNER_FREEZE,      // an exec's tree: FROZEN
 	RUNNER_THAW,        // THAWED
 	RUNNER_ROOT_ADD,    // PATH: the folder without links; it must exist

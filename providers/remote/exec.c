@@ -34,7 +34,6 @@ struct remote_exec {
 	void *data;
 	uint64_t id;
 	enum exec_state state;
-	bool is_released; // its handle is gone, and the runner has not said that it has ended
 	int pending_signal;
 	char *command; // for messages
 	struct exec_pipe pipes[3];
@@ -229,11 +228,8 @@ static void destroy(struct exec *exec)
 	close_pipes(self);
 	if (is_there(self)) {
 		send_kind(self, RUNNER_RELEASE);
-		suspension_leave(&self->suspends);
-		self->is_released = true;
-	} else {
-		exec_free(self);
 	}
+	exec_free(self);
 	remote_let_go(remote);
 }
 
@@ -333,23 +329,9 @@ static const struct {
 } reports[] = {{RUNNER_STARTED, on_started}, {RUNNER_FAILED, on_failed}, {RUNNER_EXITED, on_exited},
 	{RUNNER_EMPTIED, on_emptied}, {RUNNER_FROZEN, on_frozen}, {RUNNER_THAWED, on_thawed}};
 
-static void take_released(struct remote_exec *self, const struct runner_message *message)
-{
-	if (message->kind == RUNNER_STARTED) {
-		self->state = EXEC_RUNNING;
-	} else if (message->kind == RUNNER_EMPTIED ||
-		   (message->kind == RUNNER_FAILED && self->state == EXEC_STARTING)) {
-		exec_free(self);
-	}
-}
-
 bool remote_execs_take(struct remote *remote, const struct runner_message *message)
 {
 	LIST_FOR_EACH(self, &remote->execs, struct remote_exec, link) {
-		if (self->id == message->id && self->is_released) {
-			take_released(self, message);
-			return true;
-		}
 		for (size_t i = 0; self->id == message->id && i < ARRAY_LENGTH(reports); i++) {
 			if (reports[i].kind == message->kind) {
 				reports[i].handle(self, message);
@@ -369,9 +351,7 @@ void remote_execs_lose(struct remote *remote, const struct error *err)
 		is_one_left = false;
 		LIST_FOR_EACH(self, &remote->execs, struct remote_exec, link) {
 			close_pipes(self);
-			if (self->is_released) {
-				exec_free(self);
-			} else if (self->state != EXEC_OVER) {
+			if (self->state != EXEC_OVER) {
 				is_one_left = true;
 				become_over(self);
 				self->listener->on_lost(self->data, err);
@@ -394,10 +374,6 @@ bool remote_is_busy(const struct remote *remote)
 void remote_execs_abandon(struct remote *remote)
 {
 	LIST_FOR_EACH(self, &remote->execs, struct remote_exec, link) {
-		if (self->is_released) {
-			exec_free(self);
-			continue;
-		}
 		close_pipes(self);
 		become_over(self);
 		list_remove(&self->link);

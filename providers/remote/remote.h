@@ -90,8 +90,8 @@ bool remote_outlives(const struct remote *remote);
 void remote_detach(struct remote *remote);
 
 /*
- * Whether processes may be running there: the runner has not said that each of them has ended, also
- * of those whose handle is gone. After the loss: whether they may have been running then.
+ * Whether processes may be running there, as far as we know. After the loss: whether they may have
+ * been running then.
  */
 bool remote_is_busy(const struct remote *remote);
 

@@ -267,47 +267,28 @@ static void wake_guard(const struct run *run)
 	}
 }
 
-/* False: the guard has not got the order. */
-static bool order_guard(const struct run *run, enum guard_command command, int signal)
+static void order_guard(const struct run *run, enum guard_command command, int signal)
 {
 	struct guard_order order;
 	memset(&order, 0, sizeof(order)); // also clears the padding
 	order.command = command;
 	order.signal = signal;
-	if (run->control < 0 || run->state == RUN_OVER) {
-		return false;
-	}
-	wake_guard(run);
-	return send(run->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT) ==
-	       (ssize_t)sizeof(order);
-}
-
-static void close_pipes(struct run *run)
-{
-	for (int i = 0; i < 3; i++) {
-		pipe_close(&run->pipes[i]);
+	if (run->control >= 0 && run->state != RUN_OVER) {
+		wake_guard(run);
+		(void)!send(run->control, &order, sizeof(order), MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 }
 
-/* The guard kills the tree when its socket is closed; then nobody learns when that is done. */
-static void run_drop(struct run *run)
+/* The guard kills the tree when its socket is closed. */
+static void run_release(struct run *run)
 {
 	if (run->control >= 0) {
 		wake_guard(run);
 	}
 	run->state = RUN_OVER;
 	fd_close(&run->control);
-	close_pipes(run);
-}
-
-/* The broker still gets EMPTIED: until then it must expect that something runs here. */
-static void run_release(struct run *run)
-{
-	bool was_killed = run->control < 0 && run->state != RUN_OVER; // by others
-	if (was_killed || order_guard(run, GUARD_KILL_TREE, 0)) {
-		close_pipes(run);
-	} else {
-		run_drop(run);
+	for (int i = 0; i < 3; i++) {
+		pipe_close(&run->pipes[i]);
 	}
 }
 
@@ -319,16 +300,16 @@ void run_order(struct runner *runner, const struct runner_message *message)
 	}
 	switch (message->kind) {
 	case RUNNER_SIGNAL:
-		(void)order_guard(run, GUARD_SIGNAL, (int)message->signal);
+		order_guard(run, GUARD_SIGNAL, (int)message->signal);
 		break;
 	case RUNNER_KILL:
-		(void)order_guard(run, GUARD_KILL_TREE, 0);
+		order_guard(run, GUARD_KILL_TREE, 0);
 		break;
 	case RUNNER_FREEZE:
-		(void)order_guard(run, GUARD_FREEZE, 0);
+		order_guard(run, GUARD_FREEZE, 0);
 		break;
 	case RUNNER_THAW:
-		(void)order_guard(run, GUARD_THAW, 0);
+		order_guard(run, GUARD_THAW, 0);
 		break;
 	default:
 		run_release(run);
@@ -437,13 +418,15 @@ void run_start(struct runner *runner, const struct runner_message *message)
 	runner->run_count++;
 	if (!is_started) {
 		tell_failure(run, &err);
-		run_drop(run);
+		run_release(run);
 	}
 }
 
 static void run_free(struct run *run)
 {
-	close_pipes(run);
+	for (int i = 0; i < 3; i++) {
+		pipe_close(&run->pipes[i]);
+	}
 	run->runner->run_count--;
 	list_remove(&run->link);
 	free(run);
@@ -478,7 +461,7 @@ bool runs_are_over(const struct runner *runner)
 void runs_end(struct runner *runner)
 {
 	LIST_FOR_EACH(run, &runner->runs, struct run, link) {
-		run_drop(run);
+		run_release(run);
 		run_free(run);
 	}
 }

@@ -79,14 +79,11 @@ void ssh_host_become_ready(struct ssh_host *host)
 	host->listener->on_ready(host->data);
 }
 
-/*
- * Whether a process may run there. That it was told to end proves nothing: the network may be dead
- * without anybody's noticing it.
- */
+/* Whether a process runs there, as far as we know, that was not told to end. */
 static bool is_busy(const struct ssh_host *host)
 {
 	LIST_FOR_EACH(process, &host->processes, struct ssh_process, link) {
-		if (process->state != SSH_PROCESS_OVER) {
+		if (process->is_held && process->state != SSH_PROCESS_OVER) {
 			return true;
 		}
 	}

@@ -158,7 +158,7 @@ class Outliving(Owner):
         second.wait_log(ALONE, PATIENCE)
         second.prompt(other, 'say hello')
         self.end(second)
-        self.assertEqual(self.notes(copied), [])
+        self.assertEqual(len(self.notes(copied)), 1)  # a broker may be gone the next time
         self.finish_turn(client, session, turn)
         self.end(client)
 
@@ -316,7 +316,8 @@ class DroppedOfScripts(Dropped):
 
 
 class TurnGrace(Scene, Owner):
-    more = {'outlives': 'auto', 'link-grace': '8s', 'turn-grace': LONG}
+    # The runner may have heard the broker 5 s ago, or more on a busy machine.
+    more = {'outlives': 'auto', 'link-grace': '20s', 'turn-grace': LONG}
 
     def test_an_open_turn_waits_longer_than_an_idle_agent(self):
         client, session = self.begin()

@@ -64,6 +64,9 @@ class Sleep(SshCase):
         self.assertFalse(self.bus.is_released(0))
         self.bus.announce(True)
         self.wait(lambda: self.bus.is_released(0), client)
+        # The answer comes from the host, which has got the announcement before the question.
+        health = client.answer(client.start('_broker/health', {}))
+        self.assertTrue(health['isHealthy'], health)
         # The machine sleeps. The end of the connections reaches the host at once.
         for one in (client, unwarned):
             os.kill(one.pid, signal.SIGSTOP)

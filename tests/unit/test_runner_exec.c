@@ -192,7 +192,7 @@ static void test_killed_tree_has_no_daemon_left(void **state)
 	test_exec_finish(&exec);
 }
 
-static void test_released_process_is_killed_and_reported(void **state)
+static void test_released_process_is_killed_in_silence(void **state)
 {
 	struct test_runner *runner = *state;
 	struct test_exec exec;
@@ -200,8 +200,8 @@ static void test_released_process_is_killed_and_reported(void **state)
 	pid_t daemon = await_daemon(runner, &exec);
 	order(runner, RUNNER_RELEASE, exec.id);
 	test_stream_await_end(runner, &exec.out);
-	(void)test_runner_await(runner, RUNNER_EMPTIED, exec.id);
-	assert_false(test_runner_is_there(daemon));
+	test_runner_await_gone(daemon);
+	assert_false(test_runner_has(runner, RUNNER_EXITED, exec.id));
 	test_exec_finish(&exec);
 }
 
@@ -319,7 +319,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_killed_tree_has_no_daemon_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_released_process_is_killed_and_reported, set_up, tear_down),
+			test_released_process_is_killed_in_silence, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_frozen_process_stands_still, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

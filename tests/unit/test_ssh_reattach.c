@@ -213,25 +213,6 @@ static void test_a_turn_that_begins_or_ends_meanwhile_changes_nothing_until_it_i
 	heard_finish(&heard);
 }
 
-/* The network may be dead, and nobody may have noticed it yet. */
-static void test_a_released_process_counts_until_the_host_says_that_it_has_ended(void **state)
-{
-	struct heard heard;
-	stage_open(&stage);
-	start(&heard, "exec sleep 600");
-	pipe_clients_freeze(true);
-	exec_kill_tree(heard.exec);
-	heard_finish(&heard);
-	stage_run_for(&stage, 200);
-	assert_true(remote_is_busy(stage.host->remote));
-	pipe_clients_freeze(false);
-	long long until_ms = clock_now_ms() + STAGE_DEADLINE_MS;
-	while (remote_is_busy(stage.host->remote) && clock_now_ms() < until_ms) {
-		stage_run_for(&stage, 5);
-	}
-	assert_false(remote_is_busy(stage.host->remote));
-}
-
 /* It drops the line "run FOLDER". */
 static const char hostile[] =
 	"#!/bin/sh\n"
@@ -544,7 +525,6 @@ int main(void)
 		TEST(test_a_process_that_is_started_meanwhile_runs_afterwards),
 		TEST(test_a_host_that_is_out_of_reach_is_tried_again),
 		TEST(test_a_turn_that_begins_or_ends_meanwhile_changes_nothing_until_it_is_back),
-		TEST(test_a_released_process_counts_until_the_host_says_that_it_has_ended),
 		TEST(test_a_host_that_names_no_run_is_refused),
 		TEST(test_a_change_of_the_network_ends_the_pause),
 		TEST(test_waking_up_ends_the_pause),
