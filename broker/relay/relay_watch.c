@@ -131,7 +131,7 @@ void relay_watch_prompt(struct peer *peer)
 
 enum {
 	LARGE_MESSAGE = 64 * 1024,
-	KEPT_BYTES = 16 * 1024 * 1024, // a full queue (max-queue: 8m) and large messages
+	KEPT_BYTES = 8 * 1024 * 1024, // a message of 1 MiB, its content, and the content for a file
 	QUIET_MS = 1000,
 };
 
