@@ -306,6 +306,7 @@ static void follow_will(struct spawner_child *child)
 		fd_close(&child->will_fd);
 		launch_run(&launch, null_fd);
 	}
+	launch_finish(&launch);
 }
 
 static void spawner_loop(struct spawner_child *child) ATTR_NORETURN;

@@ -50,7 +50,9 @@ static void run_broker(const char *const *files, enum end end)
 		if (end == END_KILLED) {
 			kill(getpid(), SIGKILL);
 		}
-		_exit(spawner && spawner_end(spawner, &err) ? 0 : 1);
+		bool has_ended = spawner && spawner_end(spawner, &err);
+		spawner_destroy(spawner);
+		_exit(has_ended ? 0 : 1);
 	}
 	int status;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
