@@ -94,40 +94,34 @@ void outbox_move(struct outbox *outbox, struct buf *message, struct splice *spli
 	outbox->queued += splice_length(&chunk->splice, chunk->body.len) + 1;
 }
 
-/* What is given to one writev. */
-struct portion {
-	struct iovec pieces[OUTBOX_PIECES_MAX];
-	int count;
-	size_t size;
-};
-
-/* False if the portion is complete. */
-static bool portion_add(struct portion *portion, const struct iovec *piece)
+/* The unwritten pieces of the oldest chunks; returns how many. */
+static int gather(const struct outbox *outbox, struct iovec pieces[OUTBOX_PIECES_MAX])
 {
-	size_t room = OUTBOX_WRITE_MAX - portion->size;
-	size_t len = piece->iov_len < room ? piece->iov_len : room;
-	portion->pieces[portion->count++] = (struct iovec){piece->iov_base, len};
-	portion->size += len;
-	return portion->count < OUTBOX_PIECES_MAX && portion->size < OUTBOX_WRITE_MAX;
-}
-
-/* Gathers unwritten pieces of the oldest chunks. */
-static void gather(const struct outbox *outbox, struct portion *portion)
-{
-	portion->count = 0;
-	portion->size = 0;
+	int count = 0;
 	LIST_FOR_EACH(chunk, &outbox->chunks, struct outbox_chunk, link) {
-		struct span body = buf_span(&chunk->body);
-		const struct iovec whole = {(void *)body.data, body.len};
-		const struct iovec *piece =
-			chunk->pieces ? chunk->pieces + chunk->piece_at : &whole;
-		size_t count = chunk->pieces ? chunk->piece_count - chunk->piece_at : 1;
-		for (size_t i = 0; i < count; i++) {
-			if (!portion_add(portion, &piece[i])) {
-				return;
-			}
+		if (count == OUTBOX_PIECES_MAX) {
+			break;
+		}
+		if (!chunk->pieces) {
+			struct span body = buf_span(&chunk->body);
+			pieces[count++] = (struct iovec){(void *)body.data, body.len};
+			continue;
+		}
+		for (size_t i = chunk->piece_at;
+			i < chunk->piece_count && count < OUTBOX_PIECES_MAX; i++) {
+			pieces[count++] = chunk->pieces[i];
 		}
 	}
+	return count;
+}
+
+static size_t pieces_size(const struct iovec *pieces, int count)
+{
+	size_t size = 0;
+	for (int i = 0; i < count; i++) {
+		size += pieces[i].iov_len;
+	}
+	return size;
 }
 
 /* Removes written bytes from a chunk; returns how many are left over for the next chunk. */
@@ -169,14 +163,15 @@ static void consume(struct outbox *outbox, size_t written)
 
 enum outbox_state outbox_write(struct outbox *outbox, int fd, struct error *err)
 {
-	for (int i = 0; i < OUTBOX_WRITES_A_TURN && !list_is_empty(&outbox->chunks); i++) {
-		struct portion portion;
-		gather(outbox, &portion);
-		ssize_t written = writev(fd, portion.pieces, portion.count);
+	while (!list_is_empty(&outbox->chunks)) {
+		struct iovec pieces[OUTBOX_PIECES_MAX];
+		int count = gather(outbox, pieces);
+		size_t size = pieces_size(pieces, count);
+		ssize_t written = writev(fd, pieces, count);
 		if (written >= 0) {
 			consume(outbox, (size_t)written);
 			outbox->written += (size_t)written;
-			if ((size_t)written < portion.size) {
+			if ((size_t)written < size) {
 				return OUTBOX_BLOCKED; // full: another call would return EAGAIN
 			}
 		} else if (errno == EAGAIN) {
@@ -188,5 +183,5 @@ enum outbox_state outbox_write(struct outbox *outbox, int fd, struct error *err)
 			return OUTBOX_BROKEN;
 		}
 	}
-	return list_is_empty(&outbox->chunks) ? OUTBOX_EMPTY : OUTBOX_BLOCKED;
+	return OUTBOX_EMPTY;
 }

@@ -21,12 +21,6 @@
 enum {
 	OUTBOX_CHUNK_SIZE = 64 * 1024, // small messages copied together
 	OUTBOX_PIECES_MAX = 64,        // pieces given to one writev
-	/*
-	 * Bytes given to one writev: what a pipe holds by default. A reader begins with them while
-	 * the next ones are written, and often has taken them when the next write begins.
-	 */
-	OUTBOX_WRITE_MAX = 64 * 1024,
-	OUTBOX_WRITES_A_TURN = 16, // before other watchers get their turn
 };
 
 struct outbox {
@@ -49,9 +43,9 @@ void outbox_copy(struct outbox *outbox, struct span message, const struct splice
 void outbox_move(struct outbox *outbox, struct buf *message, struct splice *splice);
 
 /*
- * Writes until the outbox is empty (EMPTY), the file descriptor would block or much was written
- * (BLOCKED), or a write failed (BROKEN). After BROKEN, err is ERROR_UNAVAILABLE if nobody reads any
- * more, else ERROR_SYSTEM.
+ * Writes until the outbox is empty (EMPTY), the file descriptor would block (BLOCKED), or a write
+ * failed (BROKEN). After BROKEN, err is ERROR_UNAVAILABLE if nobody reads any more, else
+ * ERROR_SYSTEM.
  */
 enum outbox_state outbox_write(struct outbox *outbox, int fd, struct error *err);
 

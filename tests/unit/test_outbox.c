@@ -247,58 +247,6 @@ static void test_what_is_sent_while_a_write_is_half_done_comes_behind_it(void **
 	buf_finish(&expected);
 }
 
-/* The socket keeps the writes apart, and takes them all. */
-static void test_a_large_message_leaves_in_several_writes(void **state)
-{
-	struct fixture *fixture = *state;
-	struct error err;
-	int fds[2];
-	int size = 4 * LARGE;
-	size_t most = 0;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fds), 0);
-	assert_int_equal(setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
-	struct buf body = letters(LARGE);
-	outbox_move(&fixture->outbox, &body, NULL);
-	char *packet = mem_alloc(2 * LARGE);
-	while (fixture->text.len < LARGE + 1) {
-		assert_int_not_equal(outbox_write(&fixture->outbox, fds[1], &err), OUTBOX_BROKEN);
-		ssize_t got;
-		while ((got = read(fds[0], packet, 2 * LARGE)) > 0) {
-			most = (size_t)got > most ? (size_t)got : most;
-			assert_true(buf_append(
-				&fixture->text, (struct span){packet, (size_t)got}, NULL));
-		}
-	}
-	assert_int_equal(most, OUTBOX_WRITE_MAX);
-	struct buf expected = letters(LARGE);
-	assert_true(buf_append(&expected, SPAN_LITERAL("\n"), NULL));
-	assert_text(fixture, buf_span(&expected));
-	buf_finish(&expected);
-	free(packet);
-	close(fds[0]);
-	close(fds[1]);
-}
-
-/* A file takes everything at once. */
-static void test_much_output_gives_others_their_turn(void **state)
-{
-	enum { TURN = OUTBOX_WRITES_A_TURN * OUTBOX_WRITE_MAX };
-	struct fixture *fixture = *state;
-	struct error err;
-	char path[] = "/tmp/test-outbox-XXXXXX";
-	int fd = mkstemp(path);
-	assert_true(fd >= 0);
-	assert_int_equal(unlink(path), 0);
-	struct buf body = letters(TURN);
-	outbox_move(&fixture->outbox, &body, NULL);
-	assert_int_equal(outbox_write(&fixture->outbox, fd, &err), OUTBOX_BLOCKED);
-	assert_int_equal(fixture->outbox.written, TURN);
-	assert_int_equal(fixture->outbox.queued, 1); // the newline
-	assert_int_equal(outbox_write(&fixture->outbox, fd, &err), OUTBOX_EMPTY);
-	assert_int_equal(lseek(fd, 0, SEEK_END), TURN + 1);
-	close(fd);
-}
-
 static void test_a_reader_that_is_gone_breaks_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -350,8 +298,6 @@ int main(void)
 		OUTBOX_TEST(test_edits_are_spliced_into_a_moved_message),
 		OUTBOX_TEST(test_copied_and_moved_messages_keep_their_order),
 		OUTBOX_TEST(test_what_is_sent_while_a_write_is_half_done_comes_behind_it),
-		OUTBOX_TEST(test_a_large_message_leaves_in_several_writes),
-		OUTBOX_TEST(test_much_output_gives_others_their_turn),
 		OUTBOX_TEST(test_a_reader_that_is_gone_breaks_it),
 		OUTBOX_TEST(test_a_full_disk_breaks_it_otherwise),
 		OUTBOX_TEST(test_finish_forgets_what_was_not_written),
