@@ -222,7 +222,8 @@ void limit_group_usage(int group_fd, struct group_usage *out)
 
 /* ---- processes of other namespaces ---- */
 
-void limit_group_clear(int group_fd)
+/* Removes the cgroups in it that nobody has locked, if they are empty or `kills`. */
+static void remove_unlocked(int group_fd, bool kills)
 {
 	int fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -231,11 +232,13 @@ void limit_group_clear(int group_fd)
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.') {
 			continue;
 		}
-		/* While it is locked, its guard may still read what it has counted. */
 		ATTR_CLEANUP(fd_cleanup)
 		int inner = openat(
 			group_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (inner >= 0 && lock_file_try(inner, LOCK_ALONE) == LOCK_TAKEN) {
+			if (kills) {
+				cgroup_kill(inner);
+			}
 			unlinkat(group_fd, entry->d_name, AT_REMOVEDIR);
 		}
 	}
@@ -244,6 +247,12 @@ void limit_group_clear(int group_fd)
 	} else {
 		fd_close(&fd);
 	}
+}
+
+/* While one is locked, its guard may still read what it has counted. */
+void limit_group_clear(int group_fd)
+{
+	remove_unlocked(group_fd, false);
 }
 
 int limit_group_take(int group_fd, pid_t pid, int *out_lock)
@@ -276,31 +285,6 @@ static bool path_of(int group_fd, char out[CGROUP_PATH_MAX + 32])
 	       text_whole(out, CGROUP_PATH_MAX + 32, "%s%s", cgroup_mount(), path);
 }
 
-/* Ends the groups of killed guards, which nobody else removes. */
-static void end_unguarded(int group_fd)
-{
-	int fd = openat(group_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	while (folder && (entry = readdir(folder)) != NULL) {
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.') {
-			continue;
-		}
-		ATTR_CLEANUP(fd_cleanup)
-		int inner = openat(
-			group_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (inner >= 0 && lock_file_try(inner, LOCK_ALONE) == LOCK_TAKEN) {
-			cgroup_kill(inner);
-			unlinkat(group_fd, entry->d_name, AT_REMOVEDIR);
-		}
-	}
-	if (folder) {
-		closedir(folder);
-	} else {
-		fd_close(&fd);
-	}
-}
-
 void limit_group_close(struct limit_group *group)
 {
 	char path[CGROUP_PATH_MAX + 32];
@@ -308,7 +292,7 @@ void limit_group_close(struct limit_group *group)
 		return;
 	}
 	group->is_open = false;
-	end_unguarded(group->fd);
+	remove_unlocked(group->fd, true); // those of killed guards, which nobody else removes
 	bool has_path = path_of(group->fd, path);
 	lock_file_release(group->fd);
 	fd_close(&group->fd);
