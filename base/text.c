@@ -78,6 +78,12 @@ bool text_whole(char *out, size_t size, const char *format, ...)
 	return true;
 }
 
+bool text_host_port(char *out, size_t size, const char *host, unsigned port)
+{
+	bool is_six = strchr(host, ':') != NULL;
+	return text_whole(out, size, "%s%s%s:%u", is_six ? "[" : "", host, is_six ? "]" : "", port);
+}
+
 const char *text_short(char out[TEXT_SHORT_SIZE], const char *text)
 {
 	text_format(out, TEXT_SHORT_SIZE, "%s", text);

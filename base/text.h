@@ -33,6 +33,9 @@ bool text_vappend(char *out, size_t size, const char *format, va_list args) ATTR
  */
 bool text_whole(char *out, size_t size, const char *format, ...) ATTR_PRINTF(3, 4);
 
+/* Writes "host:port", or "[host]:port" if the host is an IPv6 address. Otherwise as text_whole. */
+bool text_host_port(char *out, size_t size, const char *host, unsigned port);
+
 /*
  * A name from another program, shortened for a text, so that it does not hide the rest. Returns
  * `out`.

@@ -26,13 +26,6 @@ struct target {
 	struct address address;
 };
 
-static void print_target(const char *host, uint16_t port, char out[TARGET_SIZE])
-{
-	bool is_six = strchr(host, ':') != NULL;
-	text_format(
-		out, TARGET_SIZE, "%s%s%s:%u", is_six ? "[" : "", host, is_six ? "]" : "", port);
-}
-
 static bool read_port(const char *text, uint16_t *out_port)
 {
 	size_t len = strlen(text);
@@ -117,7 +110,7 @@ static void write_list(struct json_writer *writer, const void *data)
 static void print_host(const struct kept_host *host)
 {
 	char target[TARGET_SIZE];
-	print_target(host->host, host->port, target);
+	text_host_port(target, sizeof(target), host->host, host->port);
 	char *profile = mask_line(span_of(host->profile));
 	char *shown = mask_line(span_of(target));
 	printf("%-20s %-40s %s\n", profile, shown, host->since);
@@ -199,7 +192,8 @@ void policy_hosts_visit(
 	if (folder && kept_hosts_read(&hosts, folder, &ignored)) {
 		for (size_t i = 0; i < hosts.count; i++) {
 			char target[TARGET_SIZE];
-			print_target(hosts.items[i].host, hosts.items[i].port, target);
+			text_host_port(
+				target, sizeof(target), hosts.items[i].host, hosts.items[i].port);
 			visit(data, target);
 		}
 	}

@@ -247,9 +247,7 @@ static void audit(const struct request *request, const struct asked_host *asked,
 {
 	char target[TARGET_SIZE];
 	struct relay *relay = request->peer->relay;
-	bool is_six = strchr(asked->host, ':') != NULL;
-	text_format(target, sizeof(target), "%s%s%s:%u", is_six ? "[" : "", asked->host,
-		is_six ? "]" : "", asked->port);
+	text_host_port(target, sizeof(target), asked->host, asked->port);
 	usage_note_decision(relay, session_find(&relay->sessions, request->session_id),
 		answer->decision, answer->by);
 	audit_write(relay->config.audit, &(struct audit_line){

@@ -148,9 +148,7 @@ void cell_network_set_variables(const struct settings *settings, char ***environ
 /* "NAME:PORT", or "[ADDRESS]:PORT" for IPv6. */
 static void print_target(const struct network_connection *connection, char out[TARGET_SIZE])
 {
-	bool is_six = strchr(connection->name, ':') != NULL;
-	text_whole(out, TARGET_SIZE, "%s%s%s:%u", is_six ? "[" : "", connection->name,
-		is_six ? "]" : "", connection->port);
+	text_host_port(out, TARGET_SIZE, connection->name, connection->port);
 }
 
 /* Finds the line of the profile that allows the connection. False: there is none. */
@@ -545,17 +543,10 @@ struct cell_network *cell_network_create(
 	const struct cell_network_config *config, struct error *err)
 {
 	struct network_policy policy;
-	struct upstream upstream;
-	if (!upstream_read(&upstream, config->context->environment, err)) {
-		return NULL;
-	}
 	if (!read_policy(&policy, config->settings, err)) {
-		explicit_bzero(&upstream, sizeof(upstream)); // it has the proxy's password
 		return NULL;
 	}
 	struct cell_network *self = mem_alloc_zero(sizeof(*self));
-	self->upstream = upstream;
-	explicit_bzero(&upstream, sizeof(upstream));
 	self->policy = policy;
 	list_init(&self->wishes);
 	self->pool = config->context->pool;
@@ -565,8 +556,10 @@ struct cell_network *cell_network_create(
 	self->listener_data = config->listener_data;
 	said_lines_init(&self->lines);
 	const struct network_user user = {.uid = config->uid, .gid = config->gid};
-	self->network = network_create(config->context->loop, config->context->spawner, user,
-		&network_listener, self, err);
+	if (upstream_read(&self->upstream, config->context->environment, err)) {
+		self->network = network_create(config->context->loop, config->context->spawner,
+			user, &network_listener, self, err);
+	}
 	if (!self->network) {
 		cell_network_stop(self);
 		return NULL;

@@ -46,6 +46,7 @@ struct exchange {
 	struct buf held; // the end of the answer so far; it may be the start of a key
 	bool is_download_paused;
 	struct reply reply;
+	bool is_proxied;   // by this machine's proxy; set with `easy`
 	bool is_head;      // the method is HEAD
 	bool has_answered; // the head of the answer is in `out`
 	bool is_chunked;   // the answer's body is sent in chunks
@@ -412,7 +413,7 @@ static void set_place(struct exchange *exchange, const struct request *request)
 
 /* ---- this machine's proxy ---- */
 
-static bool is_proxied(const struct exchange *exchange)
+static bool needs_proxy(const struct exchange *exchange)
 {
 	const struct keys_place *place = exchange->place;
 	struct proxy_target target = {.port = (uint16_t)place->port};
@@ -428,16 +429,17 @@ static void set_proxy(struct exchange *exchange)
 {
 	const struct curl *curl = exchange->all->curl.curl;
 	const struct upstream *upstream = &exchange->all->start->upstream;
-	char host[NAME_SIZE], url[NAME_SIZE + 32], field[UPSTREAM_KEY_SIZE + 64];
+	char host[NAME_SIZE], authority[NAME_SIZE + 16], url[NAME_SIZE + 32];
+	char field[UPSTREAM_KEY_SIZE + 64];
 	CURL *easy = exchange->easy;
-	if (!is_proxied(exchange)) {
+	exchange->is_proxied = needs_proxy(exchange);
+	if (!exchange->is_proxied) {
 		curl->easy_setopt(easy, CURLOPT_PROXY, "");
 		return;
 	}
 	proxy_print_host(&upstream->place, host);
-	bool is_six = strchr(host, ':') != NULL;
-	text_whole(url, sizeof(url), "http://%s%s%s:%u", is_six ? "[" : "", host, is_six ? "]" : "",
-		(unsigned)upstream->place.port);
+	text_host_port(authority, sizeof(authority), host, upstream->place.port);
+	text_whole(url, sizeof(url), "http://%s", authority);
 	if (upstream->key[0]) {
 		text_whole(field, sizeof(field), "Proxy-Authorization: Basic %s", upstream->key);
 		exchange->proxy_fields = curl->slist_append(NULL, field);
@@ -474,7 +476,7 @@ static void make_transfer(struct exchange *exchange, const struct request *reque
 static unsigned put_first_host(const struct exchange *exchange, char out[NAME_SIZE])
 {
 	const struct proxy_target *proxy = &exchange->all->start->upstream.place;
-	if (is_proxied(exchange)) {
+	if (exchange->is_proxied) {
 		proxy_print_host(proxy, out);
 		return proxy->port;
 	}
@@ -523,7 +525,7 @@ void exchanges_found(struct exchanges *exchanges, const struct lookup_answer *an
 	}
 	if (answer->count == 0) {
 		text_format(exchange->curl_says, sizeof(exchange->curl_says), "%s has no address",
-			is_proxied(exchange) ? "this machine's proxy" : "the name");
+			exchange->is_proxied ? "this machine's proxy" : "the name");
 		on_done(exchange, CURLE_COULDNT_RESOLVE_HOST);
 		return;
 	}
@@ -536,7 +538,7 @@ void exchanges_found(struct exchanges *exchanges, const struct lookup_answer *an
 static void resolve(struct exchange *exchange)
 {
 	struct lookup_request request = {.id = exchange->id};
-	if (is_proxied(exchange) && exchange->all->start->upstream.place.is_address) {
+	if (exchange->is_proxied && exchange->all->start->upstream.place.is_address) {
 		run(exchange);
 		return;
 	}

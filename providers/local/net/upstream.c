@@ -332,9 +332,7 @@ size_t upstream_write(const struct upstream *upstream, const struct proxy_target
 {
 	char host[NAME_SIZE], authority[NAME_SIZE + 16];
 	proxy_print_host(target, host);
-	bool is_six = strchr(host, ':') != NULL;
-	text_whole(authority, sizeof(authority), "%s%s%s:%u", is_six ? "[" : "", host,
-		is_six ? "]" : "", (unsigned)target->port);
+	text_host_port(authority, sizeof(authority), host, target->port);
 	bool has_key = upstream->key[0] != '\0';
 	bool fits = text_whole(out, UPSTREAM_HEAD_SIZE,
 		"CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n", authority, authority,
