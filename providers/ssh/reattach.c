@@ -28,19 +28,21 @@ enum {
 	RESTARTS_MAX = 8,
 };
 
-long long ssh_reattach_grace_ms(const struct ssh_host *host)
+static long long grace_ms(const struct ssh_host *host, bool may_have_turn)
 {
 	const struct ssh_host_request *request = &host->request;
-	bool is_longer = host->reattach.has_turn && request->turn_grace_ms > request->grace_ms;
+	bool is_longer = may_have_turn && request->turn_grace_ms > request->grace_ms;
 	return is_longer ? request->turn_grace_ms : request->grace_ms;
+}
+
+long long ssh_reattach_grace_ms(const struct ssh_host *host)
+{
+	return grace_ms(host, host->reattach.has_turn);
 }
 
 long long ssh_longest_grace_ms(const struct ssh_host *host)
 {
-	const struct ssh_host_request *request = &host->request;
-	bool is_longer =
-		request->outlives && !host->no_runner && request->turn_grace_ms > request->grace_ms;
-	return is_longer ? request->turn_grace_ms : request->grace_ms;
+	return grace_ms(host, host->request.outlives && !host->no_runner);
 }
 
 const char *ssh_grace_key(const struct ssh_host *host, long long grace_ms)
