@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/span.h"
 
@@ -27,6 +28,12 @@ static inline void hex_write(char *out, const void *bytes, size_t size)
 		out[2 * i + 1] = digits[from[i] & 0xf];
 	}
 	out[2 * size] = '\0';
+}
+
+/* Whether the text is this many lower-case digits, as hex_write writes them, and nothing else. */
+static inline bool hex_is_written(const char *text, size_t digits)
+{
+	return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
 }
 
 /* False: these are not 2 * size digits; then `out` may have changed. */

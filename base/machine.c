@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/hex.h"
 #include "base/random.h"
 #include "base/text.h"
 
@@ -27,7 +28,7 @@ static bool read_id(const char *path, char machine[MACHINE_ID_SIZE])
 	machine[len > 0 ? len : 0] = '\0';
 	machine[strcspn(machine, "\n")] = '\0';
 	errno = 0;
-	return strlen(machine) == ID_LEN && strspn(machine, "0123456789abcdef") == ID_LEN;
+	return hex_is_written(machine, ID_LEN);
 }
 
 /* What docker and podman put into their containers. */

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/hex.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/lock_file.h"
@@ -26,8 +27,7 @@ static const char again[] = "start the session again in the editor, and log in f
 
 static bool is_token(const char *text)
 {
-	return strlen(text) == LOGIN_TOKEN_SIZE - 1 &&
-	       strspn(text, "0123456789abcdef") == LOGIN_TOKEN_SIZE - 1;
+	return hex_is_written(text, LOGIN_TOKEN_SIZE - 1);
 }
 
 static char *folder_of(const char *state_folder)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/random.h"
@@ -325,8 +326,7 @@ static void read_choices(struct record *record, const struct json_doc *doc)
 
 static bool is_tree(const char *text)
 {
-	size_t len = strlen(text);
-	return len == RECORD_TREE_SIZE - 1 && strspn(text, "0123456789abcdef") == len;
+	return hex_is_written(text, RECORD_TREE_SIZE - 1);
 }
 
 static bool read_receipt(struct record *record, const struct json_doc *doc, struct error *err)

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/folder.h"
+#include "base/hex.h"
 #include "base/lock_file.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -45,8 +46,7 @@ static bool find(struct copy_home *home, const char *state_folder, uint64_t name
 
 bool copy_home_is_key(const char *text)
 {
-	return strlen(text) == COPY_KEY_DIGITS &&
-	       strspn(text, "0123456789abcdef") == COPY_KEY_DIGITS;
+	return hex_is_written(text, COPY_KEY_DIGITS);
 }
 
 bool copy_home_set_key(struct copy_home *home, const char *key)

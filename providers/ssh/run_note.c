@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/hex.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
 #include "base/log.h"
@@ -219,7 +220,7 @@ static void visit(void *data, const char *name)
 	struct finding *finding = data;
 	struct error ignored;
 	struct ssh_run_note note = {.lock_fd = -1};
-	if (strlen(name) != SSH_TOKEN_SIZE - 1 || name[strspn(name, "0123456789abcdef")] != '\0') {
+	if (!hex_is_written(name, SSH_TOKEN_SIZE - 1)) {
 		return;
 	}
 	text_whole(note.token, sizeof(note.token), "%s", name);
