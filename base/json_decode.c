@@ -60,7 +60,8 @@ static size_t decoded_length(struct span inside)
 	return length;
 }
 
-/* Decodes these bytes where there is room for the result, but for nothing more. */
+/* Decodes these bytes. The caller has made room for the result alone: nothing is written behind it.
+ */
 static void decode_exactly(struct span inside, char *to)
 {
 	while (inside.len > 0) {

@@ -198,7 +198,7 @@ static void add_characters(struct text *text, uint64_t *seed)
 	}
 }
 
-/* Bytes at the limits of what UTF-8 and strings allow. */
+/* Bytes where a rule of UTF-8 or of JSON strings begins or ceases to hold. */
 static const unsigned char edges[] = {'a', '"', '\\', '\n', 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf,
 	0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xe2, 0xed, 0xef, 0xf0, 0xf1, 0xf4, 0xf5, 0xff};
 

@@ -173,6 +173,14 @@ static void test_a_note_of_another_place_or_machine_is_not_found(void **state)
 }
 
 /* Its lock is another file. */
+static void expect_uncertain_after(struct scene *scene, const char *from, const char *to)
+{
+	leave(scene, one);
+	change(scene, one, from, to);
+	assert_int_equal(find(scene), 1);
+	assert_false(scene->found[0].is_certain);
+}
+
 static void test_nothing_is_certain_about_a_copied_note(void **state)
 {
 	struct scene *scene = *state;
@@ -187,20 +195,12 @@ static void test_nothing_is_certain_about_a_copied_note(void **state)
 
 static void test_nothing_is_certain_about_a_copy_on_another_disk(void **state)
 {
-	struct scene *scene = *state;
-	leave(scene, one);
-	change(scene, one, "\"device\":", "\"dev\":");
-	assert_int_equal(find(scene), 1);
-	assert_false(scene->found[0].is_certain);
+	expect_uncertain_after(*state, "\"device\":", "\"dev\":");
 }
 
 static void test_nothing_is_certain_after_a_restart(void **state)
 {
-	struct scene *scene = *state;
-	leave(scene, one);
-	change(scene, one, "\"boot\":\"", "\"bo\":\"");
-	assert_int_equal(find(scene), 1);
-	assert_false(scene->found[0].is_certain);
+	expect_uncertain_after(*state, "\"boot\":\"", "\"bo\":\"");
 }
 
 static void test_a_note_is_ours_only_with_the_token_of_its_run(void **state)
