@@ -505,7 +505,7 @@ class Confined(SyncCase):
     def test_an_agent_that_the_cell_hides_is_told_with_what_shows_it(self):
         installed = self.dir / 'home/.tools'
         (installed / 'bin').mkdir(parents=True)
-        shutil.copy(case.AGENT, installed / 'agent')
+        shutil.copy(AGENT, installed / 'agent')
         (installed / 'bin/agent').symlink_to('../agent')
         self.extra = {'PATH': f'{installed}/bin:/usr/bin:/bin'}
         for agent in 'agent', f'{installed}/bin/agent':
