@@ -22,13 +22,14 @@ RUNNING = 'Syncing workspace'
 QUIET = re.compile(r'^[^;]*: synced \(\w+\): [^;]*$')
 
 
-SCHEMAS = pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'schemas'
+# Read at once: a test that becomes another user may not be able to read the checkout afterwards.
+SCHEMAS = {path.stem: json.loads(path.read_text()) for path in
+           (pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'schemas').glob('*.json')}
 
 
 def checked(name, part, value):
     """The value, after a check that it fits this part of a schema."""
-    schema = json.loads((SCHEMAS / f'{name}.json').read_text())
-    schema['$ref'] = f'#/$defs/{part}'
+    schema = {**SCHEMAS[name], '$ref': f'#/$defs/{part}'}
     jsonschema.Draft202012Validator(schema).validate(value)
     return value
 
