@@ -98,6 +98,16 @@ void mux_acknowledge_at_once(struct mux *mux);
 /* Whether the peer has acknowledged everything: messages, streams and their ends. */
 bool mux_is_acknowledged(const struct mux *mux);
 
+/*
+ * Where the messages that were sent so far end, and whether the peer has acknowledged all messages
+ * up to such an end.
+ */
+uint64_t mux_messages_end(const struct mux *mux);
+bool mux_has_arrived(const struct mux *mux, uint64_t messages_end);
+
+/* (out) Acknowledges the peer's messages at once, this time only. */
+void mux_acknowledge(struct mux *mux);
+
 /* Whether DATA flows. After mux_restart it flows once the peer has said what it received. */
 bool mux_is_resumed(const struct mux *mux);
 

@@ -43,6 +43,13 @@ void mux_acknowledge_at_once(struct mux *mux)
 	mux->is_prompt = true;
 }
 
+void mux_acknowledge(struct mux *mux)
+{
+	if (list_is_empty(&mux->control_in->due)) {
+		list_append(&mux->due, &mux->control_in->due);
+	}
+}
+
 bool mux_is_acknowledged(const struct mux *mux)
 {
 	for (size_t i = 0; i < mux->stream_count; i++) {
@@ -53,6 +60,16 @@ bool mux_is_acknowledged(const struct mux *mux)
 		}
 	}
 	return mux->control_out->bytes.len == 0;
+}
+
+uint64_t mux_messages_end(const struct mux *mux)
+{
+	return mux->control_out->begin + mux->control_out->bytes.len;
+}
+
+bool mux_has_arrived(const struct mux *mux, uint64_t messages_end)
+{
+	return mux->control_out->begin >= messages_end;
 }
 
 /* Makes the stream send again the bytes that have not arrived. */

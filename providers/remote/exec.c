@@ -34,6 +34,7 @@ struct remote_exec {
 	void *data;
 	uint64_t id;
 	enum exec_state state;
+	bool is_agents; // not a script of the broker's
 	int pending_signal;
 	char *command; // for messages
 	struct exec_pipe pipes[3];
@@ -166,18 +167,19 @@ static bool connect(struct remote_exec *self, const struct exec_spec *spec,
 
 /* ---- orders ---- */
 
-static void send(struct remote_exec *self, const struct runner_message *message)
+/* False: the runner has stopped reading; its grace period will end the processes. */
+static bool send(struct remote_exec *self, const struct runner_message *message)
 {
-	struct error
-		ignored; // the runner has stopped reading; its grace period will end the processes
+	struct error ignored;
 	remote_hold(self->remote);
-	(void)!mux_send(self->remote->mux, message, &ignored);
+	bool is_sent = mux_send(self->remote->mux, message, &ignored);
 	remote_let_go(self->remote);
+	return is_sent;
 }
 
-static void send_kind(struct remote_exec *self, enum runner_kind kind)
+static bool send_kind(struct remote_exec *self, enum runner_kind kind)
 {
-	send(self, &(struct runner_message){.kind = kind, .id = self->id});
+	return send(self, &(struct runner_message){.kind = kind, .id = self->id});
 }
 
 static bool is_there(const struct remote_exec *self)
@@ -216,6 +218,16 @@ static void exec_free(struct remote_exec *self)
 	free(self);
 }
 
+/* The runner ends what is left of the process, once it has this message. */
+static void release(struct remote_exec *self)
+{
+	struct remote *remote = self->remote;
+	bool is_sent = send_kind(self, RUNNER_RELEASE);
+	if (self->is_agents) {
+		remote->released_end = is_sent ? mux_messages_end(remote->mux) : UINT64_MAX;
+	}
+}
+
 static void destroy(struct exec *exec)
 {
 	struct remote_exec *self = from_exec(exec);
@@ -227,7 +239,7 @@ static void destroy(struct exec *exec)
 	remote_hold(remote);
 	close_pipes(self);
 	if (is_there(self)) {
-		send_kind(self, RUNNER_RELEASE);
+		release(self);
 	}
 	exec_free(self);
 	remote_let_go(remote);
@@ -371,6 +383,12 @@ bool remote_is_busy(const struct remote *remote)
 	return remote->is_over && remote->was_busy;
 }
 
+bool remote_has_ended_all(const struct remote *remote)
+{
+	return remote->mux && !remote_is_busy(remote) &&
+	       mux_has_arrived(remote->mux, remote->released_end);
+}
+
 void remote_execs_abandon(struct remote *remote)
 {
 	LIST_FOR_EACH(self, &remote->execs, struct remote_exec, link) {
@@ -390,6 +408,7 @@ static struct remote_exec *exec_create(struct remote *remote, const struct exec_
 	self->remote = remote;
 	self->id = ++remote->last_id;
 	self->command = mem_strdup(spec->argv[0]);
+	self->is_agents = spec->suspends;
 	for (size_t i = 0; i < ARRAY_LENGTH(self->pipes); i++) {
 		self->pipes[i].exec = self;
 		self->pipes[i].fd = -1;

@@ -96,6 +96,13 @@ void remote_detach(struct remote *remote);
 bool remote_is_busy(const struct remote *remote);
 
 /*
+ * Before the loss: whether the runner has said that every process there has ended, or that it ends
+ * those which their callers have destroyed. Scripts of the broker do not count once they are
+ * destroyed.
+ */
+bool remote_has_ended_all(const struct remote *remote);
+
+/*
  * After ready: how long the run goes on without us from now on, and whether this machine is about
  * to be suspended (struct runner_grace).
  */

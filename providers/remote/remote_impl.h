@@ -71,6 +71,7 @@ struct remote {
 	struct list execs;             // of struct remote_exec
 	struct list files;             // of struct remote_file, in call order
 	uint64_t last_id;
+	uint64_t released_end; // mux_messages_end after the last release that counts
 	int depth;
 	bool is_ready;
 	bool is_detached; // ready, but without a stream at present

@@ -295,6 +295,9 @@ static void run_release(struct run *run)
 void run_order(struct runner *runner, const struct runner_message *message)
 {
 	struct run *run = run_find(runner, message->id);
+	if (message->kind == RUNNER_RELEASE) {
+		mux_acknowledge(runner->mux); // the broker may be about to leave
+	}
 	if (!run) {
 		return; // it ended before the order came
 	}

@@ -234,6 +234,7 @@ static struct ssh_process *process_create(struct ssh_host *host, const struct ex
 	process->host = host;
 	process->id = ++host->last_id;
 	process->is_held = true;
+	process->is_agents = spec->suspends;
 	process->is_apart = host->request.stderr_apart && !spec->merge_stderr;
 	process->in = process->out[0] = process->out[1] = -1;
 	process->command = mem_strdup(spec->argv[0]);

@@ -79,24 +79,32 @@ void ssh_host_become_ready(struct ssh_host *host)
 	host->listener->on_ready(host->data);
 }
 
-/* Whether a process runs there, as far as we know, that was not told to end. */
-static bool is_busy(const struct ssh_host *host)
+/*
+ * Whether the host has said that every process there has ended. Scripts of the broker do not count
+ * once they are destroyed.
+ */
+static bool has_ended_all(const struct ssh_host *host)
 {
 	LIST_FOR_EACH(process, &host->processes, struct ssh_process, link) {
-		if (process->is_held && process->state != SSH_PROCESS_OVER) {
-			return true;
+		bool counts = process->is_held || process->is_agents;
+		if (counts && process->state != SSH_PROCESS_OVER) {
+			return false;
 		}
 	}
-	return host->remote && remote_is_busy(host->remote);
+	return !host->remote || remote_has_ended_all(host->remote);
 }
 
-/* Processes may still run there; makes the next connection to the same place end them. */
+/*
+ * Processes may still run there; makes the next connection to the same place end them. If the run
+ * was closed and its note stays, any broker may do that, so we free the note's lock.
+ */
 static void leave_run(struct ssh_host *host, bool was_lost)
 {
 	const struct ssh_control *control = &host->control;
 	struct ssh_run_note note;
-	ssh_noting_end(host, !was_lost && !is_busy(host), &note);
-	if (host->request.runs && (control->is_ready || control->has_runner)) {
+	ssh_noting_end(host, !was_lost && has_ended_all(host), &note);
+	bool is_ours = was_lost || note.lock_fd < 0;
+	if (host->request.runs && is_ours && (control->is_ready || control->has_runner)) {
 		ssh_runs_add(host->request.runs,
 			&(struct ssh_run_end){.place = host->request.place,
 				.folder = control->run_folder,
@@ -106,7 +114,7 @@ static void leave_run(struct ssh_host *host, bool was_lost)
 				.was_idle = host->remote && !remote_is_busy(host->remote),
 				.note = &note});
 	}
-	ssh_run_note_finish(&note);
+	ssh_run_note_keep(&note); // unless ssh_runs_add has taken it
 }
 
 void ssh_host_fail(struct ssh_host *host, const struct error *err)

@@ -272,6 +272,7 @@ struct ssh_process {
 	enum ssh_process_state state;
 	bool is_held;     // the handle has not been destroyed
 	bool is_silenced; // lost, or timed out: raises nothing more; is killed if it appears
+	bool is_agents;   // not a script of the broker's
 	bool is_apart;    // its stderr has its own channel
 	bool is_pairing;  // one of its two shells may be waiting for the other
 	bool was_killed;

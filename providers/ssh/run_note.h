@@ -49,9 +49,9 @@ bool ssh_run_note_write(
 void ssh_run_note_remove(const char *state_folder, struct ssh_run_note *note);
 
 /*
- * For a note that was found: its run could not be reached. The file stays, so that a later broker
- * tries again, but only until the run must have ended by itself. Then finishes the note. For the
- * loop's thread, too.
+ * For a run that the caller leaves, although it may not have ended: it could not be reached, or has
+ * not said so. The file stays, so that a later broker tries again, but only until the run must have
+ * ended by itself. Then finishes the note. For the loop's thread, too.
  */
 void ssh_run_note_keep(struct ssh_run_note *note);
 

@@ -141,10 +141,10 @@ static const struct {
 } kept[] = {
 	{"used", "A note of an earlier broker names processes on ",
 		" that another broker uses: they are left alone"},
-	{"elsewhere", "A broker was killed while it had processes on ",
+	{"elsewhere", "An earlier broker has left processes on ",
 		", and the connection now leads to another machine: they cannot be ended from "
 		"there, and end by themselves after orphan-grace or link-grace"},
-	{"unseen", "A broker was killed while it had processes on ",
+	{"unseen", "An earlier broker has left processes on ",
 		", and nothing there says whether they still run: they end by themselves after "
 		"orphan-grace or link-grace"},
 };

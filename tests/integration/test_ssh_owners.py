@@ -10,10 +10,13 @@ import json
 import os
 import shutil
 import signal
+import unittest
 
+import net
 import processes
 
 from case import BROKER, SANITIZED, main
+from link_case import LinkCase
 from processes import PATIENCE
 from ssh_case import SshCase
 from ssh_scene import Scene
@@ -315,6 +318,43 @@ class DroppedOfScripts(Dropped):
     runner = 'never'
 
 
+@unittest.skipUnless(net.can_be_made(), 'there are no network namespaces')
+class Unnoticed(LinkCase, Owner):
+    """
+    The packets of a connection get lost, and the session ends before anybody has noticed that.
+    """
+
+    more = {'outlives': 'auto'}
+    # Nobody notices the loss, and the broker does not wait long for what does not come.
+    unnoticed = {'alive-interval': '1m', 'alive-count': '10', 'sync-timeout': '1s',
+                 'stop-eof-timeout': '300ms', 'stop-term-timeout': '300ms',
+                 'stop-kill-timeout': '300ms'}
+
+    def test_the_next_start_ends_what_the_end_of_the_session_has_not_reached(self):
+        client, session = self.begin(options=self.config(**self.unnoticed))
+        client.prompt(session, 'say hello')
+        before = self.agents()
+        self.assertEqual(len(before), 1)
+        self.chain.lose_packets(0, 'right', True)
+        self.chain.lose_packets(1, 'left', True)
+        client.close_stdin()
+        client.wait(PATIENCE)
+        self.assertNotIn('reconnecting', client.stderr)
+        self.assertEqual(self.agents(), before)
+        self.assertEqual(len(self.notes()), 1)
+        self.cut_address(1)  # what was under way does not arrive later
+        self.check_next_ends(before)
+
+
+class UnnoticedOfScripts(Unnoticed):
+    more = {}
+    runner = 'never'
+
+
+class UnnoticedByOpenssh(Unnoticed):
+    ssh_client = 'openssh'
+
+
 class TurnGrace(Scene, Owner):
     # The runner may have heard the broker 5 s ago, or more on a busy machine.
     more = {'outlives': 'auto', 'link-grace': '20s', 'turn-grace': LONG}
@@ -336,9 +376,10 @@ class TurnGrace(Scene, Owner):
 
 
 def load_tests(loader, _tests, _pattern):
-    classes = [Outliving, Heir, HeirSeen, Dropped, DroppedOfScripts, TurnGrace]
+    classes = [Outliving, Heir, HeirSeen, Dropped, DroppedOfScripts, Unnoticed,
+               UnnoticedOfScripts, TurnGrace]
     if not SANITIZED:
-        classes += [OutlivingByOpenssh, HeirByOpenssh]
+        classes += [OutlivingByOpenssh, HeirByOpenssh, UnnoticedByOpenssh]
     return Together(AT_ONCE, tests_of(loader, classes))
 
 

@@ -205,6 +205,27 @@ static void test_released_process_is_killed_in_silence(void **state)
 	test_exec_finish(&exec);
 }
 
+/* A broker that leaves must know by then whether its order has arrived. */
+static void test_release_is_acknowledged_at_once(void **state)
+{
+	struct test_runner *runner = *state;
+	struct test_exec exec;
+	test_exec_shell(runner, &exec, "exec sleep 1000");
+	test_runner_await(runner, RUNNER_STARTED, exec.id);
+	order(runner, RUNNER_RELEASE, exec.id);
+	uint64_t end = mux_messages_end(runner->mux);
+	assert_false(mux_has_arrived(runner->mux, end));
+	for (int i = 0; i < 2; i++) { // the second answer comes after the acknowledgement
+		runner->status[0] = '\0';
+		mux_status(runner->mux, (struct span){0});
+		while (!runner->status[0]) {
+			test_runner_turn(runner);
+		}
+	}
+	assert_true(mux_has_arrived(runner->mux, end));
+	test_exec_finish(&exec);
+}
+
 static void test_frozen_process_stands_still(void **state)
 {
 	struct test_runner *runner = *state;
@@ -316,6 +337,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_refused_exec_leaves_the_link_whole, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_signal_reaches_the_group, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_release_is_acknowledged_at_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_killed_tree_has_no_daemon_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
