@@ -156,8 +156,8 @@ void ssh_run_note_keep(struct ssh_run_note *note)
 
 static bool is_over(const struct ssh_run_note *note)
 {
-	long long kept = read_kept(note->lock_fd);
-	return kept > 0 && time(NULL) > kept + note->grace_ms / 1000 + MORE_S;
+	long long kept = read_kept(note->lock_fd), now = (long long)time(NULL);
+	return kept > 0 && kept <= now && now - kept > note->grace_ms / 1000 + MORE_S;
 }
 
 /* ---- finding ---- */

@@ -236,6 +236,8 @@ static void test_a_note_that_is_kept_is_found_until_its_run_must_have_ended(void
 	assert_int_equal(find(scene), 1);
 	ssh_run_note_keep(&scene->found[0]);
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path_of(scene, one, ".lock"), O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(fd, "9223372036854775807\n", 20, 0), 20); // since the future
+	assert_int_equal(find(scene), 1);
 	assert_int_equal(pwrite(fd, "1\n        ", 10, 0), 10); // since 1970
 	assert_int_equal(find(scene), 0);
 	assert_int_not_equal(access(path_of(scene, one, ".json"), F_OK), 0);
