@@ -31,6 +31,7 @@ struct guard_request {
 	/*
 	 * Not to be started now, but once the broker has gone and everything else has ended. It
 	 * takes the place of an earlier one. Without a guard, and only of the background spawner.
+	 * Of the optional file descriptors, only stderr may be there.
 	 */
 	bool is_will;
 	bool is_revoked; // with is_will: nothing is to be started then
@@ -44,6 +45,7 @@ enum {
 	GUARD_FD_CONTROL, // the guard's end of its socket to the broker
 	GUARD_FD_LAUNCH,  // the memory file from launch_pack
 	GUARD_FDS_MIN,
+	GUARD_FD_ERR = GUARD_FDS_MIN + 2,
 	GUARD_FD_GROUP = GUARD_FDS_MIN + 3,
 	GUARD_FD_PROGRAM,
 	GUARD_FDS_MAX,

@@ -61,7 +61,7 @@ void spawner_attach(struct spawner *spawner, struct ev_loop *loop);
 
 /*
  * Has this program started if the calling program ends without spawner_end (it was killed), after
- * everything that it started has ended. Uses argv, env and cwd of the spec, which are kept in
+ * everything that it started has ended. Uses argv, env, cwd and err of the spec, which are kept in
  * memory until then; so they must not contain a secret. Another call replaces the program.
  */
 bool spawner_leave_will(

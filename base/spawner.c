@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -57,6 +58,7 @@ static void send_will(const struct spawner *spawner)
 	/* A request has at least two. */
 	fds[GUARD_FD_CONTROL] = fds[GUARD_FD_LAUNCH] =
 		spawner->will_fd >= 0 ? spawner->will_fd : nest->socket;
+	fds[GUARD_FD_ERR] = spawner->will_err;
 	if (nest->socket >= 0) {
 		(void)!guard_request_send(nest->socket, &request, fds);
 	}
@@ -90,11 +92,14 @@ static bool nest_start(struct nest *nest, struct error *err)
 bool spawner_leave_will(struct spawner *spawner, const struct process_spec *spec, struct error *err)
 {
 	int fd = launch_pack(spec, err);
+	int err_fd = fd >= 0 && spec->err >= 0 ? fcntl(spec->err, F_DUPFD_CLOEXEC, 3) : -1;
 	if (fd < 0) {
 		return false;
 	}
 	fd_close(&spawner->will_fd);
+	fd_close(&spawner->will_err);
 	spawner->will_fd = fd;
+	spawner->will_err = err_fd;
 	send_will(spawner);
 	return true;
 }
@@ -103,6 +108,7 @@ static void revoke_will(struct spawner *spawner)
 {
 	if (spawner->will_fd >= 0) {
 		fd_close(&spawner->will_fd);
+		fd_close(&spawner->will_err);
 		send_will(spawner);
 	}
 }
@@ -257,7 +263,7 @@ static unsigned long long boot_ticks_now(void)
 static struct spawner *create(void)
 {
 	struct spawner *spawner = mem_alloc_zero(sizeof(*spawner));
-	spawner->will_fd = -1;
+	spawner->will_fd = spawner->will_err = -1;
 	list_init(&spawner->processes);
 	ev_init(&spawner->sweep, on_sweep);
 	ev_signal_init(&spawner->stopped, on_stopped, SIGCHLD);

@@ -37,6 +37,7 @@ struct spawner {
 	bool is_remote;       // spawner_create_remote
 	struct nest nests[NEST_COUNT];
 	int will_fd;           // of the last will, for a further spawner; -1: none
+	int will_err;          // its stderr; -1: none
 	struct list processes; // of struct process
 	uint64_t last_id;
 	unsigned long long start_ticks; // when the first spawner was forked; strays are younger

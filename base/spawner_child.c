@@ -57,6 +57,7 @@ struct spawner_child {
 	struct killer killer;     // on while strays may be left
 	long long broker_gone_ms; // time; 0: the broker is still there
 	int will_fd;              // from launch_pack: what to start at the end; -1: nothing
+	int will_err;             // its stderr; -1: /dev/null
 };
 
 static void add_guard(struct spawner_child *child, pid_t pid, uint64_t id)
@@ -144,9 +145,14 @@ static void take_will(
 	struct spawner_child *child, const struct guard_request *request, int *received, int count)
 {
 	fd_close(&child->will_fd);
+	fd_close(&child->will_err);
 	if (!request->is_revoked && count > GUARD_FD_LAUNCH) {
 		child->will_fd = received[GUARD_FD_LAUNCH];
 		received[GUARD_FD_LAUNCH] = -1;
+	}
+	if (!request->is_revoked && count > GUARD_FDS_MIN) {
+		child->will_err = received[GUARD_FDS_MIN];
+		received[GUARD_FDS_MIN] = -1;
 	}
 }
 
@@ -296,7 +302,7 @@ static int sweep_step(struct spawner_child *child)
  */
 static void follow_will(struct spawner_child *child)
 {
-	struct launch launch = {.fds = {-1, -1, -1}, .group_fd = -1};
+	struct launch launch = {.fds = {-1, -1, child->will_err}, .group_fd = -1};
 	struct error ignored;
 	if (child->will_fd < 0 || !launch_unpack(&launch, child->will_fd, &ignored)) {
 		return;
@@ -394,7 +400,7 @@ static void rename_self(void)
 
 void spawner_run(int socket, enum nest_kind kind)
 {
-	struct spawner_child child = {.socket = socket, .will_fd = -1};
+	struct spawner_child child = {.socket = socket, .will_fd = -1, .will_err = -1};
 	if (kind == NEST_BACKGROUND) {
 		setsid();
 	}

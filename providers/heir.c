@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -55,6 +57,17 @@ static char **command_of(const struct heir *heir)
 	return command;
 }
 
+/*
+ * If the log is a file, it goes on there. At the other end of a pipe, or of a socket, somebody may
+ * wait for its end, because the broker has ended.
+ */
+static int log_of(void)
+{
+	struct stat status;
+	bool is_file = fstat(STDERR_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+	return is_file ? STDERR_FILENO : -1;
+}
+
 static char **environment_of(const struct heir *heir)
 {
 	char **env = mem_alloc_zero(sizeof(*env));
@@ -85,7 +98,7 @@ void heir_name(struct heir *heir, const char *profile, const char *variable)
 		.cwd = heir->folder,
 		.in = -1,
 		.out = -1,
-		.err = -1};
+		.err = log_of()};
 	if (!spawner_leave_will(heir->spawner, &spec, &err)) {
 		log_failure(LOG_LEVEL_WARNING, &err,
 			"naming the program that ends what a killed broker leaves: %s", err.text);

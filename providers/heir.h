@@ -8,7 +8,8 @@
  * The heir of a broker: if the broker is killed, the spawner starts this program once more
  * (spawner_leave_will), and it ends what the broker has left running elsewhere, if it can log in
  * without asking anybody. It gets the options of the broker, and the profiles to look at. No secret
- * is kept for it: its environment has only variables that name files and sockets.
+ * is kept for it: its environment has only variables that name files and sockets. It logs where the
+ * broker did, if that is a file.
  */
 struct heir;
 

@@ -356,11 +356,16 @@ static bool enter_workspace(const struct config *config, struct error *err)
 	return true;
 }
 
-static bool run_heir(struct broker *broker, struct error *err)
+static int run_heir(struct broker *broker)
 {
-	return enter_workspace(&broker->config, err) &&
-	       heir_run(broker->loop, broker->registry, &broker->config, broker->argv,
-		       broker->heir_count, err);
+	struct error err;
+	if (!enter_workspace(&broker->config, &err)) {
+		return complain(&err);
+	}
+	return heir_run(broker->loop, broker->registry, &broker->config, broker->argv,
+		       broker->heir_count)
+	               ? EXIT_SUCCESS
+	               : EXIT_FAILED;
 }
 
 static bool load_configuration(struct broker *broker, struct error *err)
@@ -423,7 +428,7 @@ static int run_configured(struct broker *broker)
 	} else if (provider && broker->options->command == COMMAND_TEST_PROVIDER) {
 		status = run_test_provider(broker, provider);
 	} else if (broker->options->command == COMMAND_HEIR) {
-		status = run_heir(broker, &err) ? EXIT_SUCCESS : complain(&err);
+		status = run_heir(broker);
 	} else if (!provider || !enter_workspace(&broker->config, &err) ||
 		   !open_trace(broker, &err) || !open_audit(broker, &err)) {
 		status = complain(&err);

@@ -3,13 +3,15 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "providers/heir.h"
 
 static const double due_s = 60.;
 
 struct ending {
 	struct ev_loop *loop;
-	struct error err; // ERROR_NONE: nothing is left
+	const char *profile; // for the log
+	struct error err;    // ERROR_NONE: nothing is left
 };
 
 int heir_count(int argc, char *const *argv)
@@ -19,6 +21,12 @@ int heir_count(int argc, char *const *argv)
 		count++;
 	}
 	return count;
+}
+
+static void on_progress(void *data, const char *text)
+{
+	const struct ending *ending = data;
+	log_info("heir: profile \"%s\": %s", ending->profile, text);
 }
 
 static void on_ready(void *data)
@@ -59,8 +67,8 @@ static bool end_left(struct ev_loop *loop, struct provider *provider, const stru
 	struct error *err)
 {
 	static const struct sandbox_listener listener = {
-		.on_ready = on_ready, .on_failed = on_failed};
-	struct ending ending = {.loop = loop};
+		.on_progress = on_progress, .on_ready = on_ready, .on_failed = on_failed};
+	struct ending ending = {.loop = loop, .profile = profile->name};
 	const struct sandbox_request request = {
 		.profile = profile->name, .settings = &profile->settings, .only_ends_left = true};
 	ev_timer due;
@@ -83,16 +91,21 @@ static bool end_left(struct ev_loop *loop, struct provider *provider, const stru
 }
 
 bool heir_run(struct ev_loop *loop, const struct registry *registry, const struct config *config,
-	char *const *argv, int count, struct error *err)
+	char *const *argv, int count)
 {
 	bool ok = true;
+	log_info("heir: a broker was killed; looking for what it has left running elsewhere");
 	for (int i = 0; i < count; i++) {
 		/* Without its profile, or with another backend in it, nobody knows where it was. */
+		struct error err;
 		const struct profile *profile = find_profile(config, argv[(i + 1) * HEIR_WORDS]);
 		struct provider *provider =
-			profile ? registry_get(registry, profile->backend, err) : NULL;
-		if (provider && provider_keeps_runs(provider)) {
-			ok = end_left(loop, provider, profile, err) && ok;
+			profile ? registry_get(registry, profile->backend, &err) : NULL;
+		bool has_runs = provider && provider_keeps_runs(provider);
+		if (has_runs && !end_left(loop, provider, profile, &err)) {
+			log_failure(LOG_LEVEL_ERROR, &err, "heir: profile \"%s\": %s",
+				profile->name, err.text);
+			ok = false;
 		}
 	}
 	return ok;

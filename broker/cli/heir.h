@@ -7,7 +7,8 @@
 
 /*
  * This program as the heir of a killed broker (providers/heir.h). For each profile that the command
- * line names, it ends what killed brokers have left running there. Nobody sees what it says.
+ * line names, it ends what killed brokers have left running there. It logs what it does; often
+ * nobody sees that.
  */
 
 enum { HEIR_WORDS = 2 }; // of each profile
@@ -16,10 +17,10 @@ enum { HEIR_WORDS = 2 }; // of each profile
 int heir_count(int argc, char *const *argv);
 
 /*
- * Connects only where such processes may still run. False with the last error if a profile's take
- * longer than a minute, or cannot be ended. Runs the loop.
+ * Connects only where such processes may still run. False if a profile's take longer than a minute,
+ * or cannot be ended; logs why. Runs the loop.
  */
 bool heir_run(struct ev_loop *loop, const struct registry *registry, const struct config *config,
-	char *const *argv, int count, struct error *err) ATTR_NODISCARD;
+	char *const *argv, int count) ATTR_NODISCARD;
 
 #endif

@@ -252,6 +252,27 @@ class HeirByOpenssh(Heir):
     ssh_client = 'openssh'
 
 
+class HeirWithLog(Heir):
+    """The broker logs to a file, and so does the program."""
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.dir / 'log'
+
+    def broker_argv(self, *options, agent):
+        return ['sh', '-c', f'exec "$0" "$@" 2>> {self.log}',
+                *super().broker_argv(*options, agent=agent)]
+
+    def check_ends(self, client, session):
+        super().check_ends(client, session)
+        self.assertTrue(processes.wait_until(self.said), self.log.read_text())
+
+    def said(self):
+        """The program's lines about what it has ended."""
+        return [line for line in self.log.read_text().splitlines()
+                if 'heir: ' in line and ENDED in line]
+
+
 class HeirSeen(Scene, Owner):
     """The same, through a proxy that counts the connections, and with gates."""
 
@@ -376,7 +397,7 @@ class TurnGrace(Scene, Owner):
 
 
 def load_tests(loader, _tests, _pattern):
-    classes = [Outliving, Heir, HeirSeen, Dropped, DroppedOfScripts, Unnoticed,
+    classes = [Outliving, HeirWithLog, HeirSeen, Dropped, DroppedOfScripts, Unnoticed,
                UnnoticedOfScripts, TurnGrace]
     if not SANITIZED:
         classes += [OutlivingByOpenssh, HeirByOpenssh, UnnoticedByOpenssh]

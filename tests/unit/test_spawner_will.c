@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,17 +25,29 @@ struct scene {
 
 enum end { END_KILLED, END_PROPER };
 
-/* The program makes the file. */
+/* The program makes the file, and a line of its stderr is there. */
 static void leave_will(struct spawner *spawner, const char *file)
 {
 	struct error err;
-	const char *const argv[] = {"/bin/touch", file, NULL};
+	char log[128];
+	const char *const argv[] = {"/bin/sh", "-c", ": >\"$0\"; echo done >&2", file, NULL};
 	const char *const env[] = {NULL};
+	snprintf(log, sizeof(log), "%s.log", file);
+	ATTR_CLEANUP(fd_cleanup) int log_fd = open(log, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	const struct process_spec spec = {
-		.argv = argv, .env = env, .cwd = "/", .in = -1, .out = -1, .err = -1};
-	if (!spawner_leave_will(spawner, &spec, &err)) {
+		.argv = argv, .env = env, .cwd = "/", .in = -1, .out = -1, .err = log_fd};
+	if (log_fd < 0 || !spawner_leave_will(spawner, &spec, &err)) {
 		_exit(2);
 	}
+}
+
+static off_t size_of_log(const char *file)
+{
+	char log[128];
+	struct stat status;
+	snprintf(log, sizeof(log), "%s.log", file);
+	assert_int_equal(stat(log, &status), 0);
+	return status.st_size;
 }
 
 /* Returns once nothing of the broker is left, and neither is the program. */
@@ -86,6 +100,7 @@ static void test_it_is_started_when_the_broker_was_killed(void **state)
 	const char *const files[] = {scene->file, NULL};
 	run_broker(files, END_KILLED);
 	assert_int_equal(access(scene->file, F_OK), 0);
+	assert_int_equal(size_of_log(scene->file), 5);
 }
 
 static void test_only_the_last_one_is(void **state)
@@ -95,6 +110,8 @@ static void test_only_the_last_one_is(void **state)
 	run_broker(files, END_KILLED);
 	assert_int_not_equal(access(scene->file, F_OK), 0);
 	assert_int_equal(access(scene->other, F_OK), 0);
+	assert_int_equal(size_of_log(scene->file), 0);
+	assert_int_equal(size_of_log(scene->other), 5);
 }
 
 static void test_it_is_not_started_when_the_broker_has_ended(void **state)
