@@ -28,6 +28,7 @@ struct exec_instance {
 	bool is_making;   // start makes the instance; until it has ended, its name is not known
 	bool has_started; // we have run start
 	bool is_removing;
+	bool has_ended; // we have stopped or destroyed it
 	bool is_withdrawn, is_used;
 	bool end_waits; // the withdrawal waits for an order of the claim
 	bool has_failed;
@@ -396,6 +397,7 @@ static void on_state_after_end(
 	struct exec_instance *self = data;
 	self->command = NULL;
 	bool is_stopped = status == EXEC_STATE_STOPPED || status == EXEC_STATE_GONE;
+	self->has_ended = !failure && is_stopped;
 	if (!failure && self->is_removing && status == EXEC_STATE_GONE) {
 		exec_claim_forget(self->claim, on_end);
 	} else {
@@ -429,8 +431,10 @@ static void on_command_ended(
 	} else if (status != 0 && !(self->is_removing && status == EXEC_STATE_GONE)) {
 		on_end_failed(self, status, words);
 	} else if (self->is_removing) {
+		self->has_ended = true;
 		exec_claim_forget(self->claim, on_end);
 	} else {
+		self->has_ended = true;
 		end(self, NULL);
 	}
 }
@@ -458,6 +462,11 @@ static void on_alone(void *data, const struct error *err)
 	} else {
 		(void)run(self, self->is_removing ? EXEC_DESTROY : EXEC_STOP, on_command_ended);
 	}
+}
+
+bool exec_instance_has_ended(const struct exec_instance *instance)
+{
+	return instance->has_ended;
 }
 
 void exec_instance_rest(struct exec_instance *instance, exec_instance_done *done)

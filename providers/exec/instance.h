@@ -50,6 +50,12 @@ void exec_instance_open(struct exec_instance *instance, exec_instance_done *done
  */
 void exec_instance_rest(struct exec_instance *instance, exec_instance_done *done);
 
+/*
+ * Whether exec_instance_rest, exec_instance_remove or exec_instance_withdraw has stopped or
+ * destroyed the instance: then no process is left in it.
+ */
+bool exec_instance_has_ended(const struct exec_instance *instance);
+
 /* Removes the instance and its note. SANDBOX_IN_USE: another broker uses it. */
 void exec_instance_remove(struct exec_instance *instance, exec_instance_done *done);
 

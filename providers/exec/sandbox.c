@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/environment.h"
+#include "base/log.h"
 #include "base/path_quote.h"
 #include "base/random.h"
 #include "base/settings.h"
@@ -41,8 +42,11 @@ struct exec_sandbox {
 	struct exec_runner_file *writing; // the file that start mounts, while we write it; or NULL
 	struct exec_copy_in *copying;     // or NULL
 	struct exec_carrier carrier;
-	struct remote *remote; // NULL before the connection and after it has failed
-	char run[TOKEN_SIZE];  // names the processes that run there for this sandbox
+	struct remote *remote;      // NULL before the connection and after it has failed
+	char *place;                // owned; runs with the same place work in the same folders
+	struct ssh_runs_look *look; // or NULL
+	struct ssh_noting *noting;  // owned; NULL: no note is kept of this run
+	char run[TOKEN_SIZE];       // names the processes that run there for this sandbox
 	uint64_t told_runs;
 	char *run_name, *node, *left; // owned; as start.sh prints them
 	unsigned ended;
@@ -90,17 +94,33 @@ static void fail(struct exec_sandbox *self, const struct error *err)
 /* Makes the next connection end the processes that this one may have left. */
 static void leave_run(struct exec_sandbox *self, bool was_lost)
 {
-	if (self->run_name) {
+	struct ssh_run_note note;
+	if (!self->run_name) {
+		return;
+	}
+	bool has_ended = (self->instance && exec_instance_has_ended(self->instance)) ||
+	                 (!was_lost && (!self->remote || remote_has_ended_all(self->remote)));
+	ssh_noting_end(self->noting, has_ended, &note);
+	self->noting = NULL;
+	if (was_lost || note.lock_fd < 0) {
 		ssh_runs_add(&self->shared->runs,
-			&(struct ssh_run_end){.place = name_of(self),
+			&(struct ssh_run_end){.place = self->place,
 				.folder = self->run_name,
 				.node = self->node ? self->node : "",
 				.grace_ms = self->profile.grace_ms,
 				.was_lost = was_lost,
-				.was_idle = self->remote && !remote_is_busy(self->remote)});
-		free(self->run_name);
-		self->run_name = NULL;
+				.was_idle = self->remote && !remote_is_busy(self->remote),
+				.note = &note});
 	}
+	ssh_run_note_keep(&note); // unless ssh_runs_add has taken it
+	free(self->run_name);
+	self->run_name = NULL;
+}
+
+/* It was started anew, or has ended: no process of an earlier run is left there. */
+static void forget_runs(struct exec_sandbox *self)
+{
+	ssh_runs_forget(&self->shared->runs, self->place, self->shared->runs.added);
 }
 
 static bool take_word(const char *line, const char *word, const char **out_rest)
@@ -128,6 +148,16 @@ static void take_variable(struct exec_sandbox *self, const char *entry)
 	free(name);
 }
 
+/* A run of a killed broker could not be ended. */
+static void take_kept(struct exec_sandbox *self, const char *told)
+{
+	char text[2 * ERROR_TEXT_MAX];
+	if (ssh_runs_keep(&self->shared->runs, self->place, told, text, sizeof(text))) {
+		sandbox_remark(&self->sandbox, text);
+		progress(self, text);
+	}
+}
+
 static void on_fact(void *data, const char *line)
 {
 	struct exec_sandbox *self = data;
@@ -136,8 +166,10 @@ static void on_fact(void *data, const char *line)
 		take_variable(self, rest);
 	} else if (take_word(line, "node", &rest)) {
 		mem_set_text(&self->node, rest);
-	} else if (take_word(line, "run", &rest)) {
+	} else if (take_word(line, "run", &rest) && ssh_run_is_named(rest, self->run)) {
 		mem_set_text(&self->run_name, rest);
+	} else if (take_word(line, "kept", &rest)) {
+		take_kept(self, rest);
 	} else if (take_word(line, "ended", &rest)) {
 		self->ended += (unsigned)strtoul(rest, NULL, 10);
 	} else if (take_word(line, "left", &rest)) {
@@ -164,13 +196,11 @@ static const char *variable(const struct exec_sandbox *self, const char *name, c
 	return value && value[0] == '/' ? value : fallback;
 }
 
-static void on_remote_ready(void *data)
+static void become_ready(struct exec_sandbox *self)
 {
-	struct exec_sandbox *self = data;
 	struct sandbox *sandbox = &self->sandbox;
 	static const char path[] =
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	ssh_runs_forget(&self->shared->runs, name_of(self), self->told_runs);
 	take_variable(self, path);
 	remote_set_sandbox(self->remote, sandbox);
 	sandbox->home = variable(self, "HOME", "/");
@@ -197,6 +227,42 @@ static void on_remote_ready(void *data)
 	sandbox->was_ready = true;
 	tell_ended(self);
 	self->listener->on_ready(self->data);
+}
+
+static void on_noted(void *data, const struct error *err)
+{
+	struct exec_sandbox *self = data;
+	if (err) {
+		log_failure(LOG_LEVEL_WARNING, err,
+			"%s: %s; if this broker is killed, the next one cannot end what runs there",
+			name_of(self), err->text);
+	}
+	if (!self->is_over) {
+		become_ready(self);
+	}
+}
+
+/* Nothing runs there before the note of the run is on the disk. */
+static void on_remote_ready(void *data)
+{
+	struct exec_sandbox *self = data;
+	const struct ssh_runs *runs = &self->shared->runs;
+	struct error err;
+	ssh_runs_forget(&self->shared->runs, self->place, self->told_runs);
+	if (!runs->state_folder || !self->run_name) {
+		become_ready(self);
+		return;
+	}
+	struct ssh_run_note note = {.place = mem_strdup(self->place),
+		.folder = mem_strdup(self->run_name),
+		.node = mem_strdup(self->node ? self->node : ""),
+		.grace_ms = self->profile.grace_ms,
+		.lock_fd = -1};
+	memcpy(note.token, self->run, sizeof(note.token));
+	self->noting = ssh_noting_start(self->context->pool, runs, &note, on_noted, self, &err);
+	if (!self->noting) {
+		on_noted(self, &err);
+	}
 }
 
 static void describe_unfit(const struct exec_sandbox *self, const char *why, struct error *err)
@@ -274,7 +340,7 @@ static bool write_before(
 	       script_quote_append(
 		       before, span_of(is_shown ? self->profile.runner_there : copy), err) &&
 	       buf_append(before, SPAN_LITERAL("; "), err) &&
-	       ssh_runs_append_function(runs, name_of(self), "acp_earlier", before, err) &&
+	       ssh_runs_append_function(runs, self->place, "acp_earlier", before, err) &&
 	       buf_append(before, SPAN_LITERAL(" eval "), err) &&
 	       script_quote_append(before, span_of(before_text), err) &&
 	       buf_append(before, (struct span){";", 2}, err); // with the NUL
@@ -321,7 +387,7 @@ static void on_copied(void *data, const char *target, const struct error *err)
 	}
 }
 
-static void connect(struct exec_sandbox *self)
+static void bring_and_connect(struct exec_sandbox *self)
 {
 	struct error err;
 	const char *instance = self->instance ? exec_instance_name(self->instance) : NULL;
@@ -337,17 +403,43 @@ static void connect(struct exec_sandbox *self)
 	}
 }
 
+static void on_looked(void *data)
+{
+	struct exec_sandbox *self = data;
+	self->look = NULL;
+	if (self->instance && exec_instance_was_started(self->instance)) {
+		forget_runs(self);
+	}
+	bring_and_connect(self);
+}
+
+/* What killed brokers have left there must be known before anything is started. */
+static void connect(struct exec_sandbox *self)
+{
+	struct ssh_runs *runs = &self->shared->runs;
+	struct error err;
+	size_t size = strlen(self->shared->platform->name) + strlen(name_of(self)) + 2;
+	self->place = mem_alloc(size);
+	text_format(self->place, size, "%s:%s", self->shared->platform->name, name_of(self));
+	if (!runs->state_folder) {
+		on_looked(self);
+		return;
+	}
+	self->look =
+		ssh_runs_look_start(self->context->pool, runs, self->place, on_looked, self, &err);
+	if (!self->look) {
+		fail(self, &err);
+	}
+}
+
 static void on_brought(void *data, const struct error *err)
 {
 	struct exec_sandbox *self = data;
 	if (err) {
 		fail(self, err);
-		return;
+	} else {
+		connect(self);
 	}
-	if (exec_instance_was_started(self->instance)) {
-		ssh_runs_forget(&self->shared->runs, name_of(self), self->shared->runs.added);
-	}
-	connect(self);
 }
 
 static void on_written(void *data, const struct error *err)
@@ -430,6 +522,9 @@ static const char *by_signals(const struct sandbox *sandbox)
 static void on_ended(void *data, const struct error *err)
 {
 	struct exec_sandbox *self = data;
+	if (self->place && exec_instance_has_ended(self->instance)) {
+		forget_runs(self);
+	}
 	self->done(self->done_data, err);
 }
 
@@ -470,6 +565,8 @@ static void withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
 	self->writing = NULL;
 	exec_copy_in_cancel(self->copying);
 	self->copying = NULL;
+	ssh_runs_look_cancel(self->look);
+	self->look = NULL;
 	exec_instance_withdraw(self->instance, is_used, on_ended);
 }
 
@@ -480,15 +577,15 @@ static void close_sandbox(struct sandbox *sandbox)
 	if (self->is_up) {
 		ssh_roots_finish(&self->roots);
 	}
-	if (self->instance || self->is_up) {
-		leave_run(self, false);
-	}
+	leave_run(self, false);
 	exec_runner_file_cancel(self->writing);
 	exec_copy_in_cancel(self->copying);
+	ssh_runs_look_cancel(self->look);
 	remote_close(self->remote);
 	exec_instance_destroy(self->instance);
 	exec_profile_finish(&self->profile);
 	words_free(self->environment);
+	free(self->place);
 	free(self->run_name);
 	free(self->node);
 	free(self->left);

@@ -10,7 +10,7 @@
 struct exec_shared {
 	const struct provider_context *context; // borrowed
 	const struct exec_platform *platform;   // static
-	struct ssh_runs runs; // of this broker's lost connections; a place is an instance
+	struct ssh_runs runs; // whose end is not confirmed; a place is an instance
 	char token[33];       // names this broker's folders if the profile has no start; or ""
 };
 

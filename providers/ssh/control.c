@@ -129,7 +129,7 @@ static void become_ready(struct ssh_host *host, const char *run_folder)
 	ev_timer_stop(host->loop, &control->deadline);
 	start_beats(host);
 	ssh_links_begin(host);
-	ssh_noting_start(host);
+	ssh_host_note_run(host);
 	ssh_login_start(host);
 }
 

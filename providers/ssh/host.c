@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "providers/ssh/host_impl.h"
 
@@ -71,12 +72,48 @@ void ssh_host_progress(struct ssh_host *host, const char *text)
 
 void ssh_host_become_ready(struct ssh_host *host)
 {
-	host->awaits_note = ssh_noting_is_pending(host);
+	host->awaits_note = ssh_noting_is_pending(host->noting);
 	if (host->awaits_note) {
 		return;
 	}
 	host->is_ready = true;
 	host->listener->on_ready(host->data);
+}
+
+static void on_noted(void *data, const struct error *err)
+{
+	struct ssh_host *host = data;
+	ssh_host_enter(host);
+	if (err) {
+		log_failure(LOG_LEVEL_WARNING, err,
+			"%s: %s; if this broker is killed, the next one cannot end what runs there",
+			ssh_host_name(host), err->text);
+	}
+	if (host->awaits_note) {
+		ssh_host_become_ready(host);
+	}
+	ssh_host_leave(host);
+}
+
+void ssh_host_note_run(struct ssh_host *host)
+{
+	const struct ssh_runs *runs = host->request.runs;
+	const char *node = host->control.node;
+	struct error err;
+	if (!runs || !runs->state_folder || !host->control.run_folder) {
+		return;
+	}
+	struct ssh_run_note note = {.place = mem_strdup(host->request.place),
+		.folder = mem_strdup(host->control.run_folder),
+		.node = mem_strdup(node ? node : ""),
+		.grace_ms = ssh_longest_grace_ms(host),
+		.lock_fd = -1};
+	memcpy(note.token, host->token, sizeof(note.token));
+	host->noting =
+		ssh_noting_start(host->request.context->pool, runs, &note, on_noted, host, &err);
+	if (!host->noting) {
+		on_noted(host, &err);
+	}
 }
 
 /*
@@ -102,7 +139,8 @@ static void leave_run(struct ssh_host *host, bool was_lost)
 {
 	const struct ssh_control *control = &host->control;
 	struct ssh_run_note note;
-	ssh_noting_end(host, !was_lost && has_ended_all(host), &note);
+	ssh_noting_end(host->noting, !was_lost && has_ended_all(host), &note);
+	host->noting = NULL;
 	bool is_ours = was_lost || note.lock_fd < 0;
 	if (host->request.runs && is_ours && (control->is_ready || control->has_runner)) {
 		ssh_runs_add(host->request.runs,

@@ -175,17 +175,6 @@ void ssh_control_drop_facts(struct ssh_host *host);
 void ssh_control_forget_runs(struct ssh_host *host);
 void ssh_control_order(struct ssh_host *host, const char *format, ...) ATTR_PRINTF(2, 3);
 
-/* ---- the note of this run (run_jobs.c, run_note.h) ---- */
-
-struct ssh_noting;
-void ssh_noting_start(struct ssh_host *host); // once its folder there is known
-bool ssh_noting_is_pending(const struct ssh_host *host);
-/*
- * The run is left. If it is over, its note is removed, now or once it has been written. Otherwise
- * *out_note is the note; it has no lock if there is none.
- */
-void ssh_noting_end(struct ssh_host *host, bool is_over, struct ssh_run_note *out_note);
-
 /* ---- the runner (runner.c) ---- */
 
 /* On a connection that has just been made, opens the runner, or else the control. */
@@ -374,6 +363,9 @@ void ssh_host_enter(struct ssh_host *host);
 void ssh_host_leave(struct ssh_host *host);
 void ssh_host_progress(struct ssh_host *host, const char *text);
 void ssh_host_become_ready(struct ssh_host *host);
+
+/* Once its folder there is known, writes the note of this run. The host is not ready before. */
+void ssh_host_note_run(struct ssh_host *host);
 
 /* Gives the run a new random name, before any of its processes starts. */
 void ssh_host_name_run(struct ssh_host *host);

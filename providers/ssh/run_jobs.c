@@ -2,23 +2,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/buf.h"
 #include "base/pool.h"
-#include "providers/ssh/host_impl.h"
+#include "providers/ssh/runs.h"
 
-/* What the pool does for runs: it writes the note of a host's own run, and finds earlier ones. */
+/* What the pool does for runs: it writes the note of a broker's own run, and finds earlier ones. */
 
-/* ---- the host's own run ---- */
+/* ---- a run of this broker ---- */
 
-/* The job outlives a host that is closed meanwhile. */
+/* The job outlives a sandbox that is closed meanwhile. */
 struct ssh_noting {
 	struct pool_job job;
-	struct ssh_host *host; // until the job is left
-	char *state_folder;    // owned
+	char *state_folder; // owned
 	struct ssh_run_note note;
 	struct error err;
 	bool is_written;
 	bool is_needless; // the run ended before the note was written
+	ssh_noted *done;
+	void *data;
 };
 
 static void noting_free(struct ssh_noting *noting)
@@ -37,17 +38,7 @@ static void write_note(struct pool_job *job)
 static void on_noted(struct pool_job *job)
 {
 	struct ssh_noting *noting = CONTAINER_OF(job, struct ssh_noting, job);
-	struct ssh_host *host = noting->host;
-	ssh_host_enter(host);
-	if (!noting->is_written) {
-		log_failure(LOG_LEVEL_WARNING, &noting->err,
-			"%s: %s; if this broker is killed, the next one cannot end what runs there",
-			ssh_host_name(host), noting->err.text);
-	}
-	if (host->awaits_note) {
-		ssh_host_become_ready(host);
-	}
-	ssh_host_leave(host);
+	noting->done(noting->data, noting->is_written ? NULL : &noting->err);
 }
 
 static void noting_drop(struct pool_job *job)
@@ -59,41 +50,32 @@ static void noting_drop(struct pool_job *job)
 	noting_free(noting);
 }
 
-void ssh_noting_start(struct ssh_host *host)
+struct ssh_noting *ssh_noting_start(struct pool *pool, const struct ssh_runs *runs,
+	struct ssh_run_note *note, ssh_noted *done, void *data, struct error *err)
 {
-	const struct ssh_runs *runs = host->request.runs;
-	if (!runs || !runs->state_folder || !host->control.run_folder) {
-		return;
-	}
 	struct ssh_noting *noting = mem_alloc_zero(sizeof(*noting));
 	noting->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = write_note, .done = on_noted, .drop = noting_drop};
-	noting->host = host;
 	noting->state_folder = mem_strdup(runs->state_folder);
-	noting->note = (struct ssh_run_note){.place = mem_strdup(host->request.place),
-		.folder = mem_strdup(host->control.run_folder),
-		.node = mem_strdup(host->control.node ? host->control.node : ""),
-		.grace_ms = ssh_longest_grace_ms(host),
-		.lock_fd = -1};
-	memcpy(noting->note.token, host->token, sizeof(noting->note.token));
-	if (!pool_submit(host->request.context->pool, &noting->job, &noting->err)) {
-		on_noted(&noting->job);
+	noting->note = *note;
+	*note = (struct ssh_run_note){.lock_fd = -1};
+	noting->done = done;
+	noting->data = data;
+	if (!pool_submit(pool, &noting->job, err)) {
 		noting_free(noting);
-		return;
+		return NULL;
 	}
-	host->noting = noting;
+	return noting;
 }
 
-bool ssh_noting_is_pending(const struct ssh_host *host)
+bool ssh_noting_is_pending(const struct ssh_noting *noting)
 {
-	return host->noting && pool_has(&host->noting->job);
+	return noting && pool_has(&noting->job);
 }
 
-void ssh_noting_end(struct ssh_host *host, bool is_over, struct ssh_run_note *out_note)
+void ssh_noting_end(struct ssh_noting *noting, bool is_over, struct ssh_run_note *out_note)
 {
-	struct ssh_noting *noting = host->noting;
 	*out_note = (struct ssh_run_note){.lock_fd = -1};
-	host->noting = NULL;
 	if (!noting) {
 		return;
 	}

@@ -48,7 +48,7 @@ static void on_ready(void *data)
 	host->control.has_runner = true;
 	ssh_control_forget_runs(host);
 	ssh_reattach_begin(host);
-	ssh_noting_start(host);
+	ssh_host_note_run(host);
 	ssh_login_start(host);
 	ssh_host_leave(host);
 }

@@ -67,10 +67,27 @@ bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, co
 	struct buf *buf, struct error *err) ATTR_NODISCARD;
 
 /*
+ * Writes the note of a run of this broker on the pool, and takes the note over. Raises done once,
+ * with an error if the note could not be written; not before it returns, and never after
+ * ssh_noting_end. runs->state_folder must not be NULL.
+ */
+struct pool;
+struct ssh_noting;
+typedef void ssh_noted(void *data, const struct error *err);
+struct ssh_noting *ssh_noting_start(struct pool *pool, const struct ssh_runs *runs,
+	struct ssh_run_note *note, ssh_noted *done, void *data, struct error *err) ATTR_NODISCARD;
+bool ssh_noting_is_pending(const struct ssh_noting *noting); // NULL is fine
+
+/*
+ * The run is left. If it is over, its note is removed, now or once it has been written. Otherwise
+ * *out_note is the note; it has no lock if there is none. Frees the noting; NULL is fine.
+ */
+void ssh_noting_end(struct ssh_noting *noting, bool is_over, struct ssh_run_note *out_note);
+
+/*
  * Looks on the pool for notes of the place whose brokers are gone, and adopts their runs. Raises
  * done once, never before it returns, unless it is cancelled first.
  */
-struct pool;
 struct ssh_runs_look;
 struct ssh_runs_look *ssh_runs_look_start(struct pool *pool, struct ssh_runs *runs,
 	const char *place, void (*done)(void *data), void *data, struct error *err) ATTR_NODISCARD;

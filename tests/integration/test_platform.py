@@ -5,9 +5,14 @@
 box and its processes end if a command, the broker or the platform fails.
 """
 
+import contextlib
+import json
 import os
 import signal
+import socket
 import subprocess
+import sys
+import threading
 
 import processes
 
@@ -168,6 +173,111 @@ class Killed(PlatformCase):
         client, session = self.opened()  # another box with the same name
         self.assertEqual((self.runtime(client, session) / 'made').read_text(), 'made\n')
         self.end(client)
+
+
+# Passes what it gets between its stdin and stdout and the gateway at the socket $1.
+CLIENT = '''import json, os, socket, sys, threading
+gateway = socket.socket(socket.AF_UNIX)
+gateway.connect(sys.argv[1])
+gateway.sendall(json.dumps(sys.argv[2:]).encode() + b'\\n')
+def send():
+    while data := os.read(0, 65536):
+        gateway.sendall(data)
+    gateway.shutdown(socket.SHUT_WR)
+threading.Thread(target=send, daemon=True).start()
+while data := gateway.recv(65536):
+    os.write(1, data)
+os._exit(0)
+'''
+
+
+class Gateway(PlatformCase):
+    """
+    The platform's command `exec` speaks with a gateway. When such a client vanishes, the gateway
+    keeps what it has started for it, with its stdin.
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.client_file = self.dir / 'client.py'
+        self.client_file.write_text(CLIENT)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.dir / 'gateway'))
+        self.listener.listen()
+        self.children, self.callers = [], []
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def clean_up(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        for child in self.children:
+            child.kill()
+            child.wait()
+            for pipe in (child.stdin, child.stdout):
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        for one in (self.listener, *self.callers):
+            one.close()
+        super().clean_up()
+
+    def words(self, verb):
+        if verb != 'exec':
+            return super().words(verb)
+        return f"{sys.executable} '{self.client_file}' '{self.dir}/gateway' %i"
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                self.callers.append(self.listener.accept()[0])
+                threading.Thread(target=self.serve_one, args=self.callers[-1:],
+                                 daemon=True).start()
+
+    def serve_one(self, client):
+        line = b''
+        while not line.endswith(b'\n'):
+            line += client.recv(1)
+        child = subprocess.Popen(['sh', str(SCRIPT), str(self.platform), self.KIND, 'exec',
+                                  *json.loads(line)], env=self.environment(), bufsize=0,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.children.append(child)
+        threading.Thread(target=self.pass_on, args=(child.stdout, client), daemon=True).start()
+        with contextlib.suppress(OSError):
+            while data := client.recv(65536):
+                while data:
+                    data = data[child.stdin.write(data):]
+        # Its stdin stays open, as if more could come.
+
+    @staticmethod
+    def pass_on(stdout, client):
+        with contextlib.suppress(OSError, ValueError):
+            while data := stdout.read(65536):
+                client.sendall(data)
+        with contextlib.suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
+
+    def agents(self):
+        return {pid for pid in self.in_boxes() if processes.name_of(pid) == 'scripted-agent'}
+
+    def run_notes(self):
+        return list(self.state.glob('runs/*.json'))
+
+    def test_the_next_broker_ends_what_a_killed_one_has_left(self):
+        client, session = self.opened()
+        client.start_prompt(session, 'terminal echo there > made; sleep 600')
+        made = self.runtime(client, session) / 'made'
+        self.assertTrue(processes.wait_until(made.exists))
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait()
+        before = self.agents()
+        self.assertEqual(len(before), 1)
+        self.assertEqual(len(self.run_notes()), 1)
+        client, session = self.opened()
+        client.wait_log('still ran there', PATIENCE)
+        client.prompt(session, 'say hello')
+        self.assertFalse(before & self.agents())
+        self.assertEqual(len(self.agents()), 1)
+        self.end(client)
+        self.assertEqual(self.run_notes(), [])
+        self.assertEqual(self.agents(), set())
 
 
 class Hostile(PlatformCase):
