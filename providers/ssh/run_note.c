@@ -179,8 +179,8 @@ static bool is_text(const struct json_doc *doc, const char *name, const char *te
 	return is_same;
 }
 
-/* False: the note is damaged, or belongs to another place, machine or version. */
-static bool read_doc(const struct json_doc *doc, const char *place, struct ssh_run_note *note)
+/* False: the note is damaged, or belongs to another machine or version. */
+static bool read_doc(const struct json_doc *doc, struct ssh_run_note *note)
 {
 	char machine[MACHINE_SIZE], boot[BOOT_ID_SIZE];
 	read_machine(machine);
@@ -195,8 +195,7 @@ static bool read_doc(const struct json_doc *doc, const char *place, struct ssh_r
 	                   json_int(doc, json_get(doc, 0, "lock"), -1) == lock.inode &&
 	                   json_int(doc, json_get(doc, 0, "device"), -1) == lock.device;
 	return json_int(doc, json_get(doc, 0, "version"), 0) == NOTE_VERSION &&
-	       is_text(doc, "token", note->token) && note->place &&
-	       strcmp(note->place, place) == 0 && note->node && note->folder &&
+	       is_text(doc, "token", note->token) && note->place && note->node && note->folder &&
 	       ssh_run_is_named(note->folder, note->token) && note->grace_ms >= 0 &&
 	       note->grace_ms <= GRACE_MAX_MS && (is_of_boot || is_text(doc, "machine", machine));
 }
@@ -210,7 +209,7 @@ static bool read_note(const struct finding *finding, struct ssh_run_note *note)
 	if (notes_read(&finding->notes, note->token, text, &len, &ignored)) {
 		doc = json_doc_parse((struct span){text, len}, &ignored);
 	}
-	bool is_fine = doc && read_doc(doc, finding->place, note);
+	bool is_fine = doc && read_doc(doc, note);
 	json_doc_destroy(doc);
 	return is_fine;
 }
@@ -229,6 +228,8 @@ static void visit(void *data, const char *name)
 		ssh_run_note_finish(&note);
 	} else if (is_over(&note)) {
 		ssh_run_note_remove(finding->state_folder, &note);
+	} else if (strcmp(note.place, finding->place) != 0) {
+		ssh_run_note_keep(&note); // maybe nobody ever comes to that place again
 	} else if (finding->count == FOUND_MAX) {
 		ssh_run_note_finish(&note);
 		finding->has_more = true;

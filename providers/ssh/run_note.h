@@ -58,7 +58,8 @@ void ssh_run_note_keep(struct ssh_run_note *note);
 /*
  * Finds the notes of a place whose brokers are gone, and shares their locks. The caller finishes
  * each of them and frees the list. Notes of brokers on other machines, which share this folder, are
- * not found; nor are notes that cannot be read, nor more than 64 at once.
+ * not found; nor are notes that cannot be read, nor more than 64 at once. Also keeps the notes of
+ * other places (ssh_run_note_keep), so that they go some day.
  */
 struct ssh_run_note *ssh_run_notes_find(
 	const char *state_folder, const char *place, size_t *out_count);

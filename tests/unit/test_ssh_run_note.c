@@ -243,6 +243,23 @@ static void test_a_note_that_is_kept_is_found_until_its_run_must_have_ended(void
 	assert_int_not_equal(access(path_of(scene, one, ".json"), F_OK), 0);
 }
 
+/* Its instance may be gone, or its profile. */
+static void test_a_note_goes_even_if_nobody_comes_to_its_place_any_more(void **state)
+{
+	struct scene *scene = *state;
+	leave(scene, one);
+	change(scene, one, "kim@192.0.2.1", "kim@192.0.2.7");
+	assert_int_equal(find(scene), 0);
+	ATTR_CLEANUP(fd_cleanup) int fd = open(path_of(scene, one, ".lock"), O_RDWR | O_CLOEXEC);
+	char since[24];
+	assert_true(pread(fd, since, sizeof(since), 0) > 0); // the time when it was kept
+	assert_int_equal(find(scene), 0);
+	assert_int_equal(access(path_of(scene, one, ".json"), F_OK), 0);
+	assert_int_equal(pwrite(fd, "1\n        ", 10, 0), 10); // since 1970
+	assert_int_equal(find(scene), 0);
+	assert_int_not_equal(access(path_of(scene, one, ".json"), F_OK), 0);
+}
+
 static void test_only_so_many_notes_are_found_at_once(void **state)
 {
 	struct scene *scene = *state;
@@ -307,6 +324,7 @@ int main(void)
 		NOTE_TEST(test_nothing_is_certain_about_a_copied_note),
 		NOTE_TEST(test_nothing_is_certain_about_a_copy_on_another_disk),
 		NOTE_TEST(test_nothing_is_certain_after_a_restart),
+		NOTE_TEST(test_a_note_goes_even_if_nobody_comes_to_its_place_any_more),
 		NOTE_TEST(test_only_so_many_notes_are_found_at_once),
 		NOTE_TEST(test_a_new_lock_that_another_broker_removes_is_made_again),
 		NOTE_TEST(test_a_note_is_ours_only_with_the_token_of_its_run),
