@@ -653,6 +653,7 @@ int broker_main(int argc, char **argv, const char *const *environment,
 {
 	struct error err;
 	struct options options;
+	(void)setvbuf(stderr, NULL, _IOLBF, 0); // a line is one write: others may write there, too
 	if (argc > 1 && strcmp(argv[1], RSYNC_SHELL_WORD) == 0) {
 		return rsync_shell_main(argc, argv, environment);
 	}

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,52 +86,42 @@ static bool load_file(const char *path, struct buf *content, bool *out_found, st
 	return true;
 }
 
-/* ---- lines that git would accept and we do not ---- */
+/* ---- what git would accept and we do not ---- */
 
-static bool has_include(struct span line)
+static bool check_is_text(const char *path, struct span content, struct error *err)
 {
-	static const char word[] = "[include";
-	for (size_t i = 0; i + sizeof(word) - 1 <= line.len; i++) {
-		if (strncasecmp(line.data + i, word, sizeof(word) - 1) == 0) {
-			return true;
-		}
+	const char *nul = memchr(content.data, '\0', content.len);
+	if (!nul) {
+		return true;
 	}
-	return false;
+	size_t line = 1;
+	for (const char *at = content.data; at < nul; at++) {
+		line += *at == '\n';
+	}
+	return error_set(err, ERROR_CONFIG, "%s:%zu: expected text, got a NUL byte", path, line);
 }
 
-static bool is_comment(struct span line)
+/* Git would read these settings from another file; here they would be lost. */
+static bool is_include(const char *name)
 {
-	size_t i = 0;
-	while (i < line.len && (line.data[i] == ' ' || line.data[i] == '\t')) {
-		i++;
-	}
-	return i < line.len && (line.data[i] == '#' || line.data[i] == ';');
-}
-
-/* Refuses an include wherever it is, because a setting in another file would be lost. */
-static bool check_lines(const char *path, struct span content, struct error *err)
-{
-	size_t number = 1;
-	for (size_t at = 0; at < content.len; number++) {
-		const char *start = content.data + at;
-		const char *end = memchr(start, '\n', content.len - at);
-		struct span line = {start, end ? (size_t)(end - start) : content.len - at};
-		if (line.len > 0 && memchr(line.data, '\0', line.len)) {
-			return error_set(err, ERROR_CONFIG, "%s:%zu: expected text, got a NUL byte",
-				path, number);
-		}
-		if (has_include(line) && !is_comment(line)) {
-			return error_set(err, ERROR_CONFIG,
-				"%s:%zu: [include] is not supported: move all settings into this "
-				"one file",
-				path, number);
-		}
-		at += line.len + 1;
-	}
-	return true;
+	static const char include[] = "include.", include_if[] = "includeif.";
+	return strncmp(name, include, sizeof(include) - 1) == 0 ||
+	       strncmp(name, include_if, sizeof(include_if) - 1) == 0;
 }
 
 /* ---- settings ---- */
+
+/* `bytes` are those of all names so far. */
+static bool check_entry(const struct config_text *text, const char *path, const char *name,
+	size_t bytes, struct error *err)
+{
+	if (is_include(name)) {
+		return error_set(err, ERROR_CONFIG,
+			"%s:%zu: [include] is not supported: move all settings into this one file",
+			path, text->line);
+	}
+	return bytes <= NAMES_MAX || error_set(err, ERROR_CONFIG, "%s: too many settings", path);
+}
 
 /* A long name of a section counts for each of its keys, so that a small file cannot unfold. */
 static bool deliver_all(struct config_text *text, const char *path, config_entry_handler *on_entry,
@@ -150,9 +139,8 @@ static bool deliver_all(struct config_text *text, const char *path, config_entry
 				err, ERROR_CONFIG, "%s:%zu: %s", path, text->line, text->wrong);
 		}
 		bytes += strlen(name);
-		bool is_taken = bytes > NAMES_MAX ? error_set(err, ERROR_CONFIG,
-							    "%s: too many settings", path)
-		                                  : on_entry(data, name, value, err);
+		bool is_taken = check_entry(text, path, name, bytes, err) &&
+		                on_entry(data, name, value, err);
 		free(name);
 		free(value);
 		if (!is_taken) {
@@ -178,7 +166,7 @@ bool config_reader_read(const char *path, config_entry_handler *on_entry, void *
 	buf_init(&content, CONFIG_FILE_MAX + 1);
 	bool ok = load_file(path, &content, out_found, err);
 	if (ok && *out_found) {
-		ok = check_lines(path, buf_span(&content), err) &&
+		ok = check_is_text(path, buf_span(&content), err) &&
 		     deliver(buf_span(&content), path, on_entry, data, err);
 	}
 	buf_finish(&content);

@@ -10,6 +10,7 @@ import os
 import pathlib
 import pty
 import re
+import socket
 import subprocess
 import sys
 
@@ -234,6 +235,18 @@ class Words(CommandLine):
         self.assertEqual(self.values(pairs, 'configuration'), ['none: HOME is not set'])
 
 
+class Output(CommandLine):
+    def test_a_message_is_written_at_once(self):
+        """Else the lines of programs that share a log would mix."""
+        path = self.write_config('[bro')
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        with ours, theirs:
+            status = subprocess.run([BROKER, 'check'], stdin=subprocess.DEVNULL, stderr=theirs,
+                                    env=self.environment(), timeout=PATIENCE, check=False)
+            self.assertEqual(status.returncode, USAGE)
+            self.check_line(ours.recv(65536).decode(), f'{path}:1')
+
+
 class Input(CommandLine):
     def test_commands_do_not_wait_for_an_input_that_never_ends(self):
         for words in (['check'], ['check', '--', 'true'], ['sessions', 'list'],
@@ -255,7 +268,7 @@ class File(CommandLine):
                 ('[broker]\nprofile = local\n[bro\n',
                  f'{path}:3: missing \']\' in section header'),
                 ('[include]\npath = /x\n',
-                 f'{path}:1 | [include]'),
+                 f'{path}:2 | [include]'),
                 ('profile = x\n',
                  f'{path}: profile | section | [broker]'),
                 ('[brokr]\nprofile = x\n',

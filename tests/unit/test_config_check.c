@@ -18,12 +18,12 @@ static const struct {
 	{"[broker]\nprofile\n", "FILE: broker.profile: expected a value: profile = …"},
 	{"[broker]\nprofile =\n", "FILE: broker.profile | an empty one"},
 	/* includes */
-	{"[broker]\n[include]\npath = /x\n", "FILE:2 | [include]"},
-	{"[INCLUDE]\npath = /x\n", "FILE:1 | [include]"},
-	{"\n[includeIf \"gitdir:/\"]\npath = /x\n", "FILE:2 | [include]"},
+	{"[broker]\n[include]\npath = /x\n", "FILE:3 | [include]"},
+	{"[INCLUDE]\npath = /x\n", "FILE:2 | [include]"},
+	{"\n[includeIf \"gitdir:/\"]\npath = /x\n", "FILE:3 | [include]"},
 	{"[agent \"y\"] [include] path = /x\n", "FILE:1 | [include]"},
-	{"[agent \"y\"]\"] [include]\npath = /x\n", "FILE:1 | [include]"},
-	{"[include.x]\npath = /x\n", "FILE:1 | [include]"},
+	{"[agent \"y\"]\"] [include]\npath = /x\n", "FILE:1: neither | section | setting"},
+	{"[include.x]\npath = /x\n", "FILE:2 | [include]"},
 	/* sections */
 	{"[brokr]\nprofile = x\n", "FILE | unknown section [brokr] | did you mean [broker]?"},
 	{"[profiles \"x\"]\nbackend = local\n",

@@ -75,7 +75,7 @@ static void test_an_included_file_is_never_opened(void **state)
 	snprintf(text, sizeof(text), "[include]\npath = %s\n", fifo);
 	write_config(fixture, text);
 	/* Opening the FIFO would hang. */
-	assert_mistake(fixture, &with_agent, "FILE:1 | [include]");
+	assert_mistake(fixture, &with_agent, "FILE:2 | [include]");
 }
 
 static void test_a_file_inside_the_workspace_is_refused(void **state)
