@@ -184,6 +184,9 @@ static void tell_outlives(struct ssh_sandbox *self)
 		!settings->wants_runner ? "runner = never"
 		: why                   ? why
 					: "this host cannot run it");
+	if (!settings->names_outlives) {
+		return;
+	}
 	text_format(text, sizeof(text), "outlives: what runs on %s ends with its connection: %s",
 		host_name(self), self->outlives);
 	sandbox_warn(&self->sandbox, text);

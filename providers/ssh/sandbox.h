@@ -13,8 +13,9 @@ struct ssh_sandbox_settings {
 	long long login_timeout_ms;
 	long long first_timeout_ms; // for the first channel; 0: channel_timeout_ms
 	size_t max_connections;
-	bool wants_runner; // use the runner if the host can run it; otherwise scripts
-	bool outlives;     // with the runner: processes go on when the connection is lost
+	bool wants_runner;   // use the runner if the host can run it; otherwise scripts
+	bool outlives;       // with the runner: processes go on when the connection is lost
+	bool names_outlives; // the profile has the key: if it cannot be met, the user is warned
 	long long orphan_ms;
 	long long turn_grace_ms;        // with `outlives`: instead of grace_ms while a turn is open
 	unsigned long long link_buffer; // bytes; 0: as for others

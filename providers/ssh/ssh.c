@@ -86,7 +86,7 @@ static const struct setting_key own_keys[] = {
 	[KEY_OUTLIVES] = {.name = "outlives",
 		.type = SETTING_CHOICE,
 		.choices = runner_choices,
-		.fallback = "never",
+		.fallback = "auto",
 		.help = "whether the processes on the host go on when the connection is lost"},
 	[KEY_ORPHAN_GRACE] = {.name = "orphan-grace",
 		.type = SETTING_DURATION,
@@ -138,6 +138,7 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 		.connect = ssh_connect,
 		.wants_runner = is_auto(settings, KEY_RUNNER),
 		.outlives = is_auto(settings, KEY_OUTLIVES) && !request->only_ends_left,
+		.names_outlives = settings_get(settings, own_keys[KEY_OUTLIVES].name) != NULL,
 		.orphan_ms = settings_number(settings, &own_keys[KEY_ORPHAN_GRACE]),
 		.turn_grace_ms = settings_number(settings, &own_keys[KEY_TURN_GRACE]),
 		.link_buffer =
@@ -152,7 +153,8 @@ static struct sandbox *prepare(struct provider *provider, const struct sandbox_r
 
 static bool check(const struct settings *settings, char ***warnings, struct error *err)
 {
-	if (is_auto(settings, KEY_OUTLIVES) && !is_auto(settings, KEY_RUNNER)) {
+	bool names_outlives = settings_get(settings, own_keys[KEY_OUTLIVES].name) != NULL;
+	if (names_outlives && is_auto(settings, KEY_OUTLIVES) && !is_auto(settings, KEY_RUNNER)) {
 		words_append(warnings,
 			"outlives: no, because only the runner can go on without the connection, "
 			"and runner = never");

@@ -91,7 +91,10 @@ class Gates:
 
 @unittest.skipUnless(os.getuid() == 0, 'the home of the gates is that of the test for root alone')
 class Scene(Gates, SshCase):
-    """One session through a proxy, on a host with gates."""
+    """
+    One session through a proxy, on a host with gates. What runs there ends with the connection,
+    unless the test says otherwise.
+    """
 
     sshd_config = '''AuthorizedKeysFile none
 AuthorizedKeysCommand /bin/sh %h/keys
@@ -113,7 +116,7 @@ AuthorizedKeysCommandUser root
         path = self.dir / 'ssh_config'
         path.write_text(self.sshd.alias('box', port=self.proxy.port))
         return {'host': 'box', 'ssh-config': str(path), 'ssh-client': self.ssh_client,
-                **self.runner_keys()}
+                'outlives': 'never', **self.runner_keys()}
 
     def heal(self):
         """Repairs the host and the connection."""

@@ -310,7 +310,7 @@ class Failures(SshCase):
         self.assertNames(str(error), 'install it | sandbox')
 
     def test_a_connection_that_is_lost_fails_what_is_under_way(self):
-        client = self.far()
+        client = self.far(outlives='never')
         session = self.open_session(client)
         request = client.start_prompt(session, 'terminal echo started > started; sleep 600')
         root = self.runtime(client, session)

@@ -95,6 +95,8 @@ class Slow(SshCase):
             self.assertFalse((self.work / 'big').exists())
             client.close_stdin()
             self.assertEqual(client.wait(), 0, client.stderr)
+            # What the broker said last is still on its way.
+            self.assertTrue(processes.wait_until(lambda: not self.remote()), client.stderr)
 
 
 class SlowByOpenssh(Slow):

@@ -139,7 +139,7 @@ class There(Trial, SshCase):
         outcomes, _ = self.trial(*self.config(outlives='auto', orphan_grace='1s'))
         self.assertEqual(outcomes['outlives'], 'ok')
         self.assertEqual(self.note('outlives'), 'link-grace = 600s')
-        self.trial(*self.config())
+        self.trial(*self.config(outlives='never'))
         self.assertNames(self.note('outlives'), 'no | outlives = never')
 
     def end_with_the_login(self):
