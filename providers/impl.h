@@ -4,6 +4,7 @@
 
 #include "base/confine.h"
 #include "base/list.h"
+#include "providers/forward_ports.h"
 #include "providers/network.h"
 #include "providers/provider.h"
 
@@ -96,7 +97,11 @@ struct sandbox_impl {
 	void (*resume)(struct sandbox *sandbox, sandbox_done *done, void *data);
 	const char *(*by_signals)(const struct sandbox *sandbox); // optional; NULL: never
 	bool (*usage)(const struct sandbox *sandbox, struct group_usage *out); // optional
-	void (*look)(struct sandbox *sandbox);                                 // optional
+	/* optional, both; takes over the descriptors of forward_port_listen on success */
+	bool (*forward)(struct sandbox *sandbox, const struct forward_port *port,
+		const int fds[FORWARD_ADDRESSES], struct error *err);
+	void (*unforward)(struct sandbox *sandbox, uint16_t here);
+	void (*look)(struct sandbox *sandbox);                    // optional
 	void (*drop_link)(struct sandbox *sandbox);               // if the sandbox has `outlives`
 	void (*note_turn)(struct sandbox *sandbox, bool is_open); // optional
 	bool (*take_over)(struct sandbox *sandbox, const char *reference);  // optional

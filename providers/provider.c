@@ -440,6 +440,48 @@ bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out)
 	return sandbox->impl->usage && sandbox->impl->usage(sandbox, out);
 }
 
+static bool refuse_forward(const struct sandbox *sandbox, uint16_t inside, struct error *err)
+{
+	const char *reason = "FORWARD_UNSUPPORTED";
+	if (sandbox->capabilities.shares_loopback) {
+		return error_set_reason(err, ERROR_UNAVAILABLE, reason,
+			"forwarding port %u: the sandbox has this machine's own loopback, so "
+			"connect to port %u here",
+			inside, inside);
+	}
+	return error_set_reason(err, ERROR_UNAVAILABLE, reason, "forwarding port %u: %s", inside,
+		sandbox->capabilities.is_near
+			? "the cell of a confined agent leads only the ports of its profile: add "
+			  "forward there"
+			: "the broker's own program, through which the connections would go, does "
+			  "not run in the sandbox");
+}
+
+bool sandbox_forward(struct sandbox *sandbox, uint16_t *here, uint16_t inside, struct error *err)
+{
+	struct forward_port port = {.here = *here, .inside = inside};
+	int fds[FORWARD_ADDRESSES];
+	assert(sandbox->was_ready);
+	if (!sandbox->impl->forward) {
+		return refuse_forward(sandbox, inside, err);
+	}
+	if (!forward_port_listen(&port.here, fds, err)) {
+		return false;
+	}
+	if (!sandbox->impl->forward(sandbox, &port, fds, err)) {
+		fd_close(&fds[0]);
+		fd_close(&fds[1]);
+		return false;
+	}
+	*here = port.here;
+	return true;
+}
+
+void sandbox_unforward(struct sandbox *sandbox, uint16_t here)
+{
+	sandbox->impl->unforward(sandbox, here);
+}
+
 void sandbox_look(struct sandbox *sandbox)
 {
 	if (sandbox->impl->look && sandbox->was_ready) {

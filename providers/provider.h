@@ -419,6 +419,18 @@ long long sandbox_away_ms(const struct sandbox *sandbox);
 bool sandbox_extend_timer(
 	const struct sandbox *sandbox, ev_timer *timer, long long *counted_ms) ATTR_NODISCARD;
 
+/*
+ * Opens port *here of this machine's loopback, whose connections go to port `inside` of the
+ * sandbox's loopback. 0: any free port, then *here is set. It is open until sandbox_unforward, or
+ * until the sandbox fails or is closed. Once ready. Fails with FORWARD_UNSUPPORTED, or with
+ * FORWARD_TAKEN if another program has the port.
+ */
+bool sandbox_forward(
+	struct sandbox *sandbox, uint16_t *here, uint16_t inside, struct error *err) ATTR_NODISCARD;
+
+/* Closes that port and resets its connections. Does nothing if it is closed already. */
+void sandbox_unforward(struct sandbox *sandbox, uint16_t here);
+
 /* The total usage of all processes with exec_spec.is_limited. False if it is not counted. */
 bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out);
 

@@ -9,6 +9,7 @@
 #include "providers/exec/inventory.h"
 #include "providers/exec/sandbox.h"
 #include "providers/exec/sweep.h"
+#include "providers/forward_ports.h"
 
 enum { FACT_MAX = 64 * 1024 };
 
@@ -56,7 +57,10 @@ bool exec_platform_check(
 {
 	const struct provider_context nobody = {0};
 	struct exec_profile profile;
-	if (!exec_profile_read(&profile, platform, "", settings, &nobody, err)) {
+	struct forward_port ports[FORWARDS_MAX];
+	size_t count = 0;
+	if (!forward_ports_read(settings, ports, &count, err) ||
+		!exec_profile_read(&profile, platform, "", settings, &nobody, err)) {
 		return false;
 	}
 	exec_profile_finish(&profile);
@@ -67,6 +71,7 @@ bool exec_platform_check(
 
 struct describing {
 	struct exec_profile profile;
+	const struct settings *settings; // borrowed until done
 	const struct provider_describe_listener *listener;
 	void *data;
 	struct soon soon;
@@ -98,6 +103,7 @@ static void on_soon(struct soon *soon)
 	for (int verb = 0; verb < EXEC_VERBS; verb++) {
 		tell_words(self, (enum exec_verb)verb);
 	}
+	forward_ports_describe(self->settings, "in the sandbox", listener, data);
 	exec_profile_finish(&self->profile);
 	free(self);
 	listener->on_done(data, NULL);
@@ -115,6 +121,7 @@ bool exec_provider_describe(struct provider *provider, const struct settings *se
 	}
 	self->listener = listener;
 	self->data = data;
+	self->settings = settings;
 	soon_init(&self->soon, shared->context->loop, on_soon);
 	soon_start(&self->soon);
 	return true;

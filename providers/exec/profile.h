@@ -79,7 +79,7 @@ enum {
 	EXEC_SECOND = 1000,
 	EXEC_HOUR = 3600 * EXEC_SECOND,
 	EXEC_DAY = 24 * EXEC_HOUR,
-	EXEC_COMMON_COUNT = 5
+	EXEC_COMMON_COUNT = 6
 };
 #define EXEC_COMMON_KEYS                                                                           \
 	{.name = "runtime-root",                                                                   \
@@ -105,9 +105,15 @@ enum {
 			.min = 1,                                                                  \
 			.max = EXEC_DAY,                                                           \
 			.help = "for the command that starts an instance"},                        \
+		{.name = "command-timeout",                                                        \
+			.type = SETTING_DURATION,                                                  \
+			.fallback = "60s",                                                         \
+			.min = 1,                                                                  \
+			.max = EXEC_HOUR,                                                          \
+			.help = "for each of the platform's other commands"},                      \
 	{                                                                                          \
-		.name = "command-timeout", .type = SETTING_DURATION, .fallback = "60s", .min = 1,  \
-		.max = EXEC_HOUR, .help = "for each of the platform's other commands"              \
+		.name = "forward", .type = SETTING_LIST,                                           \
+		.help = "a port of this machine that leads to one there: 3000, or 8080:3000"       \
 	}
 
 /*

@@ -53,7 +53,8 @@ struct exec_sandbox {
 	char **environment; // owned
 	struct ssh_roots roots;
 	struct suspension suspension;
-	bool is_up; // `roots` is initialized
+	bool is_up;                        // `roots` is initialized
+	struct forward_listeners forwards; // until the runner has them
 	bool is_over;
 	struct error lost;
 	sandbox_done *done; // called at the end
@@ -85,6 +86,7 @@ static void fail(struct exec_sandbox *self, const struct error *err)
 	struct error copy = *err;
 	if (!self->is_over) {
 		self->is_over = true;
+		forward_listeners_close(&self->forwards); // the next sandbox may need the ports
 		self->listener->on_failed(self->data, &copy);
 	}
 }
@@ -224,6 +226,7 @@ static void become_ready(struct exec_sandbox *self)
 					     .is_there = self->is_wanted,
 					     .remote = self->remote});
 	self->is_up = true;
+	remote_forward_all(self->remote, &self->forwards);
 	sandbox->was_ready = true;
 	tell_ended(self);
 	self->listener->on_ready(self->data);
@@ -320,9 +323,18 @@ static void on_lost(void *data, const struct error *err)
 	}
 }
 
+static void on_notice(void *data, const char *text)
+{
+	const struct exec_sandbox *self = data;
+	if (self->listener->on_notice && !self->is_over) {
+		self->listener->on_notice(self->data, text);
+	}
+}
+
 static const struct remote_listener remote_listener = {
 	.on_fact = on_fact,
 	.on_progress = progress,
+	.on_notice = on_notice,
 	.on_ready = on_remote_ready,
 	.on_unfit = on_unfit,
 	.on_lost = on_lost,
@@ -511,6 +523,17 @@ static void resume(struct sandbox *sandbox, sandbox_done *done, void *data)
 	suspension_resume(&from_sandbox(sandbox)->suspension, done, data);
 }
 
+static bool forward(struct sandbox *sandbox, const struct forward_port *port,
+	const int fds[FORWARD_ADDRESSES], struct error *err)
+{
+	return remote_forward(from_sandbox(sandbox)->remote, port, fds, err);
+}
+
+static void unforward(struct sandbox *sandbox, uint16_t here)
+{
+	(void)remote_forward_remove(from_sandbox(sandbox)->remote, here);
+}
+
 static const char *by_signals(const struct sandbox *sandbox)
 {
 	return suspension_by_signals(
@@ -581,6 +604,7 @@ static void close_sandbox(struct sandbox *sandbox)
 	exec_runner_file_cancel(self->writing);
 	exec_copy_in_cancel(self->copying);
 	ssh_runs_look_cancel(self->look);
+	forward_listeners_close(&self->forwards);
 	remote_close(self->remote);
 	exec_instance_destroy(self->instance);
 	exec_profile_finish(&self->profile);
@@ -597,7 +621,8 @@ static void close_sandbox(struct sandbox *sandbox)
 	.add_root = add_root, .exec = start_exec, .read_file = read_file,                          \
 	.write_file = write_file, .stat_file = stat_file, .resolve_path = resolve_path,            \
 	.file_op_cancel = remote_file_cancel, .close = close_sandbox, .destroy = destroy,          \
-	.suspend = suspend, .resume = resume, .by_signals = by_signals
+	.suspend = suspend, .resume = resume, .by_signals = by_signals, .forward = forward,        \
+	.unforward = unforward
 
 /* The profile has no start: the broker has made nothing that it could end. */
 static const struct sandbox_impl place_impl = {COMMON_CALLS};
@@ -625,6 +650,10 @@ static bool begin(
 {
 	if (!exec_profile_read(&self->profile, self->shared->platform, request->profile,
 		    request->settings, self->context, err)) {
+		return false;
+	}
+	if (request->for_session &&
+		!forward_listeners_open(&self->forwards, request->settings, err)) {
 		return false;
 	}
 	self->is_wanted = request->reference != NULL;

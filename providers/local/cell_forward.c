@@ -3,10 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -16,12 +13,9 @@
 #include "providers/local/helper.h"
 #include "providers/local/net/forward.h"
 
-enum { BACKLOG = 128, NOTICE_SIZE = 256 };
+enum { NOTICE_SIZE = 256 };
 
 static_assert((int)FORWARDS_MAX == (int)CELL_FORWARDS_MAX, "the cell's plan has all of them");
-
-const struct error_reason cell_forward_reason = {"FORWARD_TAKEN", true,
-	"end the program that has the port, or forward another port of this machine"};
 
 static const struct helper_kind kind = {.argument = FORWARD_ARGUMENT,
 	.name = "the process that forwards ports",
@@ -53,7 +47,8 @@ bool cell_forward_check(const struct settings *settings, struct error *err)
 			"machine's already. Remove forward, or set network to blocked, allow or "
 			"ask");
 	}
-	return forward_ports_read(settings, ports, &count, err);
+	return forward_ports_read(settings, ports, &count, err) &&
+	       forward_ports_check_services(settings, ports, count, err);
 }
 
 void cell_forward_plan(const struct settings *settings, struct cell_plan *plan)
@@ -124,79 +119,24 @@ static void on_end(void *data, const struct error *err)
 
 static const struct helper_listener helper_listener = {.on_packet = on_packet, .on_end = on_end};
 
-/* ---- listening here ---- */
-
-static bool refuse_port(uint16_t port, const char *where, int errnum, struct error *err)
-{
-	if (errnum == EADDRINUSE) {
-		return error_set_reason(err, ERROR_UNAVAILABLE, cell_forward_reason.name,
-			"forward: port %u of %s is used by another program. End it, or write "
-			"forward = OTHER:PORT with a free port of this machine",
-			port, where);
-	}
-	return error_set_errno(err, errnum, "forward: listening on port %u of %s", port, where);
-}
-
-static bool bind_and_listen(int fd, const void *name, socklen_t size)
-{
-	const int on = 1;
-	return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
-	       bind(fd, name, size) == 0 && listen(fd, BACKLOG) == 0;
-}
-
-static bool listen_ip4(uint16_t port, int *out_fd, struct error *err)
-{
-	const struct sockaddr_in name = {.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	*out_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (*out_fd < 0 || !bind_and_listen(*out_fd, &name, sizeof(name))) {
-		int errnum = errno;
-		fd_close(out_fd);
-		return refuse_port(port, "127.0.0.1", errnum, err);
-	}
-	return true;
-}
-
-/* Browsers try ::1 for "localhost". *out_fd is -1 on a machine without IPv6. */
-static bool listen_ip6(uint16_t port, int *out_fd, struct error *err)
-{
-	const int on = 1;
-	const struct sockaddr_in6 name = {.sin6_family = AF_INET6,
-		.sin6_port = htons(port),
-		.sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	*out_fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (*out_fd >= 0 && setsockopt(*out_fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0 &&
-		bind_and_listen(*out_fd, &name, sizeof(name))) {
-		return true;
-	}
-	int errnum = errno;
-	fd_close(out_fd);
-	return errnum == EAFNOSUPPORT || errnum == EADDRNOTAVAIL ||
-	       refuse_port(port, "::1", errnum, err);
-}
+/* ---- the start ---- */
 
 static bool listen_here(const struct forward_port *ports, size_t count, int *fds,
 	struct forward_start *start, struct error *err)
 {
 	for (size_t i = 0; i < count; i++) {
-		int fd = -1;
-		if (!listen_ip4(ports[i].here, &fds[start->count], err)) {
+		uint16_t here = ports[i].here;
+		int both[FORWARD_ADDRESSES];
+		if (!forward_port_listen(&here, both, err)) {
 			return false;
 		}
-		start->inside[start->count++] = ports[i].inside;
-		if (!listen_ip6(ports[i].here, &fd, err)) {
-			return false;
-		}
-		if (fd >= 0) {
-			fds[start->count] = fd;
+		for (int j = 0; j < FORWARD_ADDRESSES && both[j] >= 0; j++) {
+			fds[start->count] = both[j];
 			start->inside[start->count++] = ports[i].inside;
 		}
 	}
 	return true;
 }
-
-/* ---- the start ---- */
 
 static bool send_start(const struct helper *helper, const struct forward_start *start,
 	const int *fds, struct error *err)

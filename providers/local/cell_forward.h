@@ -12,9 +12,6 @@
  */
 struct cell_forward;
 
-/* FORWARD_TAKEN: another program has a port of `forward`. */
-extern const struct error_reason cell_forward_reason;
-
 /* Checks the profile's `forward` lines. Fails with ERROR_CONFIG; succeeds if there are none. */
 bool cell_forward_check(const struct settings *settings, struct error *err) ATTR_NODISCARD;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/local/cell_ways.h"
 
-#include "providers/local/net/forward_ports.h"
+#include "providers/forward_ports.h"
 
 bool cell_ways_init(struct cell_ways *ways, const struct provider_context *context,
 	const struct settings *settings, struct error *err)

@@ -12,29 +12,18 @@
 #include "providers/local/cell_network.h"
 #include "providers/local/copy_cell.h"
 #include "providers/local/keys/profile_keys.h"
-#include "providers/local/net/forward_ports.h"
+#include "providers/forward_ports.h"
 #include "providers/local/net/upstream.h"
 
 struct describing {
 	struct soon soon;
 	struct profile_key keys[KEYS_MAX];
 	size_t count;
-	struct forward_port forwards[FORWARDS_MAX];
-	size_t forward_count;
-	char proxy[NAME_SIZE + 256]; // a sentence about this machine's proxy; "": none
+	const struct settings *settings; // borrowed until done
+	char proxy[NAME_SIZE + 256];     // a sentence about this machine's proxy; "": none
 	const struct provider_describe_listener *listener;
 	void *data;
 };
-
-static void describe_forwards(const struct describing *self)
-{
-	char text[64];
-	for (size_t i = 0; i < self->forward_count; i++) {
-		text_format(text, sizeof(text), "localhost:%u leads to port %u in the cell",
-			self->forwards[i].here, self->forwards[i].inside);
-		self->listener->on_fact(self->data, "forward", text);
-	}
-}
 
 /* Whether the broker connects the agent or sends a key, so that this machine's proxy matters. */
 static bool needs_proxy(const struct describing *self, const struct settings *settings)
@@ -89,7 +78,7 @@ static void on_due(struct soon *soon)
 			key->url, key->header ? key->header : "Authorization", key->url_name);
 		self->listener->on_fact(self->data, "key", text);
 	}
-	describe_forwards(self);
+	forward_ports_describe(self->settings, "in the cell", self->listener, self->data);
 	if (self->proxy[0]) {
 		self->listener->on_fact(self->data, "proxy", self->proxy);
 	}
@@ -109,10 +98,10 @@ bool local_describe(const struct provider_context *context, const struct setting
 	struct describing *self = mem_alloc_zero(sizeof(*self));
 	self->listener = listener;
 	self->data = data;
+	self->settings = settings;
 	soon_init(&self->soon, context->loop, on_due);
 	if (profile_keys_read(settings, context->environment, self->keys, &self->count, err) &&
-		(!needs_proxy(self, settings) || read_proxy(self, context->environment, err)) &&
-		forward_ports_read(settings, self->forwards, &self->forward_count, err)) {
+		(!needs_proxy(self, settings) || read_proxy(self, context->environment, err))) {
 		soon_start(&self->soon);
 		return true;
 	}

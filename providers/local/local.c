@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "providers/forward_ports.h"
 #include "providers/local/agent_files.h"
 #include "providers/local/cell_forward.h"
 #include "providers/local/copy.h"
@@ -239,7 +240,7 @@ struct provider *local_provider_create(const struct provider_context *context)
 	struct local_provider *self = mem_alloc_zero(sizeof(*self));
 	self->reasons[0] = local_limit_reason;
 	self->reasons[1] = copy_cell_reason;
-	self->reasons[2] = cell_forward_reason;
+	self->reasons[2] = forward_taken_reason;
 	self->impl = local_impl;
 	self->impl.reasons = self->reasons;
 	self->impl.reason_count = ARRAY_LENGTH(self->reasons);

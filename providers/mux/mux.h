@@ -49,6 +49,7 @@ enum {
 	MUX_WINDOW_TERMINAL = 1 << 20, // runner_stream.window for a terminal
 	MUX_WINDOW_FILE = 1 << 20,     // for a file's content
 	MUX_WINDOW_INPUT = 256 * 1024, // for a stdin
+	MUX_WINDOW_TCP = 256 * 1024,   // for each direction of a forwarded connection
 };
 
 struct mux_listener {
@@ -197,10 +198,11 @@ void mux_stream_close(struct mux_stream *stream);
 /* ---- between a stream and a descriptor ---- */
 
 enum mux_pump {
-	MUX_PUMP_FD,   // call again when the descriptor is ready (readable or writable)
-	MUX_PUMP_LINK, // call again at on_writable or on_readable
-	MUX_PUMP_OVER, // the end was passed on: close the descriptor; after mux_pump_in the
-	               // stream, too
+	MUX_PUMP_FD,     // call again when the descriptor is ready (readable or writable)
+	MUX_PUMP_LINK,   // call again at on_writable or on_readable
+	MUX_PUMP_OVER,   // the end was passed on: close the descriptor; after mux_pump_in the
+	                 // stream, too
+	MUX_PUMP_BROKEN, // the descriptor has failed: close it and the stream
 };
 
 /*
@@ -209,7 +211,7 @@ enum mux_pump {
  */
 enum mux_pump mux_pump_out(struct mux_stream *stream, int fd);
 
-/* (out) Moves bytes from a MUX_IN stream to a descriptor. EPIPE counts as the end. */
+/* (out) Moves bytes from a MUX_IN stream to a descriptor. */
 enum mux_pump mux_pump_in(struct mux_stream *stream, int fd);
 
 #endif

@@ -25,7 +25,10 @@ enum mux_pump mux_pump_out(struct mux_stream *stream, int fd)
 		if (count < 0 && errno == EAGAIN) {
 			return MUX_PUMP_FD;
 		}
-		if (count <= 0) {
+		if (count < 0) {
+			return MUX_PUMP_BROKEN;
+		}
+		if (count == 0) {
 			mux_stream_finish(stream);
 			return MUX_PUMP_OVER;
 		}
@@ -46,7 +49,7 @@ enum mux_pump mux_pump_in(struct mux_stream *stream, int fd)
 			continue;
 		}
 		if (count < 0) {
-			return errno == EAGAIN ? MUX_PUMP_FD : MUX_PUMP_OVER;
+			return errno == EAGAIN ? MUX_PUMP_FD : MUX_PUMP_BROKEN;
 		}
 		mux_stream_consume(stream, (size_t)count);
 	}

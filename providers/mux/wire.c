@@ -95,6 +95,11 @@ static const struct field grace_fields[] = {
 	FIELD(NUMBER, grace.ms),
 	FIELD(NUMBER, grace.is_suspend),
 };
+static const struct field connect_fields[] = {
+	FIELD(NUMBER, connect.port),
+	FIELD(STREAM, connect.in),
+	FIELD(STREAM, connect.out),
+};
 static const struct field exit_fields[] = {
 	FIELD(NUMBER, exit.code),
 	FIELD(NUMBER, exit.signal),
@@ -142,6 +147,7 @@ static const struct layout layouts[] = {
 	LAYOUT(RUNNER_LIST, file_fields),
 	{RUNNER_CANCEL, NULL, 0},
 	LAYOUT(RUNNER_GRACE, grace_fields),
+	LAYOUT(RUNNER_CONNECT, connect_fields),
 	LAYOUT(RUNNER_STARTED, pid_fields),
 	LAYOUT(RUNNER_FAILED, failure_fields),
 	LAYOUT(RUNNER_EXITED, exit_fields),

@@ -143,6 +143,11 @@ enum runner_kind {
 	RUNNER_LIST,   // DONE: entries come on the stream: type ("f", "d", "l", "o"), name, NUL
 	RUNNER_CANCEL, // a file request: an answer may or may not come; a write may still happen
 	RUNNER_GRACE,  // how long the run goes on without the broker; no answer
+	/*
+	 * A connection to a port of the machine's loopback. No answer: its streams are reset if it
+	 * cannot be made, or breaks.
+	 */
+	RUNNER_CONNECT,
 
 	/* runner to broker */
 	RUNNER_STARTED = 64,
@@ -193,6 +198,13 @@ struct runner_status_of { // the fields of struct stat
 	uint64_t mtime_s, mtime_ns;
 };
 
+/* To 127.0.0.1, or else to ::1. A runner connects to no other address. */
+struct runner_connect {
+	uint64_t port;            // 1 to 65535
+	struct runner_stream in;  // to the program that listens there
+	struct runner_stream out; // from it
+};
+
 struct runner_failure {
 	uint64_t code;      // enum error_code; an unknown one is ERROR_SYSTEM
 	struct span reason; // "" or a name as in docs/errors.md
@@ -222,6 +234,7 @@ struct runner_message {
 		struct runner_file file;           // ROOT_*, READ, WRITE, STAT, RESOLVE, LIST, PATH
 		struct runner_failure failure;     // FAILED, FROZEN (its text alone)
 		struct runner_grace grace;         // GRACE
+		struct runner_connect connect;     // CONNECT
 		struct runner_exit exit;           // EXITED
 		struct runner_status_of status_of; // STATUS_OF
 		uint64_t signal;                   // SIGNAL

@@ -65,6 +65,7 @@ void remote_let_go(struct remote *remote)
 	remote->depth--;
 	if (remote->depth == 0 && remote->is_closed) {
 		assert(list_is_empty(&remote->execs) && list_is_empty(&remote->files));
+		assert(list_is_empty(&remote->forwards) && remote->connection_count == 0);
 		explicit_bzero(remote->attach.key, sizeof(remote->attach.key));
 		free(remote->attach.folder);
 		free(remote);
@@ -105,6 +106,7 @@ static void tell_lost(struct remote *remote, const struct error *err)
 	remote->was_busy = remote_is_busy(remote);
 	remote->is_over = true;
 	drop(remote);
+	remote_forwards_end(remote);
 	remote_execs_lose(remote, err);
 	remote_files_lose(remote, err);
 	if (!remote->is_closed) {
@@ -218,6 +220,7 @@ void remote_close(struct remote *remote)
 	assert(!remote->is_closed);
 	remote_hold(remote);
 	remote->is_closed = remote->is_over = true;
+	remote_forwards_end(remote);
 	remote_execs_abandon(remote);
 	remote_files_abandon(remote);
 	say_end(remote);
@@ -385,6 +388,8 @@ struct remote *remote_open(const struct remote_request *request,
 	remote->data = data;
 	list_init(&remote->execs);
 	list_init(&remote->files);
+	list_init(&remote->forwards);
+	list_init(&remote->connections);
 	ev_init(&remote->due, on_due);
 	random_fill(remote->attach.key, sizeof(remote->attach.key));
 	if (!remote_start_begin(remote, err) || !(remote->stream = open_stream(remote, err))) {

@@ -14,7 +14,8 @@
  *    remote ── start         the first lines: where is the runner?
  *           ├─ link          its streams and messages (providers/mux)
  *           ├─ processes     one for each exec; its handle may outlive the remote
- *           └─ file requests
+ *           ├─ file requests
+ *           └─ forwarded ports, and their connections
  *
  * Trust the runner no more than the agent, because it runs as the same user.
  *
@@ -45,6 +46,8 @@ struct remote_listener {
 	/* A fact about the machine, as a line of start.sh or of `before`; only before on_ready. */
 	void (*on_fact)(void *data, const char *line);
 	void (*on_progress)(void *data, const char *text); // may be NULL
+	/* Something that the user should know; after on_ready; may be NULL. */
+	void (*on_notice)(void *data, const char *text);
 	void (*on_ready)(void *data);
 	/*
 	 * No runner can work there; `why` is for people. The carrier is unchanged. Close the
@@ -126,6 +129,21 @@ struct exec *remote_exec(struct remote *remote, const struct exec_spec *spec,
 
 /* From now on the process is frozen together with the others of the suspension. */
 void remote_exec_join(struct exec *exec, struct suspension *suspension);
+
+/*
+ * After ready: each connection to the port here goes to the port there, on its loopback. On success
+ * takes over the descriptors of forward_port_listen; fails if the remote is over. When the remote
+ * is lost or closed, the port is closed and its connections are reset; while a run without its
+ * stream goes on, they wait, as processes do. At most REMOTE_CONNECTIONS_MAX are open at once; we
+ * reset further ones.
+ */
+enum { REMOTE_CONNECTIONS_MAX = 128 };
+bool remote_forward(struct remote *remote, const struct forward_port *port,
+	const int fds[FORWARD_ADDRESSES], struct error *err) ATTR_NODISCARD;
+void remote_forward_all(struct remote *remote, struct forward_listeners *listeners); // takes all
+
+/* Closes the port here and resets its connections. False: it leads nowhere. */
+bool remote_forward_remove(struct remote *remote, uint16_t here);
 
 /* The sandbox of all file requests. Call it before the first of them. */
 void remote_set_sandbox(struct remote *remote, struct sandbox *sandbox);

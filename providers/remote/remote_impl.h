@@ -9,8 +9,8 @@
 #include "providers/script_line.h"
 
 /*
- * Shared by remote.c, start.c, exec.c and files.c. Every call from the loop, the carrier or a
- * caller enters the remote. When the last call leaves it, pending bytes are sent, and a closed
+ * Shared by remote.c, start.c, exec.c, files.c and forward.c. Every call from the loop, the carrier
+ * or a caller enters the remote. When the last call leaves it, pending bytes are sent, and a closed
  * remote is freed. After raising an event, code may only use the remote itself.
  */
 enum {
@@ -70,6 +70,10 @@ struct remote {
 	ev_timer due;                  // when the link must send something by itself
 	struct list execs;             // of struct remote_exec
 	struct list files;             // of struct remote_file, in call order
+	struct list forwards;          // of struct remote_forward
+	struct list connections;       // of struct remote_connection
+	size_t connection_count;
+	bool was_full; // the listener knows about the limit of connections
 	uint64_t last_id;
 	uint64_t released_end; // mux_messages_end after the last release that counts
 	int depth;
@@ -111,5 +115,8 @@ void remote_execs_lose(struct remote *remote, const struct error *err);
 void remote_files_lose(struct remote *remote, const struct error *err);
 void remote_execs_abandon(struct remote *remote); // raises nothing; handles remain
 void remote_files_abandon(struct remote *remote); // raises nothing
+
+/* Closes the ports and resets their connections. Raises nothing. */
+void remote_forwards_end(struct remote *remote);
 
 #endif

@@ -171,6 +171,7 @@ static void gather(struct runner *runner)
 	runner_watch(runner, runner->spawner_socket, POLLIN, on_losses, runner);
 	runner_watch(runner, worker_fd(runner->worker), POLLIN, on_worker, runner);
 	runs_watch(runner);
+	connections_watch(runner);
 	channel_watch(runner);
 	alive_watch(runner);
 }

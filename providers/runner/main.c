@@ -81,6 +81,9 @@ static void on_message(void *data, const struct runner_message *message)
 	case RUNNER_CANCEL:
 		request_cancel(runner, message->id);
 		break;
+	case RUNNER_CONNECT:
+		connection_start(runner, message);
+		break;
 	case RUNNER_GRACE:
 		set_grace(runner, message->grace.ms);
 		runner->channel.is_suspend_announced = message->grace.is_suspend != 0;
@@ -231,6 +234,7 @@ static void run(const struct start *start)
 		.spawner_socket = -1};
 	list_init(&runner.runs);
 	list_init(&runner.requests);
+	list_init(&runner.connections);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	runner.grace_us = (uint64_t)RUNNER_HELLO_MS * US_PER_MS;
 	runner.roots = confine_create();
@@ -247,6 +251,7 @@ static void run(const struct start *start)
 	runner_loop(&runner);
 	requests_end(&runner);
 	runs_end(&runner);
+	connections_end(&runner);
 	fd_close(&runner.spawner_socket);
 	size_t left = family_end();
 	alive_finish(&runner, left);

@@ -62,8 +62,10 @@ static void pipe_move(struct run_pipe *pipe)
 	} else {
 		pipe->waits = mux_pump_out(pipe->stream, pipe->fd);
 	}
-	if (pipe->waits == MUX_PUMP_OVER) {
-		pipe->stream = pipe->direction == MUX_OUT ? NULL : pipe->stream;
+	if (pipe->waits == MUX_PUMP_OVER && pipe->direction == MUX_OUT) {
+		pipe->stream = NULL; // the link owns it from now on
+	}
+	if (pipe->waits == MUX_PUMP_OVER || pipe->waits == MUX_PUMP_BROKEN) {
 		pipe_close(pipe);
 	}
 }

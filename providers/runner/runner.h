@@ -15,8 +15,8 @@
 
 /*
  * The program that runs in a sandbox, with the rights of its user (providers/runner/image.h). It
- * knows the link, processes and files. It knows no carrier, no agent and no ACP. Only the broker
- * uses it. This header is for the files of this folder.
+ * knows the link, processes, files and connections. It knows no carrier, no agent and no ACP. Only
+ * the broker uses it. This header is for the files of this folder.
  *
  *    keeper ── runner ── spawner ── guard ── process
  *
@@ -36,7 +36,8 @@
 enum {
 	RUNNER_RUNS_MAX = 256,
 	RUNNER_REQUESTS_MAX = 4096,
-	RUNNER_CONTENTS_MAX = 4,  // requests whose content is in memory at once
+	RUNNER_CONTENTS_MAX = 4, // requests whose content is in memory at once
+	RUNNER_CONNECTIONS_MAX = 256,
 	RUNNER_HELLO_MS = 60000,  // until the broker's HELLO
 	RUNNER_GRACE_MS = 600000, // without a byte, unless the broker's HELLO gives another time
 	RUNNER_ATTACHES_MAX = 4,  // new channels that have not yet shown the proof
@@ -93,7 +94,9 @@ struct runner {
 	size_t run_count;
 	struct list requests; // of struct request, in order of arrival
 	size_t request_count;
-	size_t content_count; // requests with content in memory
+	size_t content_count;    // requests with content in memory
+	struct list connections; // of struct connection
+	size_t connection_count;
 	struct confine *roots;
 	struct worker *worker;
 
@@ -172,6 +175,12 @@ void runs_end(struct runner *runner);
 bool runs_are_over(const struct runner *runner);
 /* Reads the spawner's reports of killed guards. False: the spawner has ended. */
 bool runs_read_losses(struct runner *runner);
+
+/* ---- connect.c: connections to programs here ---- */
+
+void connection_start(struct runner *runner, const struct runner_message *message);
+void connections_watch(struct runner *runner); // also frees finished ones
+void connections_end(struct runner *runner);
 
 /* ---- request.c: files ---- */
 

@@ -6,11 +6,13 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "providers/forward_ports.h"
 #include "providers/ssh/target.h"
 
 struct describing {
 	const struct provider_describe_listener *listener;
 	void *data;
+	const struct settings *settings; // borrowed until done
 };
 
 static void tell(const struct describing *self, const char *name, const char *value)
@@ -80,6 +82,7 @@ static void on_resolved(void *data, struct ssh_target *target, const struct erro
 	struct describing *self = data;
 	if (!err) {
 		tell_target(self, target);
+		forward_ports_describe(self->settings, "on the host", self->listener, self->data);
 		ssh_target_finish(target);
 	}
 	self->listener->on_done(self->data, err);
@@ -92,6 +95,7 @@ bool ssh_describe(const struct provider_context *context, const struct settings 
 	struct describing *self = mem_alloc_zero(sizeof(*self));
 	self->listener = listener;
 	self->data = data;
+	self->settings = settings;
 	if (!ssh_target_resolve(context, settings, on_resolved, self, err)) {
 		free(self);
 		return false;

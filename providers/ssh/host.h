@@ -61,6 +61,7 @@ struct ssh_host_request {
 
 struct ssh_host_listener {
 	void (*on_progress)(void *data, const char *text); // may be NULL
+	void (*on_notice)(void *data, const char *text);   // the same
 	void (*on_ready)(void *data);
 	/* With `outlives`: like those of struct sandbox_listener; both or none. */
 	void (*on_link_lost)(void *data, const struct error *why);

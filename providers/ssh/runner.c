@@ -32,6 +32,14 @@ static void on_progress(void *data, const char *text)
 	ssh_host_progress(data, text);
 }
 
+static void on_notice(void *data, const char *text)
+{
+	const struct ssh_host *host = data;
+	if (host->listener->on_notice && !host->is_over) {
+		host->listener->on_notice(host->data, text);
+	}
+}
+
 static void on_ready(void *data)
 {
 	struct ssh_host *host = data;
@@ -95,6 +103,7 @@ static void on_attached(void *data)
 static const struct remote_listener remote_listener = {
 	.on_fact = on_fact,
 	.on_progress = on_progress,
+	.on_notice = on_notice,
 	.on_ready = on_ready,
 	.on_unfit = on_unfit,
 	.on_lost = on_lost,

@@ -44,7 +44,8 @@ struct ssh_sandbox {
 	struct ssh_files files;
 	struct ssh_roots roots;
 	struct suspension suspension;
-	bool is_up; // files and roots can be used
+	bool is_up;                        // files and roots can be used
+	struct forward_listeners forwards; // until the runner has them
 	char outlives[ERROR_TEXT_MAX];
 };
 
@@ -192,6 +193,23 @@ static void tell_outlives(struct ssh_sandbox *self)
 	sandbox_warn(&self->sandbox, text);
 }
 
+/* Otherwise the ports are closed, so that nobody waits for an answer. */
+static void give_forwards(struct ssh_sandbox *self)
+{
+	char text[ERROR_TEXT_MAX];
+	const char *why = ssh_host_no_runner(self->host);
+	if (ssh_host_remote(self->host)) {
+		remote_forward_all(ssh_host_remote(self->host), &self->forwards);
+	} else if (self->forwards.count > 0) {
+		text_format(text, sizeof(text),
+			"forward: no port of this machine leads to %s, because only the runner can "
+			"do that, and %s",
+			host_name(self), why ? why : "this host cannot run it");
+		sandbox_warn(&self->sandbox, text);
+		forward_listeners_close(&self->forwards);
+	}
+}
+
 static void on_host_ready(void *data)
 {
 	struct ssh_sandbox *self = data;
@@ -233,8 +251,17 @@ static void on_host_ready(void *data)
 	tell_login_env(self, facts);
 	tell_no_runner(self);
 	tell_outlives(self);
+	give_forwards(self);
 	sandbox->outlives = self->outlives;
 	self->listener->on_ready(self->data);
+}
+
+static void on_host_notice(void *data, const char *text)
+{
+	struct ssh_sandbox *self = data;
+	if (self->is_up && self->listener->on_notice) {
+		self->listener->on_notice(self->data, text);
+	}
 }
 
 static void on_host_link_lost(void *data, const struct error *why)
@@ -258,12 +285,14 @@ static void on_host_link_back(void *data)
 static void on_host_failed(void *data, const struct error *err)
 {
 	struct ssh_sandbox *self = data;
+	forward_listeners_close(&self->forwards); // the next sandbox may need the ports
 	sandbox_quote(&self->sandbox, ssh_host_said(self->host));
 	self->listener->on_failed(self->data, err);
 }
 
 static const struct ssh_host_listener host_listener = {
 	.on_progress = on_progress,
+	.on_notice = on_host_notice,
 	.on_ready = on_host_ready,
 	.on_link_lost = on_host_link_lost,
 	.on_link_back = on_host_link_back,
@@ -440,6 +469,7 @@ static void close_sandbox(struct sandbox *sandbox)
 		ssh_files_finish(&self->files);
 		ssh_roots_finish(&self->roots);
 	}
+	forward_listeners_close(&self->forwards);
 	ssh_host_close(self->host);
 	if (self->has_target) {
 		ssh_target_finish(&self->target);
@@ -508,7 +538,20 @@ static void drop_link(struct sandbox *sandbox)
 	ssh_host_drop_link(from_sandbox(sandbox)->host);
 }
 
+static bool forward(struct sandbox *sandbox, const struct forward_port *port,
+	const int fds[FORWARD_ADDRESSES], struct error *err)
+{
+	return remote_forward(remote_of(sandbox), port, fds, err);
+}
+
+static void unforward(struct sandbox *sandbox, uint16_t here)
+{
+	(void)remote_forward_remove(remote_of(sandbox), here);
+}
+
 static const struct sandbox_impl runner_impl = {
+	.forward = forward,
+	.unforward = unforward,
 	.note_turn = note_turn,
 	.drop_link = drop_link,
 	.add_root = add_root,
@@ -525,9 +568,13 @@ static const struct sandbox_impl runner_impl = {
 	.by_signals = by_signals,
 };
 
-static bool begin(struct ssh_sandbox *self, const struct settings *keys, struct ssh_target *target,
-	struct error *err)
+static bool begin(struct ssh_sandbox *self, const struct sandbox_request *request,
+	struct ssh_target *target, struct error *err)
 {
+	const struct settings *keys = request->settings;
+	if (request->for_session && keys && !forward_listeners_open(&self->forwards, keys, err)) {
+		return false;
+	}
 	if (target) {
 		self->target = *target;
 		self->has_target = true;
@@ -576,7 +623,7 @@ struct sandbox *ssh_sandbox_open(const struct provider_context *context,
 	choose_folders(self, request->reference);
 	self->listener = listener;
 	self->data = data;
-	if (!begin(self, request->settings, target, err)) {
+	if (!begin(self, request, target, err)) {
 		sandbox_close(&self->sandbox);
 		return NULL;
 	}

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/words.h"
+#include "providers/forward_ports.h"
 #include "providers/impl.h"
 #include "providers/ssh/describe.h"
 #include "providers/ssh/hosts.h"
@@ -39,7 +40,8 @@ enum {
 	KEY_OUTLIVES,
 	KEY_ORPHAN_GRACE,
 	KEY_TURN_GRACE,
-	KEY_LINK_BUFFER
+	KEY_LINK_BUFFER,
+	KEY_FORWARD
 };
 
 static const char *const runner_choices[] = {"auto", "never", NULL};
@@ -106,6 +108,9 @@ static const struct setting_key own_keys[] = {
 		.min = LINK_BUFFER_MIN,
 		.max = LINK_BUFFER_MAX,
 		.help = "how much of an agent's input, and of its output, may be under way"},
+	[KEY_FORWARD] = {.name = "forward",
+		.type = SETTING_LIST,
+		.help = "a port of this machine that leads to one on the host: 3000, or 8080:3000"},
 };
 
 static bool is_transient(const struct settings *settings)
@@ -120,12 +125,28 @@ static bool is_auto(const struct settings *settings, size_t key)
 	return strcmp(value ? value : own_keys[key].fallback, runner_choices[0]) == 0;
 }
 
+static bool check_forwards(const struct settings *settings, struct error *err)
+{
+	struct forward_port ports[FORWARDS_MAX];
+	size_t count = 0;
+	if (forward_ports_are_wanted(settings) && !is_auto(settings, KEY_RUNNER)) {
+		return error_set(err, ERROR_CONFIG,
+			"forward does not work with runner = never: the connections go through the "
+			"runner. Remove one of the two lines, or let ssh(1) forward the port "
+			"(ssh -L)");
+	}
+	return forward_ports_read(settings, ports, &count, err);
+}
+
 static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
 	const struct sandbox_listener *listener, void *data, struct error *err)
 {
 	struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
 	const struct settings *settings = request->settings;
 	const char *runtime_root = settings_get(settings, "runtime-root");
+	if (!check_forwards(settings, err)) {
+		return NULL;
+	}
 	char **login_env = words_of_settings(settings, own_keys[KEY_LOGIN_ENV].name);
 	struct ssh_sandbox_settings ours = {
 		.runtime_root = runtime_root ? runtime_root : own_keys[KEY_RUNTIME_ROOT].fallback,
@@ -159,7 +180,7 @@ static bool check(const struct settings *settings, char ***warnings, struct erro
 			"outlives: no, because only the runner can go on without the connection, "
 			"and runner = never");
 	}
-	return true;
+	return check_forwards(settings, err);
 }
 
 static bool describe(struct provider *provider, const struct settings *settings,

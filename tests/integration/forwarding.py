@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """For tests of `forward`: a server for the cell, and what reaches it from here."""
 
+import errno
 import socket
 
 import processes
@@ -56,8 +57,10 @@ def tell(port, said=b'hello', address='127.0.0.1'):
             while piece := client.recv(65536):
                 answer += piece
             return answer
-    except (ConnectionResetError, ConnectionRefusedError, BrokenPipeError):
-        return None
+    except OSError as error:
+        if isinstance(error, ConnectionError) or error.errno == errno.ENOTCONN:
+            return None
+        raise
 
 
 def forwarders(broker):

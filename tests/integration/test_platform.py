@@ -17,6 +17,7 @@ import threading
 import processes
 
 from case import AGENT, BROKER, main
+from forwarding import SERVE, free_port, tell
 from platform_case import SCRIPT, PlatformCase
 from processes import PATIENCE
 
@@ -70,6 +71,22 @@ class Sessions(PlatformCase):
         client, _ = self.opened(transport=self.transport, persistence='transient')
         self.assertNotEqual(self.boxes(), [one])
         self.end(client)
+
+
+class Forward(PlatformCase):
+    def test_a_server_in_a_box_is_reached_here(self):
+        (self.work / 'serve.py').write_text(SERVE)
+        here, there = free_port(), free_port()
+        client, session = self.opened(forward=f'{here}:{there}')
+        client.start_prompt(session, f'terminal python3 serve.py 127.0.0.1 {there}')
+        self.assertTrue(processes.wait_until(lambda: tell(here) == b'%d hello' % there, PATIENCE))
+        self.end(client)
+        self.assertIsNone(tell(here))
+        self.assert_nothing_runs()
+
+    def test_check_says_where_a_port_leads(self):
+        self.assertNames(self.command('check', '--', AGENT, forward='8080:3001').stdout,
+                         'localhost:8080 | 3001')
 
 
 class SessionsByRsync(Sessions):

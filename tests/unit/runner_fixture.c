@@ -271,6 +271,16 @@ static void read_input(struct test_runner *runner)
 	}
 }
 
+void test_runner_pump(struct test_runner *runner)
+{
+	struct pollfd input = {.fd = runner->in, .events = POLLIN};
+	write_output(runner);
+	while (!runner->is_over && poll(&input, 1, 0) > 0) {
+		read_input(runner);
+		write_output(runner);
+	}
+}
+
 void test_runner_turn(struct test_runner *runner)
 {
 	write_output(runner);

@@ -73,6 +73,9 @@ void test_runner_stop(struct test_runner *runner);  // closes the channel and wa
 int test_runner_wait(struct test_runner *runner);   // for its end; returns the wait status
 void test_runner_close(struct test_runner *runner); // the channel
 
+/* Writes and reads as much as possible without waiting. */
+void test_runner_pump(struct test_runner *runner);
+
 /* Runs one turn; waits at most a minute for an event. */
 void test_runner_turn(struct test_runner *runner);
 

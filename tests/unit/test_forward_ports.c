@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "providers/local/net/forward_ports.h"
+#include "providers/forward_ports.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/attr.h"
+#include "base/fd.h"
 
 static struct forward_port ports[FORWARDS_MAX];
 static size_t count;
@@ -23,7 +24,8 @@ static enum error_code read_lines(const char *const *lines)
 	for (size_t i = 0; lines[i]; i += 2) {
 		settings_add(&settings, lines[i], lines[i + 1], "test");
 	}
-	bool is_read = forward_ports_read(&settings, ports, &count, &err);
+	bool is_read = forward_ports_read(&settings, ports, &count, &err) &&
+	               forward_ports_check_services(&settings, ports, count, &err);
 	settings_finish(&settings);
 	assert_int_equal(is_read, err.code == ERROR_NONE);
 	return err.code;
@@ -77,6 +79,24 @@ static void test_too_many_lines_are_refused(void **state)
 	assert_int_equal(read_lines(lines), ERROR_LIMIT);
 }
 
+static void test_a_free_port_is_chosen_and_a_taken_one_is_refused(void **state)
+{
+	struct error err;
+	uint16_t port = 0;
+	int fds[FORWARD_ADDRESSES] = {-1, -1};
+	int more[FORWARD_ADDRESSES] = {-1, -1};
+	assert_true(forward_port_listen(&port, fds, &err));
+	assert_true(port > 0 && fds[0] >= 0);
+	assert_false(forward_port_listen(&port, more, &err));
+	assert_string_equal(err.reason, "FORWARD_TAKEN");
+	assert_int_equal(more[0], -1);
+	fd_close(&fds[0]);
+	fd_close(&fds[1]);
+	assert_true(forward_port_listen(&port, more, &err));
+	fd_close(&more[0]);
+	fd_close(&more[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -84,6 +104,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_no_port_is_refused),
 		cmocka_unit_test(test_a_port_is_forwarded_once_and_is_free_in_the_cell),
 		cmocka_unit_test(test_too_many_lines_are_refused),
+		cmocka_unit_test(test_a_free_port_is_chosen_and_a_taken_one_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

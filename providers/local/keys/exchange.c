@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/io.h"
+#include "base/tcp.h"
 #include "base/text.h"
 #include "providers/local/keys/reply.h"
 #include "providers/local/request.h"
@@ -93,8 +94,7 @@ static void end(struct exchange *exchange)
 /* Resets the connection, so that the program sees an error and not the end of an answer. */
 static void reset(struct exchange *exchange)
 {
-	const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-	setsockopt(exchange->client.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	tcp_make_abrupt(exchange->client.fd);
 	end(exchange);
 }
 

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/io.h"
 #include "base/list.h"
+#include "base/tcp.h"
 #include "base/text.h"
 #include "providers/local/net/hello.h"
 #include "providers/local/net/pair.h"
@@ -668,7 +669,7 @@ static void refuse_one_more(struct flows *flows, int client)
 {
 	const struct wire_message message = {
 		.kind = WIRE_LIMIT, .limit = NETWORK_LIMIT_CONNECTIONS};
-	pair_make_abrupt(client);
+	tcp_make_abrupt(client);
 	fd_close(&client);
 	if (!flows->was_full) {
 		flows->was_full = true;
@@ -715,7 +716,7 @@ void flows_add(struct flows *flows, int client)
 	if (read_original(client, &target)) {
 		flows_add_to(flows, client, &target);
 	} else {
-		pair_make_abrupt(
+		tcp_make_abrupt(
 			client); // a program connected to our port directly: there is no target
 		fd_close(&client);
 	}

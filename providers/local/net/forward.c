@@ -16,6 +16,7 @@
 #include "base/guard.h"
 #include "base/io.h"
 #include "base/list.h"
+#include "base/tcp.h"
 #include "providers/local/cell/connector.h"
 #include "providers/local/net/confinement.h"
 #include "providers/local/net/pair.h"
@@ -178,7 +179,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 static void refuse_one_more(struct forward *forward, int client)
 {
 	const struct forward_message full = {.kind = FORWARD_FULL};
-	pair_make_abrupt(client);
+	tcp_make_abrupt(client);
 	fd_close(&client);
 	if (!forward->was_full) {
 		forward->was_full = true;

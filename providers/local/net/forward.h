@@ -8,7 +8,7 @@
 #include "base/attr.h"
 #include "base/span.h"
 #include "providers/local/helper.h"
-#include "providers/local/net/forward_ports.h"
+#include "providers/forward_ports.h"
 
 /*
  * The process that forwards ports of this machine into a cell. It is the broker's own program,

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/local/net/pair.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include "base/io.h"
-
-enum { ALIVE_S = 60 }; // silence after which the kernel asks whether the peer is still there
+#include "base/tcp.h"
 
 void pair_watch(struct pair *pair, ev_io *io, int events)
 {
@@ -21,19 +16,10 @@ void pair_watch(struct pair *pair, ev_io *io, int events)
 	}
 }
 
-static void keep_alive(int fd)
-{
-	const int on = 1;
-	const int idle = ALIVE_S;
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
 void pair_begin(const struct pair *pair)
 {
-	keep_alive(pair->client.fd);
-	keep_alive(pair->server.fd);
+	tcp_keep_alive(pair->client.fd);
+	tcp_keep_alive(pair->server.fd);
 }
 
 static void watch_both(struct pair *pair)
@@ -82,17 +68,11 @@ void pair_close(struct pair *pair)
 	pipe_finish(&pair->down);
 }
 
-void pair_make_abrupt(int fd)
-{
-	const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-}
-
 void pair_reset(struct pair *pair)
 {
-	pair_make_abrupt(pair->client.fd);
+	tcp_make_abrupt(pair->client.fd);
 	if (pair->server.fd >= 0) {
-		pair_make_abrupt(pair->server.fd);
+		tcp_make_abrupt(pair->server.fd);
 	}
 	pair_close(pair);
 }

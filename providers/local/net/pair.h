@@ -47,7 +47,4 @@ void pair_close(struct pair *pair);
 /* Like pair_close, but both peers see an error instead of end of file. */
 void pair_reset(struct pair *pair);
 
-/* Makes close(2) of this socket reset the connection, so that its peer sees an error. */
-void pair_make_abrupt(int fd);
-
 #endif
