@@ -100,6 +100,8 @@ const struct failure_code failure_codes[] = {
 		"send _broker/session/resume for the session, then try again"},
 	{"PAUSE_INTERRUPTED", RPC_INTERNAL_ERROR, true,
 		"look at the session's state (_broker/session/status), and try again"},
+	{"FORWARD_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
+		"do what the message says; the port cannot be led there"},
 	{"PAUSE_UNSUPPORTED", RPC_INTERNAL_ERROR, false,
 		"end the session instead; its files are kept"},
 	{"ROLLBACK_IN_PROGRESS", RPC_INTERNAL_ERROR, true, "try again when it has ended"},

@@ -7,6 +7,7 @@
 #include "broker/gate/grant_resolve.h"
 #include "broker/methods/exec_methods.h"
 #include "broker/methods/explain.h"
+#include "broker/methods/forward_methods.h"
 #include "broker/methods/fs_methods.h"
 #include "broker/methods/health.h"
 #include "broker/methods/inquiry.h"
@@ -31,6 +32,8 @@ static const struct {
 	{"_broker/exec/start", exec_methods_start, true},
 	{"_broker/exec/status", exec_methods_status, false},
 	{"_broker/exec/kill", exec_methods_kill, false},
+	{"_broker/forward", forward_methods_open, false},
+	{"_broker/forward/close", forward_methods_close, false},
 	{"_broker/fs/list", fs_methods_list, true},
 	{"_broker/fs/stat", fs_methods_stat, true},
 	{"_broker/fs/read", fs_methods_read, true},

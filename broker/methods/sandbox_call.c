@@ -80,8 +80,9 @@ bool sandbox_call_has_room(struct sandbox_call *call)
 	int count = sandbox_calls_count(call->relay) - 1;
 	if (count >= SANDBOX_CALLS_MAX) {
 		sandbox_call_refuse(call, "RESOURCE_LIMIT_EXCEEDED",
-			"%d such requests and commands are in progress, or kept until "
-			"_broker/exec/status forgets them",
+			"%d such requests, commands and ports are in progress or kept: "
+			"_broker/exec/status forgets a command that has ended, "
+			"_broker/forward/close closes a port",
 			count);
 		return false;
 	}

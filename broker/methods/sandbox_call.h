@@ -8,9 +8,10 @@
 
 /*
  * The common part of the methods with which a program itself uses a session's sandbox
- * (_broker/exec…, _broker/fs/…): their session, params and end. A call ends with its session, with
- * the session's agent, and when its request is cancelled. The program on the editor's side has the
- * user's rights, so no policy decides about its calls, but the audit log lists each of them.
+ * (_broker/exec…, _broker/fs/…, _broker/forward…): their session, params and end. A call ends with
+ * its session, with the session's agent, and when its request is cancelled. The program on the
+ * editor's side has the user's rights, so no policy decides about its calls, but the audit log
+ * lists each of them.
  */
 struct sandbox_call {
 	struct list link; // of all that are in progress or kept
@@ -26,7 +27,7 @@ struct sandbox_call {
 };
 
 enum {
-	SANDBOX_CALLS_MAX = 64,      // of a broker at once, including commands that are kept
+	SANDBOX_CALLS_MAX = 64, // of a broker at once, including commands and ports that are kept
 	SANDBOX_BYTES_MAX = 1 << 20, // of a file, or of one output, in an answer
 };
 

@@ -16,6 +16,7 @@ from case import AGENT, BROKER, main
 from forwarding import HAS_IP6, SERVE, free_port, tell
 from processes import PATIENCE
 from ssh_case import SshCase
+from sync_case import checked
 
 CONNECTIONS_MAX = 128
 LARGE = 8 << 20
@@ -149,8 +150,84 @@ class Cut(Forward):
         self.ends(client)
 
 
+class Requests(Forward):
+    """_broker/forward: a program opens and closes ports by itself."""
+
+    def open_port(self, client, session, **more):
+        params = {'sessionId': session, 'port': self.there, **more}
+        return checked('forward', 'result', client.call(
+            '_broker/forward', checked('forward', 'params', params), PATIENCE))['localPort']
+
+    def close_port(self, client, session, port):
+        params = {'sessionId': session, 'localPort': port}
+        return checked('forward', 'closeResult', client.call(
+            '_broker/forward/close', checked('forward', 'closeParams', params), PATIENCE))
+
+    def refused(self, code, act, *words, **params):
+        with self.assertRaises(RpcError) as caught:
+            act(*words, **params)
+        data = caught.exception.data
+        self.assertEqual((data['code'], data['stage']), (code, 'tool'), caught.exception)
+        return data
+
+    def test_a_port_is_opened_and_closed(self):
+        client, session = self.opened()
+        self.serve(client, session, '127.0.0.1', self.there)
+        first = self.open_port(client, session)
+        second = self.open_port(client, session, localPort=self.here)
+        self.assertEqual(second, self.here)
+        for port in (first, second):
+            self.reach(port, b'%d hello' % self.there)
+        with socket.create_connection(('127.0.0.1', first), PATIENCE) as held:
+            held.settimeout(PATIENCE)
+            self.assertTrue(held.recv(1))
+            self.close_port(client, session, first)
+            with self.assertRaises(ConnectionResetError):
+                while held.recv(64):
+                    pass
+        self.assertIsNone(tell(first))
+        self.assertEqual(tell(second), b'%d hello' % self.there)
+        self.refused('INVALID_PARAMS', self.close_port, client, session, first)
+        self.ends(client)
+
+    def test_a_port_ends_with_its_session(self):
+        client, session = self.opened()
+        other = client.new_session(self.work)
+        self.serve(client, other, '127.0.0.1', self.there)
+        port = self.open_port(client, session)
+        kept = self.open_port(client, other)
+        self.reach(port, b'%d hello' % self.there)
+        self.refused('INVALID_PARAMS', self.close_port, client, other, port)
+        client.call('session/close', {'sessionId': session}, PATIENCE)
+        self.assertIsNone(tell(port))
+        self.assertEqual(tell(kept), b'%d hello' % self.there)
+        self.ends(client)
+        self.assertIsNone(tell(kept))
+
+    def test_what_is_refused(self):
+        client, session = self.opened(forward=self.here)
+        data = self.refused('FORWARD_TAKEN', self.open_port, client, session, localPort=self.here)
+        self.assertTrue(data['retryable'])
+        # A port of the profile is not a program's to close.
+        self.refused('INVALID_PARAMS', self.close_port, client, session, self.here)
+        for wrong in ({}, {'port': 0}, {'port': 65536}, {'port': '3000'},
+                      {'port': 3000, 'localPort': -1}):
+            self.refused('INVALID_PARAMS', client.call, '_broker/forward',
+                         {'sessionId': session, **wrong})
+        self.refused('INVALID_PARAMS', client.call, '_broker/forward',
+                     {'sessionId': 'none', 'port': 3000})
+        self.ends(client)
+
+
 class Scripts(Forward):
     runner = 'never'
+
+    def test_a_request_is_refused(self):
+        client, session = self.opened()
+        with self.assertRaises(RpcError) as caught:
+            client.call('_broker/forward', {'sessionId': session, 'port': self.there}, PATIENCE)
+        self.assertEqual(caught.exception.data['code'], 'FORWARD_UNSUPPORTED')
+        self.ends(client)
 
     def test_the_scripts_cannot_forward(self):
         done = subprocess.run(
