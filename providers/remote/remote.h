@@ -38,6 +38,7 @@ struct remote_request {
 	uint64_t agent_bytes;    // bytes of an agent's input, or output, under way; 0: see mux.h
 	long long timeout_ms;    // for each answer until the remote is ready
 	const char *before; // for start.sh: defines acp_before; ends in ";"; borrowed; may be NULL
+	const char *variables; // names for acp_more of variables.sh; borrowed; may be NULL
 	/* Program to upload, borrowed; NULL: the one in this program, if it fits the machine. */
 	const struct runner_image *image;
 };

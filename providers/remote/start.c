@@ -171,9 +171,10 @@ bool remote_start_begin(struct remote *remote, struct error *err)
 	}
 	if (!buf_append_format(&start->unsent, err,
 		    "%sacp_token=%s; acp_build=%s; acp_size=%zu; acp_machine=%s; "
-		    "acp_mode='%s'; acp_before() { :; }; ",
+		    "acp_mode='%s'; acp_more='%s'; acp_before() { :; }; ",
 		    SCRIPT_SET_NEWLINE, remote->request.token, start->image.build,
-		    start->image.bytes.len, machine, remote->request.outlives ? "apart" : "") ||
+		    start->image.bytes.len, machine, remote->request.outlives ? "apart" : "",
+		    remote->request.variables ? remote->request.variables : "") ||
 		!buf_append(&start->unsent, span_of(before ? before : ""), err) ||
 		!buf_append(&start->unsent, SPAN_LITERAL(" eval "), err) ||
 		!script_quote_append(&start->unsent, span_of(start_text), err) ||

@@ -68,6 +68,7 @@ static void tell_target(const struct describing *self, const struct ssh_target *
 	tell(self, "proxy-command", target->proxy_command);
 	tell(self, "ssh-client", client_name(target));
 	tell(self, "ssh-program", target->ssh_program ? target->ssh_program : "none on PATH");
+	tell_all(self, "ssh-forward", target->forwards);
 	tell_all(self, "identity-file", target->identity_files);
 	tell(self, "identity-agent", target->identity_agent ? target->identity_agent : "none");
 	tell(self, "host-key", target->host_key_pin);

@@ -41,6 +41,9 @@ enum {
 void ssh_control_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host);
 void ssh_process_command(char command[SSH_COMMAND_MAX], const struct ssh_host *host);
 
+/* Names of variables that a channel's command has, and that programs get; or "" (variables.sh). */
+const char *ssh_host_more_variables(const struct ssh_host *host);
+
 /* The first line for the control: all scripts. */
 bool ssh_control_script(
 	struct buf *buf, const struct ssh_host *host, struct error *err) ATTR_NODISCARD;
@@ -61,7 +64,8 @@ struct ssh_link {
 	struct list link; // in ssh_host.links
 	struct ssh_host *host;
 	struct ssh_client *client;
-	struct list slots; // struct ssh_slot
+	struct ssh_target target; // of a further connection: the host's, without its forwards
+	struct list slots;        // struct ssh_slot
 	bool is_ready;
 	bool is_full; // refused a channel; until one of its slots ends
 	/*

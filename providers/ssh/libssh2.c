@@ -101,6 +101,13 @@ struct ssh_client *ssh_libssh2_connect(const struct provider_context *context,
 			target->alias, target->unknown_setting, ssh_target_other_client(target));
 		return NULL;
 	}
+	if (ssh_target_has_forwards(target) && ssh_target_may_use_program(target)) {
+		error_set_reason(err, ERROR_CONFIG, "SSH_UNSUPPORTED",
+			"connecting to %s: ssh_config sets %s, which the libssh2 client does not "
+			"support",
+			target->alias, target->forwards[0]);
+		return NULL;
+	}
 	const struct ssh2 *ssh2 = ssh2_open(err);
 	if (!ssh2) {
 		return NULL;

@@ -380,6 +380,7 @@ static void copy_target(struct ssh_target *to, const struct ssh_target *from)
 	to->ssh_program = mem_strdup_or_null(from->ssh_program);
 	to->config_file = NULL;
 	to->unknown_setting = NULL;
+	to->forwards = NULL;
 }
 
 struct login *login_start(const struct provider_context *context, const struct ssh2 *ssh2,

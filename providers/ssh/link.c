@@ -248,6 +248,11 @@ static const struct ssh_client_listener link_listener = {
 bool ssh_link_connect(struct ssh_link *link, const struct ssh_target *target, struct error *err)
 {
 	const struct ssh_host_request *request = &link->host->request;
+	if (!is_first(link)) { // two connections must not want the same ports
+		link->target = *target;
+		link->target.omits_forwards = true;
+		target = &link->target;
+	}
 	link->client = request->connect(request->context, target, &link_listener, link, err);
 	return link->client != NULL;
 }

@@ -64,6 +64,18 @@ static void add_allowed(struct ssh_host *host, char *const *entries)
 	}
 }
 
+/* Only the channel's own value leads to the user's ssh-agent. */
+static void add_more(struct ssh_host *host)
+{
+	const char *name = ssh_host_more_variables(host);
+	char *const *entries = host->control.environment;
+	for (size_t len = strlen(name); len > 0 && entries && *entries; entries++) {
+		if (strncmp(*entries, name, len) == 0 && (*entries)[len] == '=') {
+			add(host, *entries);
+		}
+	}
+}
+
 static const char *fact(const struct ssh_host *host, const char *name, const char *fallback)
 {
 	const char *value = ssh_environment_get(host->facts.environment, name);
@@ -95,6 +107,7 @@ static void finish(struct ssh_host *host, char **facts)
 	}
 	add_allowed(host, host->texts);
 	add_allowed(host, host->control.environment);
+	add_more(host);
 	add(host, plain_path);
 	add_login_env(host);
 	bool is_whole = facts && words_count(facts) >= FACTS_COUNT;

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "providers/ssh/openssh_argv.h"
 
@@ -122,6 +123,21 @@ static void set_deadline(struct openssh_client *self)
 	}
 }
 
+/* False if a handler has closed the client. */
+static bool tell_refused(struct openssh_client *self)
+{
+	char text[OPENSSH_SAID_MAX + 64];
+	if (!self->words.refused[0] || !self->listener->on_progress) {
+		return true;
+	}
+	text_format(text, sizeof(text), "ssh does not forward a port of its configuration: %s",
+		self->words.refused);
+	self->words.refused[0] = '\0';
+	struct life *life = life_hold(self->life);
+	self->listener->on_progress(self->data, text);
+	return !life_let_go(life);
+}
+
 static void on_words(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct openssh_client *self = CONTAINER_OF(io, struct openssh_client, words_io);
@@ -130,6 +146,9 @@ static void on_words(struct ev_loop *loop, ev_io *io, int events)
 	if (read_words(self) == HEARD_END) {
 		ev_io_stop(loop, io);
 		fd_close(&self->words_fd);
+		return;
+	}
+	if (!tell_refused(self)) {
 		return;
 	}
 	if (self->words.addresses > addresses && self->words.addresses <= ADDRESSES_MAX) {

@@ -121,7 +121,6 @@ static void add_fixed(char ***argv)
 	static const char *const options[] = {
 		"ForkAfterAuthentication=no",
 		"ControlPersist=no",
-		"ClearAllForwardings=yes",
 		"PermitLocalCommand=no",
 		"RemoteCommand=none",
 		"RequestTTY=no",
@@ -217,6 +216,15 @@ static void add_identities(char ***argv, const struct ssh_target *target)
 	}
 }
 
+/* A port that is taken must not end the session: openssh_words.c reports it. */
+static void add_forwards(char ***argv, bool has_forwards)
+{
+	add_option(argv, "ClearAllForwardings=%s", has_forwards ? "no" : "yes");
+	if (has_forwards) {
+		add_option(argv, "ExitOnForwardFailure=no");
+	}
+}
+
 static void add_target(char ***argv, const struct ssh_target *target, int prompts);
 
 /* An ssh to the host before the target; its stdin and stdout are a connection to the target. */
@@ -237,6 +245,7 @@ static void add_via(char ***argv, const struct ssh_target *target, int prompts)
 	add_option(&words, "LogLevel=ERROR"); // both programs write to the same stderr
 	add_option(&words, "ControlMaster=no");
 	add_option(&words, "ControlPath=none");
+	add_forwards(&words, false);
 	if (target->password_command) { // this password is only for the target
 		add_option(&words, "PasswordAuthentication=no");
 		add_option(&words, "KbdInteractiveAuthentication=no");
@@ -306,6 +315,7 @@ char **openssh_argv(
 	int prompts = openssh_has_command(target)            ? 1
 	              : openssh_can_ask(target, environment) ? 3
 	                                                     : 0;
+	add_forwards(&argv, ssh_target_has_forwards(target));
 	add_target(&argv, target, prompts);
 	return argv;
 }

@@ -258,6 +258,8 @@ static bool start(struct openssh_channel *self, const char *command, struct erro
 {
 	struct openssh_client *client = self->client;
 	int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1};
+	bool forwards_agent =
+		client->target->forwards_agent && ssh_target_has_forwards(client->target);
 	bool is_ok = make_pipes(ours, theirs, err);
 	self->in_fd = ours[0];
 	openssh_output_init(self, SSH_STREAM_OUT, ours[1]);
@@ -266,7 +268,7 @@ static bool start(struct openssh_channel *self, const char *command, struct erro
 	is_ok = is_ok &&
 	        openssh_mux_open(&self->mux, client->context->loop, client->folder.socket,
 			&mux_listener, self, err) &&
-	        mux_request_session(&self->mux, command, theirs, err);
+	        mux_request_session(&self->mux, command, theirs, forwards_agent, err);
 	for (int i = 0; i < 3; i++) {
 		fd_close(&theirs[i]);
 	}

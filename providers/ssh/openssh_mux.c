@@ -132,7 +132,8 @@ bool mux_request_alive(struct mux *mux, uint32_t id, struct error *err)
 	return send_message(mux, &body, err);
 }
 
-bool mux_request_session(struct mux *mux, const char *command, const int fds[3], struct error *err)
+bool mux_request_session(struct mux *mux, const char *command, const int fds[3],
+	bool forwards_agent, struct error *err)
 {
 	struct buf body ATTR_CLEANUP(buf_finish);
 	buf_init(&body, REQUEST_MAX);
@@ -141,7 +142,7 @@ bool mux_request_session(struct mux *mux, const char *command, const int fds[3],
 	put_number(&body, 0); // reserved: an empty text
 	put_number(&body, 0); // no terminal
 	put_number(&body, 0); // no X11
-	put_number(&body, 0); // no agent
+	put_number(&body, forwards_agent ? 1 : 0);
 	put_number(&body, 0); // no subsystem
 	put_number(&body, (uint32_t)NO_ESCAPE);
 	put_number(&body, 0); // the terminal's type: an empty text

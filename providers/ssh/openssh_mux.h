@@ -59,9 +59,12 @@ struct mux {
 bool openssh_mux_open(struct mux *mux, struct ev_loop *loop, const char *path,
 	const struct mux_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
-/* Asks for a session that runs the command on the three descriptors, which are duplicated. */
-bool mux_request_session(
-	struct mux *mux, const char *command, const int fds[3], struct error *err) ATTR_NODISCARD;
+/*
+ * Asks for a session that runs the command on the three descriptors, which are duplicated. With
+ * `forwards_agent` the command gets the user's ssh-agent, if the master's configuration allows it.
+ */
+bool mux_request_session(struct mux *mux, const char *command, const int fds[3],
+	bool forwards_agent, struct error *err) ATTR_NODISCARD;
 
 /* MUX_ALIVE with this id answers it. */
 bool mux_request_alive(struct mux *mux, uint32_t id, struct error *err) ATTR_NODISCARD;

@@ -223,9 +223,23 @@ static void note_known(struct openssh_words *words, const char *line)
 	}
 }
 
+/* The client or the server cannot open a port of the user's configuration; the session goes on. */
+static void note_refused(struct openssh_words *words, const char *line)
+{
+	static const char *const marks[] = {"cannot listen ", "port forwarding failed for "};
+	for (size_t i = 0; i < ARRAY_LENGTH(marks); i++) {
+		if (strstr(line, marks[i])) {
+			text_append(words->refused, sizeof(words->refused), "%s%s",
+				words->refused[0] ? "; " : "", line);
+			return;
+		}
+	}
+}
+
 static void read_complaint(struct openssh_words *words, const char *line, bool is_banner)
 {
 	if (!is_banner) {
+		note_refused(words, line);
 		find_cause(words, line);
 		note_known(words, line);
 		words->taken[0] = '\0'; // the reason follows

@@ -29,6 +29,7 @@ struct openssh_words {
 	bool has_progress;               // `progress` is new
 	char progress[256];
 	int addresses;                     // addresses of the host that were tried
+	char refused[OPENSSH_SAID_MAX];    // ports that could not be forwarded; not reported yet
 	char said[OPENSSH_SAID_MAX];       // the last complaints, separated by "; "
 	char because[OPENSSH_CAUSE_MAX];   // the complaint that names the cause
 	char offered[OPENSSH_OFFERED_MAX]; // keys that were offered

@@ -135,6 +135,7 @@ bool ssh_runner_open(struct ssh_host *host, struct error *err)
 			.sh = ssh_host_sh(host),
 			.token = host->token,
 			.before = buf_span(&before).data,
+			.variables = ssh_host_more_variables(host),
 			.grace_ms = request->grace_ms,
 			.outlives = request->outlives,
 			.orphan_ms = request->orphan_ms,

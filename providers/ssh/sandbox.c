@@ -193,6 +193,20 @@ static void tell_outlives(struct ssh_sandbox *self)
 	sandbox_warn(&self->sandbox, text);
 }
 
+static void tell_omitted(struct ssh_sandbox *self)
+{
+	char text[ERROR_TEXT_MAX];
+	const struct ssh_target *target = &self->target;
+	if (ssh_target_has_forwards(target) && target->client == SSH_CLIENT_LIBSSH2) {
+		text_format(text, sizeof(text),
+			"%s: ssh_config sets %s%s, which the libssh2 client does not do: set "
+			"ssh-client = auto or openssh, or remove it there",
+			host_name(self), target->forwards[0],
+			target->forwards[1] ? " (and more forwards)" : "");
+		sandbox_warn(&self->sandbox, text);
+	}
+}
+
 /* Otherwise the ports are closed, so that nobody waits for an answer. */
 static void give_forwards(struct ssh_sandbox *self)
 {
@@ -252,6 +266,7 @@ static void on_host_ready(void *data)
 	tell_no_runner(self);
 	tell_outlives(self);
 	give_forwards(self);
+	tell_omitted(self);
 	sandbox->outlives = self->outlives;
 	self->listener->on_ready(self->data);
 }

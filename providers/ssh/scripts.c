@@ -47,17 +47,23 @@ void ssh_process_command(char command[SSH_COMMAND_MAX], const struct ssh_host *h
 	assert(len < SSH_COMMAND_MAX);
 }
 
+const char *ssh_host_more_variables(const struct ssh_host *host)
+{
+	const struct ssh_target *target = host->request.target;
+	return target->forwards_agent && ssh_target_has_forwards(target) ? "SSH_AUTH_SOCK" : "";
+}
+
 bool ssh_control_script(struct buf *buf, const struct ssh_host *host, struct error *err)
 {
 	const struct span library[] = {span_of(ssh_members_script), span_of(process_text),
 		span_of(freeze_text), span_of(watch_text), span_of(ssh_earlier_script)};
 	const struct ssh_host_request *request = &host->request;
 	bool is_whole = buf_append_format(buf, err,
-		"%sacp_token=%s; acp_grace=%lld; "
+		"%sacp_token=%s; acp_more=%s; acp_grace=%lld; "
 		"acp_sh=%s; "
 		"acp_library=",
-		SCRIPT_SET_NEWLINE, host->token, (request->grace_ms + 999) / 1000,
-		ssh_host_sh(host));
+		SCRIPT_SET_NEWLINE, host->token, ssh_host_more_variables(host),
+		(request->grace_ms + 999) / 1000, ssh_host_sh(host));
 	for (size_t i = 0; i < ARRAY_LENGTH(library) && is_whole; i++) {
 		is_whole = script_quote_append(buf, library[i], err);
 	}

@@ -113,7 +113,8 @@ void ssh_target_finish(struct ssh_target *target)
 		target->config_file, target->revoked_host_keys, target->unknown_setting,
 		target->preferred_methods};
 	char **const lists[] = {target->identity_files, target->user_known_hosts_files,
-		target->global_known_hosts_files, target->set_env, target->certificate_files};
+		target->global_known_hosts_files, target->set_env, target->certificate_files,
+		target->forwards};
 	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
 		free(texts[i]);
 	}
@@ -139,6 +140,11 @@ const char *ssh_target_user_shown(const struct ssh_target *target)
 bool ssh_target_may_use_program(const struct ssh_target *target)
 {
 	return target->client == SSH_CLIENT_AUTO && target->ssh_program && !target->user_is_secret;
+}
+
+bool ssh_target_has_forwards(const struct ssh_target *target)
+{
+	return target->forwards && !target->omits_forwards;
 }
 
 const char *ssh_target_tell_locked(const char *files, char *text, size_t size)

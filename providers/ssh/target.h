@@ -58,16 +58,23 @@ struct ssh_target {
 	bool hash_known_hosts;
 	bool has_known_hosts_command; // KnownHostsCommand is set
 	bool verifies_by_dns;         // VerifyHostKeyDNS is yes
-	char *host_key_pin;      // "SHA256:…", from the profile; the key must match; NULL: none
-	size_t host_key_turn;    // with a pin: which types to ask for first (host_key_types)
-	struct ssh_target *via;  // ProxyJump: the last jump host, owned, with its own via; or NULL
-	char *proxy_command;     // a shell command; NULL: none
-	char *unknown_setting;   // a setting that the libssh2 client lacks: "BindAddress 192.0.2.1"
-	char *preferred_methods; // PreferredAuthentications, with commas; NULL: all
-	bool avoids_keys;        // PubkeyAuthentication is no
-	bool avoids_password;    // PasswordAuthentication is no
-	bool avoids_questions;   // KbdInteractiveAuthentication is no
-	bool trusts_loopback;    // NoHostAuthenticationForLocalhost is yes
+	char *host_key_pin;     // "SHA256:…", from the profile; the key must match; NULL: none
+	size_t host_key_turn;   // with a pin: which types to ask for first (host_key_types)
+	struct ssh_target *via; // ProxyJump: the last jump host, owned, with its own via; or NULL
+	char *proxy_command;    // a shell command; NULL: none
+	char *unknown_setting;  // a setting that the libssh2 client lacks: "BindAddress 192.0.2.1"
+	/*
+	 * LocalForward, RemoteForward, DynamicForward and ForwardAgent, as "LocalForward 8080
+	 * [localhost]:80"; NULL: none. Only the ssh program supports them.
+	 */
+	char **forwards;
+	bool forwards_agent;
+	bool omits_forwards;                    // another connection of the session has them
+	char *preferred_methods;                // PreferredAuthentications, with commas; NULL: all
+	bool avoids_keys;                       // PubkeyAuthentication is no
+	bool avoids_password;                   // PasswordAuthentication is no
+	bool avoids_questions;                  // KbdInteractiveAuthentication is no
+	bool trusts_loopback;                   // NoHostAuthenticationForLocalhost is yes
 	char *algorithms[SSH_ALGORITHMS_COUNT]; // NULL: all that the client supports
 	bool has_kerberos;   // one of GSSAPIAuthentication, HostbasedAuthentication, PKCS11Provider
 	                     // is set:
@@ -120,6 +127,9 @@ bool ssh_names_have(const char *names, struct span name);
  * the user's name is not a secret.
  */
 bool ssh_target_may_use_program(const struct ssh_target *target);
+
+/* Whether a connection to the target has the forwards. */
+bool ssh_target_has_forwards(const struct ssh_target *target);
 
 /*
  * Reads what `ssh -G` prints for one host. Skips unknown keywords; an unreadable value is

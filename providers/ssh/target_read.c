@@ -13,6 +13,7 @@ enum {
 	VARIABLES_MAX = 1024,
 	SECONDS_MAX = 24 * 60 * 60,
 	SETTING_MAX = 256,
+	FORWARDS_MAX = 100,
 };
 
 /* ---- values ---- */
@@ -343,6 +344,29 @@ static void note_unknown(struct ssh_target_reader *reader, const char *name, con
 	}
 }
 
+/* Keywords that forward something, unless they are "no". */
+static const char *const forwards[] = {
+	"DynamicForward", "ForwardAgent", "LocalForward", "RemoteForward"};
+
+static bool note_forward(
+	struct ssh_target_reader *reader, const char *name, const char *value, struct error *err)
+{
+	struct buf text ATTR_CLEANUP(buf_finish);
+	buf_init(&text, strlen(value) + SETTING_MAX);
+	for (size_t i = 0; i < ARRAY_LENGTH(forwards); i++) {
+		if (strcasecmp(forwards[i], name) != 0 || is_no(value)) {
+			continue;
+		}
+		bool is_agent = strcmp(forwards[i], "ForwardAgent") == 0;
+		reader->target.forwards_agent = reader->target.forwards_agent || is_agent;
+		return buf_append_format(&text, err, "%s %s", forwards[i], value) &&
+		       buf_append(&text, (struct span){"", 1}, err) &&
+		       append_limited(
+			       &reader->target.forwards, buf_span(&text).data, FORWARDS_MAX, err);
+	}
+	return true;
+}
+
 /* ---- lines ---- */
 
 static bool read_value(
@@ -363,7 +387,7 @@ static bool read_value(
 		return read_bool(value, flag, err);
 	}
 	note_unknown(reader, name, value);
-	return true;
+	return note_forward(reader, name, value, err);
 }
 
 static bool read_line(struct ssh_target_reader *reader, struct span line, struct error *err)

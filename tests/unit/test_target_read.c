@@ -275,6 +275,22 @@ static void test_what_libssh2_does_not_know_is_named(void **state)
 	assert_null(target.unknown_setting);
 }
 
+static void test_what_is_forwarded_is_listed(void **state)
+{
+	assert_true(read_text("hostname h\nclearallforwardings no\nforwardagent no\n"));
+	assert_null(target.forwards);
+	assert_false(target.forwards_agent || ssh_target_has_forwards(&target));
+	assert_true(read_text("hostname h\nlocalforward 8080 [localhost]:80\n"
+			      "remoteforward 9000 [localhost]:22\nforwardagent /run/socket\n"));
+	assert_string_equal(target.forwards[0], "LocalForward 8080 [localhost]:80");
+	assert_string_equal(target.forwards[1], "RemoteForward 9000 [localhost]:22");
+	assert_string_equal(target.forwards[2], "ForwardAgent /run/socket");
+	assert_null(target.forwards[3]);
+	assert_true(target.forwards_agent && ssh_target_has_forwards(&target));
+	target.omits_forwards = true;
+	assert_false(ssh_target_has_forwards(&target));
+}
+
 static void test_a_family_of_addresses_is_read(void **state)
 {
 	assert_true(read_text("hostname h\naddressfamily inet\n"));
@@ -367,6 +383,7 @@ int main(void)
 		TEST(test_ways_to_log_in_are_read),
 		TEST(test_where_a_ticket_of_kerberos_would_be_is_of_the_environment),
 		TEST(test_what_libssh2_does_not_know_is_named),
+		TEST(test_what_is_forwarded_is_listed),
 		TEST(test_a_family_of_addresses_is_read),
 		TEST(test_an_address_loses_its_brackets),
 		TEST(test_what_cannot_be_read_names_its_keyword),
