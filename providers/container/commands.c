@@ -26,6 +26,8 @@ enum {
 
 static const long long NANO = 1000000000;
 
+static const char runner_there[] = CONTAINER_RUNNER_FOLDER "/" EXEC_RUNNER_NAME;
+
 static const char *const engines[] = {"podman", "docker", NULL};
 
 enum { KEY_ENGINE, KEY_IMAGE, KEY_CONTAINER, KEY_MEMORY, KEY_CPU, KEY_PROCESSES };
@@ -231,28 +233,36 @@ static void add_limits(char ***words, const struct settings *settings)
 	}
 }
 
-/* Mounts the runner. A "%" in the file's path becomes "%%", so that it is not taken for %i. */
+/* The runner's folder and then `more`. A "%" becomes "%%", so that it is not taken for %i. */
+static char *runner_folder(const struct exec_profile *profile, const char *more)
+{
+	struct buf text;
+	const char *file = profile->runner_file ? profile->runner_file : "";
+	const char *end = strrchr(file, '/');
+	buf_init(&text, VOLUME_MAX);
+	for (; file < end; file++) {
+		(void)!buf_append(&text, (struct span){file, 1}, NULL);
+		(void)!buf_append(&text, (struct span){"%", *file == '%'}, NULL);
+	}
+	(void)!buf_append(&text, span_of(more), NULL);
+	char *whole = mem_strndup(buf_span(&text));
+	buf_finish(&text);
+	return whole;
+}
+
 static bool add_runner(char ***words, const struct exec_profile *profile, struct error *err)
 {
-	struct buf volume;
 	const char *file = profile->runner_file ? profile->runner_file : "";
 	if (strchr(file, ':')) {
 		return error_set(err, ERROR_CONFIG,
-			"the path of the state folder has a colon, so no engine can mount a file "
+			"the path of the state folder has a colon, so no engine can mount a folder "
 			"of it in a container: %s; set XDG_STATE_HOME",
 			file);
 	}
-	buf_init(&volume, VOLUME_MAX);
-	for (; *file; file++) {
-		(void)!buf_append(&volume, (struct span){file, 1}, NULL);
-		(void)!buf_append(&volume, (struct span){"%", *file == '%'}, NULL);
-	}
-	/* "z": without this label SELinux would hide the file from containers. */
-	(void)!buf_append(&volume, SPAN_LITERAL(":" CONTAINER_RUNNER ":ro,z"), NULL);
-	char *text = mem_strndup(buf_span(&volume));
-	add_option(words, "--volume", text);
-	free(text);
-	buf_finish(&volume);
+	/* "z": without this label SELinux would hide the folder from containers. */
+	char *volume = runner_folder(profile, ":" CONTAINER_RUNNER_FOLDER ":ro,z");
+	add_option(words, "--volume", volume);
+	free(volume);
 	return true;
 }
 
@@ -270,7 +280,7 @@ static bool add_start(struct exec_profile *profile, const struct settings *setti
 		return false;
 	}
 	add_option(words, "--stop-signal", "SIGTERM");
-	add_option(words, "--entrypoint", CONTAINER_RUNNER);
+	add_option(words, "--entrypoint", runner_there);
 	add_option(words, value_of(settings, KEY_IMAGE), "hold");
 	return true;
 }
@@ -328,16 +338,30 @@ static char *variant_of(const struct settings *settings, const char *engine)
 	return mem_strdup(text);
 }
 
+/* Copies the folder, because "cp" makes no folder for a file. */
+static void add_attached(struct exec_profile *profile, const char *engine, const char *container)
+{
+	char target[NAME_MAX_BYTES + sizeof(":" CONTAINER_RUNNER_FOLDER)];
+	set_words(profile, EXEC_EXEC, engine, "exec", "-i", container, NULL);
+	if (profile->runner_file) {
+		char *folder = runner_folder(profile, "/.");
+		text_whole(target, sizeof(target), "%s:" CONTAINER_RUNNER_FOLDER, container);
+		set_words(profile, EXEC_COPY_IN, engine, "cp", folder, target, NULL);
+		profile->runner_there = runner_there;
+		free(folder);
+	}
+}
+
 static bool add_commands(struct exec_profile *profile, const struct settings *settings,
 	const struct provider_context *context, const char *engine, struct error *err)
 {
 	const char *container = value_of(settings, KEY_CONTAINER);
+	profile->runner_file = exec_runner_file_path(context, profile->platform->name);
 	if (container) {
-		set_words(profile, EXEC_EXEC, engine, "exec", "-i", container, NULL);
+		add_attached(profile, engine, container);
 		return true;
 	}
-	profile->runner_there = CONTAINER_RUNNER;
-	profile->runner_file = exec_runner_file_path(context, profile->platform->name);
+	profile->runner_there = runner_there;
 	profile->variant = variant_of(settings, engine);
 	set_words(profile, EXEC_EXEC, engine, "exec", "-i", "%i", NULL);
 	set_words(profile, EXEC_RESTART, engine, "start", "%i", NULL);

@@ -8,15 +8,15 @@
  * The keys of `backend = container`, and the engine's commands for them, which a profile of
  * `backend = exec` would name itself. podman and docker take the same words.
  *
- * With `image`, start makes a container and mounts the runner in it (CONTAINER_RUNNER). The runner
- * is the first process, so the image needs no program that keeps the container running. With
+ * With `image`, start makes a container and mounts the runner's folder in it. The runner is the
+ * first process, and starts by itself, so the image needs no shell and no other program. With
  * `container`, the broker works in a container that somebody else has made, and neither starts nor
- * ends it.
+ * ends it; it copies the runner's folder there.
  */
 enum { CONTAINER_OWN_KEYS = 6, CONTAINER_KEYS = CONTAINER_OWN_KEYS + EXEC_COMMON_COUNT };
 extern const struct setting_key container_keys[CONTAINER_KEYS];
 extern const struct exec_platform container_platform;
 
-#define CONTAINER_RUNNER "/.acp-broker/acp-runner"
+#define CONTAINER_RUNNER_FOLDER "/.acp-broker"
 
 #endif

@@ -4,8 +4,7 @@
 #
 #     acp_earlier    a function that ends the processes which lost connections of this broker
 #                    left running
-#     acp_copy       the runner's file, which copy-in has brought or start has mounted, or ''
-#     acp_is_shown   "yes" if start has mounted that file, or ''
+#     acp_copy       the runner's file, which copy-in has brought, or ''
 #
 # acp_before prints "env NAME=VALUE" for each variable in the environment of a command there. It
 # leaves out our own variables, and values that contain a newline or are too long for a line.
@@ -20,13 +19,12 @@ acp_tell_environment() {
 }
 
 # Executes the file acp_copy only if it belongs to this user or to root, and nobody else can write
-# it. A file that start has mounted may belong to anybody: it is read-only, and its owner is a user
-# outside of the instance.
+# it.
 acp_try_copy() {
 	[ -n "$acp_copy" ] && [ -f "$acp_copy" ] || return 0
 	set -- $(ls -ldn "$acp_copy")
 	case $1 in
-	-rwx?-??-?*) [ "$3" = 0 ] || [ "$3" = "$acp_uid" ] || [ -n "$acp_is_shown" ] || return 0 ;;
+	-rwx?-??-?*) [ "$3" = 0 ] || [ "$3" = "$acp_uid" ] || return 0 ;;
 	*) return 0 ;;
 	esac
 	acp_name=${acp_copy##*/}

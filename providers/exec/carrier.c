@@ -205,16 +205,15 @@ static bool open_pipe(ev_io *io, int events, int *out_child_fd, struct error *er
 	return fd_set_nonblock(io->fd, true, err);
 }
 
-static bool start(struct exec_stream *self, const char *line, struct error *err)
+static bool start(struct exec_stream *self, const char *const *words, struct error *err)
 {
 	const struct exec_carrier *of = self->of;
 	const struct exec_values values = {.instance = of->instance};
-	const char *const shell[] = {"/bin/sh", "-c", line, NULL};
 	int fds[3] = {-1, -1, -1};
 	if (open_pipe(&self->in, EV_WRITE, &fds[0], err) &&
 		open_pipe(&self->out, EV_READ, &fds[1], err) &&
 		open_pipe(&self->err, EV_READ, &fds[2], err)) {
-		char **argv = exec_profile_argv(of->profile, EXEC_EXEC, &values, shell);
+		char **argv = exec_profile_argv(of->profile, EXEC_EXEC, &values, words);
 		struct process_spec spec = {.argv = (const char *const *)argv,
 			.env = (const char *const *)of->profile->env,
 			.cwd = of->profile->home,
@@ -231,7 +230,7 @@ static bool start(struct exec_stream *self, const char *line, struct error *err)
 	return self->process != NULL;
 }
 
-static struct carrier_stream *open_stream(struct carrier *carrier, const char *line,
+static struct carrier_stream *start_stream(struct carrier *carrier, const char *const *argv,
 	const struct carrier_listener *listener, void *data, struct error *err)
 {
 	struct exec_stream *self = mem_alloc_zero(sizeof(*self));
@@ -245,7 +244,7 @@ static struct carrier_stream *open_stream(struct carrier *carrier, const char *l
 	ev_io_init(&self->out, on_readable, -1, EV_READ);
 	ev_io_init(&self->err, on_complaint, -1, EV_READ);
 	ev_timer_init(&self->end, on_end_due, last_words_s, 0.);
-	if (!start(self, line, err)) {
+	if (!start(self, argv, err)) {
 		close_stream(&self->stream);
 		return NULL;
 	}
@@ -254,10 +253,18 @@ static struct carrier_stream *open_stream(struct carrier *carrier, const char *l
 	return &self->stream;
 }
 
+static struct carrier_stream *open_stream(struct carrier *carrier, const char *line,
+	const struct carrier_listener *listener, void *data, struct error *err)
+{
+	const char *const shell[] = {"/bin/sh", "-c", line, NULL};
+	return start_stream(carrier, shell, listener, data, err);
+}
+
 static const struct carrier_impl impl = {
 	.name = "exec",
 	.line_max = LINE_MAX_BYTES,
 	.open = open_stream,
+	.start = start_stream,
 	.write = write_stream,
 	.close = close_stream,
 };

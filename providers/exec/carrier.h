@@ -6,9 +6,9 @@
 #include "providers/remote/carrier.h"
 
 /*
- * Reaches an instance through the platform's command exec: its words, then "/bin/sh -c LINE". The
- * command is the child of a guard process, which ends when the broker ends. The command's stdin and
- * stdout are the stream.
+ * Reaches an instance through the platform's command exec: its words, then "/bin/sh -c LINE" or the
+ * words of a program there. The command is the child of a guard process, which ends when the broker
+ * ends. The command's stdin and stdout are the stream.
  */
 enum { EXEC_SAID_MAX = 600 };
 

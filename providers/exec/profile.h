@@ -64,13 +64,17 @@ struct exec_profile {
 	char *runtime_root;       // owned
 	char *made;               // owned; what inspect must print; NULL without inspect
 	char *variant;            // owned; other values need another instance; may be NULL
-	const char *runner_there; // static; where start mounts the runner; NULL: it does not
-	char *runner_file;        // owned; the file here for runner_there; NULL: no state folder
-	long long start_ms;       // timeout of start
-	long long command_ms;     // timeout of each other command except exec
-	long long answer_ms;      // timeout of each answer of the runner
-	long long grace_ms;       // the runner ends after this time without contact
-	bool is_transient;        // an instance for each session, destroyed at its end
+	/*
+	 * Static: the runner's path there, which needs no shell. A start has mounted its folder, or
+	 * copy-in copies the folder; if copy-in fails, scripts bring the runner. May be NULL.
+	 */
+	const char *runner_there;
+	char *runner_file;    // owned; the file here for runner_there; NULL: no state folder
+	long long start_ms;   // timeout of start
+	long long command_ms; // timeout of each other command except exec
+	long long answer_ms;  // timeout of each answer of the runner
+	long long grace_ms;   // the runner ends after this time without contact
+	bool is_transient;    // an instance for each session, destroyed at its end
 	bool is_synced;
 };
 

@@ -19,7 +19,7 @@
 enum { READ_SIZE = 64 * 1024 };
 
 static const char machine[] = "x86_64";
-static const char file_name[] = "acp-runner";
+static const char file_name[] = "runner/" EXEC_RUNNER_NAME;
 
 /* The work for the pool. It outlives an order that is cancelled meanwhile. */
 struct writing {
@@ -102,13 +102,21 @@ static bool write_whole(const struct writing *writing, struct error *err)
 	return true;
 }
 
+/* Every user of an instance that mounts the folder may read it. The folder above is private. */
+static bool make_folder(const char *path, struct error *err)
+{
+	return folder_make_state(path, err) &&
+	       (chmod(path, 0755) == 0 ||
+		       error_set_errno(err, errno, "opening %s to readers", path));
+}
+
 static void on_run(struct pool_job *job)
 {
 	struct writing *writing = CONTAINER_OF(job, struct writing, job);
 	char folder[FILE_PATH_MAX];
 	text_whole(folder, sizeof(folder), "%s", writing->path);
 	*strrchr(folder, '/') = '\0';
-	writing->is_ok = folder_make_state(folder, &writing->err) &&
+	writing->is_ok = make_folder(folder, &writing->err) &&
 	                 (is_whole(writing) || write_whole(writing, &writing->err));
 	runner_image_drop(&writing->image);
 }

@@ -5,11 +5,13 @@
 #include "providers/provider.h"
 
 /*
- * The runner's program as a file on this machine, for a platform that copies or mounts it:
- * STATE/FOLDER/acp-runner, 0755. The worker pool writes the file if it is missing or of another
- * version. A process that has the old file open keeps it. Loop thread.
+ * The runner's program as a file on this machine, for a platform that copies the file or mounts its
+ * folder: STATE/FOLDER/runner/acp-runner, 0755. The folder has nothing else. The worker pool writes
+ * the file if it is missing or of another version. A process that has the old file open keeps it,
+ * and an instance that has mounted the folder gets the new file. Loop thread.
  */
 struct exec_runner_file;
+#define EXEC_RUNNER_NAME "acp-runner"
 
 /* The path of the file; the caller frees it. NULL: there is no state folder. */
 char *exec_runner_file_path(const struct provider_context *context, const char *folder);

@@ -41,6 +41,8 @@ struct exec_sandbox {
 	struct exec_instance *instance;   // NULL: the profile has no start
 	struct exec_runner_file *writing; // the file that start mounts, while we write it; or NULL
 	struct exec_copy_in *copying;     // or NULL
+	const char *program;              // static; the runner there, if it needs no shell; or NULL
+	struct error copy_failure;        // of a copy-in after which scripts bring the runner
 	struct exec_carrier carrier;
 	struct remote *remote;      // NULL before the connection and after it has failed
 	char *place;                // owned; runs with the same place work in the same folders
@@ -223,6 +225,7 @@ static void become_ready(struct exec_sandbox *self)
 					     .profile = self->profile.name,
 					     .state_folder = self->context->state_folder,
 					     .token = self->token,
+					     .program = self->program,
 					     .is_there = self->is_wanted,
 					     .remote = self->remote});
 	self->is_up = true;
@@ -289,6 +292,10 @@ static void describe_unfit(const struct exec_sandbox *self, const char *why, str
 			"the runner cannot work in %s: %s", name_of(self), shown);
 	}
 	free(shown);
+	if (self->copy_failure.code != ERROR_NONE) {
+		text_append(
+			err->text, sizeof(err->text), "; before that: %s", self->copy_failure.text);
+	}
 }
 
 static void on_unfit(void *data, const char *why)
@@ -340,17 +347,17 @@ static const struct remote_listener remote_listener = {
 	.on_lost = on_lost,
 };
 
-/* The file that start has mounted is ours, whichever owner it has in the instance. */
 static bool write_before(
 	struct exec_sandbox *self, const char *copy, struct buf *before, struct error *err)
 {
 	const struct ssh_runs *runs = &self->shared->runs;
-	bool is_shown = self->profile.runner_there != NULL;
 	self->told_runs = runs->added;
-	return buf_append_format(before, err,
-		       "acp_earlier() { :; }; acp_is_shown=%s acp_copy=", is_shown ? "yes" : "") &&
-	       script_quote_append(
-		       before, span_of(is_shown ? self->profile.runner_there : copy), err) &&
+	if (self->program) {
+		return ssh_runs_append_lines(runs, name_of(self), before, err) &&
+		       buf_append(before, (struct span){"", 1}, err); // the NUL
+	}
+	return buf_append(before, SPAN_LITERAL("acp_earlier() { :; }; acp_copy="), err) &&
+	       script_quote_append(before, span_of(copy), err) &&
 	       buf_append(before, SPAN_LITERAL("; "), err) &&
 	       ssh_runs_append_function(runs, self->place, "acp_earlier", before, err) &&
 	       buf_append(before, SPAN_LITERAL(" eval "), err) &&
@@ -371,6 +378,7 @@ static void connect_by(struct exec_sandbox *self, const char *copy)
 		self->remote = remote_open(&(struct remote_request){.loop = self->context->loop,
 						   .carrier = &self->carrier.carrier,
 						   .name = name_of(self),
+						   .program = self->program,
 						   .sh = "/bin/sh",
 						   .token = self->run,
 						   .before = buf_span(&before).data,
@@ -388,15 +396,22 @@ static void connect_by(struct exec_sandbox *self, const char *copy)
 	}
 }
 
+/* An engine may be unable to copy, for example into a container whose root is read-only. */
 static void on_copied(void *data, const char *target, const struct error *err)
 {
 	struct exec_sandbox *self = data;
+	bool is_optional = self->profile.runner_there != NULL;
 	self->copying = NULL;
-	if (err) {
+	if (err && !is_optional) {
 		fail(self, err);
-	} else {
-		connect_by(self, target);
+		return;
 	}
+	if (err) {
+		self->copy_failure = *err;
+	} else {
+		self->program = self->profile.runner_there;
+	}
+	connect_by(self, is_optional ? "" : target);
 }
 
 static void bring_and_connect(struct exec_sandbox *self)
@@ -404,6 +419,7 @@ static void bring_and_connect(struct exec_sandbox *self)
 	struct error err;
 	const char *instance = self->instance ? exec_instance_name(self->instance) : NULL;
 	if (!self->profile.words[EXEC_COPY_IN]) {
+		self->program = self->profile.runner_there;
 		connect_by(self, "");
 		return;
 	}

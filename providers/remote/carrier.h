@@ -35,6 +35,9 @@ struct carrier_impl {
 	size_t line_max;  // longest command
 	struct carrier_stream *(*open)(struct carrier *carrier, const char *line,
 		const struct carrier_listener *listener, void *data, struct error *err);
+	/* Optional: the same for a program and its arguments, without a shell. */
+	struct carrier_stream *(*start)(struct carrier *carrier, const char *const *argv,
+		const struct carrier_listener *listener, void *data, struct error *err);
 	size_t (*write)(struct carrier_stream *stream, struct span bytes);
 	void (*close)(struct carrier_stream *stream);
 };
@@ -53,6 +56,13 @@ static inline struct carrier_stream *carrier_open(struct carrier *carrier, const
 	const struct carrier_listener *listener, void *data, struct error *err)
 {
 	return carrier->impl->open(carrier, line, listener, data, err);
+}
+
+/* Runs a program there. Only for carriers that can (carrier_impl.start). */
+static inline struct carrier_stream *carrier_start(struct carrier *carrier, const char *const *argv,
+	const struct carrier_listener *listener, void *data, struct error *err)
+{
+	return carrier->impl->start(carrier, argv, listener, data, err);
 }
 
 /*

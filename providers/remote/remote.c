@@ -369,6 +369,10 @@ static struct carrier_stream *open_stream(struct remote *remote, struct error *e
 	char line[REMOTE_COMMAND_MAX];
 	const struct remote_request *request = &remote->request;
 	struct carrier *carrier = request->carrier;
+	if (request->program) {
+		const char *const argv[] = {request->program, "begin", request->token, NULL};
+		return carrier_start(carrier, argv, &carrier_listener, remote, err);
+	}
 	if (!text_whole(line, sizeof(line), "exec /usr/bin/env ACP_BROKER_RUN=%s %s -c '%s'",
 		    request->token, request->sh, SCRIPT_BEGIN_APART) ||
 		strlen(line) > carrier->impl->line_max) {

@@ -30,14 +30,23 @@ struct remote_request {
 	struct ev_loop *loop;
 	struct carrier *carrier; // borrowed
 	const char *name;        // the machine, for messages; borrowed
-	const char *sh;          // shell on that machine for start.sh; borrowed
-	const char *token;       // ACP_BROKER_RUN of every process there; borrowed
-	long long grace_ms;      // the runner ends after this time without a byte
-	bool outlives;           // the run continues without the stream: on_detached
-	long long orphan_ms;     // how long it continues if the stream ended while in use
-	uint64_t agent_bytes;    // bytes of an agent's input, or output, under way; 0: see mux.h
-	long long timeout_ms;    // for each answer until the remote is ready
-	const char *before; // for start.sh: defines acp_before; ends in ";"; borrowed; may be NULL
+	/*
+	 * The runner's file there, borrowed, if the machine shows it at a fixed path: it starts by
+	 * itself (runner/begin.c). NULL: start.sh finds or takes it.
+	 */
+	const char *program;
+	const char *sh;       // shell on that machine for start.sh; borrowed
+	const char *token;    // ACP_BROKER_RUN of every process there; borrowed
+	long long grace_ms;   // the runner ends after this time without a byte
+	bool outlives;        // the run continues without the stream: on_detached
+	long long orphan_ms;  // how long it continues if the stream ended while in use
+	uint64_t agent_bytes; // bytes of an agent's input, or output, under way; 0: see mux.h
+	long long timeout_ms; // for each answer until the remote is ready
+	/*
+	 * For start.sh: defines acp_before; ends in ";". For `program`: lines "earlier FOLDER".
+	 * Borrowed; may be NULL.
+	 */
+	const char *before;
 	const char *variables; // names for acp_more of variables.sh; borrowed; may be NULL
 	/* Program to upload, borrowed; NULL: the one in this program, if it fits the machine. */
 	const struct runner_image *image;

@@ -157,10 +157,27 @@ size_t remote_start_take(struct remote *remote, struct span bytes)
 
 /* ---- life ---- */
 
+/* The script, as one line. */
+static bool append_script(struct remote_start *start, const struct remote_request *request,
+	const char *before, struct error *err)
+{
+	return buf_append_format(&start->unsent, err,
+		       "%sacp_token=%s; acp_build=%s; acp_size=%zu; acp_machine=%s; "
+		       "acp_mode='%s'; acp_more='%s'; acp_before() { :; }; ",
+		       SCRIPT_SET_NEWLINE, request->token, start->image.build,
+		       start->image.bytes.len, machine, request->outlives ? "apart" : "",
+		       request->variables ? request->variables : "") &&
+	       buf_append(&start->unsent, span_of(before), err) &&
+	       buf_append(&start->unsent, SPAN_LITERAL(" eval "), err) &&
+	       script_quote_append(&start->unsent, span_of(start_text), err) &&
+	       buf_append(&start->unsent, SPAN_LITERAL("\n"), err);
+}
+
 bool remote_start_begin(struct remote *remote, struct error *err)
 {
 	struct remote_start *start = &remote->start;
-	const char *before = remote->request.before;
+	const char *before = remote->request.before ? remote->request.before : "";
+	bool has_program = remote->request.program != NULL;
 	buf_init(&start->line, REMOTE_LINE_MAX);
 	buf_init(&start->unsent, REMOTE_SCRIPT_MAX);
 	ev_init(&start->deadline, on_deadline);
@@ -169,16 +186,8 @@ bool remote_start_begin(struct remote *remote, struct error *err)
 	} else if (!runner_image_find(machine, &start->image)) {
 		return error_set(err, ERROR_UNAVAILABLE, "this program contains no runner");
 	}
-	if (!buf_append_format(&start->unsent, err,
-		    "%sacp_token=%s; acp_build=%s; acp_size=%zu; acp_machine=%s; "
-		    "acp_mode='%s'; acp_more='%s'; acp_before() { :; }; ",
-		    SCRIPT_SET_NEWLINE, remote->request.token, start->image.build,
-		    start->image.bytes.len, machine, remote->request.outlives ? "apart" : "",
-		    remote->request.variables ? remote->request.variables : "") ||
-		!buf_append(&start->unsent, span_of(before ? before : ""), err) ||
-		!buf_append(&start->unsent, SPAN_LITERAL(" eval "), err) ||
-		!script_quote_append(&start->unsent, span_of(start_text), err) ||
-		!buf_append(&start->unsent, SPAN_LITERAL("\n"), err)) {
+	if (has_program ? !buf_append_format(&start->unsent, err, "%sbegin\n", before)
+			: !append_script(start, &remote->request, before, err)) {
 		return false;
 	}
 	wait_for_answer(remote);

@@ -41,6 +41,7 @@ enum {
 
 static const char over[] = "over";
 static const char orphan[] = "orphan ";
+static const char order_over[] = "\nover\n"; // the first newline ends what may be there already
 
 static int open_fifo(const char *folder, const char *name)
 {
@@ -85,6 +86,14 @@ static bool is_of_boot(const char *name, const char *own_name)
 	return boot.len == own.len && memcmp(boot.data, own.data, own.len) == 0;
 }
 
+static void remove_content(int folder)
+{
+	unlinkat(folder, "alive", 0);
+	unlinkat(folder, "held", 0);
+	unlinkat(folder, "left", 0);
+	unlinkat(folder, "asking", AT_REMOVEDIR);
+}
+
 static void remove_unused(int parent, const char *name, const char *own_name)
 {
 	struct stat status;
@@ -94,10 +103,7 @@ static void remove_unused(int parent, const char *name, const char *own_name)
 	bool is_unused = folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
 	                 status.st_mtime < time(NULL) - age_s && !is_held(folder);
 	if (is_unused) {
-		unlinkat(folder, "alive", 0);
-		unlinkat(folder, "held", 0);
-		unlinkat(folder, "left", 0);
-		unlinkat(folder, "asking", AT_REMOVEDIR);
+		remove_content(folder);
 		unlinkat(parent, name, AT_REMOVEDIR);
 	}
 }
@@ -117,6 +123,60 @@ static void sweep(const char *folder)
 	}
 	if (dir) {
 		closedir(dir);
+	}
+}
+
+/* ---- for a later connection that needs no shell (begin.c) ---- */
+
+static int open_own_folder(const char *path)
+{
+	struct stat status;
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder >= 0 && (fstat(folder, &status) != 0 || status.st_uid != geteuid())) {
+		fd_close(&folder);
+	}
+	return folder;
+}
+
+bool alive_make(const char *folder)
+{
+	char held[PATH_MAX], order[PATH_MAX];
+	if (!text_whole(held, sizeof(held), "%s/held", folder) ||
+		!text_whole(order, sizeof(order), "%s/alive", folder) || mkdir(folder, 0700) != 0) {
+		return false;
+	}
+	if (mkfifo(order, 0600) == 0 && mkfifo(held, 0600) == 0) {
+		return true;
+	}
+	unlink(order);
+	rmdir(folder);
+	return false;
+}
+
+bool alive_is_held(const char *path)
+{
+	ATTR_CLEANUP(fd_cleanup) int folder = open_own_folder(path);
+	return folder >= 0 && is_held(folder);
+}
+
+void alive_order_end(const char *path)
+{
+	ATTR_CLEANUP(fd_cleanup) int folder = open_own_folder(path);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = folder < 0
+	                 ? -1
+	                 : openat(folder, "alive", O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!write(fd, order_over, sizeof(order_over) - 1); // nobody reads a full FIFO
+	}
+}
+
+void alive_remove(const char *path)
+{
+	ATTR_CLEANUP(fd_cleanup) int folder = open_own_folder(path);
+	if (folder >= 0) {
+		remove_content(folder);
+		rmdir(path);
 	}
 }
 

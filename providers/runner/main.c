@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -371,9 +372,10 @@ static bool read_words(char **words, struct start *start)
 
 /*
  * The runner ends with its channel. With "apart NAME" it may outlive its channel, as the run of
- * that name. With "run FOLDER" this is the folder of the run (alive.c). Other programs: "attach
- * NAME" is another channel for that run, whose socket is in the working directory; "hold" is the
- * first process of a container.
+ * that name. With "run FOLDER" this is the folder of the run (alive.c). With "begin TOKEN" no
+ * script has made that folder (begin.c). Other programs: "attach NAME" is another channel for that
+ * run, whose socket is in the working directory; "hold" is the first process of a container; "root"
+ * makes the folder of a workspace (place.c).
  */
 int main(int argc, char **argv)
 {
@@ -394,7 +396,18 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "hold") == 0) {
 		return hold();
 	}
+	if (argc > 1 && strcmp(argv[1], "root") == 0) {
+		return place_root(argv + 2);
+	}
 	(void)program_hold(); // until the runner's last process ends
+	if (argc == 3 && strcmp(argv[1], "begin") == 0) {
+		char folder[PATH_MAX];
+		if (!begin_run(argv[2], folder, sizeof(folder))) {
+			return 1;
+		}
+		start.folder = folder[0] ? folder : NULL;
+		return start_and_keep(&start);
+	}
 	if (!read_words(argv + 1, &start)) {
 		return 1;
 	}

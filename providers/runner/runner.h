@@ -161,6 +161,30 @@ void alive_watch(struct runner *runner);
  */
 void alive_finish(struct runner *runner, size_t left);
 void alive_tell_left(const char *folder); // some processes could not be ended; NULL is fine
+/* Makes the folder of a run. False: nothing was made. */
+bool alive_make(const char *folder) ATTR_NODISCARD;
+/*
+ * For the folder of another run. They do nothing, and nobody holds it, if another user owns it.
+ * alive_order_end sends the order "over".
+ */
+bool alive_is_held(const char *folder);
+void alive_order_end(const char *folder);
+void alive_remove(const char *folder);
+
+/* ---- begin.c, place.c: what scripts do elsewhere ---- */
+
+/*
+ * Does the work of providers/remote/start.sh in a container that shows this program: reads which
+ * earlier runs to end, ends them, makes the folder of the run of this token and prints the answers.
+ * False: nothing may be started. Otherwise `out_folder` is the run's folder; "": it has none.
+ */
+bool begin_run(const char *token, char *out_folder, size_t size) ATTR_NODISCARD;
+
+/*
+ * The program that makes the folder of a workspace, with the arguments and the answers of
+ * providers/ssh/remote/root_add.sh. Returns its exit status.
+ */
+int place_root(char **words);
 
 /* The program of a waiter (attach.c). Returns its exit status. */
 int attach_run(const char *name);

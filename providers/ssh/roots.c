@@ -252,9 +252,15 @@ static void on_named(struct pool_job *pool_job)
 	}
 	put_name(name, job->real);
 	put_folder(job, name, job->folder);
-	const char *const argv[] = {"sh", "-c", add_script, "acp-broker-root", job->roots->base,
-		job->folder, name, job->roots->is_there ? "there" : "any", job->place, NULL};
-	start_script(job, argv, ADD_MS);
+	const char *const program[] = {job->roots->program, "root", NULL};
+	const char *const script[] = {"sh", "-c", add_script, "acp-broker-root", NULL};
+	const char *const words[] = {job->roots->base, job->folder, name,
+		job->roots->is_there ? "there" : "any", job->place, NULL};
+	char **argv = NULL;
+	words_append_all(&argv, job->roots->program ? program : script);
+	words_append_all(&argv, words);
+	start_script(job, (const char *const *)argv, ADD_MS);
+	words_free(argv);
 }
 
 static struct root_job *job_create(
@@ -331,6 +337,7 @@ void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *conf
 		.profile = mem_strdup(config->profile),
 		.state_folder = mem_strdup_or_null(config->state_folder),
 		.token = mem_strdup_or_null(config->token),
+		.program = config->program,
 		.is_there = config->is_there,
 		.remote = config->remote};
 	list_init(&roots->jobs);

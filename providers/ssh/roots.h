@@ -21,6 +21,7 @@ struct ssh_roots {
 	char *profile;           // owned
 	char *state_folder;      // owned; NULL: none
 	char *token;             // owned; NULL: the folders are found without one
+	const char *program;     // static; the runner's file there; NULL: scripts make the folders
 	bool is_there;           // the folders must exist already
 	struct remote *remote;   // borrowed; learns of each root; NULL: there is none
 	struct list jobs;        // struct root_job
@@ -39,6 +40,7 @@ struct ssh_roots_config {
 	const char *profile;
 	const char *state_folder; // or NULL
 	const char *token;
+	const char *program; // static; the runner's file there (runner/place.c), or NULL
 	bool is_there;
 	struct remote *remote; // or NULL
 };

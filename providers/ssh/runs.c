@@ -200,6 +200,18 @@ bool ssh_runs_append_script(
 	return is_whole;
 }
 
+bool ssh_runs_append_lines(
+	const struct ssh_runs *runs, const char *place, struct buf *buf, struct error *err)
+{
+	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
+		if (strcmp(run->place, place) == 0 &&
+			!buf_append_format(buf, err, "earlier %s\n", run->folder)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, const char *name,
 	struct buf *buf, struct error *err)
 {

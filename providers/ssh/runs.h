@@ -66,6 +66,10 @@ bool ssh_runs_append_script(const struct ssh_runs *runs, const char *place, stru
 bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, const char *name,
 	struct buf *buf, struct error *err) ATTR_NODISCARD;
 
+/* Appends a line "earlier FOLDER" for each of these runs (runner/begin.c). */
+bool ssh_runs_append_lines(const struct ssh_runs *runs, const char *place, struct buf *buf,
+	struct error *err) ATTR_NODISCARD;
+
 /*
  * Writes the note of a run of this broker on the pool, and takes the note over. Raises done once,
  * with an error if the note could not be written; not before it returns, and never after

@@ -1,156 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""
-`backend = container` with a real podman and runc. The image has only folders and links; the
-programs are those of this machine, which podman's own configuration shows to every container. Skips
-if podman, runc or root's rights are missing.
-"""
+"""`backend = container` with a real podman and runc (containers.py)."""
 
 import json
 import os
-import pathlib
 import shutil
 import signal
-import subprocess
-import tarfile
-import unittest
 
 import processes
 
-from case import AGENT, BROKER, Case, main
+from case import AGENT, main
+from containers import IMAGE, Containers
 from processes import PATIENCE
-
-IMAGE = 'localhost/box:1'
-LINK = {'answer-timeout': '10m', 'create-timeout': '10m', 'command-timeout': '10m',
-        'prepare-timeout': '10m', 'link-grace': '10m'}
-ENGINE = '''[engine]
-cgroup_manager = "cgroupfs"
-runtime = "runc"
-events_logger = "file"
-[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
-netns = "host"
-volumes = ["/usr:/usr:ro", "{agent}:{agent}:ro"]
-'''
-STORAGE = '''[storage]
-driver = "overlay"
-graphroot = "{dir}/storage"
-runroot = "{dir}/run"
-'''
-
-
-@unittest.skipUnless(shutil.which('podman') and shutil.which('runc'), 'there is no podman or runc')
-@unittest.skipUnless(os.geteuid() == 0, 'a container with the programs of this machine needs root')
-class Containers(Case):
-    def setUp(self):
-        super().setUp()
-        self.state = self.dir / 'home/state/acp-broker'
-        for name, text in (('engine', ENGINE), ('storage', STORAGE)):
-            (self.dir / f'{name}.conf').write_text(
-                text.format(dir=self.dir, agent=pathlib.Path(AGENT).parent))
-        self.import_image()
-
-    def clean_up(self):
-        for client in self.clients:
-            client.finish()
-        for name in self.containers():
-            self.podman('rm', '--force', '--time', '0', name)
-        super().clean_up()
-        subprocess.run(['umount', str(self.dir / 'storage/overlay')], check=False,
-                       stderr=subprocess.DEVNULL)
-        shutil.rmtree(self.dir, ignore_errors=True)
-
-    # ---- the engine ----
-
-    def environment(self):
-        home = self.dir / 'home'
-        policy = home / '.config/containers/policy.json'
-        policy.parent.mkdir(parents=True, exist_ok=True)
-        policy.write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
-        env = {**super().environment(), 'CONTAINERS_CONF': str(self.dir / 'engine.conf'),
-               'CONTAINERS_STORAGE_CONF': str(self.dir / 'storage.conf')}
-        env.pop('XDG_CONFIG_HOME')
-        return env
-
-    def import_image(self):
-        root = self.dir / 'root'
-        for name in ('usr', 'etc', 'proc', 'dev', 'sys', 'tmp', 'root', 'run'):
-            (root / name).mkdir(parents=True)
-        for name in ('bin', 'sbin', 'lib', 'lib64'):
-            if os.path.islink(f'/{name}'):
-                (root / name).symlink_to(os.readlink(f'/{name}'))
-        (root / 'tmp').chmod(0o1777)
-        with tarfile.open(self.dir / 'root.tar', 'w') as tar:
-            tar.add(root, arcname='.')
-        done = self.podman('import', str(self.dir / 'root.tar'), IMAGE)
-        self.assertEqual(done.returncode, 0, done.stderr)
-
-    def podman(self, *words):
-        env = {name: value for name, value in self.environment().items()
-               if name != processes.MARK}  # a container may outlive the test's other processes
-        return subprocess.run(['podman', *words], env=env, stdin=subprocess.DEVNULL, text=True,
-                              capture_output=True, check=False, timeout=PATIENCE)
-
-    def containers(self):
-        if not (self.dir / 'engine.conf').exists():
-            return []
-        return self.podman('ps', '--all', '--format', '{{.Names}}').stdout.split()
-
-    def seen(self, template, name=None):
-        return self.podman('inspect', '--format', template,
-                           name or self.containers()[0]).stdout.strip()
-
-    def running_containers(self):
-        return self.podman('ps', '--format', '{{.Names}}').stdout.split()
-
-    def wait_for_sleep(self, name):
-        self.assertTrue(processes.wait_until(lambda: self.podman(
-            'exec', name, 'pgrep', '-x', 'sleep').returncode == 0))
-
-    # ---- the broker ----
-
-    def agent_argv(self, *flags):
-        return [AGENT, *flags]
-
-    def config(self, deadlines=True, policy=None, backend='container', **keys):
-        return super().config(deadlines, policy, backend, **{'engine': 'podman', **LINK, **keys})
-
-    def opened(self, **keys):
-        client = self.broker(options=self.config(**keys))
-        client.initialize()
-        return client, client.new_session(self.work)
-
-    def end(self, client):
-        client.close_stdin()
-        self.assertEqual(client.wait(), 0, client.stderr)
-
-    def with_podman(self, lines, **keys):
-        """A broker that finds a podman on PATH that runs these lines first."""
-        fake = self.dir / 'bin/podman'
-        fake.parent.mkdir()
-        fake.write_text(f'#!/bin/sh\n{lines}\nexec {shutil.which("podman")} "$@"\n')
-        fake.chmod(0o755)
-        return self.start(self.broker_argv(*self.config(**keys), agent=self.agent_argv()),
-                          env={**self.environment(),
-                               'PATH': f'{fake.parent}:{os.environ["PATH"]}'})
-
-    def refused(self, code, **keys):
-        client = self.broker(options=self.config(**keys))
-        error = self.failure(client.response(client.start('initialize', {
-            'protocolVersion': 1, 'clientCapabilities': {}})), code)
-        client.finish()
-        return error
-
-    def notes(self):
-        return [json.loads(path.read_text())
-                for path in sorted((self.state / 'container').glob('*.json'))]
-
-    def run_broker(self, *words, status=0):
-        done = subprocess.run([BROKER, *words], cwd=self.work, env=self.environment(), text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                              timeout=PATIENCE)
-        self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
-        return done
 
 
 class Sessions(Containers):
@@ -164,7 +25,7 @@ class Sessions(Containers):
             name, = self.containers()
             self.assertEqual(self.running_containers(), [])
             self.assertEqual(self.seen('{{.HostConfig.Privileged}}'), 'false')
-            self.assertIn('/.acp-broker/acp-runner false;', self.seen(
+            self.assertIn('/.acp-broker false;', self.seen(
                 '{{range .Mounts}}{{.Destination}} {{.RW}};{{end}}'))
             self.assertEqual(self.seen('{{index .Config.Labels "acp-broker.sandbox"}}'), name)
         self.assert_nothing_runs()
@@ -210,9 +71,23 @@ class Sessions(Containers):
         self.assertEqual((self.work / 'made').read_text(), 'made\n')
         self.assertEqual(self.running_containers(), ['mine'])
         self.assertEqual(self.notes(), [])
+        self.assertEqual(self.podman('exec', 'mine', 'ls', '/.acp-broker').stdout, 'acp-runner\n')
         self.podman('rm', '--force', '--time', '0', 'mine')
         error = self.refused('EXEC_COMMAND_FAILED', container='mine')
         self.assertNames(error['message'], 'mine')
+
+    def test_a_container_into_which_the_engine_copies_nothing(self):
+        """As if its root were read-only: a shell there takes the runner."""
+        self.podman('run', '--detach', '--name', 'mine', IMAGE, '/usr/bin/sleep', 'infinity')
+        client = self.with_podman("""if [ "$1" = cp ]; then
+            echo 'cannot copy' >&2
+            exit 125
+        fi""", container='mine')
+        client.initialize()
+        session = client.new_session(self.work)
+        client.prompt(session, 'terminal echo made > made')
+        self.end(client)
+        self.assertEqual((self.work / 'made').read_text(), 'made\n')
 
 
 class Option(Containers):
@@ -260,8 +135,8 @@ class Option(Containers):
 
 
 class Ends(Containers):
-    def in_a_prompt(self):
-        client, session = self.opened(image=IMAGE, persistence='transient')
+    def in_a_prompt(self, persistence='transient'):
+        client, session = self.opened(image=IMAGE, persistence=persistence)
         waiting = client.start_prompt(session, 'terminal echo there > made; sleep 600')
         name, = self.containers()
         self.wait_for_sleep(name)
@@ -298,6 +173,42 @@ class Ends(Containers):
         self.assertNotEqual(self.seen('{{.Id}}'), before)
         self.end(client)
         self.assertEqual((self.work / 'made').read_text(), 'made\n')
+        self.assert_nothing_runs()
+
+    def runners(self, name):
+        """The runner's processes and guards in the container, without its first process."""
+        first = int(self.seen('{{.State.Pid}}', name))
+        space = os.readlink(f'/proc/{first}/ns/pid')
+        return [pid for pid in processes.all_pids()
+                if pid != first and processes.name_of(pid).startswith('acp-')
+                and os.readlink(f'/proc/{pid}/ns/pid') == space]
+
+    def test_the_engines_exec_is_killed(self):
+        client, session, waiting = self.in_a_prompt('reuse')
+        name, = self.containers()
+        command, = [pid for pid in processes.descendants(client.pid)
+                    if processes.name_of(pid) == 'podman']
+        os.kill(command, signal.SIGKILL)
+        self.failure(client.response(waiting), 'LINK_LOST')
+        client.prompt(session, 'terminal pgrep -x sleep; cat made')
+        self.assertIn('"output":"there', client.wait_text('terminal/output ->'), client.stderr)
+        self.assertEqual(self.containers(), [name])
+        self.end(client)
+        self.assert_nothing_runs()
+
+    def test_the_runner_is_killed_and_what_it_ran_ends_before_the_next_turn(self):
+        client, session, waiting = self.in_a_prompt('reuse')
+        name, = self.containers()
+        runners = self.runners(name)
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped, none acts on another's end
+            for pid in runners:
+                os.kill(pid, number)
+        self.failure(client.response(waiting), 'LINK_LOST')
+        self.assertEqual(self.podman('exec', name, 'pgrep', '-x', 'sleep').returncode, 0)
+        client.prompt(session, 'terminal pgrep -x sleep; cat made')
+        self.assertIn('"output":"there', client.wait_text('terminal/output ->'))
+        self.assertIn('still ran', client.stderr)
+        self.end(client)
         self.assert_nothing_runs()
 
     def test_somebody_else_removes_the_container(self):

@@ -119,7 +119,7 @@ static void test_an_image_becomes_containers_with_the_runner_in_them(void **stat
 	assert_string_equal(line_of(&profile, EXEC_START),
 		"[podman] [run] [--detach] [--name] [box-1] [--label] [acp-broker.sandbox=box-1] "
 		"[--label] [acp-broker.profile=box] [--volume] "
-		"[/state/container/acp-runner:/.acp-broker/acp-runner:ro,z] [--stop-signal] "
+		"[/state/container/runner:/.acp-broker:ro,z] [--stop-signal] "
 		"[SIGTERM] [--entrypoint] [/.acp-broker/acp-runner] [debian:12] [hold]");
 	assert_string_equal(line_of(&profile, EXEC_EXEC), "[podman] [exec] [-i] [box-1]");
 	assert_string_equal(line_of(&profile, EXEC_RESTART), "[podman] [start] [box-1]");
@@ -179,8 +179,12 @@ static void test_a_container_that_is_there_is_only_used(void **state)
 	struct exec_profile profile;
 	read_well(&profile, keys);
 	assert_string_equal(line_of(&profile, EXEC_EXEC), "[podman] [exec] [-i] [mine]");
+	assert_string_equal(line_of(&profile, EXEC_COPY_IN),
+		"[podman] [cp] [/state/container/runner/.] [mine:/.acp-broker]");
 	for (int verb = EXEC_START; verb < EXEC_VERBS; verb++) {
-		assert_string_equal(line_of(&profile, (enum exec_verb)verb), "none");
+		if (verb != EXEC_COPY_IN) {
+			assert_string_equal(line_of(&profile, (enum exec_verb)verb), "none");
+		}
 	}
 	assert_false(exec_profile_has_instances(&profile));
 	exec_profile_finish(&profile);
@@ -244,8 +248,8 @@ static void test_folders_of_odd_names_stay_words(void **state)
 	static const char *const keys[] = {"image", "a", NULL};
 	struct exec_profile profile;
 	assert_null(read_from(&profile, world.path_both, "/st%ate %i", keys));
-	assert_non_null(strstr(line_of(&profile, EXEC_START),
-		"[/st%ate %i/container/acp-runner:/.acp-broker/acp-runner:ro,z]"));
+	assert_non_null(strstr(
+		line_of(&profile, EXEC_START), "[/st%ate %i/container/runner:/.acp-broker:ro,z]"));
 	exec_profile_finish(&profile);
 	const struct error *err = read_from(&profile, world.path_both, "/a:b", keys);
 	assert_non_null(err);

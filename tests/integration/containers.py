@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""
+What tests of `backend = container` start from: a real podman and runc with a storage of their own.
+The image has only folders and links; the programs are those of this machine, which podman's own
+configuration shows to every container. Skips if podman, runc or root's rights are missing.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tarfile
+import unittest
+
+import processes
+
+from case import AGENT, BROKER, Case
+from processes import PATIENCE
+
+IMAGE = 'localhost/box:1'
+LINK = {'answer-timeout': '10m', 'create-timeout': '10m', 'command-timeout': '10m',
+        'prepare-timeout': '10m', 'link-grace': '10m'}
+ENGINE = '''[engine]
+cgroup_manager = "cgroupfs"
+runtime = "runc"
+events_logger = "file"
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
+netns = "host"
+volumes = [{volumes}]
+'''
+STORAGE = '''[storage]
+driver = "overlay"
+graphroot = "{dir}/storage"
+runroot = "{dir}/run"
+'''
+
+
+@unittest.skipUnless(shutil.which('podman') and shutil.which('runc'), 'there is no podman or runc')
+@unittest.skipUnless(os.geteuid() == 0, 'a container with the programs of this machine needs root')
+class Containers(Case):
+    # What the engine shows to every container.
+    VOLUMES = ('/usr', pathlib.Path(AGENT).parent)
+
+    def setUp(self):
+        super().setUp()
+        self.state = self.dir / 'home/state/acp-broker'
+        volumes = ', '.join(f'"{path}:{path}:ro"' for path in self.VOLUMES)
+        for name, text in (('engine', ENGINE), ('storage', STORAGE)):
+            (self.dir / f'{name}.conf').write_text(text.format(dir=self.dir, volumes=volumes))
+        (self.dir / 'root').mkdir()
+        self.fill_image(self.dir / 'root')
+        self.import_image(self.dir / 'root')
+
+    def clean_up(self):
+        for client in self.clients:
+            client.finish()
+        for name in self.containers():
+            self.podman('rm', '--force', '--time', '0', name)
+        super().clean_up()
+        subprocess.run(['umount', str(self.dir / 'storage/overlay')], check=False,
+                       stderr=subprocess.DEVNULL)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    # ---- the engine ----
+
+    def environment(self):
+        home = self.dir / 'home'
+        policy = home / '.config/containers/policy.json'
+        policy.parent.mkdir(parents=True, exist_ok=True)
+        policy.write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
+        env = {**super().environment(), 'CONTAINERS_CONF': str(self.dir / 'engine.conf'),
+               'CONTAINERS_STORAGE_CONF': str(self.dir / 'storage.conf')}
+        env.pop('XDG_CONFIG_HOME')
+        return env
+
+    def fill_image(self, root):
+        for name in ('usr', 'etc', 'proc', 'dev', 'sys', 'tmp', 'root', 'run'):
+            (root / name).mkdir(parents=True)
+        for name in ('bin', 'sbin', 'lib', 'lib64'):
+            if os.path.islink(f'/{name}'):
+                (root / name).symlink_to(os.readlink(f'/{name}'))
+        (root / 'tmp').chmod(0o1777)
+
+    def import_image(self, root):
+        with tarfile.open(self.dir / 'root.tar', 'w') as tar:
+            tar.add(root, arcname='.')
+        done = self.podman('import', str(self.dir / 'root.tar'), IMAGE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def podman(self, *words):
+        env = {name: value for name, value in self.environment().items()
+               if name != processes.MARK}  # a container may outlive the test's other processes
+        return subprocess.run(['podman', *words], env=env, stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, check=False, timeout=PATIENCE)
+
+    def containers(self):
+        if not (self.dir / 'engine.conf').exists():
+            return []
+        return self.podman('ps', '--all', '--format', '{{.Names}}').stdout.split()
+
+    def seen(self, template, name=None):
+        return self.podman('inspect', '--format', template,
+                           name or self.containers()[0]).stdout.strip()
+
+    def running_containers(self):
+        return self.podman('ps', '--format', '{{.Names}}').stdout.split()
+
+    def wait_for_sleep(self, name):
+        self.assertTrue(processes.wait_until(lambda: self.podman(
+            'exec', name, 'pgrep', '-x', 'sleep').returncode == 0))
+
+    # ---- the broker ----
+
+    def agent_argv(self, *flags):
+        return [AGENT, *flags]
+
+    def config(self, deadlines=True, policy=None, backend='container', **keys):
+        return super().config(deadlines, policy, backend, **{'engine': 'podman', **LINK, **keys})
+
+    def opened(self, **keys):
+        client = self.broker(options=self.config(**keys))
+        client.initialize()
+        return client, client.new_session(self.work)
+
+    def end(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0, client.stderr)
+
+    def with_podman(self, lines, **keys):
+        """A broker that finds a podman on PATH that runs these lines first."""
+        fake = self.dir / 'bin/podman'
+        fake.parent.mkdir()
+        fake.write_text(f'#!/bin/sh\n{lines}\nexec {shutil.which("podman")} "$@"\n')
+        fake.chmod(0o755)
+        return self.start(self.broker_argv(*self.config(**keys), agent=self.agent_argv()),
+                          env={**self.environment(),
+                               'PATH': f'{fake.parent}:{os.environ["PATH"]}'})
+
+    def refused(self, code, **keys):
+        client = self.broker(options=self.config(**keys))
+        error = self.failure(client.response(client.start('initialize', {
+            'protocolVersion': 1, 'clientCapabilities': {}})), code)
+        client.finish()
+        return error
+
+    def notes(self):
+        return [json.loads(path.read_text())
+                for path in sorted((self.state / 'container').glob('*.json'))]
+
+    def run_broker(self, *words, status=0):
+        done = subprocess.run([BROKER, *words], cwd=self.work, env=self.environment(), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
+        return done
