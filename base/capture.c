@@ -27,6 +27,7 @@ struct capture {
 	long long timeout_ms;
 	char *name; // argv[0]
 	bool is_secret;
+	void (*on_part)(void *data, struct span part);
 	struct stream out, err;
 	capture_done *done;
 	void *data;
@@ -79,6 +80,10 @@ static bool read_some(struct capture *self, struct stream *stream, bool *out_ok,
 		return false;
 	}
 	struct span part = {bytes, (size_t)count};
+	if (self->on_part) {
+		self->on_part(self->data, part);
+		return true;
+	}
 	size_t room = stream->text.max - stream->text.len;
 	if (stream->is_cut && part.len > room) {
 		part.len = room;
@@ -215,6 +220,7 @@ struct capture *capture_start(struct ev_loop *loop, struct spawner *spawner,
 	self->out.is_cut = spec->out_is_cut;
 	self->err.is_cut = true;
 	self->is_secret = spec->is_secret;
+	self->on_part = spec->on_part;
 	self->done = done;
 	self->data = data;
 	ev_timer_init(&self->deadline, on_deadline, (double)spec->timeout_ms / 1000., 0.);

@@ -26,6 +26,11 @@ struct capture_spec {
 	bool is_secret;      // the output is a secret: it is wiped from memory after `done`
 	size_t err_max;      // of stderr; the rest is dropped
 	bool leaves_daemons; // no guard kills what it leaves: base/detached.h; needs no spawner
+	/*
+	 * Gets each part of both outputs as it comes, with the data of capture_start; nothing of
+	 * them is kept then. It must not cancel the capture. NULL: they are kept.
+	 */
+	void (*on_part)(void *data, struct span part);
 	long long timeout_ms;
 };
 

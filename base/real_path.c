@@ -215,6 +215,12 @@ bool path_is_at_or_below(const char *path, const char *folder)
 	return strncmp(path, folder, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
 
+bool paths_overlap(const char *one, const char *other)
+{
+	return path_is_at_or_below(one, other) || path_is_at_or_below(other, one) ||
+	       strcmp(one, "/") == 0 || strcmp(other, "/") == 0;
+}
+
 bool path_goes_up(const char *path)
 {
 	for (const char *at = path; *at;) {

@@ -28,6 +28,9 @@ void path_places(const char *path, char ***places);
  */
 bool path_is_at_or_below(const char *path, const char *folder);
 
+/* Whether two folders are the same, or one contains the other. Compares only the names, too. */
+bool paths_overlap(const char *one, const char *other);
+
 /* "folder/name"; owned by the caller. */
 char *path_join(const char *folder, const char *name);
 

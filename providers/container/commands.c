@@ -30,7 +30,17 @@ static const char runner_there[] = CONTAINER_RUNNER_FOLDER "/" EXEC_RUNNER_NAME;
 
 static const char *const engines[] = {"podman", "docker", NULL};
 
-enum { KEY_ENGINE, KEY_IMAGE, KEY_CONTAINER, KEY_MEMORY, KEY_CPU, KEY_PROCESSES };
+enum {
+	KEY_ENGINE,
+	KEY_IMAGE,
+	KEY_DOCKERFILE,
+	KEY_IN_WORKSPACE,
+	KEY_BUILD_TIMEOUT,
+	KEY_CONTAINER,
+	KEY_MEMORY,
+	KEY_CPU,
+	KEY_PROCESSES
+};
 
 const struct setting_key container_keys[CONTAINER_KEYS] = {
 	[KEY_ENGINE] = {.name = "engine",
@@ -40,6 +50,19 @@ const struct setting_key container_keys[CONTAINER_KEYS] = {
 	[KEY_IMAGE] = {.name = "image",
 		.type = SETTING_TEXT,
 		.help = "the image of the containers that are made"},
+	[KEY_DOCKERFILE] = {.name = "dockerfile",
+		.type = SETTING_TEXT,
+		.help = "the Dockerfile from which the engine builds the image, instead of image"},
+	[KEY_IN_WORKSPACE] = {.name = "dockerfile-in-workspace",
+		.type = SETTING_BOOL,
+		.fallback = "false",
+		.help = "whether agents may be able to write the Dockerfile"},
+	[KEY_BUILD_TIMEOUT] = {.name = "build-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "30m",
+		.min = 1,
+		.max = EXEC_DAY,
+		.help = "for the build of the image"},
 	[KEY_CONTAINER] = {.name = "container",
 		.type = SETTING_TEXT,
 		.help = "the name of an existing container, instead of image"},
@@ -153,20 +176,48 @@ static bool check_attached(const struct settings *settings, struct error *err)
 		       network_modes[network_of(settings)]);
 }
 
+/* A relative path would mean another file in each folder in which a broker starts. */
+static bool check_dockerfile(const char *path, struct error *err)
+{
+	char quoted[QUOTED_MAX];
+	bool is_whole = path[0] == '/' || strncmp(path, "~/", 2) == 0;
+	return (is_whole && strlen(path) < FILE_PATH_MAX / 2) ||
+	       error_set(err, ERROR_CONFIG,
+		       "dockerfile: expected the path of a file that begins with / or ~/, got %s",
+		       setting_quote(quoted, sizeof(quoted), path));
+}
+
+/* Exactly one of the three keys says where the agent works. */
+static bool check_kind(const struct settings *settings, struct error *err)
+{
+	static const int kinds[] = {KEY_IMAGE, KEY_DOCKERFILE, KEY_CONTAINER};
+	int found = -1;
+	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+		if (!value_of(settings, kinds[i])) {
+			continue;
+		}
+		if (found >= 0) {
+			return error_set(err, ERROR_CONFIG,
+				"%s and %s say where the agent works: expected only one of them",
+				container_keys[found].name, container_keys[kinds[i]].name);
+		}
+		found = kinds[i];
+	}
+	return found >= 0 ||
+	       error_set(err, ERROR_CONFIG,
+		       "backend = container needs image, for example image = debian:12, or "
+		       "dockerfile = PATH, or container = NAME for an existing container");
+}
+
 static bool check_settings(const struct settings *settings, struct error *err)
 {
 	const char *image = value_of(settings, KEY_IMAGE);
-	const char *container = value_of(settings, KEY_CONTAINER);
-	if (!image == !container) {
-		return error_set(err, ERROR_CONFIG,
-			image ? "image makes containers and container names an existing one: "
-				"expected only one of them"
-			      : "backend = container needs image, for example image = debian:12, "
-				"or container = NAME for an existing one");
-	}
-	return check_network(settings, err) &&
-	       (image ? check_image(image, err)
-		      : check_container(container, err) && check_attached(settings, err));
+	const char *dockerfile = value_of(settings, KEY_DOCKERFILE);
+	return check_kind(settings, err) && check_network(settings, err) &&
+	       (image               ? check_image(image, err)
+		       : dockerfile ? check_dockerfile(dockerfile, err)
+				    : check_container(value_of(settings, KEY_CONTAINER), err) &&
+					      check_attached(settings, err));
 }
 
 /* ---- the engine ---- */
@@ -281,8 +332,27 @@ static bool add_start(struct exec_profile *profile, const struct settings *setti
 	}
 	add_option(words, "--stop-signal", "SIGTERM");
 	add_option(words, "--entrypoint", runner_there);
-	add_option(words, value_of(settings, KEY_IMAGE), "hold");
+	add_option(words, profile->recipe ? "%b" : value_of(settings, KEY_IMAGE), "hold");
 	return true;
+}
+
+/* Until the recipe is read, the image has no name and the paths are those of the profile. */
+static void add_build(struct exec_profile *profile, const struct settings *settings,
+	const struct provider_context *context, const char *engine)
+{
+	const char *path = value_of(settings, KEY_DOCKERFILE);
+	const char *home =
+		context->environment ? environment_get(context->environment, "HOME") : NULL;
+	profile->recipe = path[0] == '~' ? path_join(home ? home : "", path + 2) : mem_strdup(path);
+	profile->trusts_workspace = settings_bool(settings, &container_keys[KEY_IN_WORKSPACE]);
+	profile->build_ms = settings_number(settings, &container_keys[KEY_BUILD_TIMEOUT]);
+	profile->built = mem_strdup("localhost/acp-broker:CONTENT");
+	profile->recipe_file = mem_strdup(profile->recipe);
+	profile->recipe_folder = mem_strdup(profile->recipe);
+	*strrchr(profile->recipe_folder, '/') = '\0';
+	set_words(profile, EXEC_HAS_BUILT, engine, "image", "inspect", "--format", "{{.Id}}", "%b",
+		NULL);
+	set_words(profile, EXEC_BUILD, engine, "build", "--tag", "%b", "--file", "%f", "%t", NULL);
 }
 
 /*
@@ -331,10 +401,10 @@ static void add_inspect(
 static char *variant_of(const struct settings *settings, const char *engine)
 {
 	char text[VARIANT_MAX];
+	const char *image = value_of(settings, KEY_IMAGE);
 	text_format(text, sizeof(text), "%s %s %lld %lld %lld %d", path_last_part(engine),
-		value_of(settings, KEY_IMAGE), limit_of(settings, KEY_MEMORY),
-		limit_of(settings, KEY_CPU), limit_of(settings, KEY_PROCESSES),
-		(int)network_of(settings));
+		image ? image : "", limit_of(settings, KEY_MEMORY), limit_of(settings, KEY_CPU),
+		limit_of(settings, KEY_PROCESSES), (int)network_of(settings));
 	return mem_strdup(text);
 }
 
@@ -360,6 +430,9 @@ static bool add_commands(struct exec_profile *profile, const struct settings *se
 	if (container) {
 		add_attached(profile, engine, container);
 		return true;
+	}
+	if (value_of(settings, KEY_DOCKERFILE)) {
+		add_build(profile, settings, context, engine);
 	}
 	profile->runner_there = runner_there;
 	profile->variant = variant_of(settings, engine);

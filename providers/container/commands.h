@@ -8,12 +8,12 @@
  * The keys of `backend = container`, and the engine's commands for them, which a profile of
  * `backend = exec` would name itself. podman and docker take the same words.
  *
- * With `image`, start makes a container and mounts the runner's folder in it. The runner is the
- * first process, and starts by itself, so the image needs no shell and no other program. With
- * `container`, the broker works in a container that somebody else has made, and neither starts nor
- * ends it; it copies the runner's folder there.
+ * With `image` or `dockerfile`, start makes a container and mounts the runner's folder in it. The
+ * runner is the first process, and starts by itself, so the image needs no shell and no other
+ * program. With `container`, the broker works in a container that somebody else has made, and
+ * neither starts nor ends it; it copies the runner's folder there.
  */
-enum { CONTAINER_OWN_KEYS = 6, CONTAINER_KEYS = CONTAINER_OWN_KEYS + EXEC_COMMON_COUNT };
+enum { CONTAINER_OWN_KEYS = 9, CONTAINER_KEYS = CONTAINER_OWN_KEYS + EXEC_COMMON_COUNT };
 extern const struct setting_key container_keys[CONTAINER_KEYS];
 extern const struct exec_platform container_platform;
 

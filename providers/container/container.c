@@ -13,7 +13,7 @@ static bool check(const struct settings *settings, char ***warnings, struct erro
 /* We publish no port of the containers that we make. About other containers we know nothing. */
 static struct network_abilities network_of(const struct settings *settings)
 {
-	bool is_ours = settings_get(settings, "image") != NULL;
+	bool is_ours = settings_get(settings, "container") == NULL;
 	return (struct network_abilities){.blocks = is_ours, .closes_ingress = is_ours};
 }
 
@@ -21,6 +21,9 @@ static const struct error_reason reasons[] = {
 	EXEC_REASONS,
 	{"ENGINE_NOT_FOUND", false,
 		"install podman or docker, or name the installed one with engine"},
+	{"DOCKERFILE_REFUSED", false,
+		"move the Dockerfile to a folder that only you can write, outside of all "
+		"workspaces"},
 };
 
 static const struct provider_impl impl = {

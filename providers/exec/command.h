@@ -28,6 +28,14 @@ struct exec_command *exec_command_start(const struct provider_context *context,
 	const struct exec_profile *profile, enum exec_verb verb, const struct exec_values *values,
 	exec_command_done *done, void *data, struct error *err) ATTR_NODISCARD;
 
+/*
+ * For EXEC_BUILD, right after exec_command_start: gets each line of the output that begins a step
+ * of the build, as printable text. It must not cancel the command. The output is not limited;
+ * `words` is its end, and `out` is empty.
+ */
+void exec_command_tell_steps(
+	struct exec_command *command, void (*on_step)(void *data, const char *line));
+
 /* Kills it; `done` is not called any more. NULL is fine. */
 void exec_command_cancel(struct exec_command *command);
 

@@ -7,9 +7,15 @@
 
 #include "base/buf.h"
 #include "base/environment.h"
+#include "base/text.h"
 #include "base/words.h"
 
-enum { WORD_MAX = 4096, EXPANDED_MAX = WORD_MAX / 2 * FILE_PATH_MAX };
+enum {
+	WORD_MAX = 4096,
+	EXPANDED_MAX = WORD_MAX / 2 * FILE_PATH_MAX,
+	BUILT_MAX = 128,
+	VARIANT_MAX = 4096
+};
 
 enum {
 	KEY_RUNTIME_ROOT,
@@ -24,7 +30,7 @@ static const struct setting_key common_keys[EXEC_COMMON_COUNT] = {EXEC_COMMON_KE
 const char *exec_verb_name(enum exec_verb verb)
 {
 	static const char *const names[EXEC_VERBS] = {"exec", "start", "stop", "destroy", "list",
-		"state", "copy-in", "restart", "inspect"};
+		"state", "copy-in", "restart", "inspect", "has-built", "build"};
 	assert(verb < EXEC_VERBS);
 	return names[verb];
 }
@@ -55,10 +61,16 @@ static const char *value_of(const struct exec_profile *profile, enum exec_verb v
 		return profile->name;
 	case 'i':
 		return verb == EXEC_LIST ? NULL : instance;
+	case 'b':
+		return profile->built;
 	case 'f':
-		return verb == EXEC_COPY_IN ? values->file : NULL;
+		return verb == EXEC_COPY_IN ? values->file
+		       : verb == EXEC_BUILD ? profile->recipe_file
+		                            : NULL;
 	case 't':
-		return verb == EXEC_COPY_IN ? values->target : NULL;
+		return verb == EXEC_COPY_IN ? values->target
+		       : verb == EXEC_BUILD ? profile->recipe_folder
+		                            : NULL;
 	default:
 		return NULL;
 	}
@@ -119,6 +131,22 @@ char **exec_profile_argv(const struct exec_profile *profile, enum exec_verb verb
 	}
 	words_append_all(&argv, more);
 	return argv;
+}
+
+void exec_profile_set_recipe(
+	struct exec_profile *profile, const char *file, const char *folder, const char *content)
+{
+	char built[BUILT_MAX];
+	struct buf variant;
+	buf_init(&variant, VARIANT_MAX);
+	text_whole(built, sizeof(built), "localhost/acp-broker:%s", content);
+	(void)!buf_append_format(&variant, NULL, "%s %s", profile->variant, built);
+	mem_set_text(&profile->recipe_file, file);
+	mem_set_text(&profile->recipe_folder, folder);
+	mem_set_text(&profile->built, built);
+	free(profile->variant);
+	profile->variant = mem_strndup(buf_span(&variant));
+	buf_finish(&variant);
 }
 
 bool exec_profile_has_instances(const struct exec_profile *profile)
@@ -211,6 +239,10 @@ void exec_profile_finish(struct exec_profile *profile)
 	free(profile->made);
 	free(profile->variant);
 	free(profile->runner_file);
+	free(profile->recipe);
+	free(profile->recipe_file);
+	free(profile->recipe_folder);
+	free(profile->built);
 	free(profile->name);
 	*profile = (struct exec_profile){0};
 }

@@ -18,6 +18,8 @@ enum exec_verb {
 	EXEC_KEYED_VERBS,
 	EXEC_RESTART = EXEC_KEYED_VERBS, // starts a stopped instance; without it, EXEC_START does
 	EXEC_INSPECT,                    // prints the settings of the instance that start has made
+	EXEC_HAS_BUILT,                  // exits with 0 if the image of EXEC_BUILD is there
+	EXEC_BUILD,                      // makes the image of the instances
 	EXEC_VERBS
 };
 
@@ -69,12 +71,18 @@ struct exec_profile {
 	 * copy-in copies the folder; if copy-in fails, scripts bring the runner. May be NULL.
 	 */
 	const char *runner_there;
-	char *runner_file;    // owned; the file here for runner_there; NULL: no state folder
-	long long start_ms;   // timeout of start
-	long long command_ms; // timeout of each other command except exec
-	long long answer_ms;  // timeout of each answer of the runner
-	long long grace_ms;   // the runner ends after this time without contact
-	bool is_transient;    // an instance for each session, destroyed at its end
+	char *recipe;          // owned; the file from which EXEC_BUILD makes the image; or NULL
+	bool trusts_workspace; // also if the workspace contains that file
+	char *recipe_file;     // owned; %f of EXEC_BUILD
+	char *recipe_folder;   // owned; %t of EXEC_BUILD
+	char *built;           // owned; %b: the name of that image; NULL without a recipe
+	long long build_ms;    // timeout of EXEC_BUILD
+	char *runner_file;     // owned; the file here for runner_there; NULL: no state folder
+	long long start_ms;    // timeout of start
+	long long command_ms;  // timeout of each other command except exec
+	long long answer_ms;   // timeout of each answer of the runner
+	long long grace_ms;    // the runner ends after this time without contact
+	bool is_transient;     // an instance for each session, destroyed at its end
 	bool is_synced;
 };
 
@@ -128,6 +136,13 @@ bool exec_profile_read(struct exec_profile *profile, const struct exec_platform 
 	const char *name, const struct settings *settings, const struct provider_context *context,
 	struct error *err) ATTR_NODISCARD;
 void exec_profile_finish(struct exec_profile *profile); // zeroed is fine
+
+/*
+ * Says which file and folder EXEC_BUILD uses (recipe.h), and names the image after their content.
+ * Another content needs another instance.
+ */
+void exec_profile_set_recipe(
+	struct exec_profile *profile, const char *file, const char *folder, const char *content);
 
 /* Whether the profile has start, which makes instances. Otherwise exec leads to a fixed place. */
 bool exec_profile_has_instances(const struct exec_profile *profile);

@@ -14,8 +14,10 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/exec/carrier.h"
+#include "providers/exec/command.h"
 #include "providers/exec/copy_in.h"
 #include "providers/exec/instance.h"
+#include "providers/exec/recipe.h"
 #include "providers/exec/runner_file.h"
 #include "providers/remote/remote.h"
 #include "providers/script_line.h"
@@ -28,6 +30,11 @@ static const char before_text[] =
 #include "providers/exec/before.sh.inc"
 	;
 
+/* Which instance the request asks for; owned, may be NULL. */
+struct exec_wish {
+	char *directory, *reference, *born;
+};
+
 struct exec_sandbox {
 	struct sandbox sandbox;
 	struct exec_shared *shared;
@@ -38,7 +45,10 @@ struct exec_sandbox {
 	char *token;    // owned; names its folders; NULL: the profile's name does
 	bool is_wanted; // the request names a sandbox that must exist: folders or an instance
 
-	struct exec_instance *instance;   // NULL: the profile has no start
+	struct exec_wish wish;
+	struct exec_instance *instance;   // NULL: the profile has no start, or before its recipe
+	struct exec_recipe *recipe;       // while we read it; or NULL
+	struct exec_command *building;    // the image for its instance; or NULL
 	struct exec_runner_file *writing; // the file that start mounts, while we write it; or NULL
 	struct exec_copy_in *copying;     // or NULL
 	const char *program;              // static; the runner there, if it needs no shell; or NULL
@@ -205,6 +215,7 @@ static void become_ready(struct exec_sandbox *self)
 	struct sandbox *sandbox = &self->sandbox;
 	static const char path[] =
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	const char *apart = self->profile.trusts_workspace ? NULL : self->profile.recipe_folder;
 	take_variable(self, path);
 	remote_set_sandbox(self->remote, sandbox);
 	sandbox->home = variable(self, "HOME", "/");
@@ -226,6 +237,7 @@ static void become_ready(struct exec_sandbox *self)
 					     .state_folder = self->context->state_folder,
 					     .token = self->token,
 					     .program = self->program,
+					     .apart = apart,
 					     .is_there = self->is_wanted,
 					     .remote = self->remote});
 	self->is_up = true;
@@ -353,7 +365,7 @@ static bool write_before(
 	const struct ssh_runs *runs = &self->shared->runs;
 	self->told_runs = runs->added;
 	if (self->program) {
-		return ssh_runs_append_lines(runs, name_of(self), before, err) &&
+		return ssh_runs_append_lines(runs, self->place, before, err) &&
 		       buf_append(before, (struct span){"", 1}, err); // the NUL
 	}
 	return buf_append(before, SPAN_LITERAL("acp_earlier() { :; }; acp_copy="), err) &&
@@ -470,14 +482,72 @@ static void on_brought(void *data, const struct error *err)
 	}
 }
 
+/* ---- the image ---- */
+
+static void on_built(
+	void *data, int status, struct span out, const char *words, const struct error *failure)
+{
+	struct exec_sandbox *self = data;
+	struct error err;
+	self->building = NULL;
+	if (failure) {
+		fail(self, failure);
+	} else if (status != 0) {
+		(void)exec_command_refuse(&self->profile, EXEC_BUILD, status, words, &err);
+		fail(self, &err);
+	} else {
+		exec_instance_bring(self->instance, on_brought);
+	}
+}
+
+static void on_step(void *data, const char *line)
+{
+	char text[ERROR_TEXT_MAX];
+	text_format(text, sizeof(text), "Building the image: %s", line);
+	progress(data, text);
+}
+
+static void on_looked_for_built(
+	void *data, int status, struct span out, const char *words, const struct error *failure)
+{
+	struct exec_sandbox *self = data;
+	const struct exec_values values = {0};
+	struct error err;
+	self->building = NULL;
+	if (failure) {
+		fail(self, failure);
+		return;
+	}
+	if (status == 0) {
+		exec_instance_bring(self->instance, on_brought);
+		return;
+	}
+	progress(self, "Building the image");
+	self->building = exec_command_start(
+		self->context, &self->profile, EXEC_BUILD, &values, on_built, self, &err);
+	if (self->building) {
+		exec_command_tell_steps(self->building, on_step);
+	} else {
+		fail(self, &err);
+	}
+}
+
 static void on_written(void *data, const struct error *err)
 {
 	struct exec_sandbox *self = data;
+	const struct exec_values values = {0};
+	struct error failure;
 	self->writing = NULL;
 	if (err) {
 		fail(self, err);
-	} else {
+	} else if (!self->profile.recipe) {
 		exec_instance_bring(self->instance, on_brought);
+	} else {
+		self->building = exec_command_start(self->context, &self->profile, EXEC_HAS_BUILT,
+			&values, on_looked_for_built, self, &failure);
+		if (!self->building) {
+			fail(self, &failure);
+		}
 	}
 }
 
@@ -595,17 +665,31 @@ static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 	ssh_roots_remove(&self->roots, done, data);
 }
 
-static void withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
+/* Cancels what goes on before the connection. */
+static void cancel(struct exec_sandbox *self)
 {
-	struct exec_sandbox *self = from_sandbox(sandbox);
-	bool is_used = sandbox->root_count > 0 || !list_is_empty(&sandbox->adding);
-	begin_end(self, done, data);
+	exec_recipe_cancel(self->recipe);
+	self->recipe = NULL;
+	exec_command_cancel(self->building);
+	self->building = NULL;
 	exec_runner_file_cancel(self->writing);
 	self->writing = NULL;
 	exec_copy_in_cancel(self->copying);
 	self->copying = NULL;
 	ssh_runs_look_cancel(self->look);
 	self->look = NULL;
+}
+
+static void withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
+{
+	struct exec_sandbox *self = from_sandbox(sandbox);
+	bool is_used = sandbox->root_count > 0 || !list_is_empty(&sandbox->adding);
+	begin_end(self, done, data);
+	cancel(self);
+	if (!self->instance) {
+		sandbox_raise_later(sandbox, on_ended, self, NULL); // its recipe was not read yet
+		return;
+	}
 	exec_instance_withdraw(self->instance, is_used, on_ended);
 }
 
@@ -617,9 +701,7 @@ static void close_sandbox(struct sandbox *sandbox)
 		ssh_roots_finish(&self->roots);
 	}
 	leave_run(self, false);
-	exec_runner_file_cancel(self->writing);
-	exec_copy_in_cancel(self->copying);
-	ssh_runs_look_cancel(self->look);
+	cancel(self);
 	forward_listeners_close(&self->forwards);
 	remote_close(self->remote);
 	exec_instance_destroy(self->instance);
@@ -630,6 +712,9 @@ static void close_sandbox(struct sandbox *sandbox)
 	free(self->node);
 	free(self->left);
 	free(self->token);
+	free(self->wish.directory);
+	free(self->wish.reference);
+	free(self->wish.born);
 	free(self);
 }
 
@@ -661,6 +746,53 @@ static void choose_folders(struct exec_sandbox *self, const char *reference)
 	self->token = mem_strdup_or_null(reference ? reference : chosen);
 }
 
+static bool make_instance(struct exec_sandbox *self, struct error *err)
+{
+	const struct exec_wish *wish = &self->wish;
+	self->instance = exec_instance_create(&(struct exec_instance_config){
+		.context = self->context,
+		.profile = &self->profile,
+		.directory = wish->directory,
+		.reference = wish->reference,
+		.born = wish->born,
+		.is_new = self->profile.is_transient,
+		.on_progress = progress,
+		.data = self,
+	});
+	if (self->profile.runner_there) {
+		self->writing = exec_runner_file_write(
+			self->context, self->profile.runner_file, on_written, self, err);
+	}
+	return !self->profile.runner_there || self->writing;
+}
+
+/* The content of the recipe decides which instance it is. */
+static void on_recipe(void *data, const char *file, const char *folder, const char *content,
+	const struct error *failure)
+{
+	struct exec_sandbox *self = data;
+	struct error err;
+	self->recipe = NULL;
+	if (failure) {
+		fail(self, failure);
+		return;
+	}
+	exec_profile_set_recipe(&self->profile, file, folder, content);
+	if (!make_instance(self, &err)) {
+		fail(self, &err);
+	}
+}
+
+static bool look_at_recipe(struct exec_sandbox *self, struct error *err)
+{
+	self->recipe = exec_recipe_look(self->context,
+		&(struct exec_recipe_request){.file = self->profile.recipe,
+			.workspace = self->wish.directory,
+			.may_be_in_workspace = self->profile.trusts_workspace},
+		on_recipe, self, err);
+	return self->recipe != NULL;
+}
+
 static bool begin(
 	struct exec_sandbox *self, const struct sandbox_request *request, struct error *err)
 {
@@ -678,21 +810,10 @@ static bool begin(
 		return true;
 	}
 	self->sandbox.impl = self->profile.words[EXEC_STOP] ? &resting_impl : &instance_impl;
-	self->instance = exec_instance_create(&(struct exec_instance_config){
-		.context = self->context,
-		.profile = &self->profile,
-		.directory = request->directory,
-		.reference = request->reference,
-		.born = request->instance,
-		.is_new = self->profile.is_transient,
-		.on_progress = progress,
-		.data = self,
-	});
-	if (self->profile.runner_there) {
-		self->writing = exec_runner_file_write(
-			self->context, self->profile.runner_file, on_written, self, err);
-	}
-	return !self->profile.runner_there || self->writing;
+	self->wish = (struct exec_wish){.directory = mem_strdup_or_null(request->directory),
+		.reference = mem_strdup_or_null(request->reference),
+		.born = mem_strdup_or_null(request->instance)};
+	return self->profile.recipe ? look_at_recipe(self, err) : make_instance(self, err);
 }
 
 /* Connects after prepare has returned, because connecting may call the listener. */
@@ -719,7 +840,7 @@ struct sandbox *exec_sandbox_open(struct exec_shared *shared, const struct sandb
 	}
 	if (self->instance && !self->writing) {
 		exec_instance_bring(self->instance, on_brought);
-	} else if (!self->instance) {
+	} else if (!self->instance && !self->recipe) {
 		sandbox_raise_later(&self->sandbox, on_begin, self, NULL);
 	}
 	return &self->sandbox;

@@ -42,6 +42,7 @@ struct root_job {
 	struct script_run *run;           // owned; NULL before and after
 	char *local;                      // owned; NULL: a removal
 	char *state_folder;               // owned, for the worker; may be NULL
+	char *apart;                      // the same
 	char *real;                       // owned; by the worker
 	char place[REPOSITORY_PLACE_MAX]; // by the worker; "" if it is not part of a repository
 	char folder[FOLDER_SIZE];
@@ -58,6 +59,7 @@ static void job_drop(struct pool_job *pool_job)
 	list_remove(&job->link);
 	free(job->local);
 	free(job->state_folder);
+	free(job->apart);
 	free(job->real);
 	free(job);
 }
@@ -110,6 +112,15 @@ static void on_run(struct pool_job *pool_job)
 	struct root_job *job = CONTAINER_OF(pool_job, struct root_job, job);
 	if (machine_id_read("", job->state_folder, job->machine, &job->err)) {
 		job->real = real_path(job->local);
+	}
+	if (job->real && job->apart && paths_overlap(job->apart, job->real)) {
+		error_set_reason(&job->err, ERROR_CONFIG, "DOCKERFILE_REFUSED",
+			"%s cannot be a workspace of this profile: it contains %s or lies in it, "
+			"from which the image is built, and an agent could change that "
+			"(dockerfile)",
+			job->local, job->apart);
+		free(job->real);
+		job->real = NULL;
 	}
 	if (job->real) {
 		user_repository_place(job->real, job->place);
@@ -272,6 +283,7 @@ static struct root_job *job_create(
 	job->roots = roots;
 	job->local = mem_strdup_or_null(local);
 	job->state_folder = mem_strdup_or_null(roots->state_folder);
+	job->apart = mem_strdup_or_null(roots->apart);
 	error_set(&job->err, ERROR_UNAVAILABLE, "%s: the broker is ending", local ? local : "");
 	job->done = done;
 	job->data = data;
@@ -338,6 +350,7 @@ void ssh_roots_init(struct ssh_roots *roots, const struct ssh_roots_config *conf
 		.state_folder = mem_strdup_or_null(config->state_folder),
 		.token = mem_strdup_or_null(config->token),
 		.program = config->program,
+		.apart = config->apart,
 		.is_there = config->is_there,
 		.remote = config->remote};
 	list_init(&roots->jobs);

@@ -22,6 +22,7 @@ struct ssh_roots {
 	char *state_folder;      // owned; NULL: none
 	char *token;             // owned; NULL: the folders are found without one
 	const char *program;     // static; the runner's file there; NULL: scripts make the folders
+	const char *apart;       // borrowed; no workspace may contain it or lie in it; or NULL
 	bool is_there;           // the folders must exist already
 	struct remote *remote;   // borrowed; learns of each root; NULL: there is none
 	struct list jobs;        // struct root_job
@@ -41,6 +42,11 @@ struct ssh_roots_config {
 	const char *state_folder; // or NULL
 	const char *token;
 	const char *program; // static; the runner's file there (runner/place.c), or NULL
+	/*
+	 * Borrowed: a folder here, without links, which no agent may write, so no workspace may
+	 * contain it or lie in it (DOCKERFILE_REFUSED). Or NULL.
+	 */
+	const char *apart;
 	bool is_there;
 	struct remote *remote; // or NULL
 };

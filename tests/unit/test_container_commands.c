@@ -173,6 +173,36 @@ static void test_other_settings_make_another_container(void **state)
 	}
 }
 
+static void test_a_dockerfile_is_built_before_containers_are_made_from_it(void **state)
+{
+	static const char *const keys[] = {"dockerfile", "/boxes/Dockerfile", NULL};
+	struct exec_profile profile;
+	read_well(&profile, keys);
+	exec_profile_set_recipe(&profile, "/real/Dockerfile", "/real", "c0ffee");
+	assert_string_equal(line_of(&profile, EXEC_BUILD),
+		"[podman] [build] [--tag] [localhost/acp-broker:c0ffee] [--file] "
+		"[/real/Dockerfile] [/real]");
+	assert_string_equal(line_of(&profile, EXEC_HAS_BUILT),
+		"[podman] [image] [inspect] [--format] [{{.Id}}] [localhost/acp-broker:c0ffee]");
+	assert_non_null(
+		strstr(line_of(&profile, EXEC_START), " [localhost/acp-broker:c0ffee] [hold]"));
+	assert_non_null(strstr(profile.variant, "c0ffee"));
+	exec_profile_finish(&profile);
+}
+
+static void test_the_path_of_a_dockerfile_is_whole(void **state)
+{
+	static const char *const paths[] = {"Dockerfile", "./Dockerfile", "~kim/Dockerfile"};
+	for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+		const char *const keys[] = {"dockerfile", paths[i], NULL};
+		struct exec_profile profile;
+		const struct error *err = read_from(&profile, world.path_both, "/s", keys);
+		assert_non_null(err);
+		assert_names(err->text, "dockerfile");
+		assert_non_null(strstr(err->text, paths[i]));
+	}
+}
+
 static void test_a_container_that_is_there_is_only_used(void **state)
 {
 	static const char *const keys[] = {"container", "mine", NULL};
@@ -262,8 +292,10 @@ static void test_what_an_engine_cannot_do_is_refused(void **state)
 		const char *keys[KEYS_MAX];
 		const char *names;
 	} cases[] = {
-		{{NULL}, "image | container"},
+		{{NULL}, "image | dockerfile | container"},
 		{{"image", "a", "container", "b", NULL}, "image | container | only one"},
+		{{"image", "a", "dockerfile", "/b", NULL}, "image | dockerfile | only one"},
+		{{"dockerfile", "/a", "container", "b", NULL}, "dockerfile | container | only one"},
 		{{"image", "a", "network", "allow", NULL}, "network = allow | open | blocked"},
 		{{"container", "b", "network", "blocked", NULL}, "network = blocked | image"},
 		{{"container", "b", "memory", "1g", NULL}, "memory | image"},
@@ -303,6 +335,8 @@ int main(void)
 		cmocka_unit_test(test_an_image_becomes_containers_with_the_runner_in_them),
 		cmocka_unit_test(test_limits_go_to_the_engine_and_are_read_back),
 		cmocka_unit_test(test_other_settings_make_another_container),
+		cmocka_unit_test(test_a_dockerfile_is_built_before_containers_are_made_from_it),
+		cmocka_unit_test(test_the_path_of_a_dockerfile_is_whole),
 		cmocka_unit_test(test_a_container_that_is_there_is_only_used),
 		cmocka_unit_test(test_the_engine_is_the_one_on_path_or_the_named_one),
 		cmocka_unit_test(test_no_name_is_an_option_or_a_template),

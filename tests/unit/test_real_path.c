@@ -174,6 +174,21 @@ static void assert_places(const char *name, const char *const *expected)
 	words_free(places);
 }
 
+static void test_folders_overlap_if_one_contains_the_other(void **state)
+{
+	static const struct {
+		const char *one, *other;
+		bool is_overlap;
+	} folders[] = {{"/a", "/a", true}, {"/a", "/a/b", true}, {"/", "/a", true},
+		{"/", "/", true}, {"/a", "/ab", false}, {"/a/b", "/a/c", false}};
+	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
+		assert_int_equal(
+			paths_overlap(folders[i].one, folders[i].other), folders[i].is_overlap);
+		assert_int_equal(
+			paths_overlap(folders[i].other, folders[i].one), folders[i].is_overlap);
+	}
+}
+
 static void test_the_places_of_a_path_are_its_links_and_the_file(void **state)
 {
 	assert_places("dir/file", (const char *const[]){"dir/file", NULL});
@@ -205,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_links_and_dots_are_resolved),
 		cmocka_unit_test(test_what_is_not_absolute_stays),
 		cmocka_unit_test(test_the_root_and_what_is_missing_in_it),
+		cmocka_unit_test(test_folders_overlap_if_one_contains_the_other),
 		cmocka_unit_test(test_the_places_of_a_path_are_its_links_and_the_file),
 		cmocka_unit_test(test_the_places_of_a_loop_are_bounded),
 	};

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/exec/recipe.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/hex.h"
+#include "base/real_path.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "base/words.h"
+
+enum {
+	FILE_MAX = 1 << 20,
+	LISTING_MAX = 16 << 20,
+	DEPTH_MAX = 64,
+	READ_SIZE = 16 * 1024,
+	CONTENT_BYTES = (EXEC_RECIPE_SIZE - 1) / 2,
+};
+
+/* The work for the pool. It outlives a look that is cancelled. */
+struct look {
+	struct pool_job job;
+	struct exec_recipe *recipe;
+	char *named; // owned, like the next three; the last two by the worker
+	char *workspace;
+	char *file, *folder;
+	bool may_be_in_workspace;
+	char content[EXEC_RECIPE_SIZE];
+	bool is_ok;
+	struct error err;
+};
+
+struct exec_recipe {
+	struct look *look;
+	exec_recipe_done *done;
+	void *data;
+};
+
+/* ---- who can write it, on the pool ---- */
+
+static bool refuse(const struct look *look, const char *path, const char *why, struct error *err)
+{
+	return error_set_reason(err, ERROR_CONFIG, "DOCKERFILE_REFUSED",
+		"the image is not built from %s, because %s %s, and a build runs what its files "
+		"say without the limits of the profile",
+		look->named, path, why);
+}
+
+/* Also refuses a link in the workspace by which an agent could choose another file. */
+static bool check_workspace(const struct look *look, struct error *err)
+{
+	static const char why[] = "is in the workspace or contains it, so an agent can write "
+				  "there. Move the file to a folder of its own outside, or trust "
+				  "the agents there (dockerfile-in-workspace = true)";
+	char **places = NULL;
+	bool is_fine = true;
+	if (look->may_be_in_workspace || !look->workspace) {
+		return true;
+	}
+	char *workspace = real_path(look->workspace);
+	path_places(look->named, &places);
+	for (char **place = places; is_fine && place && *place; place++) {
+		is_fine = !path_is_at_or_below(*place, workspace) || refuse(look, *place, why, err);
+	}
+	if (is_fine && paths_overlap(look->folder, workspace)) {
+		is_fine = refuse(look, look->folder, why, err);
+	}
+	words_free(places);
+	free(workspace);
+	return is_fine;
+}
+
+static bool check_owner(
+	const struct look *look, const char *path, const struct stat *status, struct error *err)
+{
+	if (status->st_uid != geteuid() && status->st_uid != 0) {
+		return refuse(look, path, "belongs to another user", err);
+	}
+	return !(status->st_mode & S_IWOTH) ||
+	       refuse(look, path, "can be written by every user (chmod o-w)", err);
+}
+
+/* ---- what it contains, on the pool ---- */
+
+static bool fail(const char *path, int errnum, struct error *err)
+{
+	return error_set_errno(err, errnum, "dockerfile: reading %s", path);
+}
+
+static bool list_folder(const struct look *look, int folder, const char *path, int depth,
+	struct buf *listing, struct error *err);
+
+static bool list_one(const struct look *look, int above, const char *name, const char *path,
+	int depth, struct buf *listing, struct error *err)
+{
+	struct stat status;
+	char target[FILE_PATH_MAX] = "";
+	if (fstatat(above, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+		return errno == ENOENT || fail(path, errno, err);
+	}
+	if (S_ISLNK(status.st_mode)) {
+		ssize_t len = readlinkat(above, name, target, sizeof(target) - 1);
+		target[len > 0 ? len : 0] = '\0';
+	}
+	if (!buf_append_format(listing, err, "%o %lld %lld.%09ld %s", (unsigned)status.st_mode,
+		    S_ISDIR(status.st_mode) ? 0 : (long long)status.st_size,
+		    S_ISDIR(status.st_mode) ? 0 : (long long)status.st_mtim.tv_sec,
+		    S_ISDIR(status.st_mode) ? 0 : status.st_mtim.tv_nsec, path) ||
+		!buf_append(listing, (struct span){"", 1}, err) ||
+		!buf_append(listing, (struct span){target, strlen(target) + 1}, err)) {
+		return error_set(err, ERROR_LIMIT,
+			"dockerfile: %s has too many files: move the Dockerfile to a folder of its "
+			"own, with the files that the build needs",
+			look->folder);
+	}
+	if (!S_ISDIR(status.st_mode)) {
+		return true;
+	}
+	int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 ? list_folder(look, fd, path, depth + 1, listing, err)
+	               : fail(path, errno, err);
+}
+
+static int compare(const struct dirent **one, const struct dirent **other)
+{
+	return strcmp((*one)->d_name, (*other)->d_name);
+}
+
+static int is_entry(const struct dirent *entry)
+{
+	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+/* Closes the descriptor. */
+static bool list_folder(const struct look *look, int folder, const char *path, int depth,
+	struct buf *listing, struct error *err)
+{
+	struct dirent **entries = NULL;
+	int count = depth > DEPTH_MAX ? 0 : scandirat(folder, ".", &entries, is_entry, compare);
+	bool is_listed = count >= 0 || fail(path, errno, err);
+	for (int i = 0; i < count; i++) {
+		char below[FILE_PATH_MAX];
+		is_listed = is_listed &&
+		            (text_whole(below, sizeof(below), "%s/%s", path, entries[i]->d_name) ||
+				    fail(path, ENAMETOOLONG, err)) &&
+		            list_one(look, folder, entries[i]->d_name, below, depth, listing, err);
+		free(entries[i]);
+	}
+	free(entries);
+	fd_close(&folder);
+	return is_listed;
+}
+
+static bool append_file(int fd, const char *path, struct buf *listing, struct error *err)
+{
+	char bytes[READ_SIZE];
+	ssize_t count;
+	size_t len = 0;
+	while ((count = read(fd, bytes, sizeof(bytes))) > 0 && len <= FILE_MAX) {
+		len += (size_t)count;
+		if (!buf_append(listing, (struct span){bytes, (size_t)count}, err)) {
+			return false;
+		}
+	}
+	return count == 0 ||
+	       (count < 0 ? fail(path, errno, err)
+			  : error_set(err, ERROR_LIMIT, "dockerfile: %s has more than %d bytes",
+				    path, FILE_MAX));
+}
+
+static bool examine(struct look *look, int fd, struct buf *listing, struct error *err)
+{
+	struct stat file, folder;
+	unsigned char hash[SHA256_SIZE];
+	int above = open(look->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (above < 0 || fstat(above, &folder) != 0 || fstat(fd, &file) != 0) {
+		int errnum = errno;
+		fd_close(&above);
+		return fail(look->folder, errnum, err);
+	}
+	if (!S_ISREG(file.st_mode)) {
+		fd_close(&above);
+		return error_set(err, ERROR_CONFIG, "dockerfile: %s is not a file", look->named);
+	}
+	if (!check_workspace(look, err) || !check_owner(look, look->file, &file, err) ||
+		!check_owner(look, look->folder, &folder, err)) {
+		fd_close(&above);
+		return false;
+	}
+	if (!append_file(fd, look->file, listing, err)) {
+		fd_close(&above);
+		return false;
+	}
+	if (!list_folder(look, above, look->folder, 0, listing, err)) {
+		return false;
+	}
+	sha256(hash, buf_span(listing));
+	hex_write(look->content, hash, CONTENT_BYTES);
+	return true;
+}
+
+static void on_run(struct pool_job *job)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	struct buf listing;
+	look->file = real_path_find(look->named);
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = look->file ? open(look->file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
+	if (fd < 0) {
+		look->is_ok = fail(look->named, look->file ? errno : ENOENT, &look->err);
+		return;
+	}
+	look->folder = mem_strdup(look->file);
+	char *slash = strrchr(look->folder, '/');
+	slash[slash == look->folder ? 1 : 0] = '\0';
+	buf_init(&listing, LISTING_MAX);
+	look->is_ok = examine(look, fd, &listing, &look->err);
+	buf_finish(&listing);
+}
+
+static void on_looked(struct pool_job *job)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	struct exec_recipe *self = look->recipe;
+	exec_recipe_done *done = self->done;
+	void *data = self->data;
+	if (!look->is_ok) {
+		struct error err = look->err;
+		exec_recipe_cancel(self);
+		done(data, NULL, NULL, NULL, &err);
+		return;
+	}
+	char *file = mem_strdup(look->file);
+	char *folder = mem_strdup(look->folder);
+	char content[EXEC_RECIPE_SIZE];
+	memcpy(content, look->content, sizeof(content));
+	exec_recipe_cancel(self);
+	done(data, file, folder, content, NULL);
+	free(file);
+	free(folder);
+}
+
+static void look_drop(struct pool_job *job)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	free(look->named);
+	free(look->workspace);
+	free(look->file);
+	free(look->folder);
+	free(look);
+}
+
+/* ---- for the caller ---- */
+
+void exec_recipe_cancel(struct exec_recipe *recipe)
+{
+	if (recipe) {
+		pool_leave(&recipe->look->job);
+		free(recipe);
+	}
+}
+
+struct exec_recipe *exec_recipe_look(const struct provider_context *context,
+	const struct exec_recipe_request *request, exec_recipe_done *done, void *data,
+	struct error *err)
+{
+	struct exec_recipe *self = mem_alloc_zero(sizeof(*self));
+	struct look *look = mem_alloc_zero(sizeof(*look));
+	self->look = look;
+	self->done = done;
+	self->data = data;
+	look->job = (struct pool_job){
+		.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked, .drop = look_drop};
+	look->recipe = self;
+	look->named = mem_strdup(request->file);
+	look->workspace = mem_strdup_or_null(request->workspace);
+	look->may_be_in_workspace = request->may_be_in_workspace;
+	if (!pool_submit(context->pool, &look->job, err)) {
+		exec_recipe_cancel(self);
+		return NULL;
+	}
+	return self;
+}

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`dockerfile = PATH`: the engine builds the image of the containers."""
+
+import shutil
+
+from case import main
+from containers import IMAGE, Containers
+
+RECIPE = f'FROM {IMAGE}\nCOPY note /note\n'
+
+
+class Builds(Containers):
+    def setUp(self):
+        super().setUp()
+        self.folder = self.dir / 'recipe'
+        self.fill(self.folder)
+        self.log = self.dir / 'commands'
+
+    def fill(self, folder):
+        folder.mkdir()
+        (folder / 'Dockerfile').write_text(RECIPE)
+        (folder / 'note').write_text('first')
+
+    def logged(self, dockerfile=None, **keys):
+        """A broker whose engine logs the names of its commands."""
+        fake = self.dir / 'bin'
+        if fake.exists():
+            shutil.rmtree(fake)
+        self.log.write_text('')
+        client = self.with_podman(f'echo "$1" >>{self.log}',
+                                  dockerfile=dockerfile or self.folder / 'Dockerfile', **keys)
+        client.initialize()
+        return client
+
+    def builds(self):
+        return self.log.read_text().split().count('build')
+
+    def said(self, client):
+        session = client.new_session(self.work)
+        client.prompt(session, 'terminal cat /note')
+        return client.wait_text('terminal/output ->')
+
+    def refused_file(self, dockerfile, **keys):
+        return self.refused('DOCKERFILE_REFUSED', dockerfile=dockerfile, **keys)['message']
+
+
+class Images(Builds):
+    def test_an_image_is_built_once_for_each_content(self):
+        client = self.logged()
+        self.assertIn('first', self.said(client))
+        self.assertIn('Building the image: STEP', client.stderr)
+        self.end(client)
+        self.assertEqual(self.builds(), 1)
+        client = self.logged()
+        self.assertIn('first', self.said(client))
+        self.end(client)
+        self.assertEqual((self.builds(), len(self.containers())), (0, 1))
+        (self.folder / 'note').write_text('second!')
+        client = self.logged()
+        self.assertIn('second!', self.said(client))
+        self.end(client)
+        self.assertEqual((self.builds(), len(self.containers())), (1, 2))
+        self.assert_nothing_runs()
+
+    def test_a_build_that_fails_says_why(self):
+        (self.folder / 'Dockerfile').write_text(f'FROM {IMAGE}\nCOPY missing-one /x\n')
+        error = self.refused('EXEC_COMMAND_FAILED', dockerfile=self.folder / 'Dockerfile')
+        self.assertNames(error['message'], 'build | podman | missing-one')
+        self.assertEqual((self.containers(), self.notes()), ([], []))
+        self.assert_nothing_runs()
+
+    def test_a_file_that_is_missing(self):
+        client = self.broker(options=self.config(dockerfile=self.folder / 'none'))
+        error = client.response(client.start('initialize', {
+            'protocolVersion': 1, 'clientCapabilities': {}})).value['error']
+        client.finish()
+        self.assertNames(error['message'], f'dockerfile | {self.folder}/none')
+
+
+class Trust(Builds):
+    def test_a_dockerfile_in_the_workspace_is_refused_unless_the_user_trusts_it(self):
+        self.fill(self.work / 'box')
+        path = self.work / 'box/Dockerfile'
+        self.assertNames(self.refused_file(path), f'{path} | {self.work} | dockerfile-in-workspace')
+        self.assertEqual(self.containers(), [])
+        client = self.logged(path, **{'dockerfile-in-workspace': 'true'})
+        self.assertIn('first', self.said(client))
+        self.end(client)
+
+    def test_a_link_in_the_workspace_is_refused(self):
+        """An agent could make it lead elsewhere."""
+        link = self.work / 'link'
+        link.symlink_to(self.folder)
+        self.assertNames(self.refused_file(link / 'Dockerfile'), f'{link} | workspace')
+
+    def test_a_file_that_every_user_can_write_is_refused(self):
+        for path in (self.folder / 'Dockerfile', self.folder):
+            before = path.stat().st_mode
+            path.chmod(before | 0o002)
+            self.assertNames(self.refused_file(self.folder / 'Dockerfile'), f'{path} | chmod o-w')
+            path.chmod(before)
+
+    def test_a_session_in_the_folder_of_the_dockerfile_is_refused(self):
+        client = self.logged()
+        message = client.start('session/new', {'cwd': str(self.folder), 'mcpServers': []})
+        error = self.failure(client.response(message), 'DOCKERFILE_REFUSED')
+        self.assertNames(error['message'], f'{self.folder} | dockerfile')
+        self.end(client)
+
+
+if __name__ == '__main__':
+    main()
