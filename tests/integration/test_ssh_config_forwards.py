@@ -39,6 +39,12 @@ class ConfigForwards(SshCase):
         self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
         self.assert_nothing_runs()
 
+    def add_key(self, path):
+        """False while the agent does not listen yet."""
+        return subprocess.run(['ssh-add', '-q', str(self.sshd.key)], timeout=PATIENCE,
+                              env={**os.environ, 'SSH_AUTH_SOCK': str(path)},
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
+
     @contextlib.contextmanager
     def agent_with_a_key(self):
         """The socket of an ssh-agent that has the key of the host "box"."""
@@ -46,9 +52,7 @@ class ConfigForwards(SshCase):
         path.unlink(missing_ok=True)
         agent = subprocess.Popen(['ssh-agent', '-D', '-a', str(path)], stdout=subprocess.DEVNULL)
         try:
-            self.assertTrue(processes.wait_until(path.exists, PATIENCE))
-            subprocess.run(['ssh-add', '-q', str(self.sshd.key)], check=True, timeout=PATIENCE,
-                           env={**os.environ, 'SSH_AUTH_SOCK': str(path)})
+            self.assertTrue(processes.wait_until(lambda: self.add_key(path), PATIENCE))
             yield path
         finally:
             agent.kill()
