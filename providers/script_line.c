@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/script_line.h"
 
+#include <string.h>
+
 /* '@' only occurs at its beginning. */
 static const char begin_text[] = "@acp-broker:begins-here;";
 
@@ -42,4 +44,12 @@ bool script_quote_append(struct buf *buf, struct span text, struct error *err)
 		text.len -= used;
 	}
 	return buf_append(buf, SPAN_LITERAL("'"), err);
+}
+
+bool script_take_word(const char *line, const char *word, const char **out_rest)
+{
+	size_t len = strlen(word);
+	bool is_there = strncmp(line, word, len) == 0 && line[len] == ' ';
+	*out_rest = is_there ? line + len + 1 : NULL;
+	return is_there;
 }

@@ -39,4 +39,7 @@ size_t script_begin_skip(struct script_begin *begin, struct span bytes);
 /* Appends a text as one word of sh on one line: newlines come from the variable acp_n. */
 bool script_quote_append(struct buf *buf, struct span text, struct error *err) ATTR_NODISCARD;
 
+/* Whether the line is this word, a blank and more; *out_rest is that. */
+bool script_take_word(const char *line, const char *word, const char **out_rest);
+
 #endif

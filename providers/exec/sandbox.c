@@ -14,8 +14,8 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/exec/carrier.h"
-#include "providers/exec/command.h"
 #include "providers/exec/copy_in.h"
+#include "providers/exec/image.h"
 #include "providers/exec/instance.h"
 #include "providers/exec/recipe.h"
 #include "providers/exec/runner_file.h"
@@ -48,7 +48,7 @@ struct exec_sandbox {
 	struct exec_wish wish;
 	struct exec_instance *instance;   // NULL: the profile has no start, or before its recipe
 	struct exec_recipe *recipe;       // while we read it; or NULL
-	struct exec_command *building;    // the image for its instance; or NULL
+	struct exec_image *building;      // the image for its instance; or NULL
 	struct exec_runner_file *writing; // the file that start mounts, while we write it; or NULL
 	struct exec_copy_in *copying;     // or NULL
 	const char *program;              // static; the runner there, if it needs no shell; or NULL
@@ -137,13 +137,6 @@ static void forget_runs(struct exec_sandbox *self)
 	ssh_runs_forget(&self->shared->runs, self->place, self->shared->runs.added);
 }
 
-static bool take_word(const char *line, const char *word, const char **out_rest)
-{
-	size_t len = strlen(word);
-	*out_rest = line + len + 1;
-	return strncmp(line, word, len) == 0 && line[len] == ' ';
-}
-
 /* Keeps a variable of the environment there, except those that every shell sets for itself. */
 static void take_variable(struct exec_sandbox *self, const char *entry)
 {
@@ -176,17 +169,17 @@ static void on_fact(void *data, const char *line)
 {
 	struct exec_sandbox *self = data;
 	const char *rest;
-	if (take_word(line, "env", &rest) || take_word(line, "set", &rest)) {
+	if (script_take_word(line, "env", &rest) || script_take_word(line, "set", &rest)) {
 		take_variable(self, rest);
-	} else if (take_word(line, "node", &rest)) {
+	} else if (script_take_word(line, "node", &rest)) {
 		mem_set_text(&self->node, rest);
-	} else if (take_word(line, "run", &rest) && ssh_run_is_named(rest, self->run)) {
+	} else if (script_take_word(line, "run", &rest) && ssh_run_is_named(rest, self->run)) {
 		mem_set_text(&self->run_name, rest);
-	} else if (take_word(line, "kept", &rest)) {
+	} else if (script_take_word(line, "kept", &rest)) {
 		take_kept(self, rest);
-	} else if (take_word(line, "ended", &rest)) {
+	} else if (script_take_word(line, "ended", &rest)) {
 		self->ended += (unsigned)strtoul(rest, NULL, 10);
-	} else if (take_word(line, "left", &rest)) {
+	} else if (script_take_word(line, "left", &rest)) {
 		mem_set_text(&self->left, rest);
 	}
 }
@@ -484,58 +477,20 @@ static void on_brought(void *data, const struct error *err)
 
 /* ---- the image ---- */
 
-static void on_built(
-	void *data, int status, struct span out, const char *words, const struct error *failure)
+static void on_built(void *data, const struct error *err)
 {
 	struct exec_sandbox *self = data;
-	struct error err;
 	self->building = NULL;
-	if (failure) {
-		fail(self, failure);
-	} else if (status != 0) {
-		(void)exec_command_refuse(&self->profile, EXEC_BUILD, status, words, &err);
-		fail(self, &err);
+	if (err) {
+		fail(self, err);
 	} else {
 		exec_instance_bring(self->instance, on_brought);
-	}
-}
-
-static void on_step(void *data, const char *line)
-{
-	char text[ERROR_TEXT_MAX];
-	text_format(text, sizeof(text), "Building the image: %s", line);
-	progress(data, text);
-}
-
-static void on_looked_for_built(
-	void *data, int status, struct span out, const char *words, const struct error *failure)
-{
-	struct exec_sandbox *self = data;
-	const struct exec_values values = {0};
-	struct error err;
-	self->building = NULL;
-	if (failure) {
-		fail(self, failure);
-		return;
-	}
-	if (status == 0) {
-		exec_instance_bring(self->instance, on_brought);
-		return;
-	}
-	progress(self, "Building the image");
-	self->building = exec_command_start(
-		self->context, &self->profile, EXEC_BUILD, &values, on_built, self, &err);
-	if (self->building) {
-		exec_command_tell_steps(self->building, on_step);
-	} else {
-		fail(self, &err);
 	}
 }
 
 static void on_written(void *data, const struct error *err)
 {
 	struct exec_sandbox *self = data;
-	const struct exec_values values = {0};
 	struct error failure;
 	self->writing = NULL;
 	if (err) {
@@ -543,8 +498,8 @@ static void on_written(void *data, const struct error *err)
 	} else if (!self->profile.recipe) {
 		exec_instance_bring(self->instance, on_brought);
 	} else {
-		self->building = exec_command_start(self->context, &self->profile, EXEC_HAS_BUILT,
-			&values, on_looked_for_built, self, &failure);
+		self->building = exec_image_start(
+			self->context, &self->profile, progress, on_built, self, &failure);
 		if (!self->building) {
 			fail(self, &failure);
 		}
@@ -670,7 +625,7 @@ static void cancel(struct exec_sandbox *self)
 {
 	exec_recipe_cancel(self->recipe);
 	self->recipe = NULL;
-	exec_command_cancel(self->building);
+	exec_image_cancel(self->building);
 	self->building = NULL;
 	exec_runner_file_cancel(self->writing);
 	self->writing = NULL;
@@ -773,35 +728,21 @@ static void on_recipe(void *data, const char *file, const char *folder, const ch
 	struct exec_sandbox *self = data;
 	struct error err;
 	self->recipe = NULL;
-	if (failure) {
-		fail(self, failure);
-		return;
+	if (!failure) {
+		exec_profile_set_recipe(&self->profile, file, folder, content);
 	}
-	exec_profile_set_recipe(&self->profile, file, folder, content);
-	if (!make_instance(self, &err)) {
-		fail(self, &err);
+	if (failure || !make_instance(self, &err)) {
+		fail(self, failure ? failure : &err);
 	}
-}
-
-static bool look_at_recipe(struct exec_sandbox *self, struct error *err)
-{
-	self->recipe = exec_recipe_look(self->context,
-		&(struct exec_recipe_request){.file = self->profile.recipe,
-			.workspace = self->wish.directory,
-			.may_be_in_workspace = self->profile.trusts_workspace},
-		on_recipe, self, err);
-	return self->recipe != NULL;
 }
 
 static bool begin(
 	struct exec_sandbox *self, const struct sandbox_request *request, struct error *err)
 {
 	if (!exec_profile_read(&self->profile, self->shared->platform, request->profile,
-		    request->settings, self->context, err)) {
-		return false;
-	}
-	if (request->for_session &&
-		!forward_listeners_open(&self->forwards, request->settings, err)) {
+		    request->settings, self->context, err) ||
+		(request->for_session &&
+			!forward_listeners_open(&self->forwards, request->settings, err))) {
 		return false;
 	}
 	self->is_wanted = request->reference != NULL;
@@ -813,7 +754,15 @@ static bool begin(
 	self->wish = (struct exec_wish){.directory = mem_strdup_or_null(request->directory),
 		.reference = mem_strdup_or_null(request->reference),
 		.born = mem_strdup_or_null(request->instance)};
-	return self->profile.recipe ? look_at_recipe(self, err) : make_instance(self, err);
+	if (!self->profile.recipe) {
+		return make_instance(self, err);
+	}
+	self->recipe = exec_recipe_look(self->context,
+		&(struct exec_recipe_request){.file = self->profile.recipe,
+			.workspace = self->wish.directory,
+			.may_be_in_workspace = self->profile.trusts_workspace},
+		on_recipe, self, err);
+	return self->recipe != NULL;
 }
 
 /* Connects after prepare has returned, because connecting may call the listener. */

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "providers/mux/wire.h"
+#include "providers/script_line.h"
 #include "providers/ssh/host_impl.h"
 
 enum { SAID_MAX = 400, SAID_SHOWN_MAX = 160, SCRIPT_MAX = 256 * 1024, BEAT_MAX_MS = 15000 };
@@ -133,33 +134,23 @@ static void become_ready(struct ssh_host *host, const char *run_folder)
 	ssh_login_start(host);
 }
 
-static bool take_word(const char *line, const char *word, const char **out_rest)
-{
-	size_t len = strlen(word);
-	if (strncmp(line, word, len) != 0 || line[len] != ' ') {
-		return false;
-	}
-	*out_rest = line + len + 1;
-	return true;
-}
-
 bool ssh_control_take_fact(struct ssh_host *host, const char *line)
 {
 	struct ssh_control *control = &host->control;
 	const char *rest;
-	if (take_word(line, "set", &rest)) {
+	if (script_take_word(line, "set", &rest)) {
 		if (words_count(control->environment) < SSH_WORDS_MAX) {
 			words_append(&control->environment, rest);
 		}
-	} else if (take_word(line, "node", &rest)) {
+	} else if (script_take_word(line, "node", &rest)) {
 		mem_set_text(&control->node, rest);
-	} else if (take_word(line, "run", &rest)) {
+	} else if (script_take_word(line, "run", &rest)) {
 		(void)take_run(host, rest);
-	} else if (take_word(line, "kept", &rest)) {
+	} else if (script_take_word(line, "kept", &rest)) {
 		take_kept(host, rest);
-	} else if (take_word(line, "ended", &rest)) {
+	} else if (script_take_word(line, "ended", &rest)) {
 		control->ended += (unsigned)strtoul(rest, NULL, 10);
-	} else if (take_word(line, "left", &rest)) {
+	} else if (script_take_word(line, "left", &rest)) {
 		fail_earlier(host, rest);
 	} else {
 		return false;
@@ -177,9 +168,9 @@ static void on_line(struct ssh_host *host, char *line)
 		if (end > line && *end == ' ') {
 			ssh_process_on_event(host, (unsigned)id, end + 1);
 		}
-	} else if (take_word(line, "ready", &rest)) {
+	} else if (script_take_word(line, "ready", &rest)) {
 		become_ready(host, rest);
-	} else if (take_word(line, "fatal", &rest)) {
+	} else if (script_take_word(line, "fatal", &rest)) {
 		char why[ERROR_TEXT_MAX];
 		runner_show(why, sizeof(why), span_of(rest));
 		fail(host, ERROR_UNAVAILABLE, NULL, why);
