@@ -347,7 +347,7 @@ class Unnoticed(LinkCase, Owner):
 
     more = {'outlives': 'auto'}
     # Nobody notices the loss, and the broker does not wait long for what does not come.
-    unnoticed = {'alive-interval': '1m', 'alive-count': '10', 'sync-timeout': '1s',
+    unnoticed = {'alive-interval': '1m', 'alive-count': '10', 'sync': 'none',
                  'stop-eof-timeout': '300ms', 'stop-term-timeout': '300ms',
                  'stop-kill-timeout': '300ms'}
 
