@@ -83,6 +83,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """
+    Takes all of npm's connections at once. With the module's backlog of 5 the kernel drops some of
+    their SYNs, by chance, and npm waits a second for each to be sent again.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+
 def greet(listener):
     while True:
         connection, _ = listener.accept()
@@ -95,8 +105,7 @@ def serve(certificate=None):
     Starts a server that runs on threads, with HTTPS if it gets a certificate and its key; returns
     the port.
     """
-    server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), Handler)
-    server.daemon_threads = True
+    server = Server(("0.0.0.0", 0), Handler)
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
