@@ -21,6 +21,7 @@ enum {
 	FILE_MAX = 1 << 20,
 	LISTING_MAX = 16 << 20,
 	DEPTH_MAX = 64,
+	NAMES_MAX = 10000, // in one folder
 	READ_SIZE = 16 * 1024,
 	CONTENT_BYTES = (EXEC_RECIPE_SIZE - 1) / 2,
 };
@@ -95,6 +96,14 @@ static bool fail(const char *path, int errnum, struct error *err)
 	return error_set_errno(err, errnum, "dockerfile: reading %s", path);
 }
 
+static bool refuse_many(const struct look *look, struct error *err)
+{
+	return error_set(err, ERROR_LIMIT,
+		"dockerfile: %s has too many files: move the Dockerfile to a folder of its own, "
+		"with the files that the build needs",
+		look->folder);
+}
+
 static bool list_folder(const struct look *look, int folder, const char *path, int depth,
 	struct buf *listing, struct error *err);
 
@@ -116,10 +125,7 @@ static bool list_one(const struct look *look, int above, const char *name, const
 		    S_ISDIR(status.st_mode) ? 0 : status.st_mtim.tv_nsec, path) ||
 		!buf_append(listing, (struct span){"", 1}, err) ||
 		!buf_append(listing, (struct span){target, strlen(target) + 1}, err)) {
-		return error_set(err, ERROR_LIMIT,
-			"dockerfile: %s has too many files: move the Dockerfile to a folder of its "
-			"own, with the files that the build needs",
-			look->folder);
+		return refuse_many(look, err);
 	}
 	if (!S_ISDIR(status.st_mode)) {
 		return true;
@@ -129,33 +135,52 @@ static bool list_one(const struct look *look, int above, const char *name, const
 	               : fail(path, errno, err);
 }
 
-static int compare(const struct dirent **one, const struct dirent **other)
+static int compare(const void *one, const void *other)
 {
-	return strcmp((*one)->d_name, (*other)->d_name);
+	return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-static int is_entry(const struct dirent *entry)
+/* Appends the names in a folder to the list. */
+static bool read_names(
+	const struct look *look, DIR *folder, const char *path, char ***names, struct error *err)
 {
-	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	const struct dirent *entry;
+	for (size_t count = 0;; count++) {
+		errno = 0;
+		entry = readdir(folder);
+		if (!entry) {
+			return errno == 0 || fail(path, errno, err);
+		}
+		if (count == NAMES_MAX) {
+			return refuse_many(look, err);
+		}
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+			words_append(names, entry->d_name);
+		}
+	}
 }
 
-/* Closes the descriptor. */
+/* Closes the descriptor. The names are sorted, so that the listing is the same each time. */
 static bool list_folder(const struct look *look, int folder, const char *path, int depth,
 	struct buf *listing, struct error *err)
 {
-	struct dirent **entries = NULL;
-	int count = depth > DEPTH_MAX ? 0 : scandirat(folder, ".", &entries, is_entry, compare);
-	bool is_listed = count >= 0 || fail(path, errno, err);
-	for (int i = 0; i < count; i++) {
+	char **names = mem_alloc_zero(sizeof(*names));
+	DIR *open = fdopendir(folder);
+	bool is_listed = open ? depth > DEPTH_MAX || read_names(look, open, path, &names, err)
+	                      : fail(path, errno, err);
+	qsort(names, words_count(names), sizeof(*names), compare);
+	for (char **name = names; is_listed && *name; name++) {
 		char below[FILE_PATH_MAX];
-		is_listed = is_listed &&
-		            (text_whole(below, sizeof(below), "%s/%s", path, entries[i]->d_name) ||
+		is_listed = (text_whole(below, sizeof(below), "%s/%s", path, *name) ||
 				    fail(path, ENAMETOOLONG, err)) &&
-		            list_one(look, folder, entries[i]->d_name, below, depth, listing, err);
-		free(entries[i]);
+		            list_one(look, folder, *name, below, depth, listing, err);
 	}
-	free(entries);
-	fd_close(&folder);
+	words_free(names);
+	if (open) {
+		closedir(open);
+	} else {
+		fd_close(&folder);
+	}
 	return is_listed;
 }
 
