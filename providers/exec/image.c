@@ -50,6 +50,7 @@ static void on_looked(
 	struct exec_image *self = data;
 	const struct exec_values values = {0};
 	struct error err;
+	self->command = NULL;
 	if (failure || status == 0) {
 		end(self, failure);
 		return;

@@ -55,26 +55,29 @@ static bool refuse(const struct look *look, const char *path, const char *why, s
 		look->named, path, why);
 }
 
-/* Also refuses a link in the workspace by which an agent could choose another file. */
+/*
+ * Refuses every link on the way to the file, wherever it is: the agents of other profiles, whose
+ * workspaces are not known here, may be able to change it.
+ */
 static bool check_workspace(const struct look *look, struct error *err)
 {
-	static const char why[] = "is in the workspace or contains it, so an agent can write "
-				  "there. Move the file to a folder of its own outside, or trust "
-				  "the agents there (dockerfile-in-workspace = true)";
-	char **places = NULL;
-	bool is_fine = true;
-	if (look->may_be_in_workspace || !look->workspace) {
+	if (look->may_be_in_workspace) {
 		return true;
 	}
-	char *workspace = real_path(look->workspace);
-	path_places(look->named, &places);
-	for (char **place = places; is_fine && place && *place; place++) {
-		is_fine = !path_is_at_or_below(*place, workspace) || refuse(look, *place, why, err);
+	if (strcmp(look->named, look->file) != 0) {
+		return refuse(look, look->file,
+			"is reached by a link, which an agent may be able to change. Name the file "
+			"by this path, or trust the agents in the workspace "
+			"(dockerfile-in-workspace = true)",
+			err);
 	}
-	if (is_fine && paths_overlap(look->folder, workspace)) {
-		is_fine = refuse(look, look->folder, why, err);
-	}
-	words_free(places);
+	char *workspace = look->workspace ? real_path(look->workspace) : NULL;
+	bool is_fine = !workspace || !paths_overlap(look->folder, workspace) ||
+	               refuse(look, look->folder,
+			       "is in the workspace or contains it, so an agent can write there. "
+			       "Move the file to a folder of its own outside, or trust the agents "
+			       "there (dockerfile-in-workspace = true)",
+			       err);
 	free(workspace);
 	return is_fine;
 }
@@ -118,6 +121,9 @@ static bool list_one(const struct look *look, int above, const char *name, const
 	if (S_ISLNK(status.st_mode)) {
 		ssize_t len = readlinkat(above, name, target, sizeof(target) - 1);
 		target[len > 0 ? len : 0] = '\0';
+	}
+	if (!S_ISLNK(status.st_mode) && !check_owner(look, path, &status, err)) {
+		return false;
 	}
 	if (!buf_append_format(listing, err, "%o %lld %lld.%09ld %s", (unsigned)status.st_mode,
 		    S_ISDIR(status.st_mode) ? 0 : (long long)status.st_size,

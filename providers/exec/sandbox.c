@@ -260,6 +260,9 @@ static void on_remote_ready(void *data)
 	const struct ssh_runs *runs = &self->shared->runs;
 	struct error err;
 	ssh_runs_forget(&self->shared->runs, self->place, self->told_runs);
+	if (self->is_over) {
+		return;
+	}
 	if (!runs->state_folder || !self->run_name) {
 		become_ready(self);
 		return;
@@ -641,6 +644,7 @@ static void withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
 	bool is_used = sandbox->root_count > 0 || !list_is_empty(&sandbox->adding);
 	begin_end(self, done, data);
 	cancel(self);
+	forward_listeners_close(&self->forwards); // the next sandbox may need the ports
 	if (!self->instance) {
 		sandbox_raise_later(sandbox, on_ended, self, NULL); // its recipe was not read yet
 		return;

@@ -88,11 +88,18 @@ class Trust(Builds):
         self.assertIn('first', self.said(client))
         self.end(client)
 
-    def test_a_link_in_the_workspace_is_refused(self):
-        """An agent could make it lead elsewhere."""
-        link = self.work / 'link'
-        link.symlink_to(self.folder)
-        self.assertNames(self.refused_file(link / 'Dockerfile'), f'{link} | workspace')
+    def test_a_link_is_refused_wherever_it_is(self):
+        """An agent could make it lead elsewhere, also one that works in another folder."""
+        for link in (self.work / 'link', self.dir / 'link'):
+            link.symlink_to(self.folder)
+            self.assertNames(self.refused_file(link / 'Dockerfile'),
+                             f'{link} | {self.folder}/Dockerfile | dockerfile-in-workspace')
+
+    def test_each_file_of_the_build_is_looked_at(self):
+        path = self.folder / 'scripts'
+        path.mkdir()
+        path.chmod(0o777)
+        self.assertNames(self.refused_file(self.folder / 'Dockerfile'), f'{path} | o-w')
 
     def test_a_file_that_every_user_can_write_is_refused(self):
         for path in (self.folder / 'Dockerfile', self.folder):

@@ -45,7 +45,8 @@ class Asked(SshCase):
             keys.write((self.sshd.folder / 'locked.pub').read_text())
         config = self.sshd.config
         config.write_text(config.read_text().replace(f'{self.sshd.key}\n', f'{self.locked}\n'))
-        self.keys = {'auth-timeout': '60s', 'sync': 'none'}
+        # Otherwise test-provider cuts the connection, and connects and asks once more.
+        self.keys = {'auth-timeout': '60s', 'sync': 'none', 'outlives': 'never'}
 
     def argv(self, **keys):
         return [case.BROKER, *self.config(**self.keys, **keys), 'test-provider']

@@ -113,7 +113,7 @@ class Sessions(Forward):
         self.ends(client)
 
     def test_a_lost_connection_closes_the_port(self):
-        client, session = self.begin()
+        client, session = self.begin(outlives='never')
         self.serve(client, session, '127.0.0.1', self.there)
         self.reach(self.here, b'%d hello' % self.there)
         held = socket.create_connection(('127.0.0.1', self.here), PATIENCE)
