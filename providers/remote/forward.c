@@ -188,7 +188,10 @@ static void on_listener(struct ev_loop *loop, ev_io *io, int events)
 		return;
 	}
 	remote_hold(remote);
-	if (remote->connection_count < REMOTE_CONNECTIONS_MAX) {
+	if (remote->is_detached) {
+		tcp_make_abrupt(fd); // each would queue messages for a host that is out of reach
+		fd_close(&fd);
+	} else if (remote->connection_count < REMOTE_CONNECTIONS_MAX) {
 		connection_start(self, fd);
 	} else {
 		refuse_one_more(remote, fd);

@@ -5,6 +5,7 @@ Ports of this machine that lead to a server of an agent on another host (`forwar
 The host is on this machine's loopback, so the ports here and there are different.
 """
 
+import signal
 import socket
 import subprocess
 import threading
@@ -147,6 +148,19 @@ class Cut(Forward):
             self.sshd.kill_connections()
             self.echo(held, b'x' * LARGE + b'end')
             self.assertEqual(client.stderr.count('reconnected after'), 1)
+        self.ends(client)
+
+    def test_while_the_host_is_away_a_new_connection_is_reset(self):
+        """Each would need messages, and these would wait without a bound."""
+        client, session = self.begin(outlives='auto')
+        self.serve(client, session, '127.0.0.1', self.there)
+        self.reach(self.here, b'%d hello' % self.there)
+        processes.kill(self.sshd.process.pid, signal.SIGSTOP)
+        self.sshd.kill_connections()
+        self.assertTrue(processes.wait_until(lambda: 'unreachable' in client.stderr, PATIENCE))
+        self.assertIsNone(tell(self.here))
+        processes.kill(self.sshd.process.pid, signal.SIGCONT)
+        self.reach(self.here, b'%d hello' % self.there)
         self.ends(client)
 
 
