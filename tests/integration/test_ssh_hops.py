@@ -45,7 +45,7 @@ class Hops(SshCase):
         path = self.dir / 'ssh_config'
         path.write_text(''.join(self.entry(number, sshd)
                                 for number, sshd in enumerate([*self.hops, self.sshd])))
-        return {**super().ssh_keys(), 'ssh-config': str(path)}
+        return {**super().ssh_keys(), 'ssh-config': str(path), 'outlives': 'never'}
 
     def check_session(self, client, session):
         root = self.runtime(client, session)
