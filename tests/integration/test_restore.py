@@ -356,7 +356,8 @@ class RestoreOverSsh(SshCase):
 
     def begin(self, **keys):
         memory = str(self.dir / 'memory')
-        self.client, self.session = self.opened('--sessions', memory, **keys)
+        self.client, self.session = self.opened(
+            '--sessions', memory, **{'outlives': 'never', **keys})
         self.there = self.runtime(self.client, self.session)
 
     def lose(self):
