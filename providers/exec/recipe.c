@@ -222,11 +222,8 @@ static bool examine(struct look *look, int fd, struct buf *listing, struct error
 		return error_set(err, ERROR_CONFIG, "dockerfile: %s is not a file", look->named);
 	}
 	if (!check_workspace(look, err) || !check_owner(look, look->file, &file, err) ||
-		!check_owner(look, look->folder, &folder, err)) {
-		fd_close(&above);
-		return false;
-	}
-	if (!append_file(fd, look->file, listing, err)) {
+		!check_owner(look, look->folder, &folder, err) ||
+		!append_file(fd, look->file, listing, err)) {
 		fd_close(&above);
 		return false;
 	}

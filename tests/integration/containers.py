@@ -16,6 +16,7 @@ import unittest
 import processes
 
 from case import AGENT, BROKER, Case
+from platform_case import fill_root
 from processes import PATIENCE
 
 IMAGE = 'localhost/box:1'
@@ -76,12 +77,7 @@ class Containers(Case):
         return env
 
     def fill_image(self, root):
-        for name in ('usr', 'etc', 'proc', 'dev', 'sys', 'tmp', 'root', 'run'):
-            (root / name).mkdir(parents=True)
-        for name in ('bin', 'sbin', 'lib', 'lib64'):
-            if os.path.islink(f'/{name}'):
-                (root / name).symlink_to(os.readlink(f'/{name}'))
-        (root / 'tmp').chmod(0o1777)
+        fill_root(root)
 
     def import_image(self, root):
         with tarfile.open(self.dir / 'root.tar', 'w') as tar:

@@ -2,6 +2,7 @@
 """A session in a box of a platform that is a shell script: `backend = exec`."""
 
 import json
+import os
 import pathlib
 import subprocess
 
@@ -14,6 +15,16 @@ SCRIPT = ROOT / 'tests/support/exec/box.sh'
 VERBS = ('start', 'exec', 'stop', 'destroy', 'list', 'state')
 LINK = {'answer-timeout': '10m', 'create-timeout': '10m', 'command-timeout': '10m',
         'prepare-timeout': '10m', 'link-grace': '10m'}
+
+
+def fill_root(root):
+    """Makes the folders of a root into which this machine's programs are mounted."""
+    for name in ('usr', 'etc', 'proc', 'dev', 'sys', 'tmp', 'root', 'run'):
+        (root / name).mkdir(parents=True)
+    for name in ('bin', 'sbin', 'lib', 'lib64'):
+        if os.path.islink(f'/{name}'):
+            (root / name).symlink_to(os.readlink(f'/{name}'))
+    (root / 'tmp').chmod(0o1777)
 
 
 class PlatformCase(Case):

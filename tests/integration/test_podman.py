@@ -16,7 +16,7 @@ import unittest
 import processes
 
 from case import AGENT, main
-from platform_case import PlatformCase
+from platform_case import PlatformCase, fill_root
 from processes import PATIENCE
 
 SCRIPT = '''#!/bin/sh
@@ -53,12 +53,7 @@ class Podman(PlatformCase):
     def setUp(self):
         super().setUp()
         root = self.dir / 'roots/root'
-        for name in ('usr', 'etc', 'proc', 'dev', 'sys', 'tmp', 'root', 'run'):
-            (root / name).mkdir(parents=True)
-        for name in ('bin', 'sbin', 'lib', 'lib64'):
-            if os.path.islink(f'/{name}'):
-                (root / name).symlink_to(os.readlink(f'/{name}'))
-        (root / 'tmp').chmod(0o1777)
+        fill_root(root)
         self.script = self.dir / 'box'
         self.script.write_text(SCRIPT.format(dir=self.dir, agent=pathlib.Path(AGENT).parent))
         self.script.chmod(0o755)
