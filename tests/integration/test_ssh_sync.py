@@ -240,7 +240,13 @@ class RoundTripsByRsync(RoundTrips):
 
 
 class Cut(ByProxy):
-    """The connection is reset in the middle of a transfer, with both transports."""
+    """
+    The connection is reset in the middle of a transfer, with both transports. Nothing outlives it,
+    so the sync fails and the session is over.
+    """
+
+    def opened(self, **keys):
+        return super().opened(outlives='never', **keys)
 
     def ended_badly(self, client):
         client.close_stdin()
