@@ -31,6 +31,7 @@ struct registry;
 struct sandbox;
 struct sandbox_request;
 struct heir;
+struct partings;
 
 /* What every provider may use. Borrowed; it outlives the providers. */
 struct provider_context {
@@ -43,6 +44,8 @@ struct provider_context {
 	const struct registry *registry; // the registry that has the providers; may be NULL
 	struct heir *heir;               // ends what this broker leaves elsewhere if it is killed
 	                                 // (providers/heir.h); NULL: there is none
+	struct partings *partings;       // closed sandboxes whose last message is under way
+	                                 // (providers/parting.h); NULL: they do not wait for it
 	const char *const *own_files; // no agent that is kept apart may have a folder above one of
 	                              // these files and links; NULL-terminated, may be NULL
 };
@@ -511,9 +514,10 @@ size_t sandbox_known_count(const struct sandbox *sandbox);
 const struct sandbox_root *sandbox_known_at(const struct sandbox *sandbox, size_t index);
 
 /*
- * Frees the handle and ends what it started; raises nothing more. The sandbox itself stays. File
- * operations are cancelled and their handles freed. Processes are killed; their handles stay,
- * without events, until exec_destroy. NULL is fine.
+ * Frees the handle and ends what it started; raises nothing more. If the order to end travels far,
+ * the broker does not end before it has arrived (provider_context.partings). The sandbox itself
+ * stays. File operations are cancelled and their handles freed. Processes are killed; their handles
+ * stay, without events, until exec_destroy. NULL is fine.
  */
 void sandbox_close(struct sandbox *sandbox);
 

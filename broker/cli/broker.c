@@ -46,6 +46,7 @@
 #include "broker/relay/relay.h"
 #include "broker/session/trace.h"
 #include "providers/heir.h"
+#include "providers/parting.h"
 #include "sync/rsync/shell.h"
 #include "sync/snapshot.h"
 
@@ -70,6 +71,7 @@ struct broker {
 	struct pool *pool;
 	char *state_folder; // owned; may be NULL
 	struct provider_context context;
+	struct partings partings;
 	struct transport_tools tools;
 	struct registry *registry;
 	struct config config;
@@ -519,7 +521,9 @@ static int run(struct broker *broker)
 		.pool = broker->pool,
 		.environment = broker->environment,
 		.state_folder = broker->state_folder,
+		.partings = &broker->partings,
 	};
+	partings_init(&broker->partings, broker->loop);
 	broker->tools = (struct transport_tools){
 		.spawner = broker->spawner, .path = environment_get(broker->environment, "PATH")};
 	broker->registry = registry_create();
@@ -533,6 +537,7 @@ static int run(struct broker *broker)
 	} else {
 		status = complain(&err);
 	}
+	partings_wait(&broker->partings);
 	registry_destroy(broker->registry);
 	pool_destroy(broker->pool);
 	if (!spawner_end(broker->spawner, &err)) {

@@ -130,9 +130,20 @@ void remote_lose(struct remote *remote, const struct error *err)
 	}
 }
 
+static void tell_parted(struct remote *remote)
+{
+	void (*parted)(void *data) = remote->parted;
+	remote->parted = NULL;
+	if (parted) {
+		parted(remote->parted_data);
+	}
+}
+
 void remote_cut(struct remote *remote, const struct error *err)
 {
-	if (remote && !remote->is_over) {
+	if (remote && remote->parted) {
+		tell_parted(remote);
+	} else if (remote && !remote->is_over) {
 		remote_hold(remote);
 		tell_lost(remote, err);
 		remote_let_go(remote);
@@ -203,13 +214,38 @@ void remote_set_lost(const struct remote *remote, const char *what, struct error
 }
 
 /* A run that may outlive the stream does not end with it, so we send END. */
-static void say_end(struct remote *remote)
+static bool say_end(struct remote *remote)
 {
 	bool has_link = remote->mux && remote->stream && remote->start.is_over;
-	if (has_link && remote->request.outlives && !remote_start_has_unsent(remote)) {
+	bool can_end = has_link && remote->request.outlives && !remote_start_has_unsent(remote);
+	if (can_end) {
 		mux_end(remote->mux, (struct span){0});
 		flush(remote);
 	}
+	return can_end;
+}
+
+static void abandon(struct remote *remote)
+{
+	remote->is_over = true;
+	remote_forwards_end(remote);
+	remote_execs_abandon(remote);
+	remote_files_abandon(remote);
+}
+
+bool remote_part(struct remote *remote, void (*parted)(void *data), void *data)
+{
+	if (!remote_outlives(remote) || remote->is_detached) {
+		return false;
+	}
+	remote_hold(remote);
+	abandon(remote);
+	bool waits = say_end(remote);
+	remote->has_said_end = waits;
+	remote->parted = waits ? parted : NULL;
+	remote->parted_data = data;
+	remote_let_go(remote);
+	return waits;
 }
 
 void remote_close(struct remote *remote)
@@ -219,11 +255,11 @@ void remote_close(struct remote *remote)
 	}
 	assert(!remote->is_closed);
 	remote_hold(remote);
-	remote->is_closed = remote->is_over = true;
-	remote_forwards_end(remote);
-	remote_execs_abandon(remote);
-	remote_files_abandon(remote);
-	say_end(remote);
+	remote->is_closed = true;
+	abandon(remote);
+	if (!remote->has_said_end) {
+		(void)say_end(remote);
+	}
 	drop(remote);
 	drop_link(remote);
 	remote_let_go(remote);
@@ -352,7 +388,11 @@ static void on_closed(void *data, bool has_begun, const struct error *err)
 {
 	struct remote *remote = data;
 	remote_hold(remote);
-	remote_end_stream(remote, err);
+	if (remote->parted) {
+		tell_parted(remote);
+	} else {
+		remote_end_stream(remote, err);
+	}
 	remote_let_go(remote);
 }
 

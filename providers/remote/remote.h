@@ -88,6 +88,14 @@ struct remote *remote_open(const struct remote_request *request,
 void remote_close(struct remote *remote);
 
 /*
+ * Like remote_close, but first lets the order to end everything arrive. If it was sent and has to
+ * be waited for, this returns true, and raises `parted` once: the other side has closed the stream,
+ * or the carrier is lost. The caller also sets a deadline, and then closes the remote. Closing only
+ * the carrier may lose the order, and then what runs there waits for another stream.
+ */
+bool remote_part(struct remote *remote, void (*parted)(void *data), void *data);
+
+/*
  * Call this if the carrier is lost: fails every exec and every file request; on_lost is not raised.
  * NULL is fine.
  */

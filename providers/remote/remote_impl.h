@@ -81,6 +81,9 @@ struct remote {
 	bool is_detached; // ready, but without a stream at present
 	bool is_over;     // unfit, lost or closed
 	bool was_busy;    // when it was lost
+	bool has_said_end;
+	void (*parted)(void *data); // remote_part; NULL: it does not part, or has parted
+	void *parted_data;
 	bool is_closed;
 };
 

@@ -158,6 +158,7 @@ static void leave_run(struct ssh_host *host, bool was_lost)
 void ssh_host_fail(struct ssh_host *host, const struct error *err)
 {
 	if (host->is_over) {
+		remote_cut(host->remote, err); // it may be parting
 		return;
 	}
 	struct error failure = *err; // a copy, because *err may belong to the client
@@ -243,6 +244,30 @@ struct span ssh_host_said(const struct ssh_host *host)
 	return buf_span(&host->control.said);
 }
 
+/* What comes first when its user leaves it. */
+static void leave(struct ssh_host *host)
+{
+	if (!host->is_over) {
+		leave_run(host, host->reattach.lost_ms > 0);
+	}
+	ssh_reattach_stop(host);
+	host->is_over = true;
+	ssh_login_stop(host);
+	ssh_processes_abandon(host);
+}
+
+bool ssh_host_part(struct ssh_host *host, void (*parted)(void *data), void *data)
+{
+	if (!host || host->is_over || !remote_outlives(host->remote)) {
+		return false;
+	}
+	ssh_host_enter(host);
+	leave(host);
+	bool waits = remote_part(host->remote, parted, data);
+	ssh_host_leave(host);
+	return waits;
+}
+
 void ssh_host_close(struct ssh_host *host)
 {
 	if (!host) {
@@ -250,14 +275,8 @@ void ssh_host_close(struct ssh_host *host)
 	}
 	assert(!host->is_closed);
 	ssh_host_enter(host);
-	if (!host->is_over) {
-		leave_run(host, host->reattach.lost_ms > 0);
-	}
-	ssh_reattach_stop(host);
+	leave(host);
 	host->is_closed = true;
-	host->is_over = true;
-	ssh_login_stop(host);
-	ssh_processes_abandon(host);
 	ssh_runner_close(host);
 	ssh_control_close(host);
 	ssh_links_close(host);

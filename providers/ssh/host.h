@@ -123,6 +123,13 @@ void ssh_host_note_turn(struct ssh_host *host, bool is_open);
 void ssh_host_drop_link(struct ssh_host *host);
 
 /*
+ * The same as ssh_host_close, but the order to end may need time to arrive. Then this returns true
+ * and raises `parted` when the other side has carried it out, or can no longer be reached. The
+ * caller sets a deadline, and then closes the host.
+ */
+bool ssh_host_part(struct ssh_host *host, void (*parted)(void *data), void *data);
+
+/*
  * Ends what runs there and closes the connections; raises nothing more. Handles of execs stay,
  * without events, until exec_destroy. NULL is fine.
  */

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "providers/parting.h"
 #include "providers/remote/remote.h"
 #include "providers/ssh/files.h"
 #include "providers/ssh/roots.h"
@@ -47,6 +48,7 @@ struct ssh_sandbox {
 	bool is_up;                        // files and roots can be used
 	struct forward_listeners forwards; // until the runner has them
 	char outlives[ERROR_TEXT_MAX];
+	struct parting parting; // once it is closed
 };
 
 static struct ssh_sandbox *from_sandbox(struct sandbox *sandbox)
@@ -474,6 +476,31 @@ static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 	ssh_roots_remove(&self->roots, done, data);
 }
 
+static void sandbox_free(struct ssh_sandbox *self)
+{
+	ssh_host_close(self->host);
+	if (self->has_target) {
+		ssh_target_finish(&self->target);
+	}
+	free(self->runtime_root);
+	free(self->profile);
+	free(self->place);
+	words_free(self->login_env);
+	free(self->reference);
+	free(self);
+}
+
+static void on_parting_end(struct parting *parting)
+{
+	sandbox_free(CONTAINER_OF(parting, struct ssh_sandbox, parting));
+}
+
+/* The admission of a gateway is only borrowed. */
+static bool can_part(const struct ssh_sandbox *self)
+{
+	return self->context->partings && !self->settings.admission;
+}
+
 static void close_sandbox(struct sandbox *sandbox)
 {
 	struct ssh_sandbox *self = from_sandbox(sandbox);
@@ -485,16 +512,11 @@ static void close_sandbox(struct sandbox *sandbox)
 		ssh_roots_finish(&self->roots);
 	}
 	forward_listeners_close(&self->forwards);
-	ssh_host_close(self->host);
-	if (self->has_target) {
-		ssh_target_finish(&self->target);
+	if (can_part(self) && ssh_host_part(self->host, parting_is_over, &self->parting)) {
+		parting_begin(self->context->partings, &self->parting, on_parting_end);
+	} else {
+		sandbox_free(self);
 	}
-	free(self->runtime_root);
-	free(self->profile);
-	free(self->place);
-	words_free(self->login_env);
-	free(self->reference);
-	free(self);
 }
 
 static const struct sandbox_impl sandbox_impl = {

@@ -6,6 +6,8 @@ connection in the middle of a turn. The editor gets everything once, as without 
 """
 
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 
@@ -22,7 +24,9 @@ SIZE = 2000
 CUTS = 5
 
 
-class Outlives(SshCase):
+class Away(SshCase):
+    """A session on another host that survives the loss of its connection."""
+
     more = {}
 
     def config(self, *args, **keys):
@@ -38,6 +42,8 @@ class Outlives(SshCase):
         self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
         self.assert_nothing_runs()
 
+
+class Outlives(Away):
     def own_calls(self, client, word):
         """The updates of the broker's own tool calls with this word in the title."""
         updates = [message.params['update'] for message in client.received
@@ -138,8 +144,29 @@ class OutlivesByOpenssh(Outlives):
     ssh_client = 'openssh'
 
 
+class SlowSsh(Away):
+    """The ssh program needs a tenth of a second for each of its steps."""
+
+    ssh_client = 'openssh'
+
+    def environment(self):
+        tools = self.dir / 'tools'
+        tools.mkdir(exist_ok=True)
+        slow = ('strace', '-qq', '-o', '/dev/null', '-e', 'trace=poll,ppoll', '-e',
+                'inject=poll,ppoll:delay_exit=100000', shutil.which('ssh'))
+        (tools / 'ssh').write_text(f'#!/bin/sh\nexec {shlex.join(slow)} "$@"\n')
+        (tools / 'ssh').chmod(0o755)
+        env = super().environment()
+        return {**env, 'PATH': f'{tools}:{env["PATH"]}'}
+
+    def test_the_end_of_a_session_reaches_the_host(self):
+        client, _ = self.begin()
+        self.end(client)
+
+
 def load_tests(loader, _tests, _pattern):
-    return Together(AT_ONCE, tests_of(loader, [Outlives, OutlivesByOpenssh, WithoutTheRunner]))
+    return Together(AT_ONCE, tests_of(loader, [Outlives, OutlivesByOpenssh, SlowSsh,
+                                      WithoutTheRunner]))
 
 
 if __name__ == '__main__':
