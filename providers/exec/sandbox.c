@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/environment.h"
 #include "base/log.h"
 #include "base/path_quote.h"
 #include "base/random.h"
@@ -15,6 +14,7 @@
 #include "base/words.h"
 #include "providers/exec/carrier.h"
 #include "providers/exec/copy_in.h"
+#include "providers/exec/facts.h"
 #include "providers/exec/image.h"
 #include "providers/exec/instance.h"
 #include "providers/exec/recipe.h"
@@ -24,7 +24,7 @@
 #include "providers/ssh/roots.h"
 #include "providers/suspension.h"
 
-enum { TOKEN_SIZE = 33, VARIABLES_MAX = 512, BEFORE_MAX = 256 * 1024 };
+enum { TOKEN_SIZE = 33, BEFORE_MAX = 256 * 1024 };
 
 static const char before_text[] =
 #include "providers/exec/before.sh.inc"
@@ -60,9 +60,7 @@ struct exec_sandbox {
 	struct ssh_noting *noting;  // owned; NULL: no note is kept of this run
 	char run[TOKEN_SIZE];       // names the processes that run there for this sandbox
 	uint64_t told_runs;
-	char *run_name, *node, *left; // owned; as start.sh prints them
-	unsigned ended;
-	char **environment; // owned
+	struct exec_facts facts;
 	struct ssh_roots roots;
 	struct suspension suspension;
 	bool is_up;                        // `roots` is initialized
@@ -109,7 +107,7 @@ static void fail(struct exec_sandbox *self, const struct error *err)
 static void leave_run(struct exec_sandbox *self, bool was_lost)
 {
 	struct ssh_run_note note;
-	if (!self->run_name) {
+	if (!self->facts.run_name) {
 		return;
 	}
 	bool has_ended = (self->instance && exec_instance_has_ended(self->instance)) ||
@@ -119,40 +117,22 @@ static void leave_run(struct exec_sandbox *self, bool was_lost)
 	if (was_lost || note.lock_fd < 0) {
 		ssh_runs_add(&self->shared->runs,
 			&(struct ssh_run_end){.place = self->place,
-				.folder = self->run_name,
-				.node = self->node ? self->node : "",
+				.folder = self->facts.run_name,
+				.node = self->facts.node ? self->facts.node : "",
 				.grace_ms = self->profile.grace_ms,
 				.was_lost = was_lost,
 				.was_idle = self->remote && !remote_is_busy(self->remote),
 				.note = &note});
 	}
 	ssh_run_note_keep(&note); // unless ssh_runs_add has taken it
-	free(self->run_name);
-	self->run_name = NULL;
+	free(self->facts.run_name);
+	self->facts.run_name = NULL;
 }
 
 /* It was started anew, or has ended: no process of an earlier run is left there. */
 static void forget_runs(struct exec_sandbox *self)
 {
 	ssh_runs_forget(&self->shared->runs, self->place, self->shared->runs.added);
-}
-
-/* Keeps a variable of the environment there, except those that every shell sets for itself. */
-static void take_variable(struct exec_sandbox *self, const char *entry)
-{
-	static const char *const own[] = {"PWD", "OLDPWD", "SHLVL", "_"};
-	size_t len = strcspn(entry, "=");
-	char *name = mem_strndup((struct span){entry, len});
-	const char *const *there = (const char *const *)self->environment;
-	bool is_own = false;
-	for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
-		is_own = is_own || strcmp(name, own[i]) == 0;
-	}
-	if (entry[len] == '=' && environment_name_is_valid(entry, len) && !is_own &&
-		words_count(self->environment) < VARIABLES_MAX && !environment_get(there, name)) {
-		words_append(&self->environment, entry);
-	}
-	free(name);
 }
 
 /* A run of a killed broker could not be ended. */
@@ -169,38 +149,24 @@ static void on_fact(void *data, const char *line)
 {
 	struct exec_sandbox *self = data;
 	const char *rest;
-	if (script_take_word(line, "env", &rest) || script_take_word(line, "set", &rest)) {
-		take_variable(self, rest);
-	} else if (script_take_word(line, "node", &rest)) {
-		mem_set_text(&self->node, rest);
-	} else if (script_take_word(line, "run", &rest) && ssh_run_is_named(rest, self->run)) {
-		mem_set_text(&self->run_name, rest);
-	} else if (script_take_word(line, "kept", &rest)) {
+	if (script_take_word(line, "kept", &rest)) {
 		take_kept(self, rest);
-	} else if (script_take_word(line, "ended", &rest)) {
-		self->ended += (unsigned)strtoul(rest, NULL, 10);
-	} else if (script_take_word(line, "left", &rest)) {
-		mem_set_text(&self->left, rest);
+	} else {
+		exec_facts_take(&self->facts, line, self->run);
 	}
 }
 
 static void tell_ended(struct exec_sandbox *self)
 {
 	char text[ERROR_TEXT_MAX];
-	if (self->ended > 0) {
+	if (self->facts.ended > 0) {
 		text_format(text, sizeof(text),
 			"The connection to %s was lost, and %u process%s from it still ran "
 			"there: the broker ended them before it started anything else",
-			name_of(self), self->ended, self->ended == 1 ? "" : "es");
+			name_of(self), self->facts.ended, self->facts.ended == 1 ? "" : "es");
 		sandbox_remark(&self->sandbox, text);
 		progress(self, text);
 	}
-}
-
-static const char *variable(const struct exec_sandbox *self, const char *name, const char *fallback)
-{
-	const char *value = environment_get((const char *const *)self->environment, name);
-	return value && value[0] == '/' ? value : fallback;
 }
 
 static void become_ready(struct exec_sandbox *self)
@@ -209,10 +175,10 @@ static void become_ready(struct exec_sandbox *self)
 	static const char path[] =
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 	const char *apart = self->profile.trusts_workspace ? NULL : self->profile.recipe_folder;
-	take_variable(self, path);
+	exec_facts_add_variable(&self->facts, path);
 	remote_set_sandbox(self->remote, sandbox);
-	sandbox->home = variable(self, "HOME", "/");
-	sandbox->environment = (const char *const *)self->environment;
+	sandbox->home = exec_facts_path(&self->facts, "HOME", "/");
+	sandbox->environment = (const char *const *)self->facts.environment;
 	sandbox->capabilities = (struct sandbox_capabilities){
 		.isolated = true,
 		.confined = true,
@@ -263,13 +229,13 @@ static void on_remote_ready(void *data)
 	if (self->is_over) {
 		return;
 	}
-	if (!runs->state_folder || !self->run_name) {
+	if (!runs->state_folder || !self->facts.run_name) {
 		become_ready(self);
 		return;
 	}
 	struct ssh_run_note note = {.place = mem_strdup(self->place),
-		.folder = mem_strdup(self->run_name),
-		.node = mem_strdup(self->node ? self->node : ""),
+		.folder = mem_strdup(self->facts.run_name),
+		.node = mem_strdup(self->facts.node ? self->facts.node : ""),
 		.grace_ms = self->profile.grace_ms,
 		.lock_fd = -1};
 	memcpy(note.token, self->run, sizeof(note.token));
@@ -281,8 +247,8 @@ static void on_remote_ready(void *data)
 
 static void describe_unfit(const struct exec_sandbox *self, const char *why, struct error *err)
 {
-	if (self->left) {
-		char *who = path_quote(span_of(self->left));
+	if (self->facts.left) {
+		char *who = path_quote(span_of(self->facts.left));
 		error_set_reason(err, ERROR_UNAVAILABLE, "AGENT_STILL_RUNNING",
 			"processes of a lost connection still run in %s and could not be ended, "
 			"so no other agent starts there: %s; end them there, or wait %lld s "
@@ -665,11 +631,8 @@ static void close_sandbox(struct sandbox *sandbox)
 	remote_close(self->remote);
 	exec_instance_destroy(self->instance);
 	exec_profile_finish(&self->profile);
-	words_free(self->environment);
+	exec_facts_finish(&self->facts);
 	free(self->place);
-	free(self->run_name);
-	free(self->node);
-	free(self->left);
 	free(self->token);
 	free(self->wish.directory);
 	free(self->wish.reference);
@@ -781,7 +744,7 @@ struct sandbox *exec_sandbox_open(struct exec_shared *shared, const struct sandb
 	struct exec_sandbox *self = mem_alloc_zero(sizeof(*self));
 	sandbox_init(&self->sandbox, &place_impl, shared->context->loop);
 	suspension_init(&self->suspension, &self->sandbox);
-	self->environment = mem_alloc_zero(sizeof(*self->environment));
+	exec_facts_init(&self->facts);
 	self->shared = shared;
 	self->context = shared->context;
 	self->listener = listener;

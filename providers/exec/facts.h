@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PROVIDERS_EXEC_FACTS_H
+#define PROVIDERS_EXEC_FACTS_H
+
+#include <stdbool.h>
+
+#include "base/attr.h"
+
+/*
+ * What the start of a runner prints about the place where it starts (providers/remote/start.sh,
+ * providers/runner/begin.c). The lines are untrusted. It knows no connection. sandbox.c uses it.
+ */
+struct exec_facts {
+	char **environment; // owned; of a command there
+	char *run_name;     // owned; the folder of the run, or a name; NULL: it was not printed
+	char *node;         // owned; the machine's name; may be NULL
+	char *left;         // owned; why processes of an earlier run are left; NULL: none are
+	unsigned ended;     // processes of earlier runs that it has ended
+};
+
+void exec_facts_init(struct exec_facts *facts);
+void exec_facts_finish(struct exec_facts *facts);
+
+/* Takes a line. `token` is the name of our own run. Ignores lines that tell something else. */
+void exec_facts_take(struct exec_facts *facts, const char *line, const char *token);
+
+/* Keeps a variable, unless there is one of its name, or every shell sets it for itself. */
+void exec_facts_add_variable(struct exec_facts *facts, const char *entry);
+
+/* The value if it is an absolute path, or `fallback`. */
+const char *exec_facts_path(const struct exec_facts *facts, const char *name, const char *fallback);
+
+#endif
