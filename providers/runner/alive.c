@@ -37,6 +37,7 @@ enum {
 	 */
 	UNUSED_S = 24 * 3600,
 	UNUSED_ELSEWHERE_S = 30 * UNUSED_S,
+	TURN_MS = 5000, // as in earlier.sh
 };
 
 static const char over[] = "over";
@@ -63,8 +64,17 @@ int alive_hold(const char *folder)
 
 /* ---- folders that others have left ---- */
 
+static bool is_fifo(int folder, const char *name)
+{
+	struct stat status;
+	return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISFIFO(status.st_mode);
+}
+
 static bool is_held(int folder)
 {
+	if (!is_fifo(folder, "held")) {
+		return false;
+	}
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = openat(folder, "held", O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	return fd >= 0 || (errno != ENXIO && errno != ENOENT);
@@ -171,6 +181,13 @@ void alive_order_end(const char *path)
 	}
 }
 
+bool alive_has_left(const char *path)
+{
+	struct stat status;
+	ATTR_CLEANUP(fd_cleanup) int folder = open_own_folder(path);
+	return folder >= 0 && fstatat(folder, "left", &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 void alive_remove(const char *path)
 {
 	ATTR_CLEANUP(fd_cleanup) int folder = open_own_folder(path);
@@ -178,6 +195,87 @@ void alive_remove(const char *path)
 		remove_content(folder);
 		rmdir(path);
 	}
+}
+
+/* ---- the question to an orphan, for begin.c, too ---- */
+
+/*
+ * Two that ask at once would take each other's answer. So the second waits, but not for one that
+ * was killed.
+ */
+static bool take_turn(struct alive_question *question, int folder)
+{
+	if (question->turn_ms == 0) {
+		question->turn_ms = clock_now_ms() + TURN_MS;
+	}
+	return mkdirat(folder, "asking", 0700) == 0 || errno != EEXIST ||
+	       clock_now_ms() >= question->turn_ms;
+}
+
+/* Opens "held" first, so that the answer finds a reader. */
+static bool send_question(struct alive_question *question, int folder, const char *word)
+{
+	ATTR_CLEANUP(fd_cleanup)
+	int order = openat(folder, "alive", O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	question->held = openat(folder, "held", O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (order >= 0) {
+		dprintf(order, "\norphan %s\n", word);
+	}
+	return question->held >= 0;
+}
+
+/* Whether one of the lines that have come is "used WORD". */
+static bool take_answer(struct alive_question *question, struct span bytes, const char *word)
+{
+	bool is_used = false;
+	for (size_t i = 0; i < bytes.len; i++) {
+		if (bytes.data[i] != '\n') {
+			question->line[question->len] = bytes.data[i];
+			question->len += question->len < sizeof(question->line) - 1;
+			continue;
+		}
+		struct span line = {question->line, question->len};
+		is_used = is_used ||
+		          (span_starts_with(line, SPAN_LITERAL("used ")) &&
+				  span_is((struct span){line.data + 5, line.len - 5}, word));
+		question->len = 0;
+	}
+	return is_used;
+}
+
+enum alive_answer alive_ask(struct alive_question *question, const char *path, const char *word)
+{
+	char bytes[READ_SIZE];
+	if (question->held < 0) {
+		ATTR_CLEANUP(fd_cleanup) int folder = open_own_folder(path);
+		if (folder < 0 || !is_fifo(folder, "held") || !is_fifo(folder, "alive")) {
+			return ALIVE_UNKNOWN;
+		}
+		if (!take_turn(question, folder)) {
+			return ALIVE_SILENT;
+		}
+		question->has_turn = true;
+		if (!send_question(question, folder, word)) {
+			return ALIVE_UNKNOWN;
+		}
+	}
+	ssize_t count = read(question->held, bytes, sizeof(bytes));
+	if (count == 0) {
+		return ALIVE_ENDED;
+	}
+	bool is_used =
+		count > 0 && take_answer(question, (struct span){bytes, (size_t)count}, word);
+	return is_used ? ALIVE_USED : ALIVE_SILENT;
+}
+
+void alive_ask_end(struct alive_question *question, const char *path)
+{
+	fd_close(&question->held);
+	ATTR_CLEANUP(fd_cleanup) int folder = question->has_turn ? open_own_folder(path) : -1;
+	if (folder >= 0) {
+		unlinkat(folder, "asking", AT_REMOVEDIR);
+	}
+	question->has_turn = false;
 }
 
 /* ---- orders ---- */

@@ -169,7 +169,28 @@ bool alive_make(const char *folder) ATTR_NODISCARD;
  */
 bool alive_is_held(const char *folder);
 void alive_order_end(const char *folder);
+bool alive_has_left(const char *folder); // some of its processes could not be ended
 void alive_remove(const char *folder);
+
+/*
+ * Asks the runner of another folder whether a broker uses it; otherwise it ends. `word` names the
+ * question. Call it again while it answers ALIVE_SILENT; after alive_ask_end others can ask.
+ */
+struct alive_question {
+	int held;          // -1: not asked yet
+	bool has_turn;     // nobody else asks
+	long long turn_ms; // until then it waits for somebody else's answer; 0: not begun
+	char line[64];     // the bytes of an answer that have come so far
+	size_t len;
+};
+enum alive_answer {
+	ALIVE_SILENT,
+	ALIVE_USED,
+	ALIVE_ENDED,   // nobody holds the folder
+	ALIVE_UNKNOWN, // it cannot be asked
+};
+enum alive_answer alive_ask(struct alive_question *question, const char *folder, const char *word);
+void alive_ask_end(struct alive_question *question, const char *folder);
 
 /* ---- begin.c, place.c: what scripts do elsewhere ---- */
 

@@ -196,8 +196,9 @@ static bool read_doc(const struct json_doc *doc, struct ssh_run_note *note)
 	                   json_int(doc, json_get(doc, 0, "device"), -1) == lock.device;
 	return json_int(doc, json_get(doc, 0, "version"), 0) == NOTE_VERSION &&
 	       is_text(doc, "token", note->token) && note->place && note->node && note->folder &&
-	       ssh_run_is_named(note->folder, note->token) && note->grace_ms >= 0 &&
-	       note->grace_ms <= GRACE_MAX_MS && (is_of_boot || is_text(doc, "machine", machine));
+	       ssh_run_is_named(note->folder, note->token) && !strchr(note->folder, '\n') &&
+	       !strchr(note->node, '\n') && note->grace_ms >= 0 && note->grace_ms <= GRACE_MAX_MS &&
+	       (is_of_boot || is_text(doc, "machine", machine));
 }
 
 static bool read_note(const struct finding *finding, struct ssh_run_note *note)

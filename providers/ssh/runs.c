@@ -176,6 +176,18 @@ bool ssh_runs_has(const struct ssh_runs *runs, const char *place)
 	return false;
 }
 
+/* How its connection ended, in a word of remote/earlier.sh. */
+static const char *word_of(const struct ssh_run *run)
+{
+	bool may_run_elsewhere =
+		run->is_adopted || (run->was_lost && clock_now_ms() < run->over_ms);
+	return !may_run_elsewhere     ? "over"
+	       : run->note.is_certain ? "dead"
+	       : run->is_adopted      ? "orphan"
+	       : run->was_idle        ? "idle"
+	                              : "lost";
+}
+
 bool ssh_runs_append_script(
 	const struct ssh_runs *runs, const char *place, struct buf *buf, struct error *err)
 {
@@ -184,18 +196,11 @@ bool ssh_runs_append_script(
 		if (strcmp(run->place, place) != 0) {
 			continue;
 		}
-		bool may_run_elsewhere =
-			run->is_adopted || (run->was_lost && clock_now_ms() < run->over_ms);
 		is_whole = is_whole && buf_append(buf, SPAN_LITERAL(" && acp_end_earlier "), err) &&
 		           script_quote_append(buf, span_of(run->folder), err) &&
 		           buf_append(buf, SPAN_LITERAL(" "), err) &&
 		           script_quote_append(buf, span_of(run->node), err) &&
-		           buf_append_format(buf, err, " %s",
-				   !may_run_elsewhere     ? "over"
-				   : run->note.is_certain ? "dead"
-				   : run->is_adopted      ? "orphan"
-				   : run->was_idle        ? "idle"
-							  : "lost");
+		           buf_append_format(buf, err, " %s", word_of(run));
 	}
 	return is_whole;
 }
@@ -205,7 +210,8 @@ bool ssh_runs_append_lines(
 {
 	LIST_FOR_EACH(run, &runs->runs, struct ssh_run, link) {
 		if (strcmp(run->place, place) == 0 &&
-			!buf_append_format(buf, err, "earlier %s\n", run->folder)) {
+			!buf_append_format(buf, err, "on %s\nearlier %s %s\n", run->node,
+				word_of(run), run->folder)) {
 			return false;
 		}
 	}

@@ -66,7 +66,7 @@ bool ssh_runs_append_script(const struct ssh_runs *runs, const char *place, stru
 bool ssh_runs_append_function(const struct ssh_runs *runs, const char *place, const char *name,
 	struct buf *buf, struct error *err) ATTR_NODISCARD;
 
-/* Appends a line "earlier FOLDER" for each of these runs (runner/begin.c). */
+/* Appends the same for runner/begin.c: lines "on NODE" and "earlier WORD FOLDER". */
 bool ssh_runs_append_lines(const struct ssh_runs *runs, const char *place, struct buf *buf,
 	struct error *err) ATTR_NODISCARD;
 

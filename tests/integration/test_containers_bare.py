@@ -5,12 +5,16 @@ Images that contain an agent, the libraries that it loads, and nothing else: no 
 for temporary files, no list of users.
 """
 
+import os
 import re
 import shutil
 import subprocess
 
+import processes
+
 from case import AGENT, main
 from containers import IMAGE, Containers
+from processes import PATIENCE
 
 
 class Bare(Containers):
@@ -29,6 +33,19 @@ class Bare(Containers):
     def root_of(self, client, session):
         return client.call('_broker/session/status', {'sessionId': session})['runtimeRoot']
 
+    def run_mine(self):
+        """A container that is there."""
+        done = self.podman('run', '--detach', '--interactive', '--name', 'mine', IMAGE, AGENT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def agents(self):
+        """The agents in that container, without its first process."""
+        first = int(self.seen('{{.State.Pid}}', 'mine'))
+        space = os.readlink(f'/proc/{first}/ns/pid')
+        return {pid for pid in processes.all_pids()
+                if pid != first and processes.name_of(pid) == 'scripted-agent'
+                and os.readlink(f'/proc/{pid}/ns/pid') == space}
+
     def write_and_read(self, client, session, root):
         client.prompt(session, f'write {root}/made some text')
         client.prompt(session, f'read {root}/made')
@@ -46,8 +63,7 @@ class Sessions(Bare):
         self.assertEqual((self.dir / 'made').read_text(), 'some text')
 
     def test_a_container_that_is_there_gets_the_runner(self):
-        started = self.podman('run', '--detach', '--interactive', '--name', 'mine', IMAGE, AGENT)
-        self.assertEqual(started.returncode, 0, started.stderr)
+        self.run_mine()
         client, session = self.opened(container='mine')
         root = self.root_of(client, session)
         self.write_and_read(client, session, root)
@@ -55,7 +71,7 @@ class Sessions(Bare):
         self.assertEqual(self.running_containers(), ['mine'])
 
     def test_a_container_that_can_neither_be_copied_into_nor_has_a_shell(self):
-        self.podman('run', '--detach', '--interactive', '--name', 'mine', IMAGE, AGENT)
+        self.run_mine()
         client = self.with_podman("""if [ "$1" = cp ]; then
             echo 'cannot copy' >&2
             exit 125
@@ -64,6 +80,26 @@ class Sessions(Bare):
             'protocolVersion': 1, 'clientCapabilities': {}})), 'EXEC_COMMAND_FAILED')
         client.finish()
         self.assertNames(error['message'], 'exec | status | copy-in | cannot copy')
+
+    def test_a_copied_note_ends_nothing_that_a_living_broker_uses(self):
+        self.run_mine()
+        client, session = self.opened(container='mine')
+        before = self.agents()
+        self.assertEqual(len(before), 1)
+        state = self.dir / 'other'
+        shutil.copytree(self.state / 'runs', state / 'acp-broker/runs')
+        second = self.start(
+            self.broker_argv(*self.config(container='mine'), agent=self.agent_argv()),
+            env={**self.environment(), 'XDG_STATE_HOME': str(state)})
+        second.initialize()
+        other = second.new_session(self.work)
+        second.wait_log('another broker uses', PATIENCE)
+        second.prompt(other, 'say hello')
+        self.assertEqual(before - self.agents(), set())
+        self.end(second)
+        client.prompt(session, 'say back')
+        self.assertEqual(self.agents(), before)
+        self.end(client)
 
 
 if __name__ == '__main__':

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -152,7 +153,7 @@ static void test_the_answers_are_those_of_the_script(void **state)
 static void test_a_broker_that_ends_at_once_starts_nothing(void **state)
 {
 	struct program program;
-	begin(&program, "c0ffee", "earlier /nowhere/alive.a.1.b.2\nbeg");
+	begin(&program, "c0ffee", "on n\nearlier lost /nowhere/alive.a.1.b.2\nbeg");
 	fd_close(&program.in);
 	read_until(&program, NULL);
 	assert_null(strstr(program.text, "run "));
@@ -183,42 +184,232 @@ static pid_t start_marked(const char *mark)
 	return pid;
 }
 
+/* "BOOT.NAMESPACE" of this process. */
+static const char *here(void)
+{
+	static char text[128];
+	char boot[64] = "", space[64] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	assert_non_null(file);
+	assert_non_null(fgets(boot, sizeof(boot), file));
+	fclose(file);
+	assert_true(readlink("/proc/self/ns/pid", space, sizeof(space) - 1) > 6);
+	snprintf(text, sizeof(text), "%.*s.%.*s", (int)strcspn(boot, "-"), boot,
+		(int)strcspn(space + 5, "]"), space + 5);
+	return text;
+}
+
+static const char *node(void)
+{
+	static struct utsname system;
+	assert_return_code(uname(&system), 0);
+	return system.nodename;
+}
+
+/* Makes the folder of a run with this token, which nobody holds. */
+static const char *make_run(char out[256], const char *token, const char *place)
+{
+	snprintf(out, 256, "%s/alive.%s.1.%s", base, token, place);
+	assert_return_code(mkdir(out, 0700), 0);
+	assert_return_code(mkfifo(in(out, "alive"), 0600), 0);
+	assert_return_code(mkfifo(in(out, "held"), 0600), 0);
+	return out;
+}
+
+/* What stands for a runner; it answers as a runner does (alive.c). */
+enum fake { DEAF, UNUSED, USED };
+
+static void serve(enum fake fake, int orders, int held)
+{
+	char line[256] = "";
+	size_t len = 0;
+	while (read(orders, &line[len], 1) == 1) {
+		if (line[len] != '\n') {
+			len += len < sizeof(line) - 1;
+			continue;
+		}
+		line[len] = '\0';
+		len = 0;
+		bool is_question = strncmp(line, "orphan ", 7) == 0;
+		if (fake != DEAF &&
+			(strcmp(line, "over") == 0 || (is_question && fake == UNUSED))) {
+			_exit(0);
+		}
+		if (fake == USED && is_question) {
+			dprintf(held, "used another\nused %s\n", line + 7);
+		}
+	}
+}
+
+static pid_t hold(const char *folder, enum fake fake)
+{
+	int ready[2];
+	char byte;
+	assert_return_code(pipe(ready), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		int held = open(in(folder, "held"), O_RDWR);
+		int orders = open(in(folder, "alive"), O_RDWR);
+		(void)!write(ready[1], "", 1);
+		serve(fake, orders, held);
+		_exit(99);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static bool is_running(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) == 0;
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool exists(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0;
+}
+
+/* Begins with these earlier runs. True: the new run has begun. */
+static bool begins(struct program *program, const char *format, ...) ATTR_PRINTF(2, 3);
+static bool begins(struct program *program, const char *format, ...)
+{
+	char orders[2048];
+	va_list values;
+	va_start(values, format);
+	int len = vsnprintf(orders, sizeof(orders) / 2, format, values);
+	va_end(values);
+	snprintf(orders + len, sizeof(orders) / 2, "begin\n");
+	begin(program, "bbbb", orders);
+	fd_close(&program->in);
+	read_until(program, NULL);
+	bool has_begun = strstr(program->text, "\nrunner /\n") != NULL;
+	(void)finish(program);
+	return has_begun;
+}
+
 static void test_an_earlier_run_ends_and_what_has_lost_its_runner(void **state)
 {
 	struct program earlier, later;
-	struct stat status;
-	char run[512], orders[600];
+	char run[512];
 	int how;
 	begin(&earlier, "aaaa", "begin\n");
 	read_until(&earlier, "acp-runner link\n");
 	run_of(&earlier, run);
 	pid_t lost = start_marked("ACP_BROKER_RUN=aaaa.7.");
-	snprintf(orders, sizeof(orders), "earlier %s\nbegin\n", run);
-	begin(&later, "bbbb", orders);
-	read_until(&later, "acp-runner link\n");
+	assert_true(begins(&later, "on %s\nearlier dead %s\n", node(), run));
 	assert_int_equal(waitpid(lost, &how, 0), lost);
 	assert_true(WIFSIGNALED(how));
 	assert_non_null(strstr(later.text, "ended 1\n"));
 	(void)finish(&earlier);
-	assert_int_not_equal(stat(run, &status), 0);
-	(void)finish(&later);
+	assert_false(exists(run));
 }
 
-static void test_a_run_of_another_namespace_has_ended(void **state)
+static void test_an_orphan_that_a_broker_uses_is_left_alone(void **state)
 {
-	struct program program;
-	struct stat status;
-	char run[128], orders[256];
-	snprintf(run, sizeof(run), "%s/alive.aaaa.1.deadbeef.1", base);
-	assert_int_equal(mkdir(run, 0700), 0);
-	assert_int_equal(mkfifo(in(run, "alive"), 0600), 0);
-	assert_int_equal(mkfifo(in(run, "held"), 0600), 0);
-	snprintf(orders, sizeof(orders), "earlier %s\nbegin\n", run);
-	begin(&program, "bbbb", orders);
-	read_until(&program, "acp-runner link\n");
-	assert_null(strstr(program.text, "ended "));
-	assert_int_not_equal(stat(run, &status), 0);
-	(void)finish(&program);
+	struct program earlier, later;
+	char run[512];
+	begin(&earlier, "aaaa", "begin\n");
+	read_until(&earlier, "acp-runner link\n");
+	run_of(&earlier, run);
+	pid_t used = start_marked("ACP_BROKER_RUN=aaaa.7.");
+	assert_true(begins(&later, "on %s\nearlier orphan %s\n", node(), run));
+	assert_non_null(strstr(later.text, "kept aaaa used\n"));
+	assert_null(strstr(later.text, "ended "));
+	assert_true(is_running(used));
+	assert_true(is_held(run));
+	assert_false(exists(in(run, "asking")));
+	stop(used);
+	(void)finish(&earlier);
+}
+
+static void test_an_orphan_that_nobody_uses_ends_wherever_it_is(void **state)
+{
+	const char *const places[] = {here(), "0.1"};
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
+		struct program later;
+		char run[256];
+		pid_t runner = hold(make_run(run, "aaaa", places[i]), UNUSED);
+		assert_true(begins(&later, "on %s\nearlier orphan %s\n", node(), run));
+		assert_null(strstr(later.text, "kept "));
+		assert_int_equal(waitpid(runner, NULL, 0), runner);
+		assert_false(exists(run));
+	}
+}
+
+static void test_an_orphan_elsewhere_that_a_broker_uses_is_left_alone(void **state)
+{
+	struct program later;
+	char run[256];
+	pid_t runner = hold(make_run(run, "aaaa", "0.1"), USED);
+	assert_true(begins(&later, "on other\nearlier orphan %s\n", run));
+	assert_non_null(strstr(later.text, "kept aaaa used\n"));
+	assert_true(is_running(runner));
+	stop(runner);
+}
+
+/* Its folder is gone, so nobody can be asked. */
+static void test_the_processes_of_an_orphan_are_not_killed_without_an_answer(void **state)
+{
+	struct program later;
+	pid_t lost = start_marked("ACP_BROKER_RUN=aaaa.7.");
+	assert_true(
+		begins(&later, "on %s\nearlier orphan /acp-broker.aaaa.1.%s\n", node(), here()));
+	assert_non_null(strstr(later.text, "kept aaaa unseen\n"));
+	assert_true(is_running(lost));
+	stop(lost);
+}
+
+static void test_a_run_of_another_namespace_of_this_machine_has_ended(void **state)
+{
+	static const char *const words[] = {"lost", "idle", "over", "dead", "orphan"};
+	for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
+		struct program program;
+		char run[256];
+		make_run(run, "aaaa", "deadbeef.1");
+		assert_true(begins(&program, "on %s\nearlier %s %s\n", node(), words[i], run));
+		assert_null(strstr(program.text, "ended "));
+		assert_null(strstr(program.text, "kept "));
+		assert_false(exists(run));
+	}
+}
+
+/* The name leads to another container now. */
+static void test_a_run_of_another_machine_has_not_ended(void **state)
+{
+	static const struct {
+		const char *word;
+		bool has_begun;
+		const char *said;
+	} rows[] = {{"lost", false, "left it runs on other"}, {"idle", false, "left "},
+		{"over", true, "runner /"}, {"dead", true, "kept aaaa elsewhere\n"},
+		{"orphan", true, "kept aaaa elsewhere\n"}};
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		struct program program;
+		assert_int_equal(begins(&program, "on other\nearlier %s /t/alive.aaaa.1.0.1\n",
+					 rows[i].word),
+			rows[i].has_begun);
+		assert_non_null(strstr(program.text, rows[i].said));
+	}
+}
+
+static void test_an_order_that_is_not_known_starts_nothing(void **state)
+{
+	static const char *const orders[] = {
+		"earlier /t/alive.aaaa.1.0.1\n", "earlier odd /t/alive.aaaa.1.0.1\n", "other\n"};
+	for (size_t i = 0; i < ARRAY_LENGTH(orders); i++) {
+		struct program program;
+		assert_false(begins(&program, "%s", orders[i]));
+		assert_non_null(strstr(program.text, "scripts "));
+	}
 }
 
 /* ---- folders of workspaces ---- */
@@ -301,7 +492,22 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_an_earlier_run_ends_and_what_has_lost_its_runner, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			test_a_run_of_another_namespace_has_ended, set_up, tear_down),
+			test_an_orphan_that_a_broker_uses_is_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_an_orphan_that_nobody_uses_ends_wherever_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_an_orphan_elsewhere_that_a_broker_uses_is_left_alone, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_the_processes_of_an_orphan_are_not_killed_without_an_answer, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_run_of_another_namespace_of_this_machine_has_ended, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_run_of_another_machine_has_not_ended, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_an_order_that_is_not_known_starts_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_the_folder_of_a_workspace_is_private_and_found_again, set_up,
 			tear_down),
