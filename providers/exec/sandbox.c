@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/exec/sandbox.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/path_quote.h"
 #include "base/random.h"
@@ -24,7 +26,7 @@
 #include "providers/ssh/roots.h"
 #include "providers/suspension.h"
 
-enum { TOKEN_SIZE = 33, BEFORE_MAX = 256 * 1024 };
+enum { TOKEN_SIZE = 33, BEFORE_MAX = 256 * 1024, PLACE_MAX = 4096 };
 
 static const char before_text[] =
 #include "providers/exec/before.sh.inc"
@@ -415,14 +417,34 @@ static void on_looked(void *data)
 	bring_and_connect(self);
 }
 
+/*
+ * Without an instance of its own, the profile leads wherever the words of exec say. If the user
+ * edits them, a connection proves nothing about the earlier place.
+ */
+static char *find_place(const struct exec_sandbox *self)
+{
+	struct buf place;
+	uint64_t hash = HASH_START;
+	buf_init(&place, PLACE_MAX);
+	(void)!buf_append_format(
+		&place, NULL, "%s:%s", self->shared->platform->name, name_of(self));
+	if (!self->instance) {
+		for (char **word = self->profile.words[EXEC_EXEC]; *word; word++) {
+			hash = hash_text(hash, *word);
+		}
+		(void)!buf_append_format(&place, NULL, ":%016" PRIx64, hash);
+	}
+	char *whole = mem_strndup(buf_span(&place));
+	buf_finish(&place);
+	return whole;
+}
+
 /* What killed brokers have left there must be known before anything is started. */
 static void connect(struct exec_sandbox *self)
 {
 	struct ssh_runs *runs = &self->shared->runs;
 	struct error err;
-	size_t size = strlen(self->shared->platform->name) + strlen(name_of(self)) + 2;
-	self->place = mem_alloc(size);
-	text_format(self->place, size, "%s:%s", self->shared->platform->name, name_of(self));
+	self->place = find_place(self);
 	if (!runs->state_folder) {
 		on_looked(self);
 		return;

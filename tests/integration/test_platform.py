@@ -18,7 +18,7 @@ import processes
 
 from case import AGENT, BROKER, main
 from forwarding import SERVE, free_port, tell
-from platform_case import SCRIPT, PlatformCase
+from platform_case import SCRIPT, VERBS, PlatformCase
 from processes import PATIENCE
 
 SECRET = 'sesame-street-4711'
@@ -295,6 +295,31 @@ class Gateway(PlatformCase):
         self.end(client)
         self.assertEqual(self.run_notes(), [])
         self.assertEqual(self.agents(), set())
+
+    def led_to(self, box):
+        """The keys of a profile that leads to a box which somebody else has made."""
+        none = dict.fromkeys(VERBS, '')
+        return {**none, 'exec': f'"{self.words("exec").replace("%i", box)}"', 'sync': 'none'}
+
+    def test_another_box_is_no_proof_that_a_run_has_ended(self):
+        """The user edits `exec`, and later changes it back."""
+        for box in ('one', 'two'):
+            self.assertEqual(self.box('start', box).returncode, 0)
+        client, _ = self.opened(**self.led_to('one'))
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait()
+        before = self.agents()
+        self.assertEqual(len(before), 1)
+        client, session = self.opened(**self.led_to('two'))
+        client.prompt(session, 'say hello')
+        self.end(client)
+        self.assertEqual(self.agents(), before)
+        self.assertEqual(len(self.run_notes()), 1)
+        client, _ = self.opened(**self.led_to('one'))
+        client.wait_log('still ran there', PATIENCE)
+        self.assertFalse(before & self.agents())
+        self.end(client)
+        self.assertEqual(self.run_notes(), [])
 
 
 class Hostile(PlatformCase):
