@@ -46,6 +46,7 @@ struct exec_sandbox {
 	void *data;
 	char *token;    // owned; names its folders; NULL: the profile's name does
 	bool is_wanted; // the request names a sandbox that must exist: folders or an instance
+	bool is_for_session;
 
 	struct exec_wish wish;
 	struct exec_instance *instance;   // NULL: the profile has no start, or before its recipe
@@ -176,7 +177,9 @@ static void become_ready(struct exec_sandbox *self)
 	struct sandbox *sandbox = &self->sandbox;
 	static const char path[] =
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-	const char *apart = self->profile.trusts_workspace ? NULL : self->profile.recipe_folder;
+	/* Where no agent will work, only files are collected. */
+	bool has_apart = self->is_for_session && !self->profile.trusts_workspace;
+	const char *apart = has_apart ? self->profile.recipe_folder : NULL;
 	exec_facts_add_variable(&self->facts, path);
 	remote_set_sandbox(self->remote, sandbox);
 	sandbox->home = exec_facts_path(&self->facts, "HOME", "/");
@@ -479,6 +482,15 @@ static void on_built(void *data, const struct error *err)
 	}
 }
 
+/*
+ * An instance that exists has its image already, and its note knows its name. So its work is not
+ * lost with the file from which the image was built.
+ */
+static bool needs_recipe(const struct exec_sandbox *self)
+{
+	return self->profile.recipe && !self->is_wanted;
+}
+
 static void on_written(void *data, const struct error *err)
 {
 	struct exec_sandbox *self = data;
@@ -486,7 +498,7 @@ static void on_written(void *data, const struct error *err)
 	self->writing = NULL;
 	if (err) {
 		fail(self, err);
-	} else if (!self->profile.recipe) {
+	} else if (!needs_recipe(self)) {
 		exec_instance_bring(self->instance, on_brought);
 	} else {
 		self->building = exec_image_start(
@@ -735,6 +747,7 @@ static bool begin(
 		return false;
 	}
 	self->is_wanted = request->reference != NULL;
+	self->is_for_session = request->for_session;
 	if (!exec_profile_has_instances(&self->profile)) {
 		choose_folders(self, request->reference);
 		return true;
@@ -743,7 +756,7 @@ static bool begin(
 	self->wish = (struct exec_wish){.directory = mem_strdup_or_null(request->directory),
 		.reference = mem_strdup_or_null(request->reference),
 		.born = mem_strdup_or_null(request->instance)};
-	if (!self->profile.recipe) {
+	if (!needs_recipe(self)) {
 		return make_instance(self, err);
 	}
 	self->recipe = exec_recipe_look(self->context,

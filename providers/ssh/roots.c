@@ -113,7 +113,8 @@ static void on_run(struct pool_job *pool_job)
 	if (machine_id_read("", job->state_folder, job->machine, &job->err)) {
 		job->real = real_path(job->local);
 	}
-	if (job->real && job->apart && paths_overlap(job->apart, job->real)) {
+	char *apart = job->apart ? real_path(job->apart) : NULL;
+	if (job->real && apart && paths_overlap(apart, job->real)) {
 		error_set_reason(&job->err, ERROR_CONFIG, "DOCKERFILE_REFUSED",
 			"%s cannot be a workspace of this profile: it contains %s or lies in it, "
 			"from which the image is built, and an agent could change that "
@@ -122,6 +123,7 @@ static void on_run(struct pool_job *pool_job)
 		free(job->real);
 		job->real = NULL;
 	}
+	free(apart);
 	if (job->real) {
 		user_repository_place(job->real, job->place);
 	}

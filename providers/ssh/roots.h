@@ -43,7 +43,7 @@ struct ssh_roots_config {
 	const char *token;
 	const char *program; // static; the runner's file there (runner/place.c), or NULL
 	/*
-	 * Borrowed: a folder here, without links, which no agent may write, so no workspace may
+	 * Borrowed: a folder here, which no agent may write, so no workspace may
 	 * contain it or lie in it (DOCKERFILE_REFUSED). Or NULL.
 	 */
 	const char *apart;

@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: MIT
 """`dockerfile = PATH`: the engine builds the image of the containers."""
 
+import os
 import shutil
+import signal
+
+import processes
 
 from case import main
 from containers import IMAGE, Containers
+from processes import PATIENCE
 
 RECIPE = f'FROM {IMAGE}\nCOPY note /note\n'
 
@@ -76,6 +81,39 @@ class Images(Builds):
             'protocolVersion': 1, 'clientCapabilities': {}})).value['error']
         client.finish()
         self.assertNames(error['message'], f'dockerfile | {self.folder}/none')
+
+
+class Recovery(Builds):
+    """A broker was killed; the work is in a container of an image that is no longer described."""
+
+    def killed(self, **keys):
+        client = self.logged(**keys)
+        session = client.new_session(self.work)
+        client.start_prompt(session, 'terminal echo there > made; sleep 600')
+        name, = self.containers()
+        self.wait_for_sleep(name)
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait()
+        return name
+
+    def test_another_dockerfile_is_not_built_to_find_the_work(self):
+        name = self.killed(persistence='transient')
+        (self.folder / 'note').write_text('second!')
+        client = self.logged(persistence='transient')
+        client.wait_log('is collected', PATIENCE)
+        self.assertEqual((self.work / 'made').read_text(), 'there\n')
+        self.assertTrue(processes.wait_until(lambda: name not in self.containers()))
+        self.end(client)
+        self.assertEqual(self.builds(), 1)  # for its own session
+        self.assertEqual((self.containers(), self.notes()), ([], []))
+
+    def test_a_dockerfile_that_is_gone_loses_no_work(self):
+        self.killed(persistence='transient')
+        shutil.rmtree(self.folder)
+        config = self.config(dockerfile=self.folder / 'Dockerfile', persistence='transient')
+        self.run_broker(*config[:2], 'sessions', 'collect')
+        self.assertEqual((self.work / 'made').read_text(), 'there\n')
+        self.assertEqual((self.containers(), self.notes()), ([], []))
 
 
 class Trust(Builds):
