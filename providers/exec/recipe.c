@@ -88,8 +88,13 @@ static bool check_owner(
 	if (status->st_uid != geteuid() && status->st_uid != 0) {
 		return refuse(look, path, "belongs to another user", err);
 	}
-	return !(status->st_mode & S_IWOTH) ||
-	       refuse(look, path, "can be written by every user (chmod o-w)", err);
+	if (status->st_mode & S_IWOTH) {
+		return refuse(look, path, "can be written by every user (chmod o-w)", err);
+	}
+	/* With the umask 002, the user's files are writable for a group of the user alone. */
+	return !(status->st_mode & S_IWGRP) || status->st_gid == getegid() ||
+	       refuse(look, path, "can be written by a group that is not your own (chmod g-w)",
+		       err);
 }
 
 /* ---- what it contains, on the pool ---- */

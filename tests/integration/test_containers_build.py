@@ -12,6 +12,7 @@ from case import main
 from containers import IMAGE, Containers
 from processes import PATIENCE
 
+OTHER_GROUP = 4711
 RECIPE = f'FROM {IMAGE}\nCOPY note /note\n'
 
 
@@ -145,6 +146,16 @@ class Trust(Builds):
             path.chmod(before | 0o002)
             self.assertNames(self.refused_file(self.folder / 'Dockerfile'), f'{path} | chmod o-w')
             path.chmod(before)
+
+    def test_a_file_that_another_group_can_write_is_refused(self):
+        for path in (self.folder / 'Dockerfile', self.folder, self.folder / 'note'):
+            os.chown(path, -1, OTHER_GROUP)
+            path.chmod(path.stat().st_mode | 0o020)
+            self.assertNames(self.refused_file(self.folder / 'Dockerfile'), f'{path} | chmod g-w')
+            os.chown(path, -1, os.getegid())
+        client = self.logged()  # with the umask 002, each file is writable for one's own group
+        self.assertIn('first', self.said(client))
+        self.end(client)
 
     def test_a_session_in_the_folder_of_the_dockerfile_is_refused(self):
         client = self.logged()
