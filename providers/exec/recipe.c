@@ -216,23 +216,22 @@ static bool examine(struct look *look, int fd, struct buf *listing, struct error
 {
 	struct stat file, folder;
 	unsigned char hash[SHA256_SIZE];
+	ATTR_CLEANUP(fd_cleanup)
 	int above = open(look->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (above < 0 || fstat(above, &folder) != 0 || fstat(fd, &file) != 0) {
-		int errnum = errno;
-		fd_close(&above);
-		return fail(look->folder, errnum, err);
+		return fail(look->folder, errno, err);
 	}
 	if (!S_ISREG(file.st_mode)) {
-		fd_close(&above);
 		return error_set(err, ERROR_CONFIG, "dockerfile: %s is not a file", look->named);
 	}
 	if (!check_workspace(look, err) || !check_owner(look, look->file, &file, err) ||
 		!check_owner(look, look->folder, &folder, err) ||
 		!append_file(fd, look->file, listing, err)) {
-		fd_close(&above);
 		return false;
 	}
-	if (!list_folder(look, above, look->folder, 0, listing, err)) {
+	int taken = above;
+	above = -1;
+	if (!list_folder(look, taken, look->folder, 0, listing, err)) {
 		return false;
 	}
 	sha256(hash, buf_span(listing));

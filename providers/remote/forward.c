@@ -142,11 +142,16 @@ static void connection_start(const struct remote_forward *forward, int fd)
 
 /* ---- ports ---- */
 
-static void refuse_one_more(struct remote *remote, int fd)
+/* The client sees a reset. */
+static void refuse(int fd)
 {
-	char text[NOTICE_SIZE];
 	tcp_make_abrupt(fd);
 	fd_close(&fd);
+}
+
+static void tell_full(struct remote *remote)
+{
+	char text[NOTICE_SIZE];
 	if (remote->was_full || !remote->listener->on_notice) {
 		return;
 	}
@@ -189,12 +194,12 @@ static void on_listener(struct ev_loop *loop, ev_io *io, int events)
 	}
 	remote_hold(remote);
 	if (remote->is_detached) {
-		tcp_make_abrupt(fd); // each would queue messages for a host that is out of reach
-		fd_close(&fd);
+		refuse(fd); // each would queue messages for a host that is out of reach
 	} else if (remote->connection_count < REMOTE_CONNECTIONS_MAX) {
 		connection_start(self, fd);
 	} else {
-		refuse_one_more(remote, fd);
+		refuse(fd);
+		tell_full(remote);
 	}
 	remote_let_go(remote);
 }

@@ -15,13 +15,11 @@ import unittest
 
 import processes
 
-from case import AGENT, BROKER, Case
-from platform_case import fill_root
+from case import AGENT, BROKER
+from platform_case import LINK, Instances, fill_root
 from processes import PATIENCE
 
 IMAGE = 'localhost/box:1'
-LINK = {'answer-timeout': '10m', 'create-timeout': '10m', 'command-timeout': '10m',
-        'prepare-timeout': '10m', 'link-grace': '10m'}
 ENGINE = '''[engine]
 cgroup_manager = "cgroupfs"
 runtime = "runc"
@@ -38,9 +36,17 @@ runroot = "{dir}/run"
 '''
 
 
+def namespace(pid):
+    """The PID namespace of a process; None if it has ended, or is nobody's to ask."""
+    try:
+        return os.readlink(f'/proc/{pid}/ns/pid')
+    except OSError:
+        return None
+
+
 @unittest.skipUnless(shutil.which('podman') and shutil.which('runc'), 'there is no podman or runc')
 @unittest.skipUnless(os.geteuid() == 0, 'a container with the programs of this machine needs root')
-class Containers(Case):
+class Containers(Instances):
     # What the engine shows to every container.
     VOLUMES = ('/usr', pathlib.Path(AGENT).parent)
 
@@ -103,14 +109,21 @@ class Containers(Case):
     def running_containers(self):
         return self.podman('ps', '--format', '{{.Names}}').stdout.split()
 
+    def inside(self, name):
+        """The processes in a container, without its first one."""
+        first = int(self.seen('{{.State.Pid}}', name))
+        return {pid for pid in processes.all_pids()
+                if pid != first and namespace(pid) == namespace(first)}
+
+    def runners(self, name):
+        """The runner's processes and guards among them."""
+        return [pid for pid in self.inside(name) if processes.name_of(pid).startswith('acp-')]
+
     def wait_for_sleep(self, name):
         self.assertTrue(processes.wait_until(lambda: self.podman(
             'exec', name, 'pgrep', '-x', 'sleep').returncode == 0))
 
     # ---- the broker ----
-
-    def agent_argv(self, *flags):
-        return [AGENT, *flags]
 
     def config(self, deadlines=True, policy=None, backend='container', **keys):
         return super().config(deadlines, policy, backend, **{'engine': 'podman', **LINK, **keys})
@@ -119,10 +132,6 @@ class Containers(Case):
         client = self.broker(options=self.config(**keys))
         client.initialize()
         return client, client.new_session(self.work)
-
-    def end(self, client):
-        client.close_stdin()
-        self.assertEqual(client.wait(), 0, client.stderr)
 
     def with_podman(self, lines, **keys):
         """A broker that finds a podman on PATH that runs these lines first."""
@@ -133,13 +142,6 @@ class Containers(Case):
         return self.start(self.broker_argv(*self.config(**keys), agent=self.agent_argv()),
                           env={**self.environment(),
                                'PATH': f'{fake.parent}:{os.environ["PATH"]}'})
-
-    def refused(self, code, **keys):
-        client = self.broker(options=self.config(**keys))
-        error = self.failure(client.response(client.start('initialize', {
-            'protocolVersion': 1, 'clientCapabilities': {}})), code)
-        client.finish()
-        return error
 
     def notes(self):
         return [json.loads(path.read_text())

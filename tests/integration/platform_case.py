@@ -27,7 +27,26 @@ def fill_root(root):
     (root / 'tmp').chmod(0o1777)
 
 
-class PlatformCase(Case):
+class Instances(Case):
+    """What tests of `backend = exec` and `backend = container` have in common."""
+
+    def agent_argv(self, *flags):
+        return [AGENT, *flags]
+
+    def end(self, client):
+        client.close_stdin()
+        self.assertEqual(client.wait(), 0, client.stderr)
+
+    def refused(self, code, **keys):
+        """Checks that `initialize` fails, and returns the error."""
+        client = self.broker(options=self.config(**keys))
+        error = self.failure(client.response(client.start('initialize', {
+            'protocolVersion': 1, 'clientCapabilities': {}})), code)
+        client.finish()
+        return error
+
+
+class PlatformCase(Instances):
     """The boxes have namespaces and a root of their own, and show the agent's program."""
 
     def setUp(self):
@@ -78,9 +97,6 @@ class PlatformCase(Case):
 
     # ---- the broker ----
 
-    def agent_argv(self, *flags):
-        return [AGENT, *flags]
-
     def config(self, deadlines=True, policy=None, backend='exec', **keys):
         named = {name.replace('_', '-'): value for name, value in keys.items()}
         commands = {verb: f'"{self.words(verb)}"' for verb in VERBS}
@@ -97,18 +113,6 @@ class PlatformCase(Case):
         """The folder of the workspace in the box, as a path on this machine."""
         status = client.call('_broker/session/status', {'sessionId': session})
         return pathlib.Path(f'{self.inside()}{status["runtimeRoot"]}')
-
-    def end(self, client):
-        client.close_stdin()
-        self.assertEqual(client.wait(), 0, client.stderr)
-
-    def refused(self, code, **keys):
-        """Checks that `initialize` fails, and returns the error."""
-        client = self.broker(options=self.config(**keys))
-        error = self.failure(client.response(client.start('initialize', {
-            'protocolVersion': 1, 'clientCapabilities': {}})), code)
-        client.finish()
-        return error
 
     def command(self, *words, status=0, **keys):
         done = subprocess.run([BROKER, *self.config(**keys), *words], cwd=self.work,

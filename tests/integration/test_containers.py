@@ -175,14 +175,6 @@ class Ends(Containers):
         self.assertEqual((self.work / 'made').read_text(), 'made\n')
         self.assert_nothing_runs()
 
-    def runners(self, name):
-        """The runner's processes and guards in the container, without its first process."""
-        first = int(self.seen('{{.State.Pid}}', name))
-        space = os.readlink(f'/proc/{first}/ns/pid')
-        return [pid for pid in processes.all_pids()
-                if pid != first and processes.name_of(pid).startswith('acp-')
-                and os.readlink(f'/proc/{pid}/ns/pid') == space]
-
     def test_the_engines_exec_is_killed(self):
         client, session, waiting = self.in_a_prompt('reuse')
         name, = self.containers()

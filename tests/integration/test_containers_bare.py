@@ -40,11 +40,8 @@ class Bare(Containers):
 
     def agents(self):
         """The agents in that container, without its first process."""
-        first = int(self.seen('{{.State.Pid}}', 'mine'))
-        space = os.readlink(f'/proc/{first}/ns/pid')
-        return {pid for pid in processes.all_pids()
-                if pid != first and processes.name_of(pid) == 'scripted-agent'
-                and os.readlink(f'/proc/{pid}/ns/pid') == space}
+        return {pid for pid in self.inside('mine')
+                if processes.name_of(pid) == 'scripted-agent'}
 
     def write_and_read(self, client, session, root):
         client.prompt(session, f'write {root}/made some text')
