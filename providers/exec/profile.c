@@ -2,11 +2,13 @@
 #include "providers/exec/profile.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/environment.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "base/words.h"
 
@@ -14,7 +16,8 @@ enum {
 	WORD_MAX = 4096,
 	EXPANDED_MAX = WORD_MAX / 2 * FILE_PATH_MAX,
 	BUILT_MAX = 128,
-	VARIANT_MAX = 4096
+	VARIANT_MAX = 4096,
+	PLACE_MAX = 4096
 };
 
 enum {
@@ -164,6 +167,24 @@ bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb v
 		}
 	}
 	return false;
+}
+
+char *exec_profile_place(const struct exec_profile *profile, const char *instance)
+{
+	struct buf place;
+	uint64_t hash = HASH_START;
+	buf_init(&place, PLACE_MAX);
+	(void)!buf_append_format(&place, NULL, "%s:%s", profile->platform->name,
+		instance ? instance : profile->name);
+	if (!instance) {
+		for (char **word = profile->words[EXEC_EXEC]; *word; word++) {
+			hash = hash_text(hash, *word);
+		}
+		(void)!buf_append_format(&place, NULL, ":%016" PRIx64, hash);
+	}
+	char *whole = mem_strndup(buf_span(&place));
+	buf_finish(&place);
+	return whole;
 }
 
 /* ---- the profile ---- */

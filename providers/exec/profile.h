@@ -150,6 +150,13 @@ bool exec_profile_has_instances(const struct exec_profile *profile);
 /* Whether the instance's name (%i) is among the command's words. */
 bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb verb);
 
+/*
+ * Names the place to which exec leads, for notes of what runs there (providers/ssh/runs.h). NULL:
+ * the profile has no instance. Then the words of exec are a part of the name: if the user edits
+ * them, a connection proves nothing about the earlier place. The caller frees it.
+ */
+char *exec_profile_place(const struct exec_profile *profile, const char *instance);
+
 /* The values of %i, %f and %t; NULL: the command does not use it. Borrowed. */
 struct exec_values {
 	const char *instance;

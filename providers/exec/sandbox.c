@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "providers/exec/sandbox.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/path_quote.h"
 #include "base/random.h"
@@ -26,7 +24,7 @@
 #include "providers/ssh/roots.h"
 #include "providers/suspension.h"
 
-enum { TOKEN_SIZE = 33, BEFORE_MAX = 256 * 1024, PLACE_MAX = 4096 };
+enum { TOKEN_SIZE = 33, BEFORE_MAX = 256 * 1024 };
 
 static const char before_text[] =
 #include "providers/exec/before.sh.inc"
@@ -332,7 +330,10 @@ static bool write_before(
 	const struct ssh_runs *runs = &self->shared->runs;
 	self->told_runs = runs->added;
 	if (self->program) {
-		return ssh_runs_append_lines(runs, self->place, before, err) &&
+		/* So that it answers in time even if what is left there does not end. */
+		long long wait_ms = self->profile.answer_ms / 3 * 2;
+		return buf_append_format(before, err, "wait %lld\n", wait_ms) &&
+		       ssh_runs_append_lines(runs, self->place, before, err) &&
 		       buf_append(before, (struct span){"", 1}, err); // the NUL
 	}
 	return buf_append(before, SPAN_LITERAL("acp_earlier() { :; }; acp_copy="), err) &&
@@ -420,34 +421,13 @@ static void on_looked(void *data)
 	bring_and_connect(self);
 }
 
-/*
- * Without an instance of its own, the profile leads wherever the words of exec say. If the user
- * edits them, a connection proves nothing about the earlier place.
- */
-static char *find_place(const struct exec_sandbox *self)
-{
-	struct buf place;
-	uint64_t hash = HASH_START;
-	buf_init(&place, PLACE_MAX);
-	(void)!buf_append_format(
-		&place, NULL, "%s:%s", self->shared->platform->name, name_of(self));
-	if (!self->instance) {
-		for (char **word = self->profile.words[EXEC_EXEC]; *word; word++) {
-			hash = hash_text(hash, *word);
-		}
-		(void)!buf_append_format(&place, NULL, ":%016" PRIx64, hash);
-	}
-	char *whole = mem_strndup(buf_span(&place));
-	buf_finish(&place);
-	return whole;
-}
-
 /* What killed brokers have left there must be known before anything is started. */
 static void connect(struct exec_sandbox *self)
 {
 	struct ssh_runs *runs = &self->shared->runs;
 	struct error err;
-	self->place = find_place(self);
+	self->place = exec_profile_place(
+		&self->profile, self->instance ? exec_instance_name(self->instance) : NULL);
 	if (!runs->state_folder) {
 		on_looked(self);
 		return;

@@ -15,6 +15,7 @@
 /*
  * The start of a runner without a shell. The broker sends on stdin, before the link:
  *
+ *     wait MS                how long the ends of all earlier runs together may take
  *     on NODE                the machine of the earlier runs that follow
  *     earlier WORD FOLDER    a run that may still be there (earlier.h). FOLDER is what the answer
  *                            "run" of that run named
@@ -25,7 +26,7 @@
 enum {
 	LINE_MAX_BYTES = 8448, // a line of the start, and the words before a folder from it
 	VALUE_MAX = 2000,      // longer variables are left out, as in start.sh
-	WAIT_MS = 20000,       // for all earlier runs together
+	WAIT_MAX_MS = 20000,   // for all earlier runs together
 	NAME_SIZE = 256,
 };
 
@@ -77,17 +78,21 @@ static const char *after(const char *line, const char *word)
 }
 
 /* False: stdin has ended, or the broker has sent what this program does not know. */
-static bool take_orders(struct earlier *earlier, const char *here)
+static bool take_orders(struct earlier *earlier, uint64_t *out_wait_ms, const char *here)
 {
 	char line[LINE_MAX_BYTES];
 	char node[LINE_MAX_BYTES] = "";
 	const char *rest;
+	*out_wait_ms = WAIT_MAX_MS;
 	while (read_line(line)) {
 		if (strcmp(line, "begin") == 0) {
 			return true;
 		}
 		if ((rest = after(line, "on "))) {
 			text_whole(node, sizeof(node), "%s", rest);
+		} else if ((rest = after(line, "wait ")) &&
+			   runner_read_number(span_of(rest), out_wait_ms)) {
+			continue;
 		} else if (!(rest = after(line, "earlier ")) ||
 			   !earlier_add(earlier, rest, node, here)) {
 			printf("scripts the program there does not know what the broker sent\n");
@@ -100,7 +105,10 @@ static bool take_orders(struct earlier *earlier, const char *here)
 static bool end_earlier(const char *token, const char *here)
 {
 	struct earlier earlier = {0};
-	bool is_done = take_orders(&earlier, here) && earlier_end(&earlier, token, WAIT_MS);
+	uint64_t wait_ms;
+	bool is_done = take_orders(&earlier, &wait_ms, here) &&
+	               earlier_end(&earlier, token,
+			       wait_ms < WAIT_MAX_MS ? (long long)wait_ms : WAIT_MAX_MS);
 	earlier_finish(&earlier);
 	return is_done;
 }

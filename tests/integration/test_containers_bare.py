@@ -98,6 +98,17 @@ class Sessions(Bare):
         self.assertEqual(self.agents(), before)
         self.end(client)
 
+    def test_the_runner_learns_how_long_the_ends_of_earlier_runs_may_take(self):
+        self.run_mine()
+        client = self.with_podman(f"""if [ "$1" = exec ]; then
+            tee {self.dir}/sent | {shutil.which('podman')} "$@"
+            exit
+        fi""", container='mine', **{'answer-timeout': '60s'})
+        client.initialize()
+        self.assertEqual((self.dir / 'sent').read_bytes().split(b'\n')[:2],
+                         [b'wait 40000', b'begin'])
+        self.end(client)
+
 
 if __name__ == '__main__':
     main()

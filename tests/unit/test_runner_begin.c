@@ -401,10 +401,33 @@ static void test_a_run_of_another_machine_has_not_ended(void **state)
 	}
 }
 
+/* One deadline for all of them, and each is named. */
+static void test_runs_that_do_not_end_are_left(void **state)
+{
+	struct program program;
+	char one[256], two[256], ends[256];
+	const pid_t deaf[] = {hold(make_run(one, "aaaa", here()), DEAF),
+		hold(make_run(two, "cccc", "0.1"), DEAF)};
+	pid_t ending = hold(make_run(ends, "dddd", "0.1"), UNUSED);
+	assert_false(begins(&program,
+		"wait 5000\non %s\nearlier lost %s\nearlier dead %s\nearlier lost %s\n", node(),
+		one, two, ends));
+	assert_non_null(strstr(program.text, "ended 1\n"));
+	assert_false(exists(ends));
+	const char *left = strstr(program.text, "left ");
+	assert_non_null(left);
+	assert_non_null(strchr(left, ';'));
+	assert_null(strchr(strchr(left, ';') + 1, ';'));
+	assert_true(exists(one) && exists(two));
+	stop(deaf[0]);
+	stop(deaf[1]);
+	waitpid(ending, NULL, 0);
+}
+
 static void test_an_order_that_is_not_known_starts_nothing(void **state)
 {
-	static const char *const orders[] = {
-		"earlier /t/alive.aaaa.1.0.1\n", "earlier odd /t/alive.aaaa.1.0.1\n", "other\n"};
+	static const char *const orders[] = {"earlier /t/alive.aaaa.1.0.1\n",
+		"earlier odd /t/alive.aaaa.1.0.1\n", "wait x\n", "other\n"};
 	for (size_t i = 0; i < ARRAY_LENGTH(orders); i++) {
 		struct program program;
 		assert_false(begins(&program, "%s", orders[i]));
@@ -506,6 +529,8 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_run_of_another_machine_has_not_ended, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_runs_that_do_not_end_are_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_an_order_that_is_not_known_starts_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
