@@ -254,12 +254,10 @@ static void judge_orphan(const struct earlier_run *run)
 {
 	if (run->answer == ALIVE_USED) {
 		say_kept(run, "used");
-	} else if (run->answer == ALIVE_ENDED && !alive_has_left(run->folder)) {
-		finish(run, run->found);
 	} else if (visit_marked(run->mark, 0, NULL) > 0) {
-		say_kept(run, "unseen");
+		say_kept(run, "unseen"); // its runner may have been killed
 	} else {
-		finish(run, 0);
+		finish(run, run->answer == ALIVE_ENDED ? run->found : 0);
 	}
 }
 

@@ -356,11 +356,16 @@ static void test_an_orphan_elsewhere_that_a_broker_uses_is_left_alone(void **sta
 	stop(runner);
 }
 
-/* Its folder is gone, so nobody can be asked. */
+/* Its folder is gone, or its runner, so nobody can be asked. */
 static void test_the_processes_of_an_orphan_are_not_killed_without_an_answer(void **state)
 {
 	struct program later;
+	char run[256];
 	pid_t lost = start_marked("ACP_BROKER_RUN=aaaa.7.");
+	make_run(run, "aaaa", here());
+	assert_true(begins(&later, "on %s\nearlier orphan %s\n", node(), run));
+	assert_non_null(strstr(later.text, "kept aaaa unseen\n"));
+	assert_null(strstr(later.text, "ended "));
 	assert_true(
 		begins(&later, "on %s\nearlier orphan /acp-broker.aaaa.1.%s\n", node(), here()));
 	assert_non_null(strstr(later.text, "kept aaaa unseen\n"));
