@@ -216,6 +216,15 @@ static void test_a_note_is_ours_only_with_the_token_of_its_run(void **state)
 	assert_int_equal(find(scene), 0);
 }
 
+/* A runner without a shell gets the folder as a line. */
+static void test_a_folder_with_a_line_break_is_of_no_run(void **state)
+{
+	struct scene *scene = *state;
+	leave(scene, one);
+	change(scene, one, "kim/.cache", "kim\\n/cach");
+	assert_int_equal(find(scene), 0);
+}
+
 static void test_the_name_of_a_folder_names_one_run(void **state)
 {
 	assert_true(ssh_run_is_named("/a/alive.abc.1.2.3", "abc"));
@@ -328,6 +337,7 @@ int main(void)
 		NOTE_TEST(test_only_so_many_notes_are_found_at_once),
 		NOTE_TEST(test_a_new_lock_that_another_broker_removes_is_made_again),
 		NOTE_TEST(test_a_note_is_ours_only_with_the_token_of_its_run),
+		NOTE_TEST(test_a_folder_with_a_line_break_is_of_no_run),
 		NOTE_TEST(test_the_name_of_a_folder_names_one_run),
 		NOTE_TEST(test_a_note_that_is_kept_is_found_until_its_run_must_have_ended),
 		NOTE_TEST(test_a_note_that_cannot_be_written_is_an_error),
