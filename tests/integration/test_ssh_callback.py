@@ -66,7 +66,8 @@ class Issuer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
         self.send_response(302)
-        self.send_header('Location', f'{query["redirect_uri"][0]}?code=4711')
+        self.send_header('Location', f'{query["redirect_uri"][0]}?code=4711'
+                                     f'&state={query["state"][0]}')
         self.send_header('Content-Length', '0')
         self.end_headers()
 
