@@ -21,6 +21,15 @@ struct forward_port {
 	uint16_t inside;
 };
 
+/*
+ * For a port that is open for one visit: on_answered is called once, when a program there has
+ * answered a connection that had sent something. It must not close the port.
+ */
+struct forward_visit {
+	void (*on_answered)(void *data);
+	void *data;
+};
+
 /* FORWARD_TAKEN: another program has a port. The local provider has it in its table for all. */
 extern const struct error_reason forward_taken_reason;
 

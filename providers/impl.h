@@ -97,10 +97,14 @@ struct sandbox_impl {
 	void (*resume)(struct sandbox *sandbox, sandbox_done *done, void *data);
 	const char *(*by_signals)(const struct sandbox *sandbox); // optional; NULL: never
 	bool (*usage)(const struct sandbox *sandbox, struct group_usage *out); // optional
-	/* optional, both; takes over the descriptors of forward_port_listen on success */
+	/*
+	 * optional, both; takes over the descriptors of forward_port_listen on success. `visit` may
+	 * be NULL and is copied. `resets`: also the connections that are open.
+	 */
 	bool (*forward)(struct sandbox *sandbox, const struct forward_port *port,
-		const int fds[FORWARD_ADDRESSES], struct error *err);
-	void (*unforward)(struct sandbox *sandbox, uint16_t here);
+		const int fds[FORWARD_ADDRESSES], const struct forward_visit *visit,
+		struct error *err);
+	void (*unforward)(struct sandbox *sandbox, uint16_t here, bool resets);
 	void (*look)(struct sandbox *sandbox);                    // optional
 	void (*drop_link)(struct sandbox *sandbox);               // if the sandbox has `outlives`
 	void (*note_turn)(struct sandbox *sandbox, bool is_open); // optional

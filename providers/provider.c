@@ -457,29 +457,55 @@ static bool refuse_forward(const struct sandbox *sandbox, uint16_t inside, struc
 			  "not run in the sandbox");
 }
 
+static bool forward(struct sandbox *sandbox, struct forward_port *port,
+	const struct forward_visit *visit, struct error *err)
+{
+	int fds[FORWARD_ADDRESSES];
+	if (!sandbox_can_forward(sandbox)) {
+		return refuse_forward(sandbox, port->inside, err);
+	}
+	if (!forward_port_listen(&port->here, fds, err)) {
+		return false;
+	}
+	if (!sandbox->impl->forward(sandbox, port, fds, visit, err)) {
+		fd_close(&fds[0]);
+		fd_close(&fds[1]);
+		return false;
+	}
+	return true;
+}
+
+bool sandbox_can_forward(const struct sandbox *sandbox)
+{
+	assert(sandbox->was_ready);
+	return sandbox->impl->forward != NULL;
+}
+
 bool sandbox_forward(struct sandbox *sandbox, uint16_t *here, uint16_t inside, struct error *err)
 {
 	struct forward_port port = {.here = *here, .inside = inside};
-	int fds[FORWARD_ADDRESSES];
-	assert(sandbox->was_ready);
-	if (!sandbox->impl->forward) {
-		return refuse_forward(sandbox, inside, err);
-	}
-	if (!forward_port_listen(&port.here, fds, err)) {
-		return false;
-	}
-	if (!sandbox->impl->forward(sandbox, &port, fds, err)) {
-		fd_close(&fds[0]);
-		fd_close(&fds[1]);
+	if (!forward(sandbox, &port, NULL, err)) {
 		return false;
 	}
 	*here = port.here;
 	return true;
 }
 
+bool sandbox_forward_visit(struct sandbox *sandbox, uint16_t port,
+	const struct forward_visit *visit, struct error *err)
+{
+	struct forward_port same = {.here = port, .inside = port};
+	return forward(sandbox, &same, visit, err);
+}
+
 void sandbox_unforward(struct sandbox *sandbox, uint16_t here)
 {
-	sandbox->impl->unforward(sandbox, here);
+	sandbox->impl->unforward(sandbox, here, true);
+}
+
+void sandbox_end_visits(struct sandbox *sandbox, uint16_t here)
+{
+	sandbox->impl->unforward(sandbox, here, false);
 }
 
 void sandbox_look(struct sandbox *sandbox)

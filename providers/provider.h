@@ -431,8 +431,25 @@ bool sandbox_extend_timer(
 bool sandbox_forward(
 	struct sandbox *sandbox, uint16_t *here, uint16_t inside, struct error *err) ATTR_NODISCARD;
 
-/* Closes that port and resets its connections. Does nothing if it is closed already. */
+/*
+ * Whether sandbox_forward can work there; the rest depends on the port. Once ready.
+ */
+bool sandbox_can_forward(const struct sandbox *sandbox);
+
+/*
+ * Like sandbox_forward, from a port to the same port in the sandbox, for one visit (copied). The
+ * caller must close the port.
+ */
+struct forward_visit;
+bool sandbox_forward_visit(struct sandbox *sandbox, uint16_t port,
+	const struct forward_visit *visit, struct error *err) ATTR_NODISCARD;
+
+/*
+ * Both close that port. The first resets its connections, the second lets them go on to their end.
+ * Neither does anything if the port is closed already.
+ */
 void sandbox_unforward(struct sandbox *sandbox, uint16_t here);
+void sandbox_end_visits(struct sandbox *sandbox, uint16_t here);
 
 /* The total usage of all processes with exec_spec.is_limited. False if it is not counted. */
 bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out);

@@ -69,6 +69,8 @@ struct profile {
 	int wall_ms;                 // the agent's whole run time; 0: no limit
 	int permission_timeout_ms;   // the editor's answer to a question; 0: never
 	int cancel_timeout_ms;       // the same, counted from the cancellation of its turn
+	bool asks_login_callback;    // whether the user is asked about ports for logins
+	int login_callback_timeout_ms; // for the browser to come back to such a port
 
 	struct toolhost_limits toolhost_limits;
 	struct sync_settings sync; // owns its strings

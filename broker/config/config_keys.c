@@ -14,6 +14,7 @@ static const char *const sync_modes[] = {
 	"none", "session-bidirectional", "turn-bidirectional", NULL};
 static const char *const persistences[] = {"transient", "reuse", "archive", NULL};
 static const char *const transports[] = {"auto", "git", "rsync", NULL};
+static const char *const login_callbacks[] = {"ask", "no", NULL};
 static const char *const toolhost_modes[] = {"auto", "editor", "broker", NULL};
 
 enum {
@@ -250,6 +251,17 @@ static const struct setting_key profile_keys[] = {
 		.fallback = "never",
 		.min = 1,
 		.help = "for the user to answer a question"},
+	{.name = "login-callback",
+		.type = SETTING_CHOICE,
+		.choices = login_callbacks,
+		.fallback = "ask",
+		.help = "whether you are asked to open a port for the login of an agent elsewhere"},
+	{.name = "login-callback-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "10m",
+		.min = 1,
+		.max = HOUR,
+		.help = "for your browser to come back to that port"},
 	{.name = "network",
 		.type = SETTING_CHOICE,
 		.choices = network_modes,

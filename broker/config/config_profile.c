@@ -41,6 +41,7 @@ static const struct limit limits[] = {
 	{"wall", offsetof(struct profile, wall_ms), LIMIT_INT},
 	{"cancel-timeout", offsetof(struct profile, cancel_timeout_ms), LIMIT_INT},
 	{"permission-timeout", offsetof(struct profile, permission_timeout_ms), LIMIT_INT},
+	{"login-callback-timeout", offsetof(struct profile, login_callback_timeout_ms), LIMIT_INT},
 	{"max-file", offsetof(struct profile, toolhost_limits.max_file), LIMIT_SIZE},
 	{"output-limit", offsetof(struct profile, toolhost_limits.output_limit), LIMIT_SIZE},
 	{"max-terminals", offsetof(struct profile, toolhost_limits.max_terminals), LIMIT_INT},
@@ -184,6 +185,7 @@ static bool load_settings(struct profile *profile, const struct config_section *
 	profile->toolhost = load_choice(profile, "toolhost");
 	profile->editor_terminals =
 		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "editor-terminals"));
+	profile->asks_login_callback = load_choice(profile, "login-callback") == 0;
 	load_limits(profile);
 	load_sync(profile);
 	return check_terminals(profile, err);

@@ -97,34 +97,19 @@ static bool find_folder(const struct peer *peer, struct span text, char out[FILE
 
 /* ---- telling ---- */
 
-struct candidate {
-	const struct session *session;
-};
-
-static void choose(void *data, struct session *session)
-{
-	struct candidate *candidate = data;
-	if (!candidate->session || (session->prompts > 0 && candidate->session->prompts == 0)) {
-		candidate->session = session;
-	}
-}
-
 static void tell(struct peer *peer, const struct session *session, const char *folder)
 {
 	char text[FILE_PATH_MAX + 512];
 	struct relay *relay = peer->relay;
-	struct candidate candidate = {.session = session};
-	if (!session) {
-		session_table_visit(&relay->sessions, peer, choose, &candidate);
-	}
-	if (candidate.session && !relay->editor_has_ended) {
+	session = session ? session : session_choose(&relay->sessions, peer);
+	if (session && !relay->editor_has_ended) {
 		text_format(text, sizeof(text),
 			"A program in the sandbox seems to have tried to write in %s, which is "
 			"read-only there. allow-write = %s in [profile \"%s\"] allows it from the "
 			"agent's next start. Your own programs may later run what the agent writes "
 			"there: add the line only if the agent's work needs it",
 			folder, folder, relay->config.profile->name);
-		notice_send(relay, candidate.session, text, false);
+		notice_send(relay, session, text, false);
 	}
 }
 

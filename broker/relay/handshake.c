@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "broker/methods/own_methods.h"
 #include "broker/relay/auth_methods.h"
+#include "broker/relay/login_look.h"
 #include "broker/relay/relay_end.h"
 #include "broker/relay/relay_mcp.h"
 #include "broker/relay/relay_state.h"
@@ -281,6 +282,7 @@ bool handshake_on_result(
 		return false;
 	}
 	request->peer->was_greeted = true;
+	login_look_greeting(request->peer, call);
 	relay_note_start(relay, NULL);
 	remember_agent_name(request->peer, call);
 	remember_offers(relay, call);

@@ -13,6 +13,7 @@
 #include "broker/gate/grant_deletions.h"
 #include "broker/gate/grant_hosts.h"
 #include "broker/gate/grant_held.h"
+#include "broker/gate/grant_login.h"
 #include "broker/gate/grant_resolve.h"
 #include "broker/gate/old_text.h"
 #include "broker/methods/health.h"
@@ -153,6 +154,7 @@ static void on_down(void *data, const struct error *failure)
 	session_table_orphan(&peer->relay->sessions, peer);
 	grant_resolve_fail(peer, failure);
 	grant_hosts_drop(peer);
+	grant_login_drop(peer);
 	forget_asked_by(peer, !peer->relay->editor_has_ended);
 	grant_deletions_drop(peer);
 	fail_all_asked(peer, failure);
@@ -323,6 +325,7 @@ static void on_forget(void *data, const struct session *session)
 	struct error err;
 	desk_fail_all(&relay->desk, (struct desk_pick){STAGE_MODE, NULL, session->id},
 		failure_set(&err, "SESSION_LOST", "session", "the session is no longer open"));
+	grant_login_cancel(relay, session->id);
 	sandbox_calls_end(relay, NULL, session->id,
 		failure_set(&err, "SESSION_LOST", "session", "the session is no longer open"));
 	if (!own_copy_forget(relay, session)) {

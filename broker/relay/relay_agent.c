@@ -10,9 +10,11 @@
 #include "broker/gate/agent_gate.h"
 #include "broker/gate/grant_ask.h"
 #include "broker/gate/grant_audit.h"
+#include "broker/gate/grant_login.h"
 #include "broker/gate/grant_writes.h"
 #include "broker/methods/pause.h"
 #include "broker/relay/error_hint.h"
+#include "broker/relay/login_look.h"
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_agent_methods.h"
 #include "broker/relay/relay_due.h"
@@ -91,6 +93,14 @@ static bool send_request(
 	       relay_forward_editor(relay, call, err);
 }
 
+static void offer_login(const struct request *request, const struct login_url *login)
+{
+	struct relay *relay = request->peer->relay;
+	grant_login_offer(request->peer,
+		request->session_id ? session_find(&relay->sessions, request->session_id) : NULL,
+		login);
+}
+
 void relay_pass_agent_request(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
@@ -115,10 +125,14 @@ void relay_pass_agent_request(struct peer *peer, const struct call *call)
 		request->session_id = session ? mem_strdup(session->id) : NULL;
 		relay_watch_question(request);
 	}
+	struct login_url login;
+	bool is_login = login_look_elicitation(call, &login);
 	if (!send_request(relay, request, call, &err)) {
 		pending_remove(&relay->asked_editor, &request->pending);
 		refuse(peer, call, &err);
 		request_destroy(request);
+	} else if (is_login) {
+		offer_login(request, &login);
 	}
 }
 
@@ -223,6 +237,7 @@ static bool was_replaced(struct relay *relay, struct request *request, const str
 void relay_pass_response(struct relay *relay, struct request *request, const struct call *call)
 {
 	struct error err;
+	login_look_error(request->peer, request, call);
 	if (was_replaced(relay, request, call)) {
 		request_destroy(request);
 		return;

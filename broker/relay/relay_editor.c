@@ -10,6 +10,7 @@
 #include "broker/gate/grant_audit.h"
 #include "broker/gate/grant_deletions.h"
 #include "broker/gate/grant_hosts.h"
+#include "broker/gate/grant_login.h"
 #include "broker/methods/own_methods.h"
 #include "broker/methods/pause.h"
 #include "broker/methods/sandbox_call.h"
@@ -294,6 +295,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		grant_cancel_session(relay, session->id);
 		grant_deletions_cancel(relay, session->id);
 		grant_hosts_cancel(relay, session->id);
+		grant_login_cancel(relay, session->id);
 		mode_guard_cancel(relay, session);
 		relay_watch_cancelled(relay, session);
 	}

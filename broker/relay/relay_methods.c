@@ -8,6 +8,7 @@
 #include "broker/gate/grant_deletions.h"
 #include "broker/gate/grant_held.h"
 #include "broker/gate/grant_hosts.h"
+#include "broker/gate/grant_login.h"
 #include "broker/policy/memory.h"
 #include "broker/relay/choice_gate.h"
 #include "broker/relay/handshake.h"
@@ -213,6 +214,7 @@ static bool close_begins(
 		grant_deletions_cancel(relay, request->session_id);
 		grant_held_withdraw(relay, request->session_id);
 		grant_hosts_cancel(relay, request->session_id);
+		grant_login_cancel(relay, request->session_id);
 		struct session *session = session_find(&relay->sessions, request->session_id);
 		if (session && session->peer) {
 			relay_turn_cancel(session->peer, session);

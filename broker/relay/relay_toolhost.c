@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/relay_toolhost.h"
+#include "broker/gate/grant_login.h"
 #include "broker/gate/grant_writes.h"
 #include "broker/relay/opens.h"
 
@@ -149,12 +150,20 @@ static void on_terminals(void *data)
 	in_flight_note(data, NULL); // during a rollback a new one is not stopped
 }
 
+static void on_login(void *data, const char *session_id, const struct login_url *login)
+{
+	struct peer *peer = data;
+	grant_login_offer(
+		peer, session_find_agent(&peer->relay->sessions, peer, session_id), login);
+}
+
 static const struct toolhost_listener listener = {
 	.on_result = on_result,
 	.on_failure = on_failure,
 	.on_update = on_update,
 	.is_full = is_full,
 	.on_terminals = on_terminals,
+	.on_login = on_login,
 };
 
 static struct toolhost *toolhost_of(struct peer *peer)
@@ -167,6 +176,7 @@ static struct toolhost *toolhost_of(struct peer *peer)
 		.loop = peer->relay->config.loop,
 		.sandbox = agent_sandbox(peer->agent),
 		.limits = peer->relay->config.profile->toolhost_limits,
+		.watches_logins = grant_login_is_watched(peer),
 		.editor_shows_terminals = shown->has_output,
 		.agent_name = peer->agent_name,
 		.map = &peer->map,

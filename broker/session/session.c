@@ -193,6 +193,21 @@ void session_table_visit(struct session_table *table, const struct peer *peer,
 	}
 }
 
+static void choose(void *data, struct session *session)
+{
+	struct session **chosen = data;
+	if (!*chosen || (session->prompts > 0 && (*chosen)->prompts == 0)) {
+		*chosen = session;
+	}
+}
+
+struct session *session_choose(struct session_table *table, const struct peer *peer)
+{
+	struct session *chosen = NULL;
+	session_table_visit(table, peer, choose, &chosen);
+	return chosen;
+}
+
 static void orphan(void *data, struct session *session)
 {
 	session->peer = NULL;

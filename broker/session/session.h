@@ -108,6 +108,9 @@ void session_forget(struct session_table *table, struct session *session);
 /* The agent has ended: its sessions have no agent, and no prompt is in flight. */
 void session_table_orphan(struct session_table *table, const struct peer *peer);
 
+/* A session of the peer, if possible one with a prompt in flight; NULL if it has none. */
+struct session *session_choose(struct session_table *table, const struct peer *peer);
+
 /* Calls visit for each session of a peer (NULL: of all peers). visit must not change the table. */
 void session_table_visit(struct session_table *table, const struct peer *peer,
 	void (*visit)(void *data, struct session *session), void *data);

@@ -144,8 +144,11 @@ static size_t take_output(struct terminal *terminal, int reads)
 	for (int i = 0; i < reads && terminal->fd >= 0; i++) {
 		ssize_t count = read(terminal->fd, terminal->read_buffer, TERMINAL_READ_SIZE);
 		if (count > 0) {
-			output_tail_add(&terminal->tail,
-				(struct span){terminal->read_buffer, (size_t)count});
+			struct span piece = {terminal->read_buffer, (size_t)count};
+			output_tail_add(&terminal->tail, piece);
+			if (terminal->listener->on_piece) {
+				terminal->listener->on_piece(terminal->data, piece);
+			}
 			taken += (size_t)count;
 		} else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
 			close_output(terminal);

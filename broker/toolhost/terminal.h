@@ -39,8 +39,13 @@ struct terminal_config {
 struct terminal_listener {
 	void (*on_started)(void *data);
 	void (*on_failed)(void *data, const struct error *err); // nothing follows
-	void (*on_output)(void *data);                          // more output has arrived
-	void (*on_exited)(void *data);                          // once, after on_started
+	/*
+	 * A piece of output, as it comes; on_output or on_exited follows. It must not destroy the
+	 * terminal. May be NULL.
+	 */
+	void (*on_piece)(void *data, struct span piece);
+	void (*on_output)(void *data); // more output has arrived
+	void (*on_exited)(void *data); // once, after on_started
 	/*
 	 * Nothing that the command started runs any more, or nobody knows. After on_exited; the
 	 * last call.

@@ -18,6 +18,7 @@
 #include "acp/path_map.h"
 #include "acp/splice.h"
 #include "base/attr.h"
+#include "base/login_url.h"
 #include "base/span.h"
 #include "providers/provider.h"
 
@@ -62,12 +63,18 @@ struct toolhost_listener {
 	 * inside toolhost_call. May be NULL.
 	 */
 	void (*on_terminals)(void *data);
+	/*
+	 * With watches_logins: a terminal's output has the address of a login page. It must not
+	 * call the ToolHost. May be NULL.
+	 */
+	void (*on_login)(void *data, const char *session_id, const struct login_url *login);
 };
 
 struct toolhost_config {
 	struct ev_loop *loop;
 	struct sandbox *sandbox; // borrowed, outlives the ToolHost
 	struct toolhost_limits limits;
+	bool watches_logins;         // looks into the output of terminals (base/login_url.h)
 	bool editor_shows_terminals; // it has clientCapabilities._meta.terminal_output
 	const char *agent_name;      // agentInfo.name, for quirks; copied; "": unknown
 	const struct path_map *map;  // of its roots; borrowed; NULL: same paths on both sides

@@ -54,6 +54,21 @@ static void on_failed(void *data, const struct error *err)
 	fail_create(create_of(data), err);
 }
 
+static void on_login(void *data, const struct login_url *login)
+{
+	const struct tool_terminal *terminal = data;
+	const struct toolhost_config *config = &terminal->toolhost->config;
+	config->listener->on_login(config->data, terminal->session_id, login);
+}
+
+static void on_piece(void *data, struct span piece)
+{
+	struct tool_terminal *terminal = data;
+	if (terminal->logins) {
+		login_scan_feed(terminal->logins, piece, on_login, terminal);
+	}
+}
+
 static void on_output(void *data)
 {
 	displays_note(data);
@@ -61,6 +76,10 @@ static void on_output(void *data)
 
 static void on_exited(void *data)
 {
+	struct tool_terminal *terminal = data;
+	if (terminal->logins) {
+		login_scan_end(terminal->logins, on_login, terminal);
+	}
 	tool_terminal_exited(data);
 }
 
@@ -75,6 +94,7 @@ static void on_emptied(void *data)
 static const struct terminal_listener terminal_listener = {
 	.on_started = on_started,
 	.on_failed = on_failed,
+	.on_piece = on_piece,
 	.on_output = on_output,
 	.on_exited = on_exited,
 	.on_emptied = on_emptied,
@@ -177,6 +197,8 @@ static struct tool_terminal *terminal_create(struct create_call *create, char *c
 	struct toolhost *toolhost = create->call.toolhost;
 	struct tool_terminal *terminal = mem_alloc_zero(sizeof(*terminal));
 	terminal->toolhost = toolhost;
+	terminal->logins =
+		toolhost->config.watches_logins ? mem_alloc_zero(sizeof(*terminal->logins)) : NULL;
 	snprintf(terminal->id, sizeof(terminal->id), "term-%u", ++*toolhost->config.last_terminal);
 	terminal->session_id = mem_strdup(create->call.session_id);
 	terminal->cwd = cwd;

@@ -137,11 +137,12 @@ struct tool_terminal {
 	struct list link; // toolhost.terminals
 	struct toolhost *toolhost;
 	char id[TOOL_TERMINAL_ID_MAX];
-	char *session_id;         // owned
-	char *cwd;                // owned; first as requested, later resolved
-	struct terminal *process; // owned; NULL until it has started
-	struct tool_call *create; // unanswered; may be NULL
-	struct list waiting;      // of struct exit_call
+	char *session_id;          // owned
+	char *cwd;                 // owned; first as requested, later resolved
+	struct terminal *process;  // owned; NULL until it has started
+	struct tool_call *create;  // unanswered; may be NULL
+	struct list waiting;       // of struct exit_call
+	struct login_scan *logins; // owned; NULL: nobody looks for them
 	bool is_released;
 	bool is_emptied;
 

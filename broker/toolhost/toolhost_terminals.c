@@ -46,6 +46,7 @@ void tool_terminal_destroy(struct tool_terminal *terminal)
 	list_remove(&terminal->link);
 	tool_terminals_note(terminal->toolhost);
 	terminal_destroy(terminal->process);
+	free(terminal->logins);
 	free(terminal->session_id);
 	free(terminal->cwd);
 	free(terminal);

@@ -548,14 +548,14 @@ static void resume(struct sandbox *sandbox, sandbox_done *done, void *data)
 }
 
 static bool forward(struct sandbox *sandbox, const struct forward_port *port,
-	const int fds[FORWARD_ADDRESSES], struct error *err)
+	const int fds[FORWARD_ADDRESSES], const struct forward_visit *visit, struct error *err)
 {
-	return remote_forward(from_sandbox(sandbox)->remote, port, fds, err);
+	return remote_forward(from_sandbox(sandbox)->remote, port, fds, visit, err);
 }
 
-static void unforward(struct sandbox *sandbox, uint16_t here)
+static void unforward(struct sandbox *sandbox, uint16_t here, bool resets)
 {
-	(void)remote_forward_remove(from_sandbox(sandbox)->remote, here);
+	remote_forward_remove(from_sandbox(sandbox)->remote, here, resets);
 }
 
 static const char *by_signals(const struct sandbox *sandbox)

@@ -24,6 +24,7 @@ struct remote_forward {
 	struct list link; // remote.forwards
 	struct remote *remote;
 	struct forward_port port;
+	struct forward_visit visit; // on_answered is NULL if nobody wants to know, or knows already
 	ev_io listeners[FORWARD_ADDRESSES]; // own their descriptors
 	ev_timer pause;                     // while it runs, no connection is accepted
 };
@@ -33,7 +34,9 @@ struct remote_connection {
 	struct remote *remote;
 	uint16_t here;
 	struct mux_socket socket;
-	ev_io io; // of the socket's descriptor
+	ev_io io;          // of the socket's descriptor
+	bool has_sent;     // the program here; known only while somebody waits for a visit
+	bool has_received; // the same
 };
 
 /* ---- connections ---- */
@@ -62,9 +65,39 @@ static void watch(struct remote_connection *self)
 	}
 }
 
+/* Looks at what is about to be copied. A browser may open connections on which it sends nothing. */
+static void note_bytes(struct remote_connection *self)
+{
+	char byte;
+	const struct mux_socket *socket = &self->socket;
+	self->has_sent = self->has_sent ||
+	                 (socket->out && recv(socket->fd, &byte, sizeof(byte), MSG_PEEK) > 0);
+	self->has_received =
+		self->has_received || (socket->in && mux_stream_peek(socket->in).len > 0);
+}
+
+/* Tells who waits for the first visit of the port, once a connection had a request and an answer.
+ */
+static void note_visit(struct remote_connection *self)
+{
+	LIST_FOR_EACH(forward, &self->remote->forwards, struct remote_forward, link) {
+		void (*on_answered)(void *data) = forward->visit.on_answered;
+		if (forward->port.here != self->here || !on_answered) {
+			continue;
+		}
+		note_bytes(self);
+		if (self->has_sent && self->has_received) {
+			forward->visit.on_answered = NULL;
+			on_answered(forward->visit.data);
+		}
+		return;
+	}
+}
+
 /* May free the connection. */
 static void move(struct remote_connection *self)
 {
+	note_visit(self);
 	enum mux_socket_state state = mux_socket_move(&self->socket);
 	if (state == MUX_SOCKET_GOES_ON) {
 		watch(self);
@@ -217,12 +250,15 @@ static void forward_free(struct remote_forward *self)
 	free(self);
 }
 
-static void add(
-	struct remote *remote, const struct forward_port *port, const int fds[FORWARD_ADDRESSES])
+static void add(struct remote *remote, const struct forward_port *port,
+	const int fds[FORWARD_ADDRESSES], const struct forward_visit *visit)
 {
 	struct remote_forward *self = mem_alloc_zero(sizeof(*self));
 	self->remote = remote;
 	self->port = *port;
+	if (visit) {
+		self->visit = *visit;
+	}
 	ev_timer_init(&self->pause, on_pause, 0., 0.);
 	for (int i = 0; i < FORWARD_ADDRESSES; i++) {
 		ev_io_init(&self->listeners[i], on_listener, fds[i], EV_READ);
@@ -233,20 +269,20 @@ static void add(
 }
 
 bool remote_forward(struct remote *remote, const struct forward_port *port,
-	const int fds[FORWARD_ADDRESSES], struct error *err)
+	const int fds[FORWARD_ADDRESSES], const struct forward_visit *visit, struct error *err)
 {
 	if (!remote->is_ready || remote->is_over) {
 		remote_set_lost(remote, "forward", err);
 		return false;
 	}
-	add(remote, port, fds);
+	add(remote, port, fds, visit);
 	return true;
 }
 
 void remote_forward_all(struct remote *remote, struct forward_listeners *listeners)
 {
 	for (size_t i = 0; i < listeners->count; i++) {
-		add(remote, &listeners->ports[i], listeners->fds[i]);
+		add(remote, &listeners->ports[i], listeners->fds[i], NULL);
 	}
 	listeners->count = 0;
 }
@@ -260,18 +296,19 @@ static void reset_connections(struct remote *remote, uint16_t here)
 	}
 }
 
-bool remote_forward_remove(struct remote *remote, uint16_t here)
+void remote_forward_remove(struct remote *remote, uint16_t here, bool resets)
 {
 	LIST_FOR_EACH(forward, &remote->forwards, struct remote_forward, link) {
 		if (forward->port.here == here) {
 			remote_hold(remote);
 			forward_free(forward);
-			reset_connections(remote, here);
+			if (resets) {
+				reset_connections(remote, here);
+			}
 			remote_let_go(remote);
-			return true;
+			return;
 		}
 	}
-	return false;
 }
 
 void remote_forwards_end(struct remote *remote)

@@ -157,11 +157,12 @@ void remote_exec_join(struct exec *exec, struct suspension *suspension);
  */
 enum { REMOTE_CONNECTIONS_MAX = 128 };
 bool remote_forward(struct remote *remote, const struct forward_port *port,
-	const int fds[FORWARD_ADDRESSES], struct error *err) ATTR_NODISCARD;
+	const int fds[FORWARD_ADDRESSES], const struct forward_visit *visit,
+	struct error *err) ATTR_NODISCARD; // visit is copied; may be NULL
 void remote_forward_all(struct remote *remote, struct forward_listeners *listeners); // takes all
 
-/* Closes the port here and resets its connections. False: it leads nowhere. */
-bool remote_forward_remove(struct remote *remote, uint16_t here);
+/* Closes the port here, if it is open; `resets` its connections too. */
+void remote_forward_remove(struct remote *remote, uint16_t here, bool resets);
 
 /* The sandbox of all file requests. Call it before the first of them. */
 void remote_set_sandbox(struct remote *remote, struct sandbox *sandbox);

@@ -576,14 +576,14 @@ static void drop_link(struct sandbox *sandbox)
 }
 
 static bool forward(struct sandbox *sandbox, const struct forward_port *port,
-	const int fds[FORWARD_ADDRESSES], struct error *err)
+	const int fds[FORWARD_ADDRESSES], const struct forward_visit *visit, struct error *err)
 {
-	return remote_forward(remote_of(sandbox), port, fds, err);
+	return remote_forward(remote_of(sandbox), port, fds, visit, err);
 }
 
-static void unforward(struct sandbox *sandbox, uint16_t here)
+static void unforward(struct sandbox *sandbox, uint16_t here, bool resets)
 {
-	(void)remote_forward_remove(remote_of(sandbox), here);
+	remote_forward_remove(remote_of(sandbox), here, resets);
 }
 
 static const struct sandbox_impl runner_impl = {

@@ -47,6 +47,17 @@ class ConfinedForward(SyncCase):
         self.assertEqual(client.wait(), 0, client.stderr)
         self.assert_nothing_runs()
 
+    def test_a_login_page_that_comes_back_to_another_port_is_told_with_the_line(self):
+        client, session = self.begin()
+        page = f'https://id.example/?redirect_uri=http://localhost:{self.port}/'
+        client.prompt(session, f'elicit-url {page}', f"terminal echo '{page}'")
+        titles = [message.params['update'].get('title', '') for message in client.received
+                  if message.method == 'session/update']
+        self.assertEqual(len([title for title in titles if f'forward = {self.port}' in title]), 1)
+        self.assertNotIn('session/request_permission', [method for method, _ in client.host.seen])
+        self.assertIsNone(tell(self.port))
+        self.ends(client)
+
     def test_a_server_in_the_cell_is_reached_here_and_nothing_else_of_it(self):
         other = free_port()
         client, session = self.begin(forward=[self.port, f'{other}:3000'])

@@ -89,6 +89,29 @@ class Forward(PlatformCase):
                          'localhost:8080 | 3001')
 
 
+class ApartNetwork(PlatformCase):
+    """A box with a loopback of its own."""
+
+    def words(self, verb):
+        apart = 'unshare --net sh -c \'ip link set lo up; exec \\"$0\\" \\"$@\\"\' '
+        return (apart if verb == 'exec' else '') + super().words(verb)
+
+    def test_a_login_in_the_browser_comes_back_to_a_box(self):
+        if subprocess.run(['unshare', '--net', 'true'], capture_output=True,
+                          check=False).returncode != 0:
+            self.skipTest('there are no network namespaces here')
+        (self.work / 'serve.py').write_text(SERVE)
+        port = free_port()
+        client, session = self.opened()
+        other = client.new_session(self.work)
+        client.start_prompt(other, f'terminal python3 serve.py 127.0.0.1 {port}')
+        client.prompt(session, f'elicit-url https://id.example/?redirect_uri=http://[::1]:{port}')
+        self.assertTrue(processes.wait_until(lambda: tell(port) == b'%d hello' % port, PATIENCE))
+        self.assertTrue(processes.wait_until(lambda: tell(port) is None, PATIENCE))
+        self.end(client)
+        self.assert_nothing_runs()
+
+
 class SessionsByRsync(Sessions):
     transport = 'rsync'
 
