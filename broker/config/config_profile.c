@@ -184,6 +184,8 @@ static bool load_settings(struct profile *profile, const struct config_section *
 	profile->toolhost = load_choice(profile, "toolhost");
 	profile->editor_terminals =
 		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "editor-terminals"));
+	profile->mcp_exec =
+		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "mcp-exec"));
 	load_limits(profile);
 	load_sync(profile);
 	return check_terminals(profile, err);

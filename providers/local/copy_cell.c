@@ -160,6 +160,8 @@ static bool draw(
 	return cell_drawing_add_key(drawing, CELL_READ, "allow-read", settings, err) &&
 	       cell_drawing_add_key(drawing, CELL_WRITE, "allow-write", settings, err) &&
 	       allowed_sockets_draw(drawing, settings, config->context->environment, err) &&
+	       (!config->context->agent_socket || cell_drawing_add_socket(drawing, "mcp-exec = yes",
+							  config->context->agent_socket, err)) &&
 	       agent_home_draw(config->agent, drawing, config->sandbox, err) &&
 	       cell_drawing_hide_own_files(drawing, err) &&
 	       cell_drawing_hide(drawing, drawing->home, ".config/acp-broker", err) &&
