@@ -268,6 +268,7 @@ static void mcp_prepare(struct broker *broker)
 		    broker->environment, &err)) {
 		text_whole(mcp->socket, sizeof(mcp->socket), "%s/s", mcp->folder.path);
 		broker->context.agent_socket = mcp->socket;
+		broker->context.agent_program = mcp->program;
 	} else {
 		log_failure(LOG_LEVEL_WARNING, &err, "mcp-exec: %s", err.text);
 	}
@@ -276,8 +277,9 @@ static void mcp_prepare(struct broker *broker)
 static void mcp_clean_up(struct broker *broker)
 {
 	private_folder_remove(&broker->mcp.folder);
-	free(broker->mcp.program);
 	broker->context.agent_socket = NULL;
+	broker->context.agent_program = NULL;
+	free(broker->mcp.program);
 }
 
 static int run_session(struct broker *broker, struct provider *provider)

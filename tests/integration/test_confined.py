@@ -117,6 +117,20 @@ class Confined(SyncCase):
         self.assertNotIn('SECRET', said)
         self.ends(client)
 
+    def test_a_broker_in_the_home_folder_is_shown_as_the_mcp_server(self):
+        folder = self.dir / 'home/bin'
+        folder.mkdir()
+        (folder / 'other').write_text('SECRET\n')
+        (self.work / 'use.py').write_text(USE_SERVER)
+        options = self.config(confine=CONFINE, allow_read=str(PROGRAMS), mcp_exec='yes')
+        client = self.start([shutil.copy(BROKER, folder), *options, '--', AGENT,
+                             '--journal', '/tmp/journal'])
+        client.initialize()
+        session = client.new_session(self.work)
+        said = self.shell(client, session, f'/usr/bin/python3 use.py ls {folder}')
+        self.assertIn('stdout: acp-broker >', said)
+        self.ends(client)
+
     def test_agent_and_terminals_see_no_key_and_change_no_file(self):
         client, session = self.confined()
         home = self.dir / 'home'
