@@ -52,6 +52,11 @@ class McpExecCase(PolicyCase):
         server.notify('notifications/initialized')
         return result
 
+    def assert_refused(self, server):
+        """It gets an error, and then the program ends."""
+        server.wait_for(lambda m: 'error' in m.value and m.id == b'null')
+        server.wait()
+
     def begin_tool(self, server, tool='exec', **arguments):
         return server.start('tools/call', {'name': tool, 'arguments': arguments})
 

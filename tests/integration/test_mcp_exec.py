@@ -137,8 +137,7 @@ class Protocol(McpExecCase):
     def test_a_wrong_secret_is_refused_at_once(self):
         self.begin()
         server = self.start_server(ACP_BROKER_MCP_SECRET='0' * 32)
-        server.wait()
-        self.assertIn('error', server.received[0].value)
+        self.assert_refused(server)
 
     def test_the_program_without_a_broker_names_the_key(self):
         self.begin()
@@ -150,8 +149,7 @@ class Protocol(McpExecCase):
         self.begin()
         servers = [self.connect() for _ in range(4)]
         refused = self.start_server()
-        refused.wait()
-        self.assertIn('error', refused.received[0].value)
+        self.assert_refused(refused)
         servers[0].close_stdin()
         servers[0].wait()
         self.assertEqual(self.exec(self.connect(), 'true'), (False, ['exit code 0']))
@@ -427,8 +425,7 @@ class TakenBack(McpExecCase):
         self.client.prompt(self.session, 'say on')
         self.assertEqual(self.exec(self.connect(self.latest()), 'true'), (False, ['exit code 0']))
         refused = self.start_server(old)
-        refused.wait()
-        self.assertIn('error', refused.received[0].value)
+        self.assert_refused(refused)
 
     def test_the_end_of_the_broker_waits_for_no_client(self):
         self.begin()
