@@ -46,6 +46,8 @@ struct provider_context {
 	                                 // (providers/heir.h); NULL: there is none
 	struct partings *partings;       // closed sandboxes whose last message is under way
 	                                 // (providers/parting.h); NULL: they do not wait for it
+	const char *agent_socket;        // of the broker, which its agents use; NULL: none
+	const char *agent_program;       // with agent_socket: the program that connects to it
 	const char *const *own_files; // no agent that is kept apart may have a folder above one of
 	                              // these files and links; NULL-terminated, may be NULL
 };

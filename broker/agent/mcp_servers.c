@@ -15,10 +15,23 @@ enum { NAME_BYTES = 96, SUBJECT_BYTES = 256, NOTICE_BYTES = 1024 };
 
 /* ---- servers of the profile ---- */
 
+/* The broker's own counts as the last one of the profile. */
+static size_t count_servers(const struct mcp_context *context)
+{
+	return context->server_count + (context->own ? 1 : 0);
+}
+
+static const struct mcp_server *server_at(const struct mcp_context *context, size_t at)
+{
+	return at < context->server_count ? &context->servers[at] : context->own;
+}
+
+/* count_servers if there is none. */
 static size_t find_server(const struct mcp_context *context, const char *name)
 {
 	size_t at = 0;
-	while (at < context->server_count && (!name || strcmp(context->servers[at].name, name))) {
+	size_t count = count_servers(context);
+	while (at < count && (!name || strcmp(server_at(context, at)->name, name) != 0)) {
 		at++;
 	}
 	return at;
@@ -51,7 +64,8 @@ static bool open_list(const struct message *message, struct json_doc **out_doc, 
 
 bool mcp_servers_concern(const struct mcp_context *context)
 {
-	return context->server_count > 0 || context->has_other_files || context->has_other_loopback;
+	return count_servers(context) > 0 || context->has_other_files ||
+	       context->has_other_loopback;
 }
 
 bool mcp_servers_collect(const struct mcp_context *context, const struct message *message,
@@ -74,7 +88,7 @@ bool mcp_servers_collect(const struct mcp_context *context, const struct message
 	for (; node != JSON_NODE_NONE; node = json_next(doc, node)) {
 		struct mcp_entry entry;
 		mcp_entry_init(&entry, context->map, doc, node);
-		bool is_replaced = find_server(context, entry.name) < context->server_count;
+		bool is_replaced = find_server(context, entry.name) < count_servers(context);
 		if (entry.command && !is_replaced) {
 			mcp_commands_add(commands, entry.command, entry.path);
 		}
@@ -136,6 +150,9 @@ static bool command_passes(
 static bool server_passes(struct edit *edit, const struct mcp_server *server)
 {
 	char text[NOTICE_BYTES];
+	if (server == edit->context->own) {
+		return true;
+	}
 	if (server->type == MCP_STDIO) {
 		return command_passes(edit, server->name, server->command, path_of_server(server));
 	}
@@ -260,13 +277,13 @@ static bool edit_entry(struct edit *edit, const struct mcp_entry *entry, struct 
 	size_t at = find_server(context, entry->name);
 	edit->first = edit->first ? edit->first : start;
 	bool ok;
-	if (at == context->server_count) {
+	if (at == count_servers(context)) {
 		ok = entry_passes(edit, entry)
 		             ? keep(edit, start, err) && translate_command(edit, entry, err)
 		             : drop(edit, end, err);
-	} else if (!edit->has_server[at] && server_passes(edit, &context->servers[at])) {
+	} else if (!edit->has_server[at] && server_passes(edit, server_at(context, at))) {
 		ok = keep(edit, start, err) &&
-		     replace_entry(edit, start, end, &context->servers[at], err);
+		     replace_entry(edit, start, end, server_at(context, at), err);
 		edit->has_server[at] = true;
 	} else {
 		ok = drop(edit, end, err);
@@ -280,8 +297,8 @@ static bool edit_entry(struct edit *edit, const struct mcp_entry *entry, struct 
 static bool write_further(struct edit *edit, struct buf *out, struct error *err)
 {
 	const struct mcp_context *context = edit->context;
-	for (size_t i = 0; i < context->server_count; i++) {
-		const struct mcp_server *server = &context->servers[i];
+	for (size_t i = 0; i < count_servers(context); i++) {
+		const struct mcp_server *server = server_at(context, i);
 		if (!edit->has_server[i] && server_passes(edit, server) &&
 			!write_server(server, out, out->len > 0 ? "," : "", err)) {
 			return false;
@@ -376,7 +393,7 @@ bool mcp_servers_edit(const struct mcp_context *context, const struct message *m
 	if (!open_list(message, &doc, err)) {
 		return false;
 	}
-	edit.has_server = mem_alloc_zero(context->server_count + 1);
+	edit.has_server = mem_alloc_zero(count_servers(context) + 1);
 	bool ok = edit_all(&edit, doc, err);
 	say_the_rest(&edit);
 	free(edit.has_server);

@@ -19,7 +19,7 @@
  * starts and reaches them inside the sandbox:
  *
  * - A server with the same name as one of the profile is replaced by the profile's. The profile's
- *   other servers are added at the end.
+ *   other servers are added at the end, and after them the broker's own.
  * - A server whose command does not exist in the sandbox is left out. So is a server at a URL of
  *   this machine's loopback, if the sandbox has another loopback and cannot reach the port. The
  *   user is told.
@@ -33,6 +33,7 @@ enum { MCP_NOTICES_MAX = 16 }; // that name one server each; further ones are co
 struct mcp_context {
 	const struct mcp_server *servers; // the profile's; borrowed
 	size_t server_count;
+	const struct mcp_server *own;        // the broker's own, added at the end; NULL: none
 	const struct path_map *map;          // of the sandbox; borrowed
 	const struct mcp_commands *commands; // the sandbox's commands; NULL: it was not asked
 	bool has_other_files;                // this machine's commands do not exist in the sandbox

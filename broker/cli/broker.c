@@ -15,11 +15,14 @@
 #include "base/log.h"
 #include "base/own_environment.h"
 #include "base/pool.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 #include "base/secrets.h"
+#include "base/text.h"
 #include "base/user_config.h"
 #include "base/words.h"
 #include "broker/agent/login.h"
+#include "broker/agent/mcp_door.h"
 #include "broker/cli/agents.h"
 #include "broker/cli/check.h"
 #include "broker/cli/command.h"
@@ -31,6 +34,7 @@
 #include "broker/cli/exec.h"
 #include "broker/cli/heir.h"
 #include "broker/cli/init.h"
+#include "broker/cli/mcp_connect.h"
 #include "broker/cli/policy_explain.h"
 #include "broker/cli/policy_hosts.h"
 #include "broker/cli/sandboxes.h"
@@ -53,6 +57,13 @@
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* run() fills it from the top down and takes it apart in reverse. */
+/* For mcp-exec (broker/agent/mcp_door.h). */
+struct mcp_means {
+	struct private_folder folder;
+	char socket[PRIVATE_FOLDER_MAX + 8]; // in the folder
+	char *program;                       // owned; the broker's own; may be NULL
+};
+
 struct broker {
 	const struct options *options;
 	const char *const *arguments; // without argv[0] and a word of ours
@@ -78,6 +89,7 @@ struct broker {
 	struct trace *trace;
 	struct audit *audit;
 	struct secrets *secrets; // masked in the log
+	struct mcp_means mcp;
 	struct relay *relay;
 	char *directory; // owned; the directory it was started in, if that can be a workspace; or
 	                 // NULL
@@ -216,6 +228,8 @@ static int serve_editor(struct broker *broker, struct provider *provider)
 		.state_folder = broker->state_folder,
 		.own_files = broker->context.own_files,
 		.home = home,
+		.mcp_socket = broker->context.agent_socket,
+		.mcp_program = broker->mcp.program,
 		.client_tells = broker->client_tells,
 		.is_trial = broker->is_trial,
 		.tools = &broker->tools,
@@ -241,6 +255,33 @@ static int serve_editor(struct broker *broker, struct provider *provider)
 	return EXIT_SUCCESS;
 }
 
+/* The relay tells the sessions if anything of this is missing. */
+static void mcp_prepare(struct broker *broker)
+{
+	struct error err;
+	struct mcp_means *mcp = &broker->mcp;
+	if (!broker->config.profile.mcp_exec || !broker->config.profile.runs_here) {
+		return;
+	}
+	mcp->program = client_own_program();
+	if (private_folder_make(&mcp->folder, "acp-mcp-", "the socket of mcp-exec",
+		    broker->environment, &err)) {
+		text_whole(mcp->socket, sizeof(mcp->socket), "%s/s", mcp->folder.path);
+		broker->context.agent_socket = mcp->socket;
+		broker->context.agent_program = mcp->program;
+	} else {
+		log_failure(LOG_LEVEL_WARNING, &err, "mcp-exec: %s", err.text);
+	}
+}
+
+static void mcp_clean_up(struct broker *broker)
+{
+	private_folder_remove(&broker->mcp.folder);
+	broker->context.agent_socket = NULL;
+	broker->context.agent_program = NULL;
+	free(broker->mcp.program);
+}
+
 static int run_session(struct broker *broker, struct provider *provider)
 {
 	struct heir *heir = broker->is_trial ? NULL
@@ -248,7 +289,9 @@ static int run_session(struct broker *broker, struct provider *provider)
 						       broker->arguments, broker->start);
 	broker->context.heir = heir;
 	broker->directory = workspace_of_start(environment_get(broker->environment, "HOME"));
+	mcp_prepare(broker);
 	int status = serve_editor(broker, provider);
+	mcp_clean_up(broker);
 	free(broker->directory);
 	broker->context.heir = NULL;
 	heir_destroy(heir);
@@ -661,6 +704,9 @@ int broker_main(int argc, char **argv, const char *const *environment,
 	(void)setvbuf(stderr, NULL, _IOLBF, 0); // a line is one write: others may write there, too
 	if (argc > 1 && strcmp(argv[1], RSYNC_SHELL_WORD) == 0) {
 		return rsync_shell_main(argc, argv, environment);
+	}
+	if (argc > 1 && strcmp(argv[1], MCP_CONNECT_WORD) == 0) {
+		return mcp_connect_main(environment);
 	}
 	if (argc > 1 && strcmp(argv[1], COMPLETE_WORD) == 0) {
 		return complete_main(argc, argv, environment);

@@ -82,6 +82,7 @@ struct profile {
 
 	struct mcp_server *mcp; // owned; servers that replace or join the editor's
 	size_t mcp_count;
+	bool mcp_exec;           // the agent gets the broker's own MCP server
 	int recovery_timeout_ms; // at start, for collecting what dead brokers left
 	int health_timeout_ms;   // for a sandbox's answer to a health check
 	int restart_limit;       // restarts of the agent for one session, within a minute

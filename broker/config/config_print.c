@@ -138,7 +138,7 @@ bool config_is_number(const struct setting_key *key)
 
 bool config_is_shown(const char *key)
 {
-	static const char *const names[] = {"editor-terminals", "setup", "copy", "sync",
+	static const char *const names[] = {"editor-terminals", "mcp-exec", "setup", "copy", "sync",
 		"persistence", "transport", "include", "exclude", "guard-paths", "checkpoints",
 		"network", "allow-host", "allow-cidr", "public-ingress", "required"};
 	for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {

@@ -186,6 +186,8 @@ static bool load_settings(struct profile *profile, const struct config_section *
 	profile->editor_terminals =
 		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "editor-terminals"));
 	profile->asks_login_callback = load_choice(profile, "login-callback") == 0;
+	profile->mcp_exec =
+		settings_bool(&profile->settings, section_key(SECTION_PROFILE, "mcp-exec"));
 	load_limits(profile);
 	load_sync(profile);
 	return check_terminals(profile, err);

@@ -35,6 +35,7 @@ static const struct known_agent agents[] = {
 		.install = "npm install -g @agentclientprotocol/codex-acp",
 		.key_names = WORDS("CODEX_API_KEY", "OPENAI_API_KEY"),
 		.login = "codex-acp login",
+		.has_sandbox = true,
 	},
 	{
 		.name = "gemini",
@@ -89,6 +90,9 @@ static const struct known_agent agents[] = {
 	},
 };
 
+static const char *const sandbox_programs[] = {"bwrap", "chroot", "docker", "firejail", "flatpak",
+	"minijail0", "nsjail", "podman", "sandbox-exec", "srt", "unshare"};
+
 const struct known_agent *known_agent_at(size_t index)
 {
 	return index < ARRAY_LENGTH(agents) ? &agents[index] : NULL;
@@ -113,4 +117,19 @@ const struct known_agent *known_agent_of_argv(const char *const *argv)
 		}
 	}
 	return NULL;
+}
+
+bool known_agent_sandboxes_itself(const char *const *argv, const char *info_name)
+{
+	const struct known_agent *known = known_agent_of_argv(argv);
+	const char *program = argv && argv[0] ? path_last_part(argv[0]) : "";
+	bool has_sandbox = known && known->has_sandbox;
+	for (size_t i = 0; i < ARRAY_LENGTH(agents); i++) {
+		has_sandbox = has_sandbox || (agents[i].has_sandbox &&
+						     strcmp(agents[i].info_name, info_name) == 0);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(sandbox_programs); i++) {
+		has_sandbox = has_sandbox || strcmp(sandbox_programs[i], program) == 0;
+	}
+	return has_sandbox;
 }

@@ -2,6 +2,7 @@
 #ifndef BROKER_CONFIG_KNOWN_AGENTS_H
 #define BROKER_CONFIG_KNOWN_AGENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -17,9 +18,10 @@ struct known_agent {
 	const char *const *version; // NULL-terminated command that prints its version
 	const char *install;        // a shell command
 	int node_major; // oldest Node.js that its package accepts; 0: the package names none
-	const char *const *key_names;  // NULL-terminated variables; any one of them logs it in
-	const char *login;             // a shell command that logs it in, in a terminal
-	const char *login_step;        // what to choose or type there; NULL: it asks by itself
+	const char *const *key_names; // NULL-terminated variables; any one of them logs it in
+	const char *login;            // a shell command that logs it in, in a terminal
+	const char *login_step;       // what to choose or type there; NULL: it asks by itself
+	bool has_sandbox; // runs its commands in a sandbox of its own, unless it is told not to
 	const char *base_url_variable; // redirects its model requests to another URL; NULL: none
 };
 
@@ -31,5 +33,11 @@ const struct known_agent *known_agent_find(const char *name);
 
 /* Returns the agent whose program is the last part of argv[0] ("/opt/bin/qwen --acp"), or NULL. */
 const struct known_agent *known_agent_of_argv(const char *const *argv);
+
+/*
+ * Whether an agent confines what it runs: a known one of this agentInfo.name ("": not known yet),
+ * or one whose command is a program that makes sandboxes (bwrap, firejail, …).
+ */
+bool known_agent_sandboxes_itself(const char *const *argv, const char *info_name);
 
 #endif

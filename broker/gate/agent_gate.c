@@ -78,7 +78,7 @@ static bool is_denied(struct peer *peer, const struct call *call, const char **o
 static void refuse(struct peer *peer, const struct call *call, struct error *err)
 {
 	error_prefix(err, "%s", call->message.method);
-	peer_fail(peer, call->message.id, err);
+	peer_fail_method(peer, call->method, call->message.id, err);
 	log_failure(LOG_LEVEL_INFO, err, "%s: refused: %s", peer->hop, err->text);
 }
 

@@ -75,7 +75,7 @@ static void deny(
 {
 	char what[SUBJECT_TEXT_MAX];
 	struct error err;
-	peer_fail(peer, call->message.id,
+	peer_fail_method(peer, call->method, call->message.id,
 		failure_set(&err, "PERMISSION_DENIED", "session", "%s %s: refused by policy (%s)",
 			call->message.method, subject_text(subject, what, sizeof(what)), rule));
 }
@@ -131,7 +131,8 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 	bool is_done = true;
 	if (!is_read && decision.verdict.decision == POLICY_PENDING) {
 		/* Without readable options it has no answer. */
-		peer_fail(peer, call->message.id, error_at(&unread, "session"));
+		peer_fail_method(
+			peer, call->method, call->message.id, error_at(&unread, "session"));
 	} else {
 		is_done = apply(peer, session, call, &subject, &decision, old_text);
 	}

@@ -255,7 +255,7 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
 	request->session_id = session ? mem_strdup(session->id) : NULL;
 	grant_note_asked(request, subject, reason.rule);
 	if (!send_question(peer, request, call, &reason, &err)) {
-		peer_fail(peer, call->message.id, error_at(&err, "session"));
+		peer_fail_method(peer, call->method, call->message.id, error_at(&err, "session"));
 		request_destroy(request);
 		return;
 	}
@@ -296,7 +296,7 @@ void grant_fail(const struct asker *asker, const struct error *failure)
 		peer_answer(
 			peer, asker->id, SPAN_LITERAL("{\"outcome\":{\"outcome\":\"cancelled\"}}"));
 	} else {
-		peer_fail(peer, asker->id, failure);
+		peer_fail_method(peer, asker->method, asker->id, failure);
 	}
 }
 
@@ -312,6 +312,20 @@ bool grant_ask_takes_cancel(struct waiting *waiting)
 	}
 	decide_at_once(waiting->sender->relay, asking->request, &grant_taken_back);
 	return true;
+}
+
+bool grant_take_back(struct peer *peer, struct span id)
+{
+	struct relay *relay = peer->relay;
+	LIST_FOR_EACH(pending, &relay->asked_editor.order, struct pending, order_link) {
+		struct request *request = CONTAINER_OF(pending, struct request, pending);
+		if (request->on_answer == on_decided && request->peer == peer &&
+			span_equals(pending_origin(pending), id)) {
+			decide_at_once(relay, request, &grant_taken_back);
+			return true;
+		}
+	}
+	return false;
 }
 
 void grant_cancel_session(struct relay *relay, const char *session_id)

@@ -20,6 +20,12 @@ void grant_ask(struct peer *peer, const struct call *call, const struct subject 
  */
 void grant_cancel_session(struct relay *relay, const char *session_id);
 
+/*
+ * For a request that the broker makes in the agent's place: withdraws the question about it, and
+ * refuses it. False if nobody is being asked.
+ */
+bool grant_take_back(struct peer *peer, struct span id);
+
 /* One of the broker's own questions gets no answer: shows its tool call as failed. */
 void grant_close_question(struct relay *relay, const struct request *request);
 

@@ -209,6 +209,13 @@ bool modes_ask_less(const char *agent, const char *mode_id)
 	return modes_judge(agent, mode_id) == MODES_ASK_LESS;
 }
 
+bool modes_is_read_only(const char *mode_id)
+{
+	static const char *const names[] = {"plan", "readonly"};
+	char mode[MODES_NAME_MAX];
+	return is_one_of(plain(mode_id, mode), names, ARRAY_LENGTH(names));
+}
+
 static bool has_hint(const char *text)
 {
 	char name[MODES_NAME_MAX];

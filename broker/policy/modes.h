@@ -18,7 +18,8 @@
 enum modes_verdict { MODES_ASK, MODES_ASK_LESS, MODES_UNKNOWN };
 enum modes_verdict modes_judge(const char *agent, const char *mode_id);
 bool modes_ask_less(const char *agent, const char *mode_id);
-bool modes_know_agent(const char *agent); // whether the table has it
+bool modes_is_read_only(const char *mode_id); // in it, agents change nothing and run nothing
+bool modes_know_agent(const char *agent);     // whether the table has it
 
 /*
  * The same for an option with a value ("true" and "false" for a boolean). The category may be NULL;

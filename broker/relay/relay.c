@@ -28,6 +28,7 @@
 #include "broker/relay/relay_editor.h"
 #include "broker/relay/relay_stages.h"
 #include "broker/relay/relay_end.h"
+#include "broker/relay/relay_mcp_exec.h"
 #include "broker/relay/relay_methods.h"
 #include "broker/relay/relay_order.h"
 #include "broker/relay/relay_recover.h"
@@ -150,6 +151,7 @@ static void on_down(void *data, const struct error *failure)
 	pause_release(peer);
 	relay_toolhost_end(peer);
 	sandbox_calls_end(peer->relay, peer, NULL, failure);
+	relay_mcp_exec_close(peer->relay, peer, NULL);
 	session_table_visit(&peer->relay->sessions, peer, note_link, peer);
 	session_table_orphan(&peer->relay->sessions, peer);
 	grant_resolve_fail(peer, failure);
@@ -328,6 +330,7 @@ static void on_forget(void *data, const struct session *session)
 	grant_login_cancel(relay, session->id);
 	sandbox_calls_end(relay, NULL, session->id,
 		failure_set(&err, "SESSION_LOST", "session", "the session is no longer open"));
+	relay_mcp_exec_close(relay, NULL, session->id);
 	if (!own_copy_forget(relay, session)) {
 		relay_sync_remove_session(data, session);
 	}
@@ -352,6 +355,7 @@ struct relay *relay_create(const struct relay_config *config)
 	timestamp_now(relay->usage.since);
 	relay_end_init(relay);
 	relay_watch_init(relay);
+	relay_mcp_exec_init(relay);
 	struct link_config link_config = {
 		.loop = config->loop,
 		.places = relay->places,
@@ -373,6 +377,7 @@ void relay_destroy(struct relay *relay)
 {
 	health_drop_all(relay);
 	sandbox_calls_end(relay, NULL, NULL, NULL);
+	relay_mcp_exec_end(relay);
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		peer->is_down = true;
 		relay_sync_give_up(peer);

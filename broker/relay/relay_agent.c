@@ -18,6 +18,7 @@
 #include "broker/relay/mode_guard.h"
 #include "broker/relay/relay_agent_methods.h"
 #include "broker/relay/relay_due.h"
+#include "broker/relay/relay_mcp_exec.h"
 #include "broker/relay/relay_order.h"
 #include "broker/relay/relay_toolhost.h"
 #include "broker/relay/relay_turn.h"
@@ -104,6 +105,10 @@ static void offer_login(const struct request *request, const struct login_url *l
 void relay_pass_agent_request(struct peer *peer, const struct call *call)
 {
 	struct relay *relay = peer->relay;
+	if (call->method->serve) {
+		call->method->serve(peer, call);
+		return;
+	}
 	if (relay_toolhost_serves(peer, call->message.method)) {
 		relay_toolhost_call(peer, call);
 		return;
@@ -207,6 +212,7 @@ static void on_notification(struct peer *peer, const struct call *call)
 		return;
 	}
 	mode_guard_on_update(peer, call);
+	relay_mcp_exec_on_update(peer, call);
 	grant_note_shown(peer, call);
 	grant_writes_note(peer, call);
 	if (!edit_names(peer, call, call->method, &err) ||

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "broker/relay/relay_events.h"
+#include "broker/relay/relay_mcp_exec.h"
 
 /* An elicitation may refer to a request of the editor, which the agent knows by this hop's id. */
 static bool edit_elicitation(
@@ -78,6 +79,19 @@ static const struct method methods[] = {
 	{.name = "elicitation/complete", .tool = USAGE_OTHER},
 	{.name = "$/cancel_request", .means = MEANS_CANCEL_REQUEST, .tool = USAGE_OTHER},
 };
+
+/*
+ * It is none of the agent's, so no message of an agent has it. The broker serves the command
+ * itself, wherever the editor's terminals are.
+ */
+const struct method relay_mcp_exec_method = {.name = "terminal/create",
+	.means = MEANS_TOOL,
+	.operation = POLICY_TERMINAL,
+	.tool = USAGE_TERMINAL_CREATE,
+	.is_request = true,
+	.raise = relay_tool_asks,
+	.serve = relay_mcp_exec_serve,
+	.on_failure = relay_mcp_exec_fail};
 
 /* Methods that ACP does not have; a later version may have such methods for files and terminals. */
 static const struct {

@@ -7,4 +7,7 @@
 /* The row of an agent's method. Never NULL: unknown methods have a row too. */
 const struct method *relay_agent_method_of(const struct message *message);
 
+/* The row of a call of the broker's own MCP server (relay_mcp_exec.h). */
+extern const struct method relay_mcp_exec_method;
+
 #endif

@@ -22,6 +22,7 @@
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_due.h"
 #include "broker/relay/relay_mcp.h"
+#include "broker/relay/relay_mcp_exec.h"
 #include "broker/relay/relay_methods.h"
 #include "broker/relay/relay_order.h"
 #include "broker/relay/relay_revive.h"
@@ -292,6 +293,7 @@ static bool on_notification(struct relay *relay, const struct call *call)
 		pass_notification(peer, session, call);
 	}
 	if (is_cancel && session) {
+		relay_mcp_exec_cancel(relay, session->id);
 		grant_cancel_session(relay, session->id);
 		grant_deletions_cancel(relay, session->id);
 		grant_hosts_cancel(relay, session->id);

@@ -12,6 +12,7 @@
 #include "broker/relay/relay.h"
 #include "broker/relay/relay_claim.h"
 #include "broker/relay/relay_leftovers.h"
+#include "broker/relay/relay_mcp_exec.h"
 #include "broker/relay/relay_order.h"
 #include "broker/relay/relay_recover.h"
 #include "broker/relay/relay_revive.h"
@@ -220,6 +221,7 @@ void relay_end(struct relay *relay)
 	}
 	relay->is_ending = true;
 	relay_recover_end(relay);
+	relay_mcp_exec_end(relay);
 	desk_end(&relay->desk, &relay_is_ending);
 	health_end(relay);
 	session_table_visit(&relay->sessions, NULL, cancel_prompt, relay);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/relay/relay_mcp.h"
 #include "broker/relay/opens.h"
+#include "broker/relay/relay_mcp_exec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +114,14 @@ bool relay_mcp_edit(
 	struct peer *peer, struct request *request, const struct call *call, struct error *err)
 {
 	struct mcp_context context = context_of(peer, call);
-	return mcp_servers_edit(
-		&context, &call->message, call->edits, &opens_of(request)->notices, err);
+	struct mcp_server own = {.name = NULL};
+	char ***notices = &opens_of(request)->notices;
+	if (relay_mcp_exec_offer(peer, request, &own, notices)) {
+		context.own = &own;
+	}
+	bool ok = mcp_servers_edit(&context, &call->message, call->edits, notices, err);
+	mcp_server_finish(&own);
+	return ok;
 }
 
 void relay_mcp_tell(struct relay *relay, const struct request *request)

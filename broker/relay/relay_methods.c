@@ -22,6 +22,7 @@
 #include "broker/relay/relay_due.h"
 #include "broker/relay/relay_events.h"
 #include "broker/relay/relay_mcp.h"
+#include "broker/relay/relay_mcp_exec.h"
 #include "broker/relay/relay_sync.h"
 #include "broker/relay/relay_toolhost.h"
 #include "broker/relay/relay_turn.h"
@@ -152,6 +153,7 @@ static bool bind_new(
 	give_roots(session, request);
 	mem_set_text(&request->session_id, session->id);
 	mode_guard_read(relay, session, request, call);
+	relay_mcp_exec_read(request, call);
 	relay_sync_add_session(request->peer, session);
 	relay_note_start(relay, NULL);
 	return edit_new_id(relay, call, session, err);
@@ -170,6 +172,7 @@ static bool bind_loaded(
 		session->hides_replay = false; // the editor has asked for the replay
 		relay_claim_choices(relay, request, session);
 		mode_guard_read(relay, session, request, call);
+		relay_mcp_exec_read(request, call);
 		relay_sync_add_session(request->peer, session);
 		relay_note_start(relay, NULL);
 	}
@@ -194,6 +197,7 @@ static void session_is_answered(struct relay *relay, struct request *request)
 		end_what_was_begun(relay, request);
 	}
 	mode_guard_opened(relay, request);
+	relay_mcp_exec_opened(relay, request);
 	relay_mcp_tell(relay, request);
 	relay_sync_tell(relay, request);
 	const struct session *session = opens_session(relay, request);
@@ -210,6 +214,7 @@ static bool close_begins(
 		return false;
 	}
 	if (request->session_id) {
+		relay_mcp_exec_cancel(relay, request->session_id);
 		grant_cancel_session(relay, request->session_id);
 		grant_deletions_cancel(relay, request->session_id);
 		grant_held_withdraw(relay, request->session_id);

@@ -396,7 +396,8 @@ static void opening_begin(struct opening *opening)
 
 bool relay_open_roots(struct peer *peer, const struct call *call)
 {
-	if (!relay_uses_toolhost(peer) && relay_shares_files(peer) && !relay_needs_sync(peer)) {
+	bool is_served = relay_uses_toolhost(peer) || peer->relay->config.profile->mcp_exec;
+	if (!is_served && relay_shares_files(peer) && !relay_needs_sync(peer)) {
 		return false;
 	}
 	char **directories = relay_directories_of(&call->message);

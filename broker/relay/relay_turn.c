@@ -28,6 +28,7 @@ struct turn {
 struct follower {
 	struct waiting waiting;
 	struct turn *turn; // of the answer
+	size_t size;       // its part of follower_bytes
 };
 
 static const enum desk_stage turn_stages[] = {STAGE_SYNC, STAGE_ANSWER};
@@ -51,6 +52,26 @@ static void follower_destroy(struct follower *follower)
 {
 	desk_drop(&follower->waiting);
 	free(follower);
+}
+
+/* Nobody waits for it any more: the turn goes on without it. */
+static void follower_leave(struct follower *follower)
+{
+	follower->turn->follower_bytes -= follower->size;
+	follower->turn->followers--;
+	follower_destroy(follower);
+}
+
+void relay_turn_on_follower_left(struct waiting *waiting, const struct error *failure)
+{
+	struct peer *peer = waiting->peer;
+	follower_leave(CONTAINER_OF(waiting, struct follower, waiting));
+	link_resume(agent_link(peer->agent)); // there may be room again
+}
+
+void relay_turn_on_follower_gone(struct waiting *waiting)
+{
+	follower_leave(CONTAINER_OF(waiting, struct follower, waiting));
 }
 
 /* Frees the remaining ones without an answer. */
@@ -150,9 +171,7 @@ void relay_turn_forget_requests(struct peer *peer)
 	LIST_FOR_EACH(
 		follower, &peer->relay->desk.stages[STAGE_BEHIND], struct follower, waiting.link) {
 		if (follower->waiting.peer == peer && is_of_request(&follower->waiting)) {
-			follower->turn->follower_bytes -= follower->waiting.size;
-			follower->turn->followers--;
-			follower_destroy(follower);
+			follower_leave(follower);
 		}
 	}
 }
@@ -342,7 +361,8 @@ bool relay_turn_holds_message(struct peer *peer, const struct call *call)
 	struct follower *follower = mem_alloc_zero(sizeof(*follower));
 	follower->turn = turn;
 	desk_hold(desk, &follower->waiting, STAGE_BEHIND, peer, call);
-	turn->follower_bytes += follower->waiting.size;
+	follower->size = follower->waiting.size;
+	turn->follower_bytes += follower->size;
 	turn->followers++;
 	return true;
 }

@@ -45,6 +45,10 @@ bool relay_turn_cancel(struct peer *peer, const struct session *session);
 void relay_turn_on_left(struct waiting *waiting, const struct error *failure);
 void relay_turn_on_gone(struct waiting *waiting);
 
+/* Callbacks of STAGE_BEHIND. */
+void relay_turn_on_follower_left(struct waiting *waiting, const struct error *failure);
+void relay_turn_on_follower_gone(struct waiting *waiting);
+
 /*
  * Another agent takes the place of this one: drops the earlier agent's waiting requests and
  * cancellations.

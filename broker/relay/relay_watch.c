@@ -10,6 +10,7 @@
 #include "broker/methods/pause.h"
 #include "broker/session/answer.h"
 #include "broker/session/hop.h"
+#include "broker/session/in_flight.h"
 
 /* A part of the relay. */
 struct watch {
@@ -34,7 +35,8 @@ bool relay_watch_excuses(const struct peer *peer)
 	if (pause_holds_agent(peer) || sandbox_is_away(agent_sandbox(peer->agent)) ||
 		desk_has(&peer->relay->desk, (struct desk_pick){STAGE_LINKS, peer, NULL}) ||
 		(link_is_paused(agent_link(peer->agent)) && !relay_agent_is_flooded(peer)) ||
-		(peer->toolhost && toolhost_is_busy(peer->toolhost))) {
+		(peer->toolhost && toolhost_is_busy(peer->toolhost)) ||
+		in_flight_has_commands(peer)) {
 		return true;
 	}
 	LIST_FOR_EACH(pending, &peer->relay->asked_editor.order, struct pending, order_link) {

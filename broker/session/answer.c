@@ -80,6 +80,16 @@ void peer_fail(struct peer *peer, struct span id, const struct error *failure)
 	peer_send(peer, write_failure(peer->relay, id, failure));
 }
 
+void peer_fail_method(
+	struct peer *peer, const struct method *method, struct span id, const struct error *failure)
+{
+	if (method && method->on_failure) {
+		method->on_failure(peer, id, failure);
+	} else {
+		peer_fail(peer, id, failure);
+	}
+}
+
 static const char before_id[] = "{\"jsonrpc\":\"2.0\",\"id\":";
 static const char before_result[] = ",\"result\":";
 static const char after_result[] = "}";
@@ -162,7 +172,7 @@ void peer_answer_when_gone(struct peer *peer, struct span id, const struct metho
 	if (method && method->result_when_gone) {
 		peer_answer(peer, id, span_of(method->result_when_gone));
 	} else {
-		peer_fail(peer, id, &relay_editor_has_left);
+		peer_fail_method(peer, method, id, &relay_editor_has_left);
 	}
 }
 

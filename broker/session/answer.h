@@ -13,6 +13,10 @@ extern const struct error relay_editor_has_left;            // EDITOR_GONE
 void relay_fail(struct relay *relay, struct span id, const struct error *failure);
 void peer_fail(struct peer *peer, struct span id, const struct error *failure);
 
+/* The same for an agent's request, which may be one of the broker's own (method.h, on_failure). */
+void peer_fail_method(struct peer *peer, const struct method *method, struct span id,
+	const struct error *failure);
+
 /* Messages of the editor that wait for the same thing. */
 struct backlog {
 	int count;

@@ -95,6 +95,15 @@ static void add_calls(struct in_flight *found, const struct peer *peer)
 	}
 }
 
+/* A part of a peer: how many commands of the broker's own MCP server run. */
+static const struct part_type commands_type = {.size = sizeof(int)};
+
+static int count_commands(const struct peer *peer)
+{
+	const int *count = parts_find(&peer->parts, &commands_type);
+	return count ? *count : 0;
+}
+
 /* Whether any work is in progress. */
 static bool find(struct peer *peer, unsigned kinds, char list[LIST_MAX], bool *out_is_cut)
 {
@@ -108,6 +117,9 @@ static bool find(struct peer *peer, unsigned kinds, char list[LIST_MAX], bool *o
 	}
 	if (peer->toolhost) {
 		toolhost_visit_running(peer->toolhost, add_terminal, &found);
+	}
+	if (kinds & IN_FLIGHT_TERMINALS && count_commands(peer) > 0) {
+		say(&found, "%d commands of mcp-exec", count_commands(peer));
 	}
 	*out_is_cut = found.is_cut;
 	return found.len > 0 || found.is_cut;
@@ -144,6 +156,22 @@ bool in_flight_note(struct peer *peer, struct error *err)
 	text_format(text, sizeof(text), "%s%s", list, is_cut ? cut : "");
 	struct turn_text turn = {text, is_lasting};
 	return keeper_note_turn(peer->keeper, is_any ? &turn : NULL, err);
+}
+
+bool in_flight_has_commands(const struct peer *peer)
+{
+	return count_commands(peer) > 0;
+}
+
+bool in_flight_add_command(struct peer *peer, int change, struct error *err)
+{
+	int *count = parts_get(&peer->parts, &commands_type);
+	*count += change;
+	if (in_flight_note(peer, err) || change < 0) {
+		return true;
+	}
+	*count -= change;
+	return false;
 }
 
 /* ---- waiting for it ---- */

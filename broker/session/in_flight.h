@@ -35,6 +35,13 @@ bool in_flight_describe(struct peer *peer, unsigned kinds, char text[IN_FLIGHT_T
 bool in_flight_note(struct peer *peer, struct error *err);
 
 /*
+ * Commands that the agent runs by the broker's own MCP server count as terminals; each counts from
+ * +1 to -1. +1 fails, and does not count, where in_flight_note does.
+ */
+bool in_flight_add_command(struct peer *peer, int change, struct error *err);
+bool in_flight_has_commands(const struct peer *peer);
+
+/*
  * Waits until no work of these kinds is in progress, for at most pause-drain-timeout. Calls done
  * once, not before this returns. `left` is the work still in progress, borrowed, or NULL. The drain
  * is freed then.

@@ -78,6 +78,12 @@ struct method {
 	bool (*on_error)(struct relay *relay, struct request *request, struct span error);
 	/* Called after every answer. May be NULL. */
 	void (*on_over)(struct relay *relay, struct request *request);
+	/*
+	 * For a request that the broker itself makes in an agent's place, so that policy decides
+	 * about it: serves it, and takes the failure that the agent would get. Both or none.
+	 */
+	void (*serve)(struct peer *peer, const struct call *call);
+	void (*on_failure)(struct peer *peer, struct span id, const struct error *failure);
 	/* For an agent's request: its result if the editor has gone; NULL: an error. */
 	const char *result_when_gone;
 };

@@ -53,6 +53,8 @@ struct relay_config {
 	const char *state_folder;     // of records and stores (ledger/state_folder.h); may be NULL
 	const char *const *own_files; // see provider_context
 	const char *home;             // the user's; may be NULL
+	const char *mcp_socket;  // for mcp-exec: where to listen; NULL: there is no folder for it
+	const char *mcp_program; // the program that connects to it
 	bool client_tells;  // the client tells the user why an agent did not start: do not log it
 	bool is_trial;      // does not touch what dead brokers left
 	int sync_moment_ms; // a turn's sync that takes longer is shown; 0: SYNC_SHOW_MOMENT_MS

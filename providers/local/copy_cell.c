@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/local/cell_drawing.h"
@@ -146,6 +147,21 @@ static void warn_of_others(
 	}
 }
 
+/* The broker's own MCP server (mcp-exec): its socket, and its program if that is in the home. */
+static bool draw_server(
+	struct cell_drawing *drawing, const struct provider_context *context, struct error *err)
+{
+	const char *program = context->agent_program;
+	size_t home = strlen(drawing->home);
+	if (!context->agent_socket) {
+		return true;
+	}
+	bool is_in_home = program && path_is_at_or_below(program, drawing->home);
+	return cell_drawing_add_socket(drawing, "mcp-exec = yes", context->agent_socket, err) &&
+	       (!is_in_home ||
+		       cell_drawing_add_own(drawing, CELL_READ, program + home + 1, program, err));
+}
+
 /* Our own paths come last, so that none of the user's paths can include them. */
 static bool draw(
 	struct cell_drawing *drawing, const struct copy_cell_config *config, struct error *err)
@@ -160,6 +176,7 @@ static bool draw(
 	return cell_drawing_add_key(drawing, CELL_READ, "allow-read", settings, err) &&
 	       cell_drawing_add_key(drawing, CELL_WRITE, "allow-write", settings, err) &&
 	       allowed_sockets_draw(drawing, settings, config->context->environment, err) &&
+	       draw_server(drawing, config->context, err) &&
 	       agent_home_draw(config->agent, drawing, config->sandbox, err) &&
 	       cell_drawing_hide_own_files(drawing, err) &&
 	       cell_drawing_hide(drawing, drawing->home, ".config/acp-broker", err) &&

@@ -47,7 +47,7 @@ static void stop(struct openssh_client *self)
 	process_destroy(self->process);
 	self->process = NULL;
 	openssh_terminal_restore(&self->terminal);
-	openssh_folder_remove(&self->folder);
+	private_folder_remove(&self->folder.folder);
 }
 
 /* Notifies everybody. The client may be freed when this returns. */
@@ -300,7 +300,7 @@ static bool start_program(struct openssh_client *self, int words_fd, struct erro
 static void watch_folder(struct openssh_client *self)
 {
 	self->notify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (self->notify_fd >= 0 && inotify_add_watch(self->notify_fd, self->folder.path,
+	if (self->notify_fd >= 0 && inotify_add_watch(self->notify_fd, self->folder.folder.path,
 					    IN_CREATE | IN_MOVED_TO) >= 0) {
 		ev_io_init(&self->notify, on_notify, self->notify_fd, EV_READ);
 		ev_io_start(self->context->loop, &self->notify);
@@ -309,11 +309,22 @@ static void watch_folder(struct openssh_client *self)
 	}
 }
 
+static bool make_folder(struct openssh_client *self, struct error *err)
+{
+	struct openssh_folder *folder = &self->folder;
+	if (!private_folder_make(&folder->folder, "acp-ssh-", "ssh's control socket",
+		    self->context->environment, err)) {
+		return false;
+	}
+	text_whole(folder->socket, sizeof(folder->socket), "%s/s", folder->folder.path);
+	text_whole(folder->askpass, sizeof(folder->askpass), "%s/ask", folder->folder.path);
+	return true;
+}
+
 static bool start(struct openssh_client *self, struct error *err)
 {
 	int fds[2];
-	if (!openssh_folder_make(&self->folder, self->context->environment, err) ||
-		!fd_pipe(fds, err)) {
+	if (!make_folder(self, err) || !fd_pipe(fds, err)) {
 		return false;
 	}
 	self->words_fd = fds[0];

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 #include "providers/provider.h"
 #include "providers/ssh/client.h"
@@ -22,27 +23,17 @@
  * socket, in a folder that no other user may enter. Each channel is a conversation over that socket
  * (openssh_mux.h), which passes the ends of three pipes to ssh.
  *
- *     openssh.c          the program, from its start to its end; openssh_folder.c: its folder
+ *     openssh.c          the program, from its start to its end
  *     openssh_argv.c     its arguments; openssh_askpass.c: answers its questions
  *     openssh_words.c    reads its stderr
  *     openssh_channel.c  channels; openssh_output.c: their output
  */
-enum { OPENSSH_FOLDER_MAX = 88 }; // a socket's name must be short, and ssh adds 17 bytes
-
+/* Its control socket, and the socket of its questions. ssh adds 17 bytes to a socket's name. */
 struct openssh_folder {
-	char path[OPENSSH_FOLDER_MAX]; // "": none
-	int lock_fd;                   // held as long as the folder exists
-	char socket[OPENSSH_FOLDER_MAX + 8];
-	char askpass[OPENSSH_FOLDER_MAX + 8];
+	struct private_folder folder;
+	char socket[PRIVATE_FOLDER_MAX + 8];
+	char askpass[PRIVATE_FOLDER_MAX + 8];
 };
-
-/*
- * Makes the folder in XDG_RUNTIME_DIR, TMPDIR or /tmp: the first one with a short enough name.
- * Removes folders that killed programs have left there.
- */
-bool openssh_folder_make(struct openssh_folder *folder, const char *const *environment,
-	struct error *err) ATTR_NODISCARD;
-void openssh_folder_remove(struct openssh_folder *folder); // zeroed is fine
 
 struct openssh_client {
 	struct ssh_client client;

@@ -94,6 +94,24 @@ def own_sandboxes(folder, key, port):
             for name, line in SANDBOXES.items()}
 
 
+# Starts the MCP server that the agent was given last, as the agent would, and runs a command.
+USE_SERVER = """
+import json, os, subprocess, sys
+line = [line for line in open('/tmp/journal') if '"session/new"' in line][-1]
+entry = json.loads(line[2:])['params']['mcpServers'][-1]
+server = subprocess.Popen([entry['command'], *entry['args']], stdin=-1, stdout=-1, text=True,
+    env={**os.environ, **{item['name']: item['value'] for item in entry['env']}})
+def call(number, method, params):
+    server.stdin.write(json.dumps({'jsonrpc': '2.0', 'id': number, 'method': method,
+                                   'params': params}) + '\\n')
+    server.stdin.flush()
+    return json.loads(server.stdout.readline())['result']
+call(1, 'initialize', {'protocolVersion': '2025-06-18'})
+result = call(2, 'tools/call', {'name': 'exec', 'arguments': {'command': sys.argv[1:]}})
+server.stdin.close()
+print('<' + ' '.join(item['text'] for item in result['content']).replace('\\n', ' ') + '>')
+"""
+
 # A program that executes another one, which inherits a file, a folder and a terminal.
 LEAVING = """
 import os, sys

@@ -21,7 +21,7 @@ import processes
 
 from acp import RpcError
 from confinement import (CONFINE, FSOPEN, INNER_TARGETS, LANDLOCK_CREATE_RULESET, become_user,
-                         leaving, own_sandboxes, refusing)
+                         leaving, own_sandboxes, refusing, USE_SERVER)
 from processes import PATIENCE
 from sync_case import SyncCase
 
@@ -105,6 +105,31 @@ class Confined(SyncCase):
                     if re.search(r'\bexecve(at)?\b', line) and line.endswith('= 0')]
         self.assertEqual(len(executed), 3, executed)
         self.assertEqual([line for line in lines if 'libgit2' in line], [])
+
+    def test_the_broker_s_mcp_server_is_reached_and_its_commands_are_in_the_cell(self):
+        (self.work / 'use.py').write_text(USE_SERVER)
+        client, _ = self.start_confined('--journal', '/tmp/journal', mcp_exec='yes')
+        session = client.new_session(self.work)
+        said = self.shell(client, session, '/usr/bin/python3 use.py sh -c '
+                          f'"cat file {self.dir}/home/.ssh/id_ed25519"')
+        self.assertIn('stdout: one', said)
+        self.assertIn('id_ed25519: No such file', said)
+        self.assertNotIn('SECRET', said)
+        self.ends(client)
+
+    def test_a_broker_in_the_home_folder_is_shown_as_the_mcp_server(self):
+        folder = self.dir / 'home/bin'
+        folder.mkdir()
+        (folder / 'other').write_text('SECRET\n')
+        (self.work / 'use.py').write_text(USE_SERVER)
+        options = self.config(confine=CONFINE, allow_read=str(PROGRAMS), mcp_exec='yes')
+        client = self.start([shutil.copy(BROKER, folder), *options, '--', AGENT,
+                             '--journal', '/tmp/journal'])
+        client.initialize()
+        session = client.new_session(self.work)
+        said = self.shell(client, session, f'/usr/bin/python3 use.py ls {folder}')
+        self.assertIn('stdout: acp-broker >', said)
+        self.ends(client)
 
     def test_agent_and_terminals_see_no_key_and_change_no_file(self):
         client, session = self.confined()

@@ -16,7 +16,7 @@ import processes
 
 from acp import RpcError
 from confinement import (CONFINE, FSOPEN, INNER_TARGETS, USER, leaving, own_sandboxes,
-                         refusing)
+                         refusing, USE_SERVER)
 from forwarding import SERVE, free_port, tell
 from keys_server import ASK, Server, fields_of, make_certificates
 from sync_case import SyncCase
@@ -66,6 +66,20 @@ class ConfinedRoot(SyncCase):
         self.assertTrue(answer['_meta']['broker']['capabilities']['confined'])
         self.warnings = answer['_meta']['broker']['warnings']
         return client, client.new_session(self.work)
+
+    def test_the_other_user_reaches_the_broker_s_mcp_server(self):
+        (self.work / 'use.py').write_text(USE_SERVER)
+        self.give(USER)
+        options = self.config(confine=CONFINE, allow_read=str(PROGRAMS), mcp_exec='yes')
+        client = self.start([shutil.copy(case.BROKER, PROGRAMS), *options, '--', AGENT,
+                             '--journal', '/tmp/journal'])
+        client.initialize()
+        session = client.new_session(self.work)
+        said = self.shell(client, session, '/usr/bin/python3 use.py sh -c '
+                          f'"id -u; cat file {self.dir}/home/key"')
+        self.assertIn(f'stdout: {USER} one', said)
+        self.assertNotIn('SECRET', said)
+        self.ends(client)
 
     def test_its_agent_is_not_told_that_it_is_root(self):
         options = self.config(confine=CONFINE)

@@ -126,6 +126,13 @@ class Left(McpCase):
         self.assertIn('http://localhost:3000/mcp', told[0])
         self.assertNotIn('hidden', told[1])
 
+    def test_the_broker_s_own_server_is_only_for_agents_on_this_machine(self):
+        client = self.far(mcp_exec='yes')
+        session = self.open(client)
+        self.assertEqual(self.given(), [])
+        told = self.notices(client, session, 1)[0]
+        self.assertNames(told.params['update']['title'], 'acp-broker | mcp-exec')
+
     def test_all_kinds_together(self):
         self.tool('bin')
         client = self.far()

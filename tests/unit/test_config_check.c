@@ -47,7 +47,7 @@ static const struct {
 		"FILE: profile.p.snyc | unknown key | did you mean sync?"},
 	{"[profile \"p\"]\ncolour = red\n",
 		"FILE: profile.p.colour | unknown key | backend | agent | policy | toolhost | "
-		"editor-terminals | mcp "
+		"editor-terminals | mcp | mcp-exec "
 		"| env | secret-env | max-message | max-queue | max-requests | max-sessions | "
 		"start-timeout | session-timeout | authenticate-timeout | restart-limit | "
 		"prepare-timeout | stop-eof-timeout | stop-term-timeout | stop-kill-timeout | "

@@ -40,6 +40,20 @@ static void test_what_is_not_known_is_not_found(void **state)
 	assert_null(known_agent_of_argv(NULL));
 }
 
+static void test_agents_that_confine_their_commands_are_known(void **state)
+{
+	const char *const by_program[] = {"/opt/bin/codex-acp", NULL};
+	const char *const wrapped[] = {"/usr/bin/bwrap", "--unshare-all", "gemini", NULL};
+	const char *const through[] = {"npx", "codex-acp", NULL};
+	const char *const other[] = {"gemini", "--acp", NULL};
+	assert_true(known_agent_sandboxes_itself(by_program, ""));
+	assert_true(known_agent_sandboxes_itself(wrapped, ""));
+	assert_true(known_agent_sandboxes_itself(through, "@agentclientprotocol/codex-acp"));
+	assert_false(known_agent_sandboxes_itself(through, ""));
+	assert_false(known_agent_sandboxes_itself(other, "gemini-cli"));
+	assert_false(known_agent_sandboxes_itself(NULL, ""));
+}
+
 /* The table must have everything that a newcomer needs. */
 static void test_each_agent_has_what_a_newcomer_needs(void **state)
 {
@@ -62,6 +76,7 @@ int main(void)
 		cmocka_unit_test(test_each_agent_is_found_by_its_name_and_by_its_program),
 		cmocka_unit_test(test_a_program_is_found_by_its_path_and_with_other_arguments),
 		cmocka_unit_test(test_what_is_not_known_is_not_found),
+		cmocka_unit_test(test_agents_that_confine_their_commands_are_known),
 		cmocka_unit_test(test_each_agent_has_what_a_newcomer_needs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

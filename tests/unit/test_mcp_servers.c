@@ -17,8 +17,8 @@
 #include "tests/support/facts.h"
 
 /*
- * Everything here is written with ' for ". The sandbox has the commands "ok" and
- * /r/w/tool, and nothing is known of those that begin with "who".
+ * Everything here is written with ' for ". The letter "o" is the broker's own server. The sandbox
+ * has the commands "ok" and /r/w/tool, and nothing is known of those that begin with "who".
  */
 enum { TEXT_MAX = 8192 };
 
@@ -45,6 +45,7 @@ static const struct mcp_server known_servers[] = {
 
 #define A "{'name':'a','command':'ok','args':[],'env':[]}"
 #define H "{'type':'http','name':'h','url':'http://localhost/h','headers':[]}"
+#define OWN "{'name':'o','command':'gone','args':[],'env':[]}"
 #define OK "{'name':'x', 'command':'ok' ,'args':[ ]}"
 #define GONE "{'command':'gone','name':'gone'}"
 #define LOCAL "{'type':'http','name':'local','url':'http://localhost:3/m','headers':[]}"
@@ -129,11 +130,21 @@ static const struct sample samples[] = {
 		"{'mcpServers':[" H "]}", ""},
 	{FAR, "a", "{'mcpServers':[" GONE ",{'name':'a','command':'gone'}," LOCAL "]}",
 		"{'mcpServers':[" A "]}", "'gone'|'local'"},
+	/* the broker's own */
+	{HERE, "o", "{'mcpServers':[]}", "{'mcpServers':[" OWN "]}", ""},
+	{HERE, "o", "{'x':1}", "{'mcpServers':[" OWN "],'x':1}", ""},
+	{FAR, "ao", "{'mcpServers':[" GONE "," OK "]}", "{'mcpServers':[" OK "," A "," OWN "]}",
+		"'gone'"},
+	{FAR, "o", "{'mcpServers':[{'name':'o','command':'ok'}," OK "]}",
+		"{'mcpServers':[" OWN "," OK "]}", ""},
 	/* an agent that takes no servers of type sse */
 	{HERE, "s", "{'mcpServers':[]}", NULL, "'s' | left out | agent takes"},
 	{HERE, "sa", "{'mcpServers':[{'name':'s'}," FAR_URL "]}",
 		"{'mcpServers':[" FAR_URL "," A "]}", "'s' was left out"},
 };
+
+static const struct mcp_server own_server = {
+	(char *)"o", MCP_STDIO, (char *)"gone", no_words, no_words, NULL, no_words, no_words};
 
 /* The text with " for ', owned by the caller. */
 static char *quoted(const char *text)
@@ -275,6 +286,7 @@ static void check_sample(const struct sample *sample)
 	struct mcp_context context = context_of(&subject, sample->where);
 	context.servers = servers;
 	context.server_count = pick_servers(sample->servers, servers);
+	context.own = strchr(sample->servers, 'o') ? &own_server : NULL;
 	assert_true(mcp_servers_collect(&context, &subject.message, &subject.commands, &err));
 	assert_true(context.has_other_files || subject.commands.count == 0);
 	answer(&subject.commands);

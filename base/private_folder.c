@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/private_folder.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +13,6 @@
 #include "base/fd.h"
 #include "base/lock_file.h"
 #include "base/text.h"
-#include "providers/ssh/openssh.h"
-
-#define NAME_BEGIN "acp-ssh-"
 
 static const char *const places[] = {"XDG_RUNTIME_DIR=", "TMPDIR="};
 
@@ -27,7 +26,7 @@ static int lock(const char *path)
 	return fd;
 }
 
-/* An ssh that was killed while it made its socket leaves it under another name. */
+/* A program that was killed while it made its socket may leave it under another name. */
 static void remove_all(const char *path)
 {
 	DIR *folder = opendir(path);
@@ -41,14 +40,14 @@ static void remove_all(const char *path)
 }
 
 /* Removes the folders that killed brokers left: ours, and not locked. */
-static void sweep(const char *place)
+static void sweep(const char *place, const char *prefix)
 {
 	DIR *folder = opendir(place);
 	for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-		char path[OPENSSH_FOLDER_MAX];
+		char path[PRIVATE_FOLDER_MAX];
 		struct stat status;
 		int len = snprintf(path, sizeof(path), "%s/%s", place, entry->d_name);
-		if (strncmp(entry->d_name, NAME_BEGIN, strlen(NAME_BEGIN)) != 0 || len < 0 ||
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || len < 0 ||
 			(size_t)len >= sizeof(path)) {
 			continue;
 		}
@@ -63,12 +62,12 @@ static void sweep(const char *place)
 }
 
 /* Another broker's sweep may remove the folder before it is locked; then makes another one. */
-static int make_locked(char *path, const char *place)
+static int make_locked(char *path, const char *place, const char *prefix)
 {
 	enum { TRIES = 8 };
 	for (int i = 0; i < TRIES; i++) {
 		struct stat status;
-		text_whole(path, OPENSSH_FOLDER_MAX, "%s/" NAME_BEGIN "XXXXXX", place);
+		text_whole(path, PRIVATE_FOLDER_MAX, "%s/%sXXXXXX", place, prefix);
 		if (!mkdtemp(path)) {
 			return -1;
 		}
@@ -82,43 +81,42 @@ static int make_locked(char *path, const char *place)
 	return -1;
 }
 
-static bool make_in(struct openssh_folder *folder, const char *place)
+static bool make_in(struct private_folder *folder, const char *place, const char *prefix)
 {
-	char path[OPENSSH_FOLDER_MAX];
-	if (place[0] != '/' || strlen(place) + strlen("/" NAME_BEGIN "XXXXXX") >= sizeof(path)) {
+	char path[PRIVATE_FOLDER_MAX];
+	if (place[0] != '/' || strlen(place) + strlen(prefix) + sizeof("/XXXXXX") > sizeof(path)) {
 		return false;
 	}
-	sweep(place);
-	folder->lock_fd = make_locked(path, place);
+	sweep(place, prefix);
+	folder->lock_fd = make_locked(path, place, prefix);
 	if (folder->lock_fd < 0) {
 		return false;
 	}
 	memcpy(folder->path, path, sizeof(path));
-	text_whole(folder->socket, sizeof(folder->socket), "%s/s", path);
-	text_whole(folder->askpass, sizeof(folder->askpass), "%s/ask", path);
 	return true;
 }
 
-bool openssh_folder_make(
-	struct openssh_folder *folder, const char *const *environment, struct error *err)
+bool private_folder_make(struct private_folder *folder, const char *prefix, const char *what,
+	const char *const *environment, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
 		size_t len = strlen(places[i]);
 		for (const char *const *entry = environment; entry && *entry; entry++) {
-			if (strncmp(*entry, places[i], len) == 0 && make_in(folder, *entry + len)) {
+			if (strncmp(*entry, places[i], len) == 0 &&
+				make_in(folder, *entry + len, prefix)) {
 				return true;
 			}
 		}
 	}
-	if (make_in(folder, "/tmp")) {
+	if (make_in(folder, "/tmp", prefix)) {
 		return true;
 	}
 	int errnum = errno;
 	return error_set_errno(
-		err, errnum, "making a folder for ssh's control socket in XDG_RUNTIME_DIR or /tmp");
+		err, errnum, "making a folder for %s in XDG_RUNTIME_DIR or /tmp", what);
 }
 
-void openssh_folder_remove(struct openssh_folder *folder)
+void private_folder_remove(struct private_folder *folder)
 {
 	if (folder->path[0]) {
 		remove_all(folder->path);
