@@ -147,6 +147,10 @@ struct sandbox {
 
 void sandbox_init(struct sandbox *sandbox, const struct sandbox_impl *impl, struct ev_loop *loop);
 
+/* FORWARD_UNSUPPORTED, with the reason why no port can lead into this sandbox. Returns false. */
+bool sandbox_refuse_forward(
+	const struct sandbox *sandbox, uint16_t inside, struct error *err) ATTR_NODISCARD;
+
 /* Adds a sentence to sandbox_warnings; before on_ready. */
 void sandbox_warn(struct sandbox *sandbox, const char *sentence);
 

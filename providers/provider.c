@@ -440,7 +440,7 @@ bool sandbox_usage(const struct sandbox *sandbox, struct group_usage *out)
 	return sandbox->impl->usage && sandbox->impl->usage(sandbox, out);
 }
 
-static bool refuse_forward(const struct sandbox *sandbox, uint16_t inside, struct error *err)
+bool sandbox_refuse_forward(const struct sandbox *sandbox, uint16_t inside, struct error *err)
 {
 	const char *reason = "FORWARD_UNSUPPORTED";
 	if (sandbox->capabilities.shares_loopback) {
@@ -463,7 +463,7 @@ bool sandbox_forward(struct sandbox *sandbox, uint16_t *here, uint16_t inside, s
 	int fds[FORWARD_ADDRESSES];
 	assert(sandbox->was_ready);
 	if (!sandbox->impl->forward) {
-		return refuse_forward(sandbox, inside, err);
+		return sandbox_refuse_forward(sandbox, inside, err);
 	}
 	if (!forward_port_listen(&port.here, fds, err)) {
 		return false;

@@ -64,6 +64,10 @@ static void on_inner_ready(void *data)
 	sandbox->reference = place->reference;
 	sandbox->instance = daytona_box_id(place->box);
 	sandbox->was_ready = true;
+	const char *const *warnings = sandbox_warnings(inner);
+	for (; warnings && *warnings; warnings++) {
+		sandbox_warn(sandbox, *warnings);
+	}
 	char *remark = sandbox_take_remark(place->inner);
 	if (remark) {
 		sandbox_remark(sandbox, remark);
@@ -108,8 +112,20 @@ static void on_inner_failed(void *data, const struct error *err)
 	}
 }
 
+static void on_notice(void *data, const char *text)
+{
+	struct daytona_place *place = data;
+	if (place->listener->on_notice && !place->is_ending) {
+		place->listener->on_notice(place->data, text);
+	}
+}
+
 static const struct sandbox_listener inner_listener = {
-	.on_progress = on_progress, .on_ready = on_inner_ready, .on_failed = on_inner_failed};
+	.on_progress = on_progress,
+	.on_notice = on_notice,
+	.on_ready = on_inner_ready,
+	.on_failed = on_inner_failed,
+};
 
 /* What `ssh -G` would print; the user's own ssh_config does not apply to this host. */
 static void fill_target(struct daytona_place *place, struct ssh_target *target)
@@ -143,7 +159,9 @@ static void open_inner(struct daytona_place *place)
 	const struct daytona_profile *profile = &place->profile;
 	struct error err;
 	struct ssh_target target;
-	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
+	struct sandbox_request request = {.profile = profile->name,
+		.settings = &profile->settings,
+		.for_session = place->is_for_session};
 	bool is_last = place->connects == CONNECTS_MAX - 1;
 	bool is_young = daytona_box_has_acted(place->box) && !is_last;
 	long long first_ms = is_young ? (long long)FIRST_CHANNEL_MS << place->connects : 0;
@@ -154,6 +172,7 @@ static void open_inner(struct daytona_place *place)
 		.channel_timeout_ms = profile->channel_timeout_ms,
 		.login_timeout_ms = profile->login_timeout_ms,
 		.max_connections = 1,
+		.wants_runner = profile->wants_runner,
 		.connect = ssh_connect,
 		.admission = &daytona_admission,
 		.admission_data = place->gate,
@@ -391,6 +410,8 @@ static const struct sandbox_impl sandbox_impl = {
 	.suspend = daytona_suspend,
 	.resume = daytona_resume,
 	.by_signals = daytona_by_signals,
+	.forward = daytona_forward,
+	.unforward = daytona_unforward,
 };
 
 static bool begin(
@@ -406,6 +427,7 @@ static bool begin(
 			err, ERROR_CONFIG, "%s is not a sandbox's name", request->reference);
 	}
 	place->has_reference = request->reference != NULL;
+	place->is_for_session = request->for_session;
 	place->instance = mem_strdup_or_null(request->instance);
 	place->directory = mem_strdup_or_null(request->directory);
 	place->wanted_name = mem_strdup_or_null(request->reference);

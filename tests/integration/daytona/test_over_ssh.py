@@ -41,7 +41,7 @@ class OverSshTest(room.DaytonaCase):
 
 
     def test_input_goes_on_although_the_server_says_nothing(self):
-        """Its window is so large that it does not widen it; no question whether it lives, either."""
+        """Its window is so large that it does not widen it, and nobody asks whether it lives."""
         self.keys.update({'alive-interval': 'never', 'channel-timeout': '10m'})
         (self.work / 'large').write_bytes(os.urandom(SIZE))
         self.turn()
