@@ -91,6 +91,18 @@ bool forward_ports_read(const struct settings *settings, struct forward_port out
 }
 
 /* A service's socket in the cell would occupy the port on which the agent's program listens. */
+bool forward_ports_check(const struct settings *settings, bool wants_runner, struct error *err)
+{
+	struct forward_port ports[FORWARDS_MAX];
+	size_t count = 0;
+	if (forward_ports_are_wanted(settings) && !wants_runner) {
+		return error_set(err, ERROR_CONFIG,
+			"forward does not work with runner = never: the connections go through the "
+			"runner. Remove one of the two lines");
+	}
+	return forward_ports_read(settings, ports, &count, err);
+}
+
 bool forward_ports_check_services(const struct settings *settings, const struct forward_port *ports,
 	size_t count, struct error *err)
 {

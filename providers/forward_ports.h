@@ -42,6 +42,13 @@ bool forward_ports_are_wanted(const struct settings *settings);
 bool forward_ports_read(const struct settings *settings, struct forward_port out[FORWARDS_MAX],
 	size_t *out_count, struct error *err) ATTR_NODISCARD;
 
+/*
+ * For a sandbox whose connections go through the runner. Fails with ERROR_CONFIG for such a line,
+ * and if the profile has `runner = never`.
+ */
+bool forward_ports_check(
+	const struct settings *settings, bool wants_runner, struct error *err) ATTR_NODISCARD;
+
 /* For a cell. Fails with ERROR_CONFIG if allow-host already uses one of the ports in it. */
 bool forward_ports_check_services(const struct settings *settings, const struct forward_port *ports,
 	size_t count, struct error *err) ATTR_NODISCARD;

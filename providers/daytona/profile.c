@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "base/text.h"
 #include "providers/daytona/shared.h"
+#include "providers/forward_ports.h"
 
 enum {
 	SECOND = 1000,
@@ -18,6 +19,8 @@ enum {
 };
 
 #define ARCHIVE_MAX_MS (43200LL * MINUTE) // the service's maximum
+
+static const char *const runner_choices[] = {"auto", "never", NULL};
 
 const struct setting_key daytona_keys[] = {
 	{.name = "api-url",
@@ -160,6 +163,16 @@ const struct setting_key daytona_keys[] = {
 		.min = 1,
 		.max = HOUR,
 		.help = "for the login shell in the sandbox to report its PATH"},
+	{.name = "runner",
+		.type = SETTING_CHOICE,
+		.choices = runner_choices,
+		.fallback = "auto",
+		.help = "whether the broker's own program does all work in the sandbox, instead of "
+			"shell scripts"},
+	{.name = "forward",
+		.type = SETTING_LIST,
+		.help = "a port of this machine that leads to one in the sandbox: 3000, or "
+			"8080:3000"},
 };
 const size_t daytona_key_count = ARRAY_LENGTH(daytona_keys);
 
@@ -251,6 +264,7 @@ static void read_numbers(struct daytona_profile *profile)
 	for (size_t i = 0; i < ARRAY_LENGTH(times); i++) {
 		*times[i].field = number(profile, times[i].name);
 	}
+	profile->wants_runner = strcmp(text(profile, "runner"), runner_choices[0]) == 0;
 	profile->cpu = (int)number(profile, "cpu");
 	profile->memory_gib = (int)number(profile, "memory");
 	profile->disk_gib = (int)number(profile, "disk");
@@ -398,7 +412,7 @@ static bool check(const struct daytona_profile *profile, struct error *err)
 		return error_set(err, ERROR_CONFIG,
 			"ssh-user: expected ssh-host to be set if the name contains no {token}");
 	}
-	return true;
+	return forward_ports_check(&profile->settings, profile->wants_runner, err);
 }
 
 /* ---- for the caller ---- */

@@ -51,6 +51,8 @@ static void on_warning(void *data, const char *text)
 	sandbox_warn(&place->sandbox, text);
 }
 
+static const struct sandbox_impl runner_impl;
+
 /* ---- inside ---- */
 
 static void on_inner_ready(void *data)
@@ -61,9 +63,14 @@ static void on_inner_ready(void *data)
 	sandbox->home = inner->home;
 	sandbox->environment = inner->environment;
 	sandbox->capabilities = inner->capabilities;
+	sandbox->impl = inner->impl->forward ? &runner_impl : sandbox->impl;
 	sandbox->reference = place->reference;
 	sandbox->instance = daytona_box_id(place->box);
 	sandbox->was_ready = true;
+	const char *const *warnings = sandbox_warnings(inner);
+	for (; warnings && *warnings; warnings++) {
+		sandbox_warn(sandbox, *warnings);
+	}
 	char *remark = sandbox_take_remark(place->inner);
 	if (remark) {
 		sandbox_remark(sandbox, remark);
@@ -108,8 +115,20 @@ static void on_inner_failed(void *data, const struct error *err)
 	}
 }
 
+static void on_notice(void *data, const char *text)
+{
+	struct daytona_place *place = data;
+	if (place->listener->on_notice && !place->is_ending) {
+		place->listener->on_notice(place->data, text);
+	}
+}
+
 static const struct sandbox_listener inner_listener = {
-	.on_progress = on_progress, .on_ready = on_inner_ready, .on_failed = on_inner_failed};
+	.on_progress = on_progress,
+	.on_notice = on_notice,
+	.on_ready = on_inner_ready,
+	.on_failed = on_inner_failed,
+};
 
 /* What `ssh -G` would print; the user's own ssh_config does not apply to this host. */
 static void fill_target(struct daytona_place *place, struct ssh_target *target)
@@ -143,7 +162,9 @@ static void open_inner(struct daytona_place *place)
 	const struct daytona_profile *profile = &place->profile;
 	struct error err;
 	struct ssh_target target;
-	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
+	struct sandbox_request request = {.profile = profile->name,
+		.settings = &profile->settings,
+		.for_session = place->is_for_session};
 	bool is_last = place->connects == CONNECTS_MAX - 1;
 	bool is_young = daytona_box_has_acted(place->box) && !is_last;
 	long long first_ms = is_young ? (long long)FIRST_CHANNEL_MS << place->connects : 0;
@@ -154,6 +175,7 @@ static void open_inner(struct daytona_place *place)
 		.channel_timeout_ms = profile->channel_timeout_ms,
 		.login_timeout_ms = profile->login_timeout_ms,
 		.max_connections = 1,
+		.wants_runner = profile->wants_runner,
 		.connect = ssh_connect,
 		.admission = &daytona_admission,
 		.admission_data = place->gate,
@@ -376,22 +398,19 @@ static void cancel_file_op(struct file_op *op)
 	file_op_cancel(op);
 }
 
-static const struct sandbox_impl sandbox_impl = {
-	.add_root = daytona_add_root,
-	.exec = daytona_start_exec,
-	.read_file = daytona_read_file,
-	.write_file = daytona_write_file,
-	.stat_file = daytona_stat_file,
-	.resolve_path = daytona_resolve_path,
-	.file_op_cancel = cancel_file_op,
-	.close = close_sandbox,
-	.destroy = daytona_destroy,
-	.rest = daytona_rest,
-	.withdraw = daytona_withdraw,
-	.suspend = daytona_suspend,
-	.resume = daytona_resume,
-	.by_signals = daytona_by_signals,
-};
+#define COMMON_CALLS                                                                               \
+	.add_root = daytona_add_root, .exec = daytona_start_exec, .read_file = daytona_read_file,  \
+	.write_file = daytona_write_file, .stat_file = daytona_stat_file,                          \
+	.resolve_path = daytona_resolve_path, .file_op_cancel = cancel_file_op,                    \
+	.close = close_sandbox, .destroy = daytona_destroy, .rest = daytona_rest,                  \
+	.withdraw = daytona_withdraw, .suspend = daytona_suspend, .resume = daytona_resume,        \
+	.by_signals = daytona_by_signals
+
+static const struct sandbox_impl sandbox_impl = {COMMON_CALLS};
+
+/* The inner sandbox has the runner. */
+static const struct sandbox_impl runner_impl = {
+	COMMON_CALLS, .forward = daytona_forward, .unforward = daytona_unforward};
 
 static bool begin(
 	struct daytona_place *place, const struct sandbox_request *request, struct error *err)
@@ -406,6 +425,7 @@ static bool begin(
 			err, ERROR_CONFIG, "%s is not a sandbox's name", request->reference);
 	}
 	place->has_reference = request->reference != NULL;
+	place->is_for_session = request->for_session;
 	place->instance = mem_strdup_or_null(request->instance);
 	place->directory = mem_strdup_or_null(request->directory);
 	place->wanted_name = mem_strdup_or_null(request->reference);

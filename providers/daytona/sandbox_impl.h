@@ -26,6 +26,7 @@ struct daytona_place {
 	struct daytona_profile profile;
 	struct daytona_wanted wanted;
 	bool has_reference;            // the request wants exactly one sandbox
+	bool is_for_session;           // sandbox_request
 	char *instance;                // owned; its id; NULL: unknown
 	char *directory, *wanted_name; // owned; from the request, until the claim is taken; or NULL
 	struct daytona_opening *opening; // owned; or NULL
@@ -83,6 +84,9 @@ struct file_op *daytona_stat_file(
 void daytona_suspend(struct sandbox *sandbox, sandbox_done *done, void *data);
 void daytona_resume(struct sandbox *sandbox, sandbox_done *done, void *data);
 const char *daytona_by_signals(const struct sandbox *sandbox);
+bool daytona_forward(struct sandbox *sandbox, const struct forward_port *port,
+	const int fds[FORWARD_ADDRESSES], const struct forward_visit *visit, struct error *err);
+void daytona_unforward(struct sandbox *sandbox, uint16_t here, bool resets);
 struct file_op *daytona_resolve_path(
 	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data);
 

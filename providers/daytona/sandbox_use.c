@@ -133,6 +133,19 @@ const char *daytona_by_signals(const struct sandbox *sandbox)
 	return place->inner ? sandbox_suspended_by_signals(place->inner) : NULL;
 }
 
+bool daytona_forward(struct sandbox *sandbox, const struct forward_port *port,
+	const int fds[FORWARD_ADDRESSES], const struct forward_visit *visit, struct error *err)
+{
+	struct sandbox *inner = daytona_place_of(sandbox)->inner;
+	return inner->impl->forward(inner, port, fds, visit, err);
+}
+
+void daytona_unforward(struct sandbox *sandbox, uint16_t here, bool resets)
+{
+	struct sandbox *inner = daytona_place_of(sandbox)->inner;
+	inner->impl->unforward(inner, here, resets);
+}
+
 struct file_op *daytona_resolve_path(
 	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
 {

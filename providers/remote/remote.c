@@ -207,6 +207,11 @@ void remote_end_stream(struct remote *remote, const struct error *err)
 	remote->listener->on_detached(remote->data, &failure);
 }
 
+bool remote_was_answered(const struct remote *remote)
+{
+	return remote->start.was_answered;
+}
+
 void remote_set_lost(const struct remote *remote, const char *what, struct error *err)
 {
 	error_set_reason(err, ERROR_UNAVAILABLE, "LINK_LOST", "%s: there is no connection to %s",

@@ -42,6 +42,7 @@ struct remote_request {
 	long long orphan_ms;  // how long it continues if the stream ended while in use
 	uint64_t agent_bytes; // bytes of an agent's input, or output, under way; 0: see mux.h
 	long long timeout_ms; // for each answer until the remote is ready
+	long long first_ms;   // for the first answer; 0: timeout_ms
 	/*
 	 * For start.sh: defines acp_before; ends in ";". For `program`: lines "earlier FOLDER".
 	 * Borrowed; may be NULL.
@@ -134,7 +135,8 @@ void remote_ping(struct remote *remote);
 
 /* By the clock of remote_now_us: when the last bytes came over the link. After ready. */
 uint64_t remote_heard_us(const struct remote *remote);
-uint64_t remote_now_us(void); // microseconds of CLOCK_MONOTONIC
+bool remote_was_answered(const struct remote *remote); // by any byte, also before ready
+uint64_t remote_now_us(void);                          // microseconds of CLOCK_MONOTONIC
 
 /* Opens a new stream of this carrier to the run. Ends in on_attached, on_detached or on_lost. */
 void remote_attach(struct remote *remote, struct carrier *carrier);

@@ -30,8 +30,9 @@ struct remote_start {
 	size_t image_left; // bytes not sent yet
 	unsigned sends;
 	ev_timer deadline;
-	bool is_over;    // the runner has started
-	bool is_further; // the runner runs already, and a new stream to it begins (attach.c)
+	bool was_answered; // by any byte
+	bool is_over;      // the runner has started
+	bool is_further;   // the runner runs already, and a new stream to it begins (attach.c)
 };
 
 bool remote_start_begin(struct remote *remote, struct error *err) ATTR_NODISCARD;

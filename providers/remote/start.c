@@ -13,11 +13,18 @@ static const char start_text[] =
 /* The only machine for which there is a runner. */
 static const char machine[] = "x86_64";
 
+static long long answer_ms(const struct remote *remote)
+{
+	const struct remote_request *request = &remote->request;
+	bool is_first = request->first_ms > 0 && !remote->start.was_answered;
+	return is_first ? request->first_ms : request->timeout_ms;
+}
+
 static void wait_for_answer(struct remote *remote)
 {
 	ev_timer *deadline = &remote->start.deadline;
 	ev_timer_stop(remote->request.loop, deadline);
-	ev_timer_set(deadline, (double)remote->request.timeout_ms / 1000., 0.);
+	ev_timer_set(deadline, (double)answer_ms(remote) / 1000., 0.);
 	ev_timer_start(remote->request.loop, deadline);
 }
 
@@ -26,7 +33,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	struct remote *remote = CONTAINER_OF(timer, struct remote, start.deadline);
 	char why[REMOTE_MARK_MAX];
 	text_format(why, sizeof(why), "the host did not answer within %lld s",
-		remote->request.timeout_ms / 1000);
+		answer_ms(remote) / 1000);
 	struct error err;
 	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", "%s", why);
 	remote_hold(remote);
@@ -134,6 +141,10 @@ size_t remote_start_take(struct remote *remote, struct span bytes)
 {
 	struct remote_start *start = &remote->start;
 	size_t at = script_begin_skip(&start->begin, bytes);
+	if (!start->was_answered) {
+		start->was_answered = true;
+		wait_for_answer(remote);
+	}
 	while (at < bytes.len && !start->is_over && !remote->is_over && remote->stream) {
 		const char *from = bytes.data + at;
 		const char *newline = memchr(from, '\n', bytes.len - at);

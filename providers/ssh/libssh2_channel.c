@@ -76,7 +76,11 @@ static bool write_some(struct ssh2_channel *channel)
 	struct ssh2_client *client = owner(channel);
 	struct span bytes = buf_span(&channel->in);
 	unsigned long window = client->ssh2->channel_window_write_ex(channel->handle, NULL);
-	if (bytes.len == 0 || window == 0 || client->out.len >= OUTPUT_MARK) {
+	if (bytes.len == 0 || window == 0) {
+		return false;
+	}
+	if (client->out.len >= OUTPUT_MARK) {
+		client->awaits_room = true;
 		return false;
 	}
 	/* After EAGAIN the library must be called with the same number of bytes again. */

@@ -67,6 +67,7 @@ struct ssh2_client {
 	bool is_dying;          // nothing is sent or received any more, even if libssh2 tries
 	bool ends_silently;     // without a disconnect message (ssh2_flush)
 	bool wants_turn;        // work was left over
+	bool awaits_room;       // input of a channel waits until the output is shorter
 	bool has_error;         // `error` says why the connection was lost
 	struct error error;
 

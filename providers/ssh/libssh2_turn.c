@@ -132,7 +132,7 @@ static void client_turn(struct ssh2_client *client, bool is_readable)
 		return;
 	}
 	client->in_turn = true;
-	client->wants_turn = false;
+	client->wants_turn = client->awaits_room = false;
 	stop_asking(client);
 	take_input(client, is_readable);
 	open_step(client);
@@ -140,6 +140,10 @@ static void client_turn(struct ssh2_client *client, bool is_readable)
 	client->input_left = 0;
 	if (!client->is_closed) {
 		wire_flush(client);
+	}
+	/* Perhaps the server has nothing to send that would begin another turn. */
+	if (client->awaits_room && client->out.len < OUTPUT_MARK) {
+		client->wants_turn = true;
 	}
 	if (client->has_error && !client->is_closed) {
 		tell_lost(client);

@@ -66,6 +66,13 @@ static void on_unfit(void *data, const char *why)
 	struct ssh_host *host = data;
 	struct error err;
 	ssh_host_enter(host);
+	if (host->request.first_timeout_ms > 0 && !remote_was_answered(host->remote)) {
+		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", "%s: %s",
+			ssh_host_name(host), why);
+		ssh_host_fail(host, &err); // scripts would wait for the same answer
+		ssh_host_leave(host);
+		return;
+	}
 	mem_set_text(&host->no_runner, why);
 	unsigned ended = host->control.ended; // the control finds nothing more to end
 	ssh_runner_close(host);
@@ -114,7 +121,6 @@ static const struct remote_listener remote_listener = {
 bool ssh_runner_open(struct ssh_host *host, struct error *err)
 {
 	const struct ssh_host_request *request = &host->request;
-	long long first_ms = request->first_timeout_ms;
 	if (!request->wants_runner) {
 		return open_control(host, err);
 	}
@@ -128,19 +134,19 @@ bool ssh_runner_open(struct ssh_host *host, struct error *err)
 		buf_finish(&before);
 		return false;
 	}
-	host->remote = remote_open(
-		&(struct remote_request){.loop = host->loop,
-			.carrier = &host->carrier.carrier,
-			.name = ssh_host_name(host),
-			.sh = ssh_host_sh(host),
-			.token = host->token,
-			.before = buf_span(&before).data,
-			.variables = ssh_host_more_variables(host),
-			.grace_ms = request->grace_ms,
-			.outlives = request->outlives,
-			.orphan_ms = request->orphan_ms,
-			.agent_bytes = request->link_buffer,
-			.timeout_ms = first_ms > 0 ? first_ms : request->channel_timeout_ms},
+	host->remote = remote_open(&(struct remote_request){.loop = host->loop,
+					   .carrier = &host->carrier.carrier,
+					   .name = ssh_host_name(host),
+					   .sh = ssh_host_sh(host),
+					   .token = host->token,
+					   .before = buf_span(&before).data,
+					   .variables = ssh_host_more_variables(host),
+					   .grace_ms = request->grace_ms,
+					   .outlives = request->outlives,
+					   .orphan_ms = request->orphan_ms,
+					   .agent_bytes = request->link_buffer,
+					   .timeout_ms = request->channel_timeout_ms,
+					   .first_ms = request->first_timeout_ms},
 		&remote_listener, host, err);
 	buf_finish(&before);
 	if (!host->remote) {

@@ -125,26 +125,13 @@ static bool is_auto(const struct settings *settings, size_t key)
 	return strcmp(value ? value : own_keys[key].fallback, runner_choices[0]) == 0;
 }
 
-static bool check_forwards(const struct settings *settings, struct error *err)
-{
-	struct forward_port ports[FORWARDS_MAX];
-	size_t count = 0;
-	if (forward_ports_are_wanted(settings) && !is_auto(settings, KEY_RUNNER)) {
-		return error_set(err, ERROR_CONFIG,
-			"forward does not work with runner = never: the connections go through the "
-			"runner. Remove one of the two lines, or let ssh(1) forward the port "
-			"(ssh -L)");
-	}
-	return forward_ports_read(settings, ports, &count, err);
-}
-
 static struct sandbox *prepare(struct provider *provider, const struct sandbox_request *request,
 	const struct sandbox_listener *listener, void *data, struct error *err)
 {
 	struct ssh_provider *self = CONTAINER_OF(provider, struct ssh_provider, provider);
 	const struct settings *settings = request->settings;
 	const char *runtime_root = settings_get(settings, "runtime-root");
-	if (!check_forwards(settings, err)) {
+	if (!forward_ports_check(settings, is_auto(settings, KEY_RUNNER), err)) {
 		return NULL;
 	}
 	char **login_env = words_of_settings(settings, own_keys[KEY_LOGIN_ENV].name);
@@ -180,7 +167,7 @@ static bool check(const struct settings *settings, char ***warnings, struct erro
 			"outlives: no, because only the runner can go on without the connection, "
 			"and runner = never");
 	}
-	return check_forwards(settings, err);
+	return forward_ports_check(settings, is_auto(settings, KEY_RUNNER), err);
 }
 
 static bool describe(struct provider *provider, const struct settings *settings,

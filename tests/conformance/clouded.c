@@ -142,7 +142,7 @@ static void destroy(struct provider *provider)
 static const struct provider_impl impl = {
 	.name = "daytona", .destroy = destroy, .prepare = prepare};
 
-struct provider *clouded_provider_create(const struct provider_context *context, const char *folder)
+static struct provider *create(const struct provider_context *context, const char *runner)
 {
 	if (cloud.pid == 0) {
 		start();
@@ -158,7 +158,19 @@ struct provider *clouded_provider_create(const struct provider_context *context,
 		settings_init(both[i]);
 		settings_add(both[i], "api-url", cloud.api, "test");
 		settings_add(both[i], "runtime-root", "run time", "test");
+		settings_add(both[i], "runner", runner, "test");
 	}
 	settings_add(&self->transient, "persistence", "transient", "test");
 	return &self->provider;
+}
+
+struct provider *clouded_provider_create(const struct provider_context *context, const char *folder)
+{
+	return create(context, "never");
+}
+
+struct provider *clouded_provider_create_runner(
+	const struct provider_context *context, const char *folder)
+{
+	return create(context, "auto");
 }

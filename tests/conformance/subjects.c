@@ -74,6 +74,7 @@ const struct subject subjects[] = {
 	{"ssh-openssh-runner", "ssh", connected_openssh_runner_create, NULL, true, false},
 	{"exec", "exec", boxed_provider_create, NULL, true, false},
 	{"daytona", "daytona", clouded_provider_create, NULL, true, false},
+	{"daytona-runner", "daytona", clouded_provider_create_runner, NULL, true, false},
 	{"remapped", "fake", create_remapped, NULL, false, false},
 };
 const size_t subject_count = ARRAY_LENGTH(subjects);

@@ -11,6 +11,7 @@ sys.path[1:1] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
 from acp import RpcError  # noqa: E402
 from case import BROKER, main  # noqa: E402
+from forwarding import SERVE, free_port, tell  # noqa: E402
 from processes import PATIENCE  # noqa: E402
 from room import GIVEN_UP, Room  # noqa: E402
 import processes  # noqa: E402
@@ -98,6 +99,26 @@ class Life(Room):
         self.assertIn('(archived)', client.stderr)
         self.end(client)
         self.assertEqual(self.daytona.counts()['create'], 1)
+
+    def test_a_port_here_leads_to_a_server_there(self):
+        (self.work / 'serve.py').write_text(SERVE)
+        here, there = free_port(), free_port()
+        client, session = self.opened(forward=f'{here}:{there}')
+        client.start_prompt(session, f'terminal python3 serve.py 127.0.0.1 {there}')
+        self.assertTrue(processes.wait_until(
+            lambda: tell(here) == b'%d hello' % there, PATIENCE), client.stderr)
+        self.end(client)
+        self.assertIsNone(tell(here))
+
+    def test_scripts_do_the_work_if_the_profile_says_so(self):
+        for runner, count in (('never', 0), ('auto', 1)):
+            client, session = self.opened(runner=runner)
+            self.prompt(client, session, f'terminal echo {runner} > there')
+            self.assertEqual(self.tree(), {'there': f'{runner}\n'})
+            home = str(self.runtime(client, session)).split('/.local/')[0]
+            there = list(pathlib.Path(home).glob('.cache/*/acp-runner.*'))
+            self.assertEqual(len(there), count, client.stderr)
+            self.end(client)
 
     def test_who_opens_no_session_leaves_nothing_running(self):
         for persistence, states in (('transient', []), ('reuse', ['stopped'])):

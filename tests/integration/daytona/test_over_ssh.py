@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A session over the gateway as over any other SSH host: with a token for the user, and no key."""
 
+import os
+
 import room  # first: it adds the folders of the others
 from api_client import Api
 from case import main
+
+SIZE = 900 * 1024  # more than the broker holds for a server, and less than half of a window
 
 
 class OverSshTest(room.DaytonaCase):
@@ -33,6 +37,13 @@ class OverSshTest(room.DaytonaCase):
 
     def test_a_turn_with_every_exit_status_lost(self):
         self.daytona.settings(exitLostEvery=1)
+        self.turn()
+
+
+    def test_input_goes_on_although_the_server_says_nothing(self):
+        """Its window is so large that it does not widen it, and nobody asks whether it lives."""
+        self.keys.update({'alive-interval': 'never', 'channel-timeout': '10m'})
+        (self.work / 'large').write_bytes(os.urandom(SIZE))
         self.turn()
 
 

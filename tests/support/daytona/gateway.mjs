@@ -10,6 +10,7 @@ import ssh2 from "ssh2";
 import { MARK } from "./processes.mjs";
 
 const KEEPALIVE = 45000;
+const DAY = 24 * 3600 * 1000;
 const VALIDATION = 5; // ms for which the gateway asks the control plane about a token
 // The window between the gateway and the daemon: what stderr takes of it is never given back.
 const STDERR_MOST = 2 * 1024 * 1024;
@@ -36,7 +37,8 @@ export class Gateway {
     const hash = crypto.createHash("sha256").update(key.getPublicSSH()).digest("base64");
     this.fingerprint = `SHA256:${hash.replace(/=+$/, "")}`;
     this.publicKey = `${key.type} ${key.getPublicSSH().toString("base64")}`;
-    this.ssh = new ssh2.Server({ hostKeys: [this.hostKey], ident: "Go" },
+    // The real gateway never asks whether its client lives. For ssh2, 0 is its own default of 15 s.
+    this.ssh = new ssh2.Server({ hostKeys: [this.hostKey], ident: "Go", keepaliveInterval: DAY },
       (client) => this.#greet(client));
     this.server = net.createServer((socket) => this.#accept(socket));
     for (const one of this.worlds) {
