@@ -139,6 +139,23 @@ class Lost(Trouble):
         self.assertIn(f'({instance}) was deleted', told[0])
         self.assertIn(f'what was changed in {root} since the last sync', told[0])
 
+    def test_what_a_killed_broker_left_is_ended_though_its_channel_stays_open(self):
+        """The gateway does not tell the sandbox that its client has vanished."""
+        self.daytona.settings(keepsVanished=True)
+        keys = {'link-grace': '10m'}
+        first, session = self.opened(**keys)
+        first.start_prompt(session, 'terminal echo > made; sleep 600')
+        self.assertTrue(processes.wait_until(
+            (self.runtime(first, session) / 'made').exists, PATIENCE))
+        pids = [int(pid) for pid in (self.dir / 'pids').read_text().split()]
+        first.process.kill()
+        first.wait(PATIENCE)
+        self.assertTrue(any(processes.is_running(pid) for pid in pids))
+        second, session = self.opened(**keys)
+        self.assertFalse([pid for pid in pids if processes.is_running(pid)])
+        self.assertNames(second.stderr, 'broker was killed | processes')
+        self.end(second)
+
     def test_what_a_killed_transient_one_had_is_nobody_elses_base(self):
         """Every sandbox there has the same home, so the root has the same name in each."""
         there = self.dir / 'there'

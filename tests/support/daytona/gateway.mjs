@@ -239,8 +239,14 @@ export class Gateway {
     stream.on("error", () => {});
     stream.on("close", () => {
       channel.ended();
-      child.stdin.end(); // and nothing else: it is not killed
+      if (this.world.settings.keepsVanished) {
+        for (const output of [child.stdout, child.stderr]) {
+          output.removeAllListeners("data").resume();
+        }
+        return;
+      }
       channel.isClosed = true;
+      child.stdin.end(); // and nothing else: it is not killed
       for (const output of [child.stdout, child.stderr]) {
         if (output.isPaused()) {
           output.destroy(); // the write under way fails, and so will the child's next one
@@ -264,7 +270,14 @@ export class Gateway {
       child.stderr.pause();
     };
     child.stdin.on("error", () => {});
-    stream.pipe(child.stdin);
+    stream.pipe(child.stdin, { end: false });
+    stream.on("end", () => {
+      const { socket } = connection;
+      const hasVanished = socket.destroyed || socket.readableEnded;
+      if (!hasVanished || !this.world.settings.keepsVanished) {
+        child.stdin.end();
+      }
+    });
     child.stdout.on("data", (data) => {
       if (channel.isClosed) {
         child.stdout.destroy(); // what writes on dies of it

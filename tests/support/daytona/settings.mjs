@@ -24,6 +24,7 @@ export function defaultSettings() {
     createFailures: [], // {reason, at: "runner" | "build", name}: each taken by the next create
     // (of this name)
     startFailures: [], // {reason, name}: the same of starts
+    keepsVanished: false, // a channel whose client has vanished stays open for the daemon
     labelsCheckedOnConnect: true, // a label that is no string closes every connection
   };
 }
