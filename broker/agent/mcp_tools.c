@@ -17,7 +17,8 @@
 #include "broker/agent/mcp_door.h"
 
 /* The newest comes first; it is offered to a client that speaks another version. */
-static const char *const versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
+/* Without 2025-03-26, whose servers must take batches. */
+static const char *const versions[] = {"2025-11-25", "2025-06-18", "2024-11-05"};
 
 /*
  * The languages of `run`. The code is the last argument, so that policy and the user see it. `-c`

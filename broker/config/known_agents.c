@@ -125,8 +125,10 @@ bool known_agent_sandboxes_itself(const char *const *argv, const char *info_name
 	const char *program = argv && argv[0] ? path_last_part(argv[0]) : "";
 	bool has_sandbox = known && known->has_sandbox;
 	for (size_t i = 0; i < ARRAY_LENGTH(agents); i++) {
-		has_sandbox = has_sandbox || (agents[i].has_sandbox &&
-						     strcmp(agents[i].info_name, info_name) == 0);
+		/* An agent calls itself by its package's name, with or without the scope. */
+		bool is_it =
+			strcmp(path_last_part(agents[i].info_name), path_last_part(info_name)) == 0;
+		has_sandbox = has_sandbox || (is_it && agents[i].has_sandbox);
 	}
 	for (size_t i = 0; i < ARRAY_LENGTH(sandbox_programs); i++) {
 		has_sandbox = has_sandbox || strcmp(sandbox_programs[i], program) == 0;

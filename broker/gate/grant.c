@@ -114,6 +114,9 @@ bool grant_intercept(struct peer *peer, const struct call *call)
 	struct subject subject;
 	struct error unread;
 	bool is_read = subject_read(&subject, call->method->operation, &call->message, &unread);
+	if (call->method->serve) {
+		subject.shell_line = false; // without arguments, too, it is a program and no line
+	}
 	struct session *session = relay_session_of_agent(peer, &call->message);
 	if (grant_resolve(peer, call, &subject, session, resume)) {
 		subject_finish(&subject);

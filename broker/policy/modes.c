@@ -229,7 +229,7 @@ static bool has_hint(const char *text)
 }
 
 /* ACP, SessionConfigOptionCategory: whether an option is also the session's mode. */
-static bool holds_mode(const char *config_id, const char *category)
+bool modes_option_is_mode(const char *config_id, const char *category)
 {
 	char id[MODES_NAME_MAX];
 	return strcmp(category, "mode") == 0 || strcmp(plain(config_id, id), "mode") == 0;
@@ -244,8 +244,9 @@ bool modes_option_asks_less(
 	if (is_one_of(category, other_categories, ARRAY_LENGTH(other_categories))) {
 		return false;
 	}
-	enum modes_verdict verdict =
-		holds_mode(config_id, category) ? judge_by_agent(agent, value) : MODES_UNKNOWN;
+	enum modes_verdict verdict = modes_option_is_mode(config_id, category)
+	                                     ? judge_by_agent(agent, value)
+	                                     : MODES_UNKNOWN;
 	if (verdict != MODES_UNKNOWN) {
 		return verdict == MODES_ASK_LESS;
 	}
@@ -368,6 +369,24 @@ static bool find_option(
 	return true;
 }
 
+bool modes_find_option(
+	const struct json_doc *doc, json_node options, char out_value[MODES_NAME_MAX])
+{
+	char id[MODES_NAME_MAX];
+	char category[MODES_NAME_MAX];
+	for (json_node option = json_first(doc, options); option != JSON_NODE_NONE;
+		option = json_next(doc, option)) {
+		category[0] = '\0';
+		modes_copy_value(doc, json_get(doc, option, "category"), category);
+		if (modes_copy_value(doc, json_get(doc, option, "id"), id) &&
+			modes_option_is_mode(id, category) &&
+			modes_copy_value(doc, json_get(doc, option, "currentValue"), out_value)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool modes_find_unknown(const char *agent, const struct json_doc *doc, json_node options,
 	char out_value[MODES_NAME_MAX])
 {
@@ -378,7 +397,7 @@ bool modes_find_unknown(const char *agent, const struct json_doc *doc, json_node
 		category[0] = '\0';
 		modes_copy_value(doc, json_get(doc, option, "category"), category);
 		if (modes_copy_value(doc, json_get(doc, option, "id"), id) &&
-			holds_mode(id, category) &&
+			modes_option_is_mode(id, category) &&
 			modes_copy_value(doc, json_get(doc, option, "currentValue"), out_value) &&
 			modes_judge(agent, out_value) == MODES_UNKNOWN) {
 			return true;

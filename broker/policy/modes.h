@@ -51,6 +51,13 @@ struct modes_fix {
 size_t modes_find(const char *agent, const struct json_doc *doc, json_node object,
 	struct modes_fix *out_fixes);
 
+/* Whether an option, whose category may be "", is also the session's mode. */
+bool modes_option_is_mode(const char *config_id, const char *category);
+
+/* Copies the value of the first option that holds the mode; false if the list has none. */
+bool modes_find_option(
+	const struct json_doc *doc, json_node options, char out_value[MODES_NAME_MAX]);
+
 /*
  * Copies the value of an option that holds the mode if its meaning is unknown; false if there is no
  * such option in the list.

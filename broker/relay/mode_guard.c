@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "broker/relay/choice_gate.h"
 #include "broker/relay/relay_end.h"
+#include "broker/relay/relay_mcp_exec.h"
 #include "broker/relay/relay_order.h"
 #include "broker/session/answer.h"
 #include "broker/session/notice.h"
@@ -328,6 +329,7 @@ static void bar(
 	guard->barred_by_option = fix->config_id[0] != '\0';
 	notice_send(relay, session, text, true);
 	if (session->prompts > 0 && session->peer) {
+		relay_mcp_exec_cancel(relay, session->id);
 		relay_cancel_prompt(relay, session);
 	}
 }

@@ -14,6 +14,7 @@
 #include "broker/agent/mcp_tools.h"
 #include "broker/config/known_agents.h"
 #include "broker/gate/grant_ask.h"
+#include "broker/methods/pause.h"
 #include "broker/methods/run.h"
 #include "broker/policy/audit.h"
 #include "broker/policy/modes.h"
@@ -41,6 +42,7 @@ struct station {
 	struct list calls; // of struct exec_call
 	int count;
 	char mode[MODES_NAME_MAX]; // as the agent has told it; "": not known
+	unsigned told;             // choices.serials of the session at that time
 };
 
 /* A part of a request that opens a session, until the session is open. */
@@ -279,15 +281,18 @@ static void resolve(struct exec_call *call)
 
 /* ---- what the mode says ---- */
 
-/* The session's mode: what the editor has chosen last, or what the agent has told. */
+/* The session's mode: what the editor has chosen or the agent has told, whichever is later. */
 static const char *mode_of(const struct station *station, struct session *session)
 {
+	const struct choice *last = NULL;
 	LIST_FOR_EACH(choice, &session->choices.all, struct choice, link) {
-		if (!choice->is_stale && (choice->kind == CHOICE_MODE || choice->is_mode)) {
-			return choice->value;
+		bool holds_mode = choice->kind == CHOICE_MODE || choice->is_mode;
+		if (holds_mode && !choice->is_stale && (!last || choice->serial > last->serial)) {
+			last = choice;
 		}
 	}
-	return station->mode;
+	bool is_told_later = station->mode[0] && (!last || station->told >= last->serial);
+	return is_told_later || !last ? station->mode : last->value;
 }
 
 /* In such a mode the agent itself would run no command. True if the call may not run. */
@@ -308,6 +313,8 @@ static bool is_forbidden_by_mode(struct station *station, const char *command)
 					     .by = AUDIT_BY_POLICY});
 	return true;
 }
+
+static const char paused_refusal[] = "the session is paused: try again when it goes on";
 
 static const char mode_refusal[] =
 	"refused: the session is in a mode that only reads or plans, and runs no commands";
@@ -333,6 +340,8 @@ void relay_mcp_exec_serve(struct peer *peer, const struct call *request)
 	const struct session *session = session_of(call->station);
 	if (!session || !session->roots) {
 		call_fail(call, "the session is no longer open");
+	} else if (pause_holds_agent(peer)) {
+		call_fail(call, paused_refusal);
 	} else if (is_forbidden_by_mode(call->station, call->wish.words[0])) {
 		call_fail(call, mode_refusal);
 	} else if (!in_flight_add_command(peer, 1, &err)) {
@@ -413,6 +422,12 @@ static const char *refusal(
 	int most = station->relay->config.profile->toolhost_limits.max_terminals;
 	if (!session_of(station) || station->peer->is_down || station->relay->is_ending) {
 		return "the session is not open";
+	}
+	if (pause_holds_agent(station->peer)) {
+		return paused_refusal;
+	}
+	if (link_is_over(&station->relay->editor)) {
+		return "the editor does not read what the broker sends: try again later";
 	}
 	if (call_find(station, client, wish->id)) {
 		return "a call with this id is in progress";
@@ -577,11 +592,16 @@ bool relay_mcp_exec_offer(
 	return true;
 }
 
-static void take_mode(struct station *station, const struct json_doc *doc, const char *dotted)
+/* `object` may have the name of a mode, and options of which one is the mode. */
+static void take_mode(
+	struct station *station, const struct json_doc *doc, json_node object, const char *dotted)
 {
 	char mode[MODES_NAME_MAX];
-	if (doc && modes_copy_value(doc, json_path(doc, 0, dotted), mode)) {
+	const struct session *session = session_of(station);
+	if (modes_copy_value(doc, json_path(doc, object, dotted), mode) ||
+		modes_find_option(doc, json_get(doc, object, "configOptions"), mode)) {
 		memcpy(station->mode, mode, sizeof(mode));
+		station->told = session ? session->choices.serials : 0;
 	}
 }
 
@@ -591,7 +611,9 @@ void relay_mcp_exec_read(struct request *request, const struct call *answer)
 	struct span result = message_place(&answer->message, PLACE_RESULT);
 	if (offer && offer->station && result.len > 0) {
 		struct json_doc *doc = json_doc_parse_unchecked(result, NULL);
-		take_mode(offer->station, doc, "modes.currentModeId");
+		if (doc) {
+			take_mode(offer->station, doc, 0, "modes.currentModeId");
+		}
 		json_doc_destroy(doc);
 	}
 }
@@ -609,18 +631,21 @@ void relay_mcp_exec_opened(struct relay *relay, const struct request *request)
 
 void relay_mcp_exec_on_update(struct peer *peer, const struct call *call)
 {
-	char kind[sizeof("current_mode_update")];
+	char kind[sizeof("config_option_update")];
 	const struct session *session = NULL;
 	if (peer->relay->config.profile->mcp_exec &&
 		message_string(&call->message, PLACE_UPDATE_KIND, kind, sizeof(kind)) &&
-		strcmp(kind, "current_mode_update") == 0) {
+		(strcmp(kind, "current_mode_update") == 0 ||
+			strcmp(kind, "config_option_update") == 0)) {
 		session = relay_session_of_agent(peer, &call->message);
 	}
 	struct station *station = session ? station_of(peer->relay, session->id) : NULL;
 	if (station) {
 		struct json_doc *doc =
 			json_doc_parse_unchecked(message_place(&call->message, PLACE_PARAMS), NULL);
-		take_mode(station, doc, "update.currentModeId");
+		if (doc) {
+			take_mode(station, doc, json_get(doc, 0, "update"), "currentModeId");
+		}
 		json_doc_destroy(doc);
 	}
 }

@@ -226,7 +226,9 @@ bool choices_follow_options(
 			continue;
 		}
 		json_node category = json_get(doc, option, "category");
-		choice->is_mode = json_string_is(doc, category, "mode");
+		char kind[MODES_NAME_MAX] = "";
+		modes_copy_value(doc, category, kind);
+		choice->is_mode = modes_option_is_mode(id, kind);
 		if (json_string_is(doc, category, "model")) {
 			list_remove(&choice->link);
 			place(choices, choice, true);

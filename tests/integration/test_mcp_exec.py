@@ -302,6 +302,41 @@ class Policy(McpExecCase):
                          [(self.session, 'terminal/create', 'rm x', 'reject-once', 'policy'),
                           (self.session, 'terminal/create', 'true x', 'allow-once', 'policy')])
 
+    def test_a_program_with_a_blank_in_its_name_is_no_line_of_a_shell(self):
+        self.begin(policy=('mode = deny-all', 'allow = terminal make *'))
+        (self.work / 'make tests').mkdir()
+        program = self.work / 'make tests/unit'
+        program.write_text('#!/bin/sh\necho > ran\n')
+        program.chmod(0o755)
+        server = self.connect()
+        self.assertTrue(self.exec(server, 'make tests/unit')[0])
+        self.assertFalse((self.work / 'ran').exists())
+
+    def test_no_call_runs_in_a_paused_session(self):
+        self.begin()
+        server = self.connect()
+        named = {'sessionId': self.session}
+        self.client.call('_broker/session/pause', named)
+        is_error, texts = self.exec(server, 'touch', 'made')
+        self.assertTrue(is_error)
+        self.assertNames(texts[0], 'paused')
+        self.client.call('_broker/session/resume', named)
+        self.assertFalse((self.work / 'made').exists())
+        self.assertFalse(self.exec(server, 'touch', 'made')[0])
+
+    def test_a_mode_that_is_an_option_counts_whoever_sets_it_last(self):
+        self.begin()
+        server = self.connect()
+        for value, is_refused in (('plan', True), ('code', False)):
+            option = {'id': 'mode', 'name': 'Mode', 'type': 'select', 'currentValue': value,
+                      'options': [{'value': 'plan', 'name': 'Plan'},
+                                  {'value': 'code', 'name': 'Code'}]}
+            self.client.prompt(self.session, 'update ' + json.dumps(
+                {'sessionUpdate': 'config_option_update', 'configOptions': [option]}))
+            self.assertEqual(self.exec(server, 'true')[0], is_refused, value)
+        self.client.call('session/set_mode', {'sessionId': self.session, 'modeId': 'plan'})
+        self.assertTrue(self.exec(server, 'true')[0])
+
     def test_a_mode_that_plans_or_reads_runs_nothing(self):
         self.begin(broker=(f'audit = {self.dir}/audit',))
         server = self.connect()

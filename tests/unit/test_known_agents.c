@@ -49,6 +49,7 @@ static void test_agents_that_confine_their_commands_are_known(void **state)
 	assert_true(known_agent_sandboxes_itself(by_program, ""));
 	assert_true(known_agent_sandboxes_itself(wrapped, ""));
 	assert_true(known_agent_sandboxes_itself(through, "@agentclientprotocol/codex-acp"));
+	assert_true(known_agent_sandboxes_itself(through, "codex-acp"));
 	assert_false(known_agent_sandboxes_itself(through, ""));
 	assert_false(known_agent_sandboxes_itself(other, "gemini-cli"));
 	assert_false(known_agent_sandboxes_itself(NULL, ""));

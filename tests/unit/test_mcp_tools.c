@@ -143,8 +143,8 @@ static void test_what_is_no_request_gets_an_error_without_an_id(void **state)
 		"{'jsonrpc':'2.0','id':true,'method':'ping'}",
 		"{'jsonrpc':'2.0','id':1,'id':2,'method':'ping'}",
 		"{'jsonrpc':'2.0','id':1,'Method':'x','method':'ping'}",
-		"{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'exec',"
-		"'arguments':{'command':['true'],'comm\\u0061nd':['false']}}}"};
+		("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'exec',"
+		 "'arguments':{'command':['true'],'comm\\u0061nd':['false']}}}")};
 	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
 		read_line(lines[i]);
 		assert_int_equal(wish.kind, MCP_WISH_NOTHING);
@@ -156,8 +156,8 @@ static void test_what_needs_no_answer_gets_none(void **state)
 {
 	static const char *const lines[] = {
 		"{'jsonrpc':'2.0','method':'notifications/initialized'}",
-		"{'jsonrpc':'2.0','method':'tools/call','params':{'name':'exec',"
-		"'arguments':{'command':['true']}}}",
+		("{'jsonrpc':'2.0','method':'tools/call','params':{'name':'exec',"
+		 "'arguments':{'command':['true']}}}"),
 		"{'jsonrpc':'2.0','method':'notifications/cancelled'}",
 		"{'jsonrpc':'2.0','id':1,'result':{}}"};
 	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
@@ -179,8 +179,8 @@ static void test_tools_need_initialize_first(void **state)
 	read_line("{'jsonrpc':'2.0','id':1,'method':'ping'}");
 	assert_true(says("result", "{}") && !is_greeted);
 	read_line("{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':"
-		  "'2025-03-26'}}");
-	assert_true(says("result.protocolVersion", "'2025-03-26'") && is_greeted);
+		  "'2025-06-18'}}");
+	assert_true(says("result.protocolVersion", "'2025-06-18'") && is_greeted);
 	read_line("{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
 	assert_true(says("id", "1") && !says("error.code", "-32600"));
 }
