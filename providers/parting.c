@@ -16,6 +16,13 @@ void partings_wait(struct partings *partings)
 	}
 }
 
+void partings_hurry(struct partings *partings)
+{
+	LIST_FOR_EACH(parting, &partings->list, struct parting, link) {
+		parting_is_over(parting);
+	}
+}
+
 static void on_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct parting *parting = CONTAINER_OF(timer, struct parting, due);

@@ -29,8 +29,9 @@ struct parting {
 
 void partings_init(struct partings *partings, struct ev_loop *loop);
 
-/* Runs the loop until every parting has ended. */
+/* Runs the loop until every parting has ended; partings_hurry ends them at once. */
 void partings_wait(struct partings *partings);
+void partings_hurry(struct partings *partings);
 
 /*
  * `end` is called once, with no caller above it: after PARTING_MS, or after parting_is_over, whose

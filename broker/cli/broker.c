@@ -141,6 +141,10 @@ static void on_signal(struct ev_loop *loop, struct ev_signal *watcher, int event
 {
 	struct broker *broker = watcher->data;
 	log_info("broker: %s, ending", libc_signal_name(watcher->signum));
+	if (!broker->relay) {
+		partings_hurry(&broker->partings);
+		return;
+	}
 	(broker->was_signaled ? relay_hurry : relay_end)(broker->relay);
 	broker->was_signaled = true;
 }
@@ -244,8 +248,10 @@ static int serve_editor(struct broker *broker, struct provider *provider)
 	}
 	end_signals_start(&broker->signals, broker->loop, on_signal, broker);
 	ev_run(broker->loop, 0);
-	end_signals_stop(&broker->signals);
 	relay_destroy(broker->relay);
+	broker->relay = NULL;
+	partings_wait(&broker->partings);
+	end_signals_stop(&broker->signals);
 	fd_inherited_finish(&broker->out);
 	fd_inherited_finish(&broker->in);
 	if (broker->failure.code != ERROR_NONE) {

@@ -39,7 +39,11 @@ static void flush(struct remote *remote)
 		taken = carrier_write(remote->stream, out);
 		mux_sent(remote->mux, taken);
 	}
-	arm(remote, now_us);
+	if (taken > 0) {
+		arm(remote, now_us);
+	} else {
+		ev_timer_stop(remote->request.loop, &remote->due); // on_writable follows
+	}
 }
 
 static void on_due(struct ev_loop *loop, ev_timer *timer, int events)

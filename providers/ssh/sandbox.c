@@ -495,10 +495,14 @@ static void on_parting_end(struct parting *parting)
 	sandbox_free(CONTAINER_OF(parting, struct ssh_sandbox, parting));
 }
 
-/* The admission of a gateway is only borrowed. */
+/*
+ * The admission of a gateway is only borrowed. Ports that ssh listens on may be wanted by the next
+ * sandbox.
+ */
 static bool can_part(const struct ssh_sandbox *self)
 {
-	return self->context->partings && !self->settings.admission;
+	bool has_ports = self->has_target && ssh_target_has_forwards(&self->target);
+	return self->context->partings && !self->settings.admission && !has_ports;
 }
 
 static void close_sandbox(struct sandbox *sandbox)
