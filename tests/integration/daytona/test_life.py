@@ -324,7 +324,7 @@ class Trouble(Room):
         return what in told + client.stderr or 'was restarted' in client.stderr
 
     def test_a_process_whose_shell_is_killed_takes_nothing_with_it(self):
-        client, session = self.opened()
+        client, session = self.opened(runner='never')
         for name in ('a', 'b'):  # the second prompt is told, too
             self.prompt(client, session, 'terminal kill -9 0')
             self.assertNames(client.texts()[-1], 'ended | not known')
@@ -334,7 +334,7 @@ class Trouble(Room):
         self.assertEqual(self.tree(), {'a': 'a\n', 'b': 'b\n'})
 
     def test_a_process_whose_shell_is_killed_is_told_before_what_it_has_started_ends(self):
-        client, session = self.opened()
+        client, session = self.opened(runner='never')
         self.prompt(client, session, 'terminal kill -9 $PPID; exec sleep 1000')
         self.assertNames(client.texts()[-1], 'ended | not known')
         self.prompt(client, session, 'terminal echo a > a')
