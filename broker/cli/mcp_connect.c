@@ -37,32 +37,73 @@ static bool set_up(int fd, const char *path, const char *secret, struct error *e
 	return fd_write_all(fd, span_of(line), err);
 }
 
-/* Copies once. False at the end of `from`, or if `to` takes no more. */
-static bool copy(int from, int to)
+/* Input of the client that the broker has not taken yet. */
+struct held {
+	char bytes[PIECE];
+	size_t at, len;
+};
+
+/* Copies once. False at the end, or if the client reads no more. */
+static bool copy_out(int fd)
 {
 	char piece[PIECE];
-	ssize_t count = read(from, piece, sizeof(piece));
+	ssize_t count = read(fd, piece, sizeof(piece));
 	if (count < 0 && io_is_transient(errno)) {
 		return true;
 	}
-	return count > 0 && fd_write_all(to, (struct span){piece, (size_t)count}, NULL);
+	return count > 0 && fd_write_all(STDOUT_FILENO, (struct span){piece, (size_t)count}, NULL);
 }
 
-/* Until the broker closes the connection. */
+/* False at the end of the input. */
+static bool take_in(struct held *held)
+{
+	ssize_t count = read(STDIN_FILENO, held->bytes, sizeof(held->bytes));
+	held->at = 0;
+	held->len = count > 0 ? (size_t)count : 0;
+	return count > 0 || (count < 0 && io_is_transient(errno));
+}
+
+/* False if the broker takes no more. */
+static bool send_in(int fd, struct held *held)
+{
+	ssize_t count =
+		send(fd, held->bytes + held->at, held->len - held->at, MSG_DONTWAIT | MSG_NOSIGNAL);
+	held->at += count > 0 ? (size_t)count : 0;
+	return count >= 0 || io_is_transient(errno);
+}
+
+/*
+ * Until the broker closes the connection. Waiting for room in the socket would block the broker's
+ * answers, and a broker whose answers are not read takes nothing.
+ */
 static void copy_both(int fd)
 {
-	struct pollfd ends[] = {
-		{.fd = fd, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
+	struct held held = {.len = 0};
+	bool has_input = true;
 	for (;;) {
-		if (poll(ends, ARRAY_LENGTH(ends), -1) < 0 && errno != EINTR) {
+		bool holds = held.at < held.len;
+		struct pollfd ends[] = {
+			{.fd = fd, .events = (short)(POLLIN | (holds ? POLLOUT : 0))},
+			{.fd = has_input && !holds ? STDIN_FILENO : -1, .events = POLLIN}};
+		if (poll(ends, ARRAY_LENGTH(ends), -1) < 0) {
+			if (errno != EINTR) {
+				return;
+			}
+			continue;
+		}
+		if ((ends[0].revents & ~POLLOUT) != 0 && !copy_out(fd)) {
 			return;
 		}
-		if (ends[0].revents != 0 && !copy(fd, STDOUT_FILENO)) {
-			return;
+		bool goes_on = true;
+		if (ends[0].revents & POLLOUT) {
+			goes_on = send_in(fd, &held);
+		} else if (ends[1].revents != 0) {
+			goes_on = take_in(&held);
 		}
-		if (ends[1].revents != 0 && !copy(STDIN_FILENO, fd)) {
+		if (!goes_on) {
+			has_input = false;
+			held.at = held.len = 0;
 			shutdown(fd, SHUT_WR);
-			ends[1].fd = -1;
 		}
 	}
 }

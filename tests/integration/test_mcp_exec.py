@@ -170,6 +170,15 @@ class Protocol(McpExecCase):
             stranger.close()
         self.connect()
 
+    def test_a_client_that_asks_much_at_once_gets_every_answer(self):
+        self.begin()
+        client = self.connect()
+        line = json.dumps({'jsonrpc': '2.0', 'id': 'x' * 200, 'method': 'tools/list'}).encode()
+        before = len(client.received)
+        client.send_bytes((line + b'\n') * 5000)
+        self.assertTrue(processes.wait_until(
+            lambda: len(client.received) == before + 5000, PATIENCE), len(client.received))
+
     def test_a_client_that_does_not_read_is_not_read_and_others_go_on(self):
         self.begin()
         deaf = self.connect()
