@@ -245,7 +245,8 @@ class Lost(Trouble):
         self.check_goes_on({**PENDING, 'later': 'later\n'})
 
     def test_what_is_behind_the_gateway_is_down(self):
-        client, session = self.begin(**IMPATIENT)
+        """Scripts need new channels; the runner's own is there."""
+        client, session = self.begin(runner='never', **IMPATIENT)
         self.daytona.settings(backendDown=True)
         self.prompt(client, session, 'terminal cat a')
         client.wait_for(lambda m: m.method == 'session/update'
@@ -274,14 +275,20 @@ class Lost(Trouble):
         self.assertEqual(self.box()['state'], 'stopped')
         self.check_goes_on(PENDING)
 
-    def test_its_connection_is_silent(self):
+    def is_silent(self, runner, code):
         """The broker may notice it before its end; then it collects over another connection."""
-        client, session = self.begin(**IMPATIENT)
+        client, session = self.begin(runner=runner, **IMPATIENT)
         self.daytona.ssh_fault('bytes', action='hang')
-        self.fails(client, session, 'TIMEOUT_EXCEEDED', True)
+        self.fails(client, session, code, True)
         self.leave(client, 'failed', 'stopped')
         self.collect()
         self.check_goes_on(PENDING)
+
+    def test_its_connection_is_silent(self):
+        self.is_silent('auto', 'LINK_LOST')
+
+    def test_its_connection_is_silent_and_scripts_want_a_channel(self):
+        self.is_silent('never', 'TIMEOUT_EXCEEDED')
 
 
 class Gateway(Trouble):
