@@ -32,7 +32,7 @@ struct remote_forward {
 struct remote_connection {
 	struct list link; // remote.connections
 	struct remote *remote;
-	uint16_t here;
+	uint16_t here; // 0: its forward is gone
 	struct mux_socket socket;
 	ev_io io;          // of the socket's descriptor
 	bool has_sent;     // the program here; known only while somebody waits for a visit
@@ -287,6 +287,16 @@ void remote_forward_all(struct remote *remote, struct forward_listeners *listene
 	listeners->count = 0;
 }
 
+/* They are no visits of the next forward at that port. */
+static void release_connections(const struct remote *remote, uint16_t here)
+{
+	LIST_FOR_EACH(connection, &remote->connections, struct remote_connection, link) {
+		if (connection->here == here) {
+			connection->here = 0;
+		}
+	}
+}
+
 static void reset_connections(struct remote *remote, uint16_t here)
 {
 	LIST_FOR_EACH(connection, &remote->connections, struct remote_connection, link) {
@@ -304,6 +314,8 @@ void remote_forward_remove(struct remote *remote, uint16_t here, bool resets)
 			forward_free(forward);
 			if (resets) {
 				reset_connections(remote, here);
+			} else {
+				release_connections(remote, here);
 			}
 			remote_let_go(remote);
 			return;

@@ -237,6 +237,25 @@ class Login(CallbackCase):
             self.wait_closed()
         self.ends(client)
 
+    def test_a_connection_of_an_earlier_login_is_no_visit_of_the_next(self):
+        client, session = self.opened(login_callback_timeout='10s')
+        other = client.new_session(self.work)
+        (self.work / 'serve.py').write_text(SERVE)
+        client.start_prompt(other, f'terminal python3 serve.py 127.0.0.1 {self.port}')
+        self.open_it(client, session)
+        self.assertTrue(processes.wait_until(
+            lambda: tell(self.port) == b'%d hello' % self.port, PATIENCE))
+        with socket.create_connection(('127.0.0.1', self.port), PATIENCE) as held:
+            held.settimeout(PATIENCE)
+            self.assertTrue(held.recv(1))
+            self.wait_closed()
+            self.open_it(client, session)
+            held.sendall(b'x')
+            while held.recv(1) != b'x':
+                pass
+            self.wait_notice(client, str(self.port), 'login-callback-timeout')
+        self.ends(client)
+
 
 class Answers(CallbackCase):
     def test_a_refused_port_stays_closed_and_is_not_asked_about_again(self):
