@@ -510,4 +510,5 @@ void grant_login_drop(struct peer *peer)
 		close_port(callback, true);
 		forget(callback);
 	}
+	logins->refuses_further = logins->was_limit_told = false; // it may be restarted
 }

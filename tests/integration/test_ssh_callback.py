@@ -280,6 +280,18 @@ class Answers(CallbackCase):
         self.assertEqual(len(self.questions(client)), 1)
         self.ends(client)
 
+    def test_a_refusal_of_all_ends_with_its_agent(self):
+        client, session = self.opened()
+        self.answer_with(client, 'no-more')
+        self.show(client, session)
+        self.wait_closed_question(client, self.wait_question(client), 'failed')
+        self.failure(client.response(client.start_prompt(session, 'exit 3'), PATIENCE),
+                     'AGENT_EXITED')
+        session = client.new_session(self.work)
+        self.show(client, session)
+        self.wait_question(client, 1)
+        self.ends(client)
+
     def test_an_address_is_asked_about_once_while_its_port_is_open(self):
         client, session = self.opened()
         self.open_it(client, session)
