@@ -135,8 +135,10 @@ void remote_ping(struct remote *remote);
 
 /* By the clock of remote_now_us: when the last bytes came over the link. After ready. */
 uint64_t remote_heard_us(const struct remote *remote);
-bool remote_was_answered(const struct remote *remote); // by any byte, also before ready
-uint64_t remote_now_us(void);                          // microseconds of CLOCK_MONOTONIC
+uint64_t remote_now_us(void); // microseconds of CLOCK_MONOTONIC
+
+/* In on_unfit: whether it comes because nothing there began within first_ms. */
+bool remote_start_was_late(const struct remote *remote);
 
 /* Opens a new stream of this carrier to the run. Ends in on_attached, on_detached or on_lost. */
 void remote_attach(struct remote *remote, struct carrier *carrier);
