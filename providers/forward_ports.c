@@ -90,7 +90,6 @@ bool forward_ports_read(const struct settings *settings, struct forward_port out
 	return true;
 }
 
-/* A service's socket in the cell would occupy the port on which the agent's program listens. */
 bool forward_ports_check(const struct settings *settings, bool wants_runner, struct error *err)
 {
 	struct forward_port ports[FORWARDS_MAX];
@@ -103,6 +102,7 @@ bool forward_ports_check(const struct settings *settings, bool wants_runner, str
 	return forward_ports_read(settings, ports, &count, err);
 }
 
+/* A service's socket in the cell would occupy the port on which the agent's program listens. */
 bool forward_ports_check_services(const struct settings *settings, const struct forward_port *ports,
 	size_t count, struct error *err)
 {

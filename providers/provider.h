@@ -533,10 +533,11 @@ size_t sandbox_known_count(const struct sandbox *sandbox);
 const struct sandbox_root *sandbox_known_at(const struct sandbox *sandbox, size_t index);
 
 /*
- * Frees the handle and ends what it started; raises nothing more. If the order to end travels far,
- * the broker does not end before it has arrived (provider_context.partings). The sandbox itself
- * stays. File operations are cancelled and their handles freed. Processes are killed; their handles
- * stay, without events, until exec_destroy. NULL is fine.
+ * Frees the handle and ends what it started; raises nothing more. Where something would outlive the
+ * lost connection, the order to end must arrive: the broker's own end waits for that, but at most
+ * PARTING_MS (provider_context.partings). The sandbox itself stays. File operations are cancelled
+ * and their handles freed. Processes are killed; their handles stay, without events, until
+ * exec_destroy. NULL is fine.
  */
 void sandbox_close(struct sandbox *sandbox);
 

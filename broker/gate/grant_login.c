@@ -187,10 +187,10 @@ static void say_failure(const struct callback *callback, const struct error *err
 	char text[TEXT_SIZE];
 	if (err->reason && strcmp(err->reason, forward_taken_reason.name) == 0) {
 		text_format(text, sizeof(text),
-			"Another program of this machine uses port %u, to which the login page "
-			"comes back (%s). End that program, and start the login again. If the "
-			"sandbox shares this machine's network, that program may be the agent's: "
-			"then the login works as it is",
+			"A program (perhaps this broker) uses port %u of this machine, to which "
+			"the login page comes back (%s). End its use of the port, and start the "
+			"login again. If the sandbox shares this machine's network, that program "
+			"may be the agent's: then the login works as it is",
 			callback->port, err->reason);
 	} else {
 		text_format(text, sizeof(text), "Port %u was not opened for the login: %s",
@@ -510,4 +510,5 @@ void grant_login_drop(struct peer *peer)
 		close_port(callback, true);
 		forget(callback);
 	}
+	logins->refuses_further = logins->was_limit_told = false; // it may be restarted
 }

@@ -41,7 +41,10 @@ void grant_login_offer(
  */
 void grant_login_cancel(struct relay *relay, const char *session_id);
 
-/* The agent has ended: the same for all of its ports. Its questions stay open. */
+/*
+ * The agent has ended: the same for all of its ports, and no refusal holds any longer. Its
+ * questions stay open: the caller must drop them before an answer can come.
+ */
 void grant_login_drop(struct peer *peer);
 
 #endif

@@ -207,9 +207,10 @@ enum mux_pump {
 
 /*
  * (out) Moves as many bytes as possible from a non-blocking descriptor into a MUX_OUT stream.
- * Finishes the stream at the descriptor's end.
+ * Finishes the stream at the descriptor's end. Sets *has_read, which may be NULL, once it has read
+ * a byte.
  */
-enum mux_pump mux_pump_out(struct mux_stream *stream, int fd);
+enum mux_pump mux_pump_out(struct mux_stream *stream, int fd, bool *has_read);
 
 /* (out) Moves bytes from a MUX_IN stream to a descriptor. */
 enum mux_pump mux_pump_in(struct mux_stream *stream, int fd);

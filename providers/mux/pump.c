@@ -9,7 +9,7 @@ enum {
 	CHUNKS_MAX = 8, // per call, so that others get their turn
 };
 
-enum mux_pump mux_pump_out(struct mux_stream *stream, int fd)
+enum mux_pump mux_pump_out(struct mux_stream *stream, int fd, bool *has_read)
 {
 	char bytes[CHUNK];
 	for (int i = 0; i < CHUNKS_MAX; i++) {
@@ -33,6 +33,9 @@ enum mux_pump mux_pump_out(struct mux_stream *stream, int fd)
 			return MUX_PUMP_OVER;
 		}
 		mux_stream_write(stream, (struct span){bytes, (size_t)count});
+		if (has_read) {
+			*has_read = true;
+		}
 	}
 	return MUX_PUMP_FD;
 }

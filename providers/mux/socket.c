@@ -29,7 +29,7 @@ static void move_in(struct mux_socket *self)
 
 static void move_out(struct mux_socket *self)
 {
-	self->out_waits = mux_pump_out(self->out, self->fd);
+	self->out_waits = mux_pump_out(self->out, self->fd, &self->has_read);
 	if (self->out_waits == MUX_PUMP_OVER) {
 		self->out = NULL; // the link owns it from now on
 	}

@@ -20,6 +20,7 @@ struct mux_socket {
 	struct mux_stream *in;  // bytes for the socket; NULL: they have ended, and the socket knows
 	struct mux_stream *out; // bytes of the socket; NULL: it has ended
 	enum mux_pump in_waits, out_waits;
+	bool has_read; // a byte, from the descriptor
 };
 
 enum mux_socket_state { MUX_SOCKET_GOES_ON, MUX_SOCKET_BROKEN, MUX_SOCKET_DONE };

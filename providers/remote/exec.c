@@ -78,7 +78,7 @@ static void follow(struct exec_pipe *pipe, enum mux_pump state)
 
 static void pump_in(struct exec_pipe *pipe)
 {
-	enum mux_pump state = mux_pump_out(pipe->stream, pipe->fd);
+	enum mux_pump state = mux_pump_out(pipe->stream, pipe->fd, NULL);
 	if (state == MUX_PUMP_OVER) {
 		pipe->stream = NULL; // the link owns it from now on
 	}

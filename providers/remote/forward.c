@@ -12,8 +12,8 @@
 #include "providers/remote/remote_impl.h"
 
 /*
- * Ports of this machine that lead to programs there. We read nothing of what goes over them. The
- * runner cannot open a stream, so it cannot make a connection to this machine.
+ * Ports of this machine that lead to programs there. We copy what goes over them, and do not look
+ * at it. The runner cannot open a stream, so it cannot make a connection to this machine.
  */
 
 enum { NOTICE_SIZE = 256 };
@@ -32,11 +32,10 @@ struct remote_forward {
 struct remote_connection {
 	struct list link; // remote.connections
 	struct remote *remote;
-	uint16_t here;
+	uint16_t here; // 0: its forward is gone
 	struct mux_socket socket;
 	ev_io io;          // of the socket's descriptor
-	bool has_sent;     // the program here; known only while somebody waits for a visit
-	bool has_received; // the same
+	bool has_received; // bytes from there
 };
 
 /* ---- connections ---- */
@@ -65,18 +64,9 @@ static void watch(struct remote_connection *self)
 	}
 }
 
-/* Looks at what is about to be copied. A browser may open connections on which it sends nothing. */
-static void note_bytes(struct remote_connection *self)
-{
-	char byte;
-	const struct mux_socket *socket = &self->socket;
-	self->has_sent = self->has_sent ||
-	                 (socket->out && recv(socket->fd, &byte, sizeof(byte), MSG_PEEK) > 0);
-	self->has_received =
-		self->has_received || (socket->in && mux_stream_peek(socket->in).len > 0);
-}
-
-/* Tells who waits for the first visit of the port, once a connection had a request and an answer.
+/*
+ * Tells who waits for the first visit of the port, once a connection had a request and an answer. A
+ * browser may open connections on which it sends nothing.
  */
 static void note_visit(struct remote_connection *self)
 {
@@ -85,8 +75,7 @@ static void note_visit(struct remote_connection *self)
 		if (forward->port.here != self->here || !on_answered) {
 			continue;
 		}
-		note_bytes(self);
-		if (self->has_sent && self->has_received) {
+		if (self->socket.has_read && self->has_received) {
 			forward->visit.on_answered = NULL;
 			on_answered(forward->visit.data);
 		}
@@ -97,8 +86,10 @@ static void note_visit(struct remote_connection *self)
 /* May free the connection. */
 static void move(struct remote_connection *self)
 {
-	note_visit(self);
+	self->has_received =
+		self->has_received || (self->socket.in && mux_stream_peek(self->socket.in).len > 0);
 	enum mux_socket_state state = mux_socket_move(&self->socket);
+	note_visit(self);
 	if (state == MUX_SOCKET_GOES_ON) {
 		watch(self);
 		return;
@@ -287,6 +278,16 @@ void remote_forward_all(struct remote *remote, struct forward_listeners *listene
 	listeners->count = 0;
 }
 
+/* They are no visits of the next forward at that port. */
+static void release_connections(const struct remote *remote, uint16_t here)
+{
+	LIST_FOR_EACH(connection, &remote->connections, struct remote_connection, link) {
+		if (connection->here == here) {
+			connection->here = 0;
+		}
+	}
+}
+
 static void reset_connections(struct remote *remote, uint16_t here)
 {
 	LIST_FOR_EACH(connection, &remote->connections, struct remote_connection, link) {
@@ -304,6 +305,8 @@ void remote_forward_remove(struct remote *remote, uint16_t here, bool resets)
 			forward_free(forward);
 			if (resets) {
 				reset_connections(remote, here);
+			} else {
+				release_connections(remote, here);
 			}
 			remote_let_go(remote);
 			return;

@@ -211,9 +211,9 @@ void remote_end_stream(struct remote *remote, const struct error *err)
 	remote->listener->on_detached(remote->data, &failure);
 }
 
-bool remote_was_answered(const struct remote *remote)
+bool remote_start_was_late(const struct remote *remote)
 {
-	return remote->start.was_answered;
+	return remote->start.was_late && !remote->start.was_answered;
 }
 
 void remote_set_lost(const struct remote *remote, const char *what, struct error *err)

@@ -92,7 +92,8 @@ void remote_close(struct remote *remote);
  * Like remote_close, but first lets the order to end everything arrive. If it was sent and has to
  * be waited for, this returns true, and raises `parted` once: the other side has closed the stream,
  * or the carrier is lost. The caller also sets a deadline, and then closes the remote. Closing only
- * the carrier may lose the order, and then what runs there waits for another stream.
+ * the carrier may lose the order, and then what runs there waits for another stream. False: there
+ * is nothing to wait for, and the caller closes the remote at once.
  */
 bool remote_part(struct remote *remote, void (*parted)(void *data), void *data);
 
@@ -135,8 +136,10 @@ void remote_ping(struct remote *remote);
 
 /* By the clock of remote_now_us: when the last bytes came over the link. After ready. */
 uint64_t remote_heard_us(const struct remote *remote);
-bool remote_was_answered(const struct remote *remote); // by any byte, also before ready
-uint64_t remote_now_us(void);                          // microseconds of CLOCK_MONOTONIC
+uint64_t remote_now_us(void); // microseconds of CLOCK_MONOTONIC
+
+/* In on_unfit: whether it comes because nothing there began within first_ms. */
+bool remote_start_was_late(const struct remote *remote);
 
 /* Opens a new stream of this carrier to the run. Ends in on_attached, on_detached or on_lost. */
 void remote_attach(struct remote *remote, struct carrier *carrier);
@@ -154,8 +157,8 @@ void remote_exec_join(struct exec *exec, struct suspension *suspension);
  * After ready: each connection to the port here goes to the port there, on its loopback. On success
  * takes over the descriptors of forward_port_listen; fails if the remote is over. When the remote
  * is lost or closed, the port is closed and its connections are reset; while a run without its
- * stream goes on, they wait, as processes do. At most REMOTE_CONNECTIONS_MAX are open at once; we
- * reset further ones.
+ * stream goes on, they wait, as processes do, and we reset new ones. At most REMOTE_CONNECTIONS_MAX
+ * are open at once; we reset further ones, too.
  */
 enum { REMOTE_CONNECTIONS_MAX = 128 };
 bool remote_forward(struct remote *remote, const struct forward_port *port,

@@ -30,7 +30,8 @@ struct remote_start {
 	size_t image_left; // bytes not sent yet
 	unsigned sends;
 	ev_timer deadline;
-	bool was_answered; // by any byte
+	bool was_answered; // the host's shell, or the program, has begun
+	bool was_late;     // a deadline has passed
 	bool is_over;      // the runner has started
 	bool is_further;   // the runner runs already, and a new stream to it begins (attach.c)
 };

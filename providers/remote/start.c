@@ -37,6 +37,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	struct error err;
 	error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", "%s", why);
 	remote_hold(remote);
+	remote->start.was_late = true;
 	if (remote->is_ready) {
 		remote_end_stream(remote, &err);
 	} else {
@@ -141,7 +142,7 @@ size_t remote_start_take(struct remote *remote, struct span bytes)
 {
 	struct remote_start *start = &remote->start;
 	size_t at = script_begin_skip(&start->begin, bytes);
-	if (!start->was_answered) {
+	if (!start->was_answered && start->begin.is_over) {
 		start->was_answered = true;
 		wait_for_answer(remote);
 	}

@@ -159,6 +159,7 @@ bool begin_run(const char *token, char *out_folder, size_t size)
 		return false;
 	}
 	printf("@acp-broker:begins-here;");
+	(void)fflush(stdout); // a sign of life: what follows may take a while
 	if (!end_earlier(token, here)) {
 		(void)fflush(stdout);
 		return false;

@@ -254,8 +254,8 @@ static void judge_orphan(const struct earlier_run *run)
 {
 	if (run->answer == ALIVE_USED) {
 		say_kept(run, "used");
-	} else if (visit_marked(run->mark, 0, NULL) > 0) {
-		say_kept(run, "unseen"); // its runner may have been killed
+	} else if (visit_marked(run->mark, 0, NULL) > 0 || alive_is_held(run->folder)) {
+		say_kept(run, "unseen"); // its runner may have been killed, or does not answer
 	} else {
 		finish(run, run->answer == ALIVE_ENDED ? run->found : 0);
 	}

@@ -60,7 +60,7 @@ static void pipe_move(struct run_pipe *pipe)
 	if (pipe->direction == MUX_IN) {
 		pipe->waits = mux_pump_in(pipe->stream, pipe->fd);
 	} else {
-		pipe->waits = mux_pump_out(pipe->stream, pipe->fd);
+		pipe->waits = mux_pump_out(pipe->stream, pipe->fd, NULL);
 	}
 	if (pipe->waits == MUX_PUMP_OVER && pipe->direction == MUX_OUT) {
 		pipe->stream = NULL; // the link owns it from now on

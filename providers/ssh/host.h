@@ -125,7 +125,8 @@ void ssh_host_drop_link(struct ssh_host *host);
 /*
  * The same as ssh_host_close, but the order to end may need time to arrive. Then this returns true
  * and raises `parted` when the other side has carried it out, or can no longer be reached. The
- * caller sets a deadline, and then closes the host.
+ * caller sets a deadline, and then closes the host. False: there is nothing to wait for, and the
+ * caller closes the host at once.
  */
 bool ssh_host_part(struct ssh_host *host, void (*parted)(void *data), void *data);
 

@@ -66,7 +66,7 @@ static void on_unfit(void *data, const char *why)
 	struct ssh_host *host = data;
 	struct error err;
 	ssh_host_enter(host);
-	if (host->request.first_timeout_ms > 0 && !remote_was_answered(host->remote)) {
+	if (host->request.first_timeout_ms > 0 && remote_start_was_late(host->remote)) {
 		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED", "%s: %s",
 			ssh_host_name(host), why);
 		ssh_host_fail(host, &err); // scripts would wait for the same answer

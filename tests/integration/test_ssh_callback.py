@@ -237,6 +237,25 @@ class Login(CallbackCase):
             self.wait_closed()
         self.ends(client)
 
+    def test_a_connection_of_an_earlier_login_is_no_visit_of_the_next(self):
+        client, session = self.opened(login_callback_timeout='10s')
+        other = client.new_session(self.work)
+        (self.work / 'serve.py').write_text(SERVE)
+        client.start_prompt(other, f'terminal python3 serve.py 127.0.0.1 {self.port}')
+        self.open_it(client, session)
+        self.assertTrue(processes.wait_until(
+            lambda: tell(self.port) == b'%d hello' % self.port, PATIENCE))
+        with socket.create_connection(('127.0.0.1', self.port), PATIENCE) as held:
+            held.settimeout(PATIENCE)
+            self.assertTrue(held.recv(1))
+            self.wait_closed()
+            self.open_it(client, session)
+            held.sendall(b'x')
+            while held.recv(1) != b'x':
+                pass
+            self.wait_notice(client, str(self.port), 'login-callback-timeout')
+        self.ends(client)
+
 
 class Answers(CallbackCase):
     def test_a_refused_port_stays_closed_and_is_not_asked_about_again(self):
@@ -259,6 +278,18 @@ class Answers(CallbackCase):
         self.wait_closed_question(client, self.wait_question(client), 'failed')
         self.show(client, session, free_port())
         self.assertEqual(len(self.questions(client)), 1)
+        self.ends(client)
+
+    def test_a_refusal_of_all_ends_with_its_agent(self):
+        client, session = self.opened()
+        self.answer_with(client, 'no-more')
+        self.show(client, session)
+        self.wait_closed_question(client, self.wait_question(client), 'failed')
+        self.failure(client.response(client.start_prompt(session, 'exit 3'), PATIENCE),
+                     'AGENT_EXITED')
+        session = client.new_session(self.work)
+        self.show(client, session)
+        self.wait_question(client, 1)
         self.ends(client)
 
     def test_an_address_is_asked_about_once_while_its_port_is_open(self):

@@ -253,6 +253,15 @@ class Earlier(Case):
             self.assertTrue(folder.exists())
         self.each(scene)
 
+    def test_one_whose_runner_was_killed_is_kept_while_its_processes_run(self):
+        def scene(shell):
+            folder, token = self.make_run(self.here)
+            left = self.hold(folder, 'echo up; exec sleep 600', token)
+            self.assertEqual(self.end(shell, folder, 'orphan'), (0, f'kept {token} unseen\n'))
+            self.assertIsNone(left.poll())
+            self.assertTrue(folder.exists())
+        self.each(scene)
+
     def test_one_without_a_folder_may_have_ended(self):
         def scene(shell):
             for how in ('dead', 'orphan'):

@@ -52,11 +52,13 @@ struct start {
 	struct ssh_carrier carrier;
 	struct remote *remote;
 	const char *sh;
+	long long first_ms;
 	char token[33];
 	bool is_over;
 	bool is_ready;
 	bool has_sent; // the program was brought there
 	bool is_real;  // it is the runner, and no stand-in
+	bool was_late;
 	char why[512]; // why no runner can be used
 	char path[512];
 	char run[512];
@@ -87,6 +89,7 @@ static void on_unfit(void *data, const char *why)
 {
 	struct start *start = data;
 	snprintf(start->why, sizeof(start->why), "%s", why);
+	start->was_late = remote_start_was_late(start->remote);
 	start->is_over = true;
 }
 
@@ -113,6 +116,7 @@ static void on_connected(void *data)
 					    .token = start->token,
 					    .grace_ms = DEADLINE_MS,
 					    .timeout_ms = DEADLINE_MS,
+					    .first_ms = start->first_ms,
 					    .image = start->is_real ? NULL : &image},
 		&remote_listener, start, &err);
 	assert_non_null(start->remote);
@@ -327,6 +331,29 @@ static void test_a_login_shell_that_prints_does_no_harm(void **state)
 	pipe_client_options.shell = shell;
 	expect_start(true);
 	expect_start(false);
+}
+
+static void test_a_banner_is_no_answer_and_an_end_is_not_late(void **state)
+{
+	static const struct {
+		const char *script;
+		long long first_ms;
+		bool is_late;
+	} rows[] = {{"#!/bin/sh\necho Welcome\nexec cat >/dev/null\n", 300, true},
+		{"#!/bin/sh\nexit 3\n", DEADLINE_MS, false},
+		{"#!/bin/sh\necho Welcome\nexit 3\n", DEADLINE_MS, false}};
+	char shell[PATH_MAX];
+	snprintf(shell, sizeof(shell), "%s", in(folder, "talker"));
+	pipe_client_options.shell = shell;
+	for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+		write_file(shell, 0700, rows[i].script);
+		struct start start = {.first_ms = rows[i].first_ms};
+		begin(&start);
+		run_until(&start.is_over);
+		assert_false(start.is_ready);
+		assert_int_equal(start.was_late, rows[i].is_late);
+		finish(&start);
+	}
 }
 
 static void test_a_damaged_program_is_replaced(void **state)
@@ -601,6 +628,8 @@ int main(void)
 			test_a_login_shell_of_busybox_takes_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_login_shell_that_prints_does_no_harm, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_a_banner_is_no_answer_and_an_end_is_not_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_damaged_program_is_replaced, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -373,6 +373,19 @@ static void test_the_processes_of_an_orphan_are_not_killed_without_an_answer(voi
 	stop(lost);
 }
 
+/* It shows no process with the mark: they may have cleared their environment. */
+static void test_an_orphan_whose_runner_does_not_answer_keeps_its_folder(void **state)
+{
+	struct program later;
+	char run[256];
+	pid_t runner = hold(make_run(run, "aaaa", here()), DEAF);
+	assert_true(begins(&later, "wait 100\non %s\nearlier orphan %s\n", node(), run));
+	assert_non_null(strstr(later.text, "kept aaaa unseen\n"));
+	assert_true(is_running(runner));
+	assert_true(is_held(run));
+	stop(runner);
+}
+
 static void test_a_run_of_another_namespace_of_this_machine_has_ended(void **state)
 {
 	static const char *const words[] = {"lost", "idle", "over", "dead", "orphan"};
@@ -528,6 +541,9 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_the_processes_of_an_orphan_are_not_killed_without_an_answer, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_an_orphan_whose_runner_does_not_answer_keeps_its_folder, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_a_run_of_another_namespace_of_this_machine_has_ended, set_up,

@@ -81,19 +81,20 @@ acp_end_orphan() {
 	acp_run=$1 acp_token=$2 acp_except=$$
 	set -- $(grep -Fls -e "ACP_BROKER_RUN=$acp_token." /proc/[0-9]*/environ)
 	if acp_ask_orphan "$acp_run"; then
-		[ $# -eq 0 ] || echo "ended $#"
-		rm -rf "$acp_run"
-		return
+		acp_members "$acp_token." # there are some if the runner was killed
 	elif [ "$acp_heard" = 8 ]; then
 		echo "kept $acp_token used"
 		return
+	else
+		set --
+		acp_members "$acp_token"
 	fi
-	acp_members "$acp_token"
 	if [ -n "$acp_found" ]; then
 		echo "kept $acp_token unseen"
-	elif [ -O "$acp_run" ]; then
-		rm -rf "$acp_run"
+		return
 	fi
+	[ $# -eq 0 ] || echo "ended $#"
+	[ ! -O "$acp_run" ] || rm -rf "$acp_run"
 }
 
 # Runs in a subshell. The run is on this machine, but we cannot see its processes: a container was
