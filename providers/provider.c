@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/real_path.h"
 #include "base/soon.h"
 #include "base/words.h"
 #include "providers/impl.h"
@@ -325,6 +326,17 @@ const struct sandbox_root *sandbox_root_at(const struct sandbox *sandbox, size_t
 {
 	assert(index < sandbox->root_count);
 	return &sandbox->roots[index];
+}
+
+size_t sandbox_root_length(const struct sandbox *sandbox, const char *path)
+{
+	size_t longest = 0;
+	for (size_t i = 0; i < sandbox->root_count; i++) {
+		const char *root = sandbox->roots[i].runtime;
+		size_t len = strlen(root);
+		longest = path_is_at_or_below(path, root) && len > longest ? len : longest;
+	}
+	return longest;
 }
 
 size_t sandbox_known_count(const struct sandbox *sandbox)

@@ -525,6 +525,9 @@ void sandbox_add_root(
 size_t sandbox_root_count(const struct sandbox *sandbox);
 const struct sandbox_root *sandbox_root_at(const struct sandbox *sandbox, size_t index);
 
+/* How many bytes of a resolved path (sandbox_resolve_path) name its root; 0: it is in no root. */
+size_t sandbox_root_length(const struct sandbox *sandbox, const char *path);
+
 /*
  * Folders that were roots of the profile's earlier sandboxes, with their local names. An agent may
  * remember sessions in them, but nothing in them is served. Valid once ready.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json_utf8.h"
+#include "base/real_path.h"
 #include "broker/methods/run.h"
 #include "broker/methods/sandbox_call.h"
 #include "broker/session/serving.h"
@@ -127,24 +128,6 @@ static void on_root_added(void *data, const struct error *err)
 	}
 }
 
-static bool is_below(const char *path, const char *root)
-{
-	size_t length = strlen(root);
-	return strncmp(root, path, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
-/* The length of the root's name at the start of the path; 0: the path is in no root. */
-static size_t root_of(const struct sandbox *sandbox, const char *path)
-{
-	size_t longest = 0;
-	for (size_t i = 0; i < sandbox_root_count(sandbox); i++) {
-		const char *root = sandbox_root_at(sandbox, i)->runtime;
-		size_t length = strlen(root);
-		longest = is_below(path, root) && length > longest ? length : longest;
-	}
-	return longest;
-}
-
 /*
  * The session's directory that contains the path, if it is not a root yet because the editor serves
  * its files.
@@ -153,11 +136,12 @@ static const char *unserved_root(const struct fs_call *self)
 {
 	const struct session *session =
 		session_find(&self->call.relay->sessions, self->call.session_id);
-	if (!relay_shares_files(self->call.peer) || root_of(self->call.sandbox, self->path) > 0) {
+	if (!relay_shares_files(self->call.peer) ||
+		sandbox_root_length(self->call.sandbox, self->path) > 0) {
 		return NULL;
 	}
 	for (char **root = session ? session->roots : NULL; root && *root; root++) {
-		if (is_below(self->path, *root)) {
+		if (path_is_at_or_below(self->path, *root)) {
 			return *root;
 		}
 	}
@@ -395,7 +379,7 @@ static void list_it(struct fs_call *self)
 		.sandbox = self->call.sandbox,
 		.argv = argv,
 		.cwd = self->path,
-		.cwd_root = root_of(self->call.sandbox, self->path),
+		.cwd_root = sandbox_root_length(self->call.sandbox, self->path),
 		.output_max = LIST_BYTES_MAX,
 		.timeout_ms = LIST_TIMEOUT_MS,
 		.is_ours = true,

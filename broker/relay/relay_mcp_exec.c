@@ -212,18 +212,6 @@ static void start(struct exec_call *call, const char *cwd, size_t root_bytes)
 	}
 }
 
-/* The length of the part of a resolved path that names a root (sandbox_resolve_path). */
-static size_t root_length(const struct sandbox *sandbox, const char *path)
-{
-	size_t longest = 0;
-	for (size_t i = 0; i < sandbox_root_count(sandbox); i++) {
-		const char *root = sandbox_root_at(sandbox, i)->runtime;
-		size_t len = strlen(root);
-		longest = path_is_at_or_below(path, root) && len > longest ? len : longest;
-	}
-	return longest;
-}
-
 static bool is_in_session(const struct session *session, const char *path)
 {
 	bool is_in = false;
@@ -249,7 +237,8 @@ static void on_resolved(void *data, const char *path, const struct error *err)
 	call->op = NULL;
 	ev_timer_stop(call->station->relay->config.loop, &call->due);
 	if (!err && session && is_in_session(session, path)) {
-		start(call, path, root_length(agent_sandbox(call->station->peer->agent), path));
+		start(call, path,
+			sandbox_root_length(agent_sandbox(call->station->peer->agent), path));
 		return;
 	}
 	text_format(problem, sizeof(problem), "cwd %s: %s", call->wish.cwd,

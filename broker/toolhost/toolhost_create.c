@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/environment.h"
-#include "base/real_path.h"
 #include "base/words.h"
 
 /* terminal/create: its params, and the command that it starts. */
@@ -155,19 +154,6 @@ static void on_cwd_due(struct ev_loop *loop, ev_timer *timer, int events)
 	fail_create(create, &err);
 }
 
-/* The length of the part of a resolved path that names a root (sandbox_resolve_path). */
-static size_t root_length(const struct sandbox *sandbox, const char *path)
-{
-	size_t longest = 0;
-	for (size_t i = 0; i < sandbox_root_count(sandbox); i++) {
-		const char *root = sandbox_root_at(sandbox, i)->runtime;
-		if (strlen(root) > longest && path_is_at_or_below(path, root)) {
-			longest = strlen(root);
-		}
-	}
-	return longest;
-}
-
 static void on_cwd_resolved(void *data, const char *path, const struct error *err)
 {
 	struct create_call *create = data;
@@ -187,7 +173,7 @@ static void on_cwd_resolved(void *data, const char *path, const struct error *er
 	} else {
 		free(terminal->cwd);
 		terminal->cwd = mem_strdup(path);
-		create->cwd_root = root_length(terminal->toolhost->config.sandbox, path);
+		create->cwd_root = sandbox_root_length(terminal->toolhost->config.sandbox, path);
 		start(create);
 	}
 }
