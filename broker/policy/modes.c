@@ -369,18 +369,23 @@ static bool find_option(
 	return true;
 }
 
+/* Copies the option's value; false if the option does not hold the mode. */
+static bool read_mode(const struct json_doc *doc, json_node option, char out_value[MODES_NAME_MAX])
+{
+	char id[MODES_NAME_MAX];
+	char category[MODES_NAME_MAX] = "";
+	modes_copy_value(doc, json_get(doc, option, "category"), category);
+	return modes_copy_value(doc, json_get(doc, option, "id"), id) &&
+	       modes_option_is_mode(id, category) &&
+	       modes_copy_value(doc, json_get(doc, option, "currentValue"), out_value);
+}
+
 bool modes_find_option(
 	const struct json_doc *doc, json_node options, char out_value[MODES_NAME_MAX])
 {
-	char id[MODES_NAME_MAX];
-	char category[MODES_NAME_MAX];
 	for (json_node option = json_first(doc, options); option != JSON_NODE_NONE;
 		option = json_next(doc, option)) {
-		category[0] = '\0';
-		modes_copy_value(doc, json_get(doc, option, "category"), category);
-		if (modes_copy_value(doc, json_get(doc, option, "id"), id) &&
-			modes_option_is_mode(id, category) &&
-			modes_copy_value(doc, json_get(doc, option, "currentValue"), out_value)) {
+		if (read_mode(doc, option, out_value)) {
 			return true;
 		}
 	}
@@ -390,15 +395,9 @@ bool modes_find_option(
 bool modes_find_unknown(const char *agent, const struct json_doc *doc, json_node options,
 	char out_value[MODES_NAME_MAX])
 {
-	char id[MODES_NAME_MAX];
-	char category[MODES_NAME_MAX];
 	for (json_node option = json_first(doc, options); option != JSON_NODE_NONE;
 		option = json_next(doc, option)) {
-		category[0] = '\0';
-		modes_copy_value(doc, json_get(doc, option, "category"), category);
-		if (modes_copy_value(doc, json_get(doc, option, "id"), id) &&
-			modes_option_is_mode(id, category) &&
-			modes_copy_value(doc, json_get(doc, option, "currentValue"), out_value) &&
+		if (read_mode(doc, option, out_value) &&
 			modes_judge(agent, out_value) == MODES_UNKNOWN) {
 			return true;
 		}
