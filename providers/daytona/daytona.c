@@ -133,9 +133,7 @@ struct provider *daytona_provider_create(const struct provider_context *context)
 		.sweep_cancel = daytona_sweep_cancel};
 	self->provider.impl = &self->impl;
 	self->shared.context = context;
-	ssh_runs_init(&self->shared.runs);
-	bool has_state = context->state_folder && *context->state_folder;
-	self->shared.runs.state_folder = has_state ? context->state_folder : NULL;
+	ssh_runs_init(&self->shared.runs, context->state_folder);
 	daytona_keys_init(&self->shared.keys, context);
 	return &self->provider;
 }

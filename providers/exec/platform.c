@@ -143,8 +143,6 @@ struct provider *exec_platform_provider_create(const struct provider_context *co
 	self->provider.impl = impl;
 	self->shared.context = context;
 	self->shared.platform = platform;
-	ssh_runs_init(&self->shared.runs);
-	bool has_state = context->state_folder && *context->state_folder;
-	self->shared.runs.state_folder = has_state ? context->state_folder : NULL;
+	ssh_runs_init(&self->shared.runs, context->state_folder);
 	return &self->provider;
 }

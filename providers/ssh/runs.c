@@ -46,11 +46,11 @@ static void run_free(struct ssh_run *run)
 	free(run);
 }
 
-void ssh_runs_init(struct ssh_runs *runs)
+void ssh_runs_init(struct ssh_runs *runs, const char *state_folder)
 {
 	list_init(&runs->runs);
 	runs->added = 0;
-	runs->state_folder = NULL;
+	runs->state_folder = state_folder && *state_folder ? state_folder : NULL;
 }
 
 void ssh_runs_finish(struct ssh_runs *runs)

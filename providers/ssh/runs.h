@@ -21,7 +21,8 @@ struct ssh_runs {
 	const char *state_folder; // borrowed; notes of runs are there (run_note.h); NULL: none
 };
 
-void ssh_runs_init(struct ssh_runs *runs);
+/* Without a state folder (NULL or ""), no notes are kept. */
+void ssh_runs_init(struct ssh_runs *runs, const char *state_folder);
 void ssh_runs_finish(struct ssh_runs *runs);
 
 /* Describes a run whose connection has ended. */

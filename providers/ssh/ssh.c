@@ -236,8 +236,6 @@ struct provider *ssh_provider_create(const struct provider_context *context)
 		.describe = describe};
 	self->provider.impl = &self->impl;
 	self->context = context;
-	ssh_runs_init(&self->runs);
-	bool has_state = context->state_folder && *context->state_folder;
-	self->runs.state_folder = has_state ? context->state_folder : NULL;
+	ssh_runs_init(&self->runs, context->state_folder);
 	return &self->provider;
 }

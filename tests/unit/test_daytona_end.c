@@ -48,7 +48,7 @@ static int set_up(void **state)
 		.environment = environment,
 		.state_folder = folder};
 	shared.context = &context;
-	ssh_runs_init(&shared.runs);
+	ssh_runs_init(&shared.runs, NULL);
 	daytona_keys_init(&shared.keys, &context);
 	settings_init(&settings);
 	assert_true(daytona_identity_init(&identity, folder, "cloud", NULL, false, &err));

@@ -63,7 +63,7 @@ static int set_up(void **state)
 	world.context = (struct provider_context){
 		.loop = loop, .spawner = world.spawner, .environment = environment};
 	world.shared.context = &world.context;
-	ssh_runs_init(&world.shared.runs);
+	ssh_runs_init(&world.shared.runs, NULL);
 	daytona_keys_init(&world.shared.keys, &world.context);
 	snprintf(world.folder, sizeof(world.folder), "/tmp/acp-broker-keys-XXXXXX");
 	assert_non_null(mkdtemp(world.folder));

@@ -234,7 +234,7 @@ static void test_a_run_that_nobody_ended_is_ended_by_the_next(void **state)
 static void test_nothing_is_started_beside_what_cannot_be_ended(void **state)
 {
 	struct ssh_runs runs;
-	ssh_runs_init(&runs);
+	ssh_runs_init(&runs, NULL);
 	ssh_runs_add(&runs, &(struct ssh_run_end){.place = "here",
 				    .folder = "/tmp/acp-broker.0.1.0.1",
 				    .node = "else'where",
@@ -262,7 +262,7 @@ static void test_nothing_is_started_beside_what_cannot_be_ended(void **state)
 static void test_what_no_script_has_named_is_not_forgotten(void **state)
 {
 	struct ssh_runs runs;
-	ssh_runs_init(&runs);
+	ssh_runs_init(&runs, NULL);
 	struct ssh_run_end end = {.place = "here",
 		.folder = "/tmp/acp-broker.0.1.0.1",
 		.node = "elsewhere",

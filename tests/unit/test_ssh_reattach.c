@@ -223,7 +223,7 @@ static void test_a_host_that_names_no_run_is_refused(void **state)
 {
 	char path[96];
 	struct ssh_runs runs;
-	ssh_runs_init(&runs);
+	ssh_runs_init(&runs, NULL);
 	snprintf(path, sizeof(path), "%s/sh", folder);
 	ATTR_CLEANUP(fd_cleanup) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
 	assert_int_equal(write(fd, hostile, sizeof(hostile) - 1), sizeof(hostile) - 1);
