@@ -158,7 +158,10 @@ static bool is_scheme(const struct login_scan *scan, const char *scheme)
 	return scan->len == strlen(scheme) && is_begun(scan, scheme);
 }
 
-/* One more character of what may become a scheme. In none of them a beginning repeats itself. */
+/*
+ * Takes one more character of what may become a scheme. If it does not fit, only this character can
+ * begin a scheme: the first letter of a scheme is nowhere else in it.
+ */
 static void add_to_scheme(struct login_scan *scan, char c)
 {
 	scan->text[scan->len++] = c;

@@ -151,9 +151,10 @@ bool exec_profile_has_instances(const struct exec_profile *profile);
 bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb verb);
 
 /*
- * Names the place to which exec leads, for notes of what runs there (providers/ssh/runs.h). NULL:
- * the profile has no instance. Then the words of exec are a part of the name: if the user edits
- * them, a connection proves nothing about the earlier place. The caller frees it.
+ * Returns a name of the place where the command `exec` starts the runner, for notes of what runs
+ * there (providers/ssh/runs.h); the caller frees it. `instance` is NULL if the profile has none.
+ * Then the name depends on the words of `exec`, too: if the user edits them, they may lead to
+ * another place.
  */
 char *exec_profile_place(const struct exec_profile *profile, const char *instance);
 
