@@ -51,9 +51,11 @@ is_last() {
 # files, because they would keep the disk full and make every later sync fail.
 leave() {
 	is_last || return 0
-	full=
+	full= probed=
 	for place in ${filling:+"$filling"} ${side:+"$side"} ${root:+"$root"}; do
-		[ -z "$full" ] && [ -d "$place" ] && ! has_room "$place" || continue
+		[ -z "$full" ] && [ -d "$place" ] && device=$(stat -c %d "$place") &&
+			[ "$device" != "$probed" ] && probed=$device && ! has_room "$place" ||
+			continue
 		full=$place
 	done
 	forget_indexes
@@ -72,7 +74,8 @@ leave() {
 
 # Writes to a file in the folder $1. The file has no name meanwhile. A script that is killed before
 # it removes the name leaves an empty file, which a later script removes (remove_begun,
-# remove_remains).
+# remove_remains). The caller asks for the agent's folder last, and only if it is on a file system
+# of its own.
 has_room() {
 	probe=$1/.acp-broker-sync-room.$$.tmp
 	{ rm -f "$probe" && head -c 262144 /dev/zero >&5; } 5>"$probe" 2>/dev/null
