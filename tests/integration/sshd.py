@@ -29,6 +29,10 @@ class Sshd:
     has words that go before the command to run it.
     """
 
+    server = 'sshd'
+    parent = '/tmp'
+    ready = 'Server listening'
+
     def __init__(self, config='', shell=None, prefix=()):
         self.extra, self.shell, self.prefix = config, shell, prefix
         self.process = self.folder = None
@@ -48,7 +52,7 @@ class Sshd:
         self.stop()
 
     def _start(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='sshd-', dir='/tmp'))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix='sshd-', dir=self.parent))
         self.home = self.folder / 'home'
         self.config = self.folder / 'ssh_config'  # for ssh -F: the host "box"
         self.key = self.folder / 'id'
@@ -57,12 +61,13 @@ class Sshd:
         (self.folder / 'extra_config').write_text(self.extra)
         words = [*self.prefix, '/bin/sh', str(SCRIPT), str(self.folder), str(self.port)]
         self.process = subprocess.Popen(words + ([self.shell] if self.shell else []),
-                                        env=processes.marked_environment())
+                                        env={**processes.marked_environment(),
+                                             'SERVER': self.server})
 
     def _is_ready(self):
-        processes.wait_until(lambda: 'Server listening' in self.log()
-                             or self.process.poll() is not None, step=0.01)
-        return 'Server listening' in self.log()
+        processes.wait_until(lambda: self.ready in self.log() or self.process.poll() is not None,
+                             step=0.01)
+        return self.ready in self.log()
 
     def alias(self, name, *lines, port=None):
         """Text for an ssh_config: this host by another name, or through another port."""
@@ -135,6 +140,21 @@ class Sshd:
             processes.wait_until(lambda: not any(map(processes.is_running, below)))
             self.process = None
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Dropbear(Sshd):
+    """For root alone. It gives commands no session of their own."""
+
+    server = 'dropbear'
+    ready = 'Not backgrounding'
+
+
+class TinySshd(Sshd):
+    """For root alone. It has one channel for each connection, and few algorithms."""
+
+    server = 'tinysshd'
+    ready = 'Listening on'
+    parent = '/root'  # it takes no key from a folder below one that everybody can write to
 
 
 def can_be_started():

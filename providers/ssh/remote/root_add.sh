@@ -16,7 +16,8 @@ answer() {
 	exit 0
 }
 base=$1/workspaces folder=$2 name=$3 which=$4 place=$5
-mkdir -p "$base" && cd -P "$base" || answer failed "$base cannot be made or entered"
+mkdir -p "$base" && cd -P "$base" ||
+	answer failed "$base cannot be made or entered: runtime-root can name another folder"
 there=$(env pwd -P && printf .)
 there=${there%??}
 [ "$which" = any ] || [ -d "./$folder" ] || answer gone "$there/$folder"

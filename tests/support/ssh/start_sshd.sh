@@ -16,6 +16,8 @@
 # the login shell and the password ("sesame", or none if extra_config permits empty passwords) are
 # the test's, and sshd treats them as usual. For other users, or without the namespace, SetEnv sets
 # the home, ForceCommand starts the shell (through the user's real shell), and no password is right.
+#
+# If SERVER is "dropbear" or "tinysshd", root gets that server instead. It reads no extra_config.
 set -eu
 
 folder=$1 port=$2 shell=${3:-}
@@ -77,6 +79,7 @@ END
 # Processes in this sshd keep their sockets and FIFOs in the folder, so that these are removed with
 # it.
 environment=XDG_RUNTIME_DIR=$folder/run
+server=${SERVER:-sshd}
 # By this mark a test finds every process that it has started (tests/integration/processes.py).
 [ -z "${ACP_TEST_MARK:-}" ] || environment="$environment ACP_TEST_MARK=$ACP_TEST_MARK"
 
@@ -98,11 +101,37 @@ if [ "$(id -u)" = 0 ]; then
 		awk -F: -v OFS=: -v hash="$hash" '$1 == ENVIRON["user"] { $2 = hash } { print }' \
 			/etc/shadow > shadow
 		echo "SetEnv $environment" >> sshd_config
+		case $server in
+		sshd) set -- /usr/sbin/sshd -D -e -f "$folder/sshd_config" ;;
+		*) # these keep the keys of a user in the home, and set only a few variables
+			mkdir -m 0700 home/.ssh
+			cp authorized_keys home/.ssh
+			printf '#!/bin/sh\nexport %s\nexec /bin/sh "$@"\n' "$environment" > login
+			chmod 0755 login
+			sed -i "s|^\($user:.*:\)[^:]*\$|\1$folder/login|" passwd
+			(cat /etc/shells && echo "$folder/login") > shells
+			;;
+		esac
+		case $server in
+		dropbear)
+			dropbearconvert openssh dropbear host_ed25519 host_dropbear 2> /dev/null
+			set -- dropbear -F -E -p "127.0.0.1:$port" -r "$folder/host_dropbear" \
+				-P "$folder/pid"
+			;;
+		tinysshd)
+			tinysshd-makekey keys
+			echo "[127.0.0.1]:$port $(tinysshd-printkey keys)" > known_hosts
+			set -- systemd-socket-activate --inetd --accept -l "127.0.0.1:$port" \
+				tinysshd -v "$folder/keys"
+			;;
+		esac
 		exec unshare --mount sh -c 'mount --bind passwd /etc/passwd &&
 			mount --bind shadow /etc/shadow &&
-			exec /usr/sbin/sshd -D -e -f "$PWD/sshd_config"' < /dev/null > log 2>&1
+			{ ! [ -e shells ] || mount --bind shells /etc/shells; } && exec "$@"' \
+			sh "$@" < /dev/null > log 2>&1
 	fi
 fi
+[ "$server" = sshd ] || exec false
 
 echo "SetEnv $environment HOME=$folder/home" >> sshd_config
 if [ -n "$shell" ]; then
