@@ -159,6 +159,11 @@ bool remote_outlives(const struct remote *remote)
 	return remote && remote->request.outlives && remote->is_ready && !remote->is_over;
 }
 
+const char *remote_tied(const struct remote *remote)
+{
+	return remote->tied[0] ? remote->tied : NULL;
+}
+
 void remote_detach(struct remote *remote)
 {
 	assert(remote_outlives(remote));

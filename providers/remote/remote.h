@@ -109,6 +109,9 @@ void remote_cut(struct remote *remote, const struct error *err);
  */
 bool remote_outlives(const struct remote *remote);
 
+/* Why the run ends with its carrier although the request has `outlives`; NULL: it does not. */
+const char *remote_tied(const struct remote *remote);
+
 /* Tells the remote that its carrier is lost. Raises nothing. */
 void remote_detach(struct remote *remote);
 

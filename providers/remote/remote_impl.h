@@ -84,6 +84,7 @@ struct remote {
 	bool is_over;     // unfit, lost or closed
 	bool was_busy;    // when it was lost
 	bool has_said_end;
+	char tied[ERROR_TEXT_MAX];  // remote_tied; empty: nothing
 	void (*parted)(void *data); // remote_part; NULL: it does not part, or has parted
 	void *parted_data;
 	bool is_closed;

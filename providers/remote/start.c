@@ -105,11 +105,17 @@ static void on_scripts(struct remote *remote, const char *rest)
 	remote_unfit(remote, why);
 }
 
+static void on_tied(struct remote *remote, const char *rest)
+{
+	runner_show(remote->tied, sizeof(remote->tied), span_of(rest));
+	remote->request.outlives = false;
+}
+
 static const struct {
 	const char *name;
 	void (*handle)(struct remote *remote, const char *rest);
 	bool is_further;
-} answers[] = {{"send", on_send, false}, {"runner", on_runner, false},
+} answers[] = {{"send", on_send, false}, {"tied", on_tied, false}, {"runner", on_runner, false},
 	{"scripts", on_scripts, false}, {"attach", remote_attach_on_question, true},
 	{"gone", remote_attach_on_gone, true}};
 

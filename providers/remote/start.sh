@@ -8,6 +8,7 @@
 #                        token, process, boot and namespace (control.sh). If the run has no folder,
 #                        "/acp-broker." and the same words
 #     send SIZE          the broker must send the program now, which has SIZE bytes
+#     tied REASON        with acp_mode=apart: the run ends with the stream all the same
 #     runner FOLDER      from here on, stdin and stdout are the link
 #     scripts REASON     the runner cannot be stored or cannot run there; nothing follows
 #
@@ -122,8 +123,35 @@ acp_make_run() {
 	done
 }
 
+# Says so if systemd-logind ends the processes of this login at its end: logind.conf(5). The list of
+# users that it spares has root if it is empty.
+acp_ask_logind() {
+	[ "$acp_mode" = apart ] && [ "${XDG_SESSION_ID-}" ] || return
+	acp_user=$(id -un)
+	set -- $(busctl --system --timeout=5 get-property org.freedesktop.login1 \
+		/org/freedesktop/login1 org.freedesktop.login1.Manager \
+		KillExcludeUsers KillOnlyUsers KillUserProcesses)
+	[ "${1-}" = as ] || return
+	[ "$acp_user $2" != 'root 0' ] || return
+	acp_count=$2
+	shift 2
+	while [ "$acp_count" -gt 0 ]; do
+		[ "$1" != "\"$acp_user\"" ] || return
+		acp_count=$((acp_count - 1))
+		shift
+	done
+	case "$2 $* " in
+	0*' b true ' | [1-9]*" \"$acp_user\" "*)
+		printf 'tied systemd-logind there ends the processes of %s at a logout %s\n' \
+			"$acp_user" '(KillUserProcesses, KillOnlyUsers)'
+		acp_mode=
+		;;
+	esac
+}
+
 acp_become() {
 	acp_tell_variables
+	acp_ask_logind
 	printf 'node %s\n' "$(uname -n)"
 	acp_make_run
 	printf 'run %s\nrunner %s\n' "$acp_run" "$acp_folder"

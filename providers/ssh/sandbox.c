@@ -167,13 +167,14 @@ static void tell_no_runner(struct ssh_sandbox *self)
 	}
 }
 
-/* Without the runner, processes do not outlive the connection. */
 static void tell_outlives(struct ssh_sandbox *self)
 {
 	const struct ssh_sandbox_settings *settings = &self->settings;
+	const struct remote *remote = ssh_host_remote(self->host);
 	const char *why = ssh_host_no_runner(self->host);
+	const char *tied = remote ? remote_tied(remote) : NULL;
 	char text[ERROR_TEXT_MAX];
-	if (settings->outlives && ssh_host_remote(self->host)) {
+	if (remote_outlives(remote)) {
 		text_format(self->outlives, sizeof(self->outlives), "link-grace = %llds",
 			settings->grace_ms / 1000);
 		return;
@@ -182,11 +183,12 @@ static void tell_outlives(struct ssh_sandbox *self)
 		text_format(self->outlives, sizeof(self->outlives), "no, because outlives = never");
 		return;
 	}
-	text_format(self->outlives, sizeof(self->outlives),
-		"no, because only the runner can go on without the connection, and %s",
-		!settings->wants_runner ? "runner = never"
-		: why                   ? why
-					: "this host cannot run it");
+	text_format(self->outlives, sizeof(self->outlives), "no, because %s%s",
+		tied ? "" : "only the runner can go on without the connection, and ",
+		tied                      ? tied
+		: !settings->wants_runner ? "runner = never"
+		: why                     ? why
+					  : "this host cannot run it");
 	if (!settings->names_outlives) {
 		return;
 	}
@@ -245,7 +247,7 @@ static void on_host_ready(void *data)
 		.many_roots = true,
 		.maps_paths = true,
 		.can_suspend = true,
-		.outlives = has_runner && self->settings.outlives,
+		.outlives = remote_outlives(ssh_host_remote(self->host)),
 		.max_processes = has_runner ? 0 : max_processes(self),
 	};
 	ssh_files_init(&self->files, sandbox, sandbox);

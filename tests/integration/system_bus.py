@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
 A real dbus-daemon of the test's own, and on it a stand-in for systemd-logind, which gives locks
-against suspending and announces a suspend.
+against suspending, announces a suspend, and says what it does at a logout.
 """
 
 import os
@@ -58,6 +58,12 @@ def pack(kind, serial, body=b'', **fields):
     return align(head + packed, 8) + body
 
 
+def sender_of(head):
+    at = head.index(bytes([7, 1, ord('s'), 0])) + 4
+    length, = struct.unpack_from('<I', head, at)
+    return head[at + 4:at + 4 + length].decode()
+
+
 class SystemBus:
     """For `with`, on a machine that has PROGRAM."""
 
@@ -67,6 +73,7 @@ class SystemBus:
         config.write_text(CONFIG.format(path=self.path))
         self.argv = [PROGRAM, f'--config-file={config}', '--nofork', '--nopidfile']
         self.locks = []  # our ends of the locks that were given
+        self.kills = {'KillUserProcesses': False, 'KillOnlyUsers': [], 'KillExcludeUsers': []}
         self.serial = 0
 
     def __enter__(self):
@@ -144,17 +151,29 @@ class SystemBus:
         begin = 16 + fields + -fields % 8
         if len(self.input) < begin + body:
             return False
-        head, self.input = self.input[:begin], self.input[begin + body:]
+        head, text = self.input[:begin], self.input[begin:begin + body]
+        self.input = self.input[begin + body:]
         if kind == RETURN and struct.pack('<BBBBI', 5, 1, ord('u'), 0, 2) in head:
             self.is_named.set()  # the answer to the second call
         if kind == CALL and b'Inhibit\0' in head:
-            self._give_lock(serial, head)
+            self._give_lock(serial, sender_of(head))
+        elif kind == CALL and b'Get\0' in head:
+            self._give_property(serial, sender_of(head), text)
         return True
 
-    def _give_lock(self, serial, head):
-        at = head.index(bytes([7, 1, ord('s'), 0])) + 4
-        length, = struct.unpack_from('<I', head, at)
-        sender = head[at + 4:at + 4 + length].decode()
+    def _give_property(self, serial, sender, text):
+        """Text is the body: an interface and a property, each as a length and a string."""
+        value = self.kills[text.rstrip(b'\0').rsplit(b'\0', 1)[-1].decode()]
+        if isinstance(value, bool):
+            body = b'\1b\0\0' + struct.pack('<I', value)
+        else:
+            users = b''
+            for user in value:
+                users = align(users, 4) + string(user)
+            body = b'\2as\0' + struct.pack('<I', len(users)) + users
+        self._send(RETURN, body, reply=serial, destination=sender, signature='v')
+
+    def _give_lock(self, serial, sender):
         ours, theirs = os.pipe()
         os.set_blocking(ours, False)
         self._send(RETURN, struct.pack('<I', 0), [theirs], reply=serial, destination=sender,

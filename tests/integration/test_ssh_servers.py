@@ -6,11 +6,14 @@ connection, folders in which nothing may be executed or written.
 """
 
 import os
+import pwd
+import shutil
 import subprocess
 import unittest
 
 import acp
 import processes
+import system_bus
 
 from case import main
 from processes import PATIENCE
@@ -192,9 +195,48 @@ class ReadOnlyHome(Folders):
                          f'{self.sshd.home} | .local/share/acp-broker | runtime-root')
 
 
+@unittest.skipUnless(can_mount() and system_bus.PROGRAM and shutil.which('busctl'),
+                     'only root can give this server a user of the test')
+class Logout(There):
+    """systemd-logind may end what a login has started. The stand-in says so, and ends nothing."""
+
+    sshd_config = 'PermitUserEnvironment yes'
+
+    def setUp(self):
+        super().setUp()
+        self.bus = self.enterContext(system_bus.SystemBus(self.dir))
+        (self.sshd.home / '.ssh').mkdir(mode=0o700)
+        (self.sshd.home / '.ssh/environment').write_text(
+            f'XDG_SESSION_ID=7\nDBUS_SYSTEM_BUS_ADDRESS={self.bus.address}\n')
+
+    def outlives(self, exclude, only, every):
+        self.bus.kills.update(KillExcludeUsers=exclude, KillOnlyUsers=only,
+                              KillUserProcesses=every)
+        client = self.broker(options=self.config(outlives='auto'))
+        told = client.initialize()['_meta']['broker']
+        client.close_stdin()
+        self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
+        self.assertTrue(processes.wait_until(lambda: not self.remote()))
+        return told['outlives']
+
+    def test_a_run_that_would_be_ended_is_tied_to_its_connection(self):
+        me = pwd.getpwuid(os.getuid()).pw_name
+        for exclude, only, every in ((['nobody'], [], True), (['nobody'], ['ann', me], False)):
+            with self.subTest(exclude=exclude, only=only):
+                self.assertNames(self.outlives(exclude, only, every),
+                                 f'no | {me} | KillUserProcesses')
+
+    def test_a_run_that_is_spared_goes_on(self):
+        me = pwd.getpwuid(os.getuid()).pw_name
+        for exclude, only, every in (([], [], True), (['ann', me], [me], True),
+                                     (['nobody'], ['ann'], True), (['nobody'], [], False)):
+            with self.subTest(exclude=exclude, only=only):
+                self.assertNames(self.outlives(exclude, only, every), 'link-grace')
+
+
 def load_tests(loader, _tests, _pattern):
     return Together(AT_ONCE, tests_of(loader, [
-        OneChannel, ByDropbear, ByTinySshd, NoExecHome, NoExec, ReadOnlyHome]))
+        OneChannel, ByDropbear, ByTinySshd, NoExecHome, NoExec, ReadOnlyHome, Logout]))
 
 
 if __name__ == '__main__':
