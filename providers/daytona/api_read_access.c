@@ -78,7 +78,7 @@ static char *read_command(const char *command, int *out_port)
 	span_take_word(&rest, blanks);
 	for (struct span word = span_take_word(&rest, blanks); word.len > 0;
 		word = span_take_word(&rest, blanks)) {
-		const char *sign = memrchr(word.data, '@', word.len);
+		const char *sign = word.data ? memrchr(word.data, '@', word.len) : NULL;
 		if (span_is(word, "-p")) {
 			port = read_port(span_take_word(&rest, blanks));
 		} else if (span_starts_with(word, SPAN_LITERAL("-p"))) {
