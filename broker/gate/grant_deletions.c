@@ -92,10 +92,7 @@ static void write_files(struct json_writer *writer, const struct deletions *dele
 	if (fits && deletions->count > named) {
 		fits = buf_append_format(&text, NULL, "\n- and %zu more", deletions->count - named);
 	}
-	json_write_key(writer, "content");
-	json_write_array(writer);
-	question_write_text(writer, buf_span(&text));
-	json_write_array_end(writer);
+	question_write_content(writer, buf_span(&text));
 	buf_finish(&text);
 }
 

@@ -83,12 +83,7 @@ static void write_words(
 	} else {
 		buf_add(&text, SPAN_LITERAL("/proc does not say which program."));
 	}
-	json_write_key(writer, "content");
-	json_write_array(writer);
-	if (ok) {
-		question_write_text(writer, buf_span(&text));
-	}
-	json_write_array_end(writer);
+	question_write_content(writer, ok ? buf_span(&text) : SPAN_LITERAL(""));
 	buf_finish(&text);
 }
 

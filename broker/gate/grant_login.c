@@ -237,12 +237,7 @@ static void write_words(
 		     "browser could not open the page because your answer came later, load the "
 		     "page again.",
 		     callback->port, profile->login_callback_timeout_ms / 1000);
-	json_write_key(writer, "content");
-	json_write_array(writer);
-	if (ok) {
-		question_write_text(writer, buf_span(&text));
-	}
-	json_write_array_end(writer);
+	question_write_content(writer, ok ? buf_span(&text) : SPAN_LITERAL(""));
 	buf_finish(&text);
 }
 

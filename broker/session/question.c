@@ -90,6 +90,16 @@ void question_write_text(struct json_writer *writer, struct span text)
 	json_write_object_end(writer);
 }
 
+void question_write_content(struct json_writer *writer, struct span text)
+{
+	json_write_key(writer, "content");
+	json_write_array(writer);
+	if (text.len > 0) {
+		question_write_text(writer, text);
+	}
+	json_write_array_end(writer);
+}
+
 bool question_end(const struct request *request, struct json_writer *writer, struct error *err)
 {
 	json_write_member_raw(writer, "options", span_of(question_find(request)->options));

@@ -45,6 +45,9 @@ void question_write_head(struct json_writer *writer, struct request *request,
 /* Writes a text as an item of a tool call's content. */
 void question_write_text(struct json_writer *writer, struct span text);
 
+/* Writes a tool call's content that consists of one text; of nothing, if the text is empty. */
+void question_write_content(struct json_writer *writer, struct span text);
+
 /* Ends the question with the options of the request. ERROR_LIMIT. */
 bool question_end(const struct request *request, struct json_writer *writer,
 	struct error *err) ATTR_NODISCARD;
