@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "base/words.h"
 #include "broker/cli/command.h"
+#include "broker/relay/relay_mcp_exec.h"
 
 struct check {
 	const struct check_means *means;
@@ -80,6 +82,18 @@ static void print_warnings(const struct check *check)
 
 /* ---- both ---- */
 
+/* A session says the same. */
+static void warn_of_mcp_exec(struct check *check)
+{
+	char text[ERROR_TEXT_MAX];
+	const struct profile *profile = &check->means->config->profile;
+	const char *reason = profile->mcp_exec ? relay_mcp_exec_excludes(profile, "") : NULL;
+	if (reason) {
+		text_format(text, sizeof(text), "mcp-exec = yes has no effect: %s", reason);
+		words_append(&check->warnings, text);
+	}
+}
+
 static bool describe(struct check *check)
 {
 	const struct check_means *means = check->means;
@@ -106,6 +120,7 @@ static bool run(struct check *check)
 		if (!check->warnings) {
 			return false;
 		}
+		warn_of_mcp_exec(check);
 		if (!means->is_json) {
 			print_warnings(check);
 		}

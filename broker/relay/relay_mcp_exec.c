@@ -532,18 +532,13 @@ static struct station *station_of(struct relay *relay, const char *session_id)
 
 /* ---- the offer ---- */
 
-/*
- * Why the session gets no such server, although the profile wants one; NULL: it gets one. An agent
- * that confines its own commands would escape from its own sandbox with it.
- */
-static const char *reason_against(const struct peer *peer)
+/* An agent that confines its own commands would escape from its own sandbox with the server. */
+const char *relay_mcp_exec_excludes(const struct profile *profile, const char *agent_name)
 {
-	const struct profile *profile = peer->relay->config.profile;
 	if (!profile->runs_here) {
 		return "it exists only for agents on this machine";
 	}
-	if (known_agent_sandboxes_itself(
-		    (const char *const *)profile->agent_argv, peer->agent_name)) {
+	if (known_agent_sandboxes_itself((const char *const *)profile->agent_argv, agent_name)) {
 		return "the agent confines what it runs, and the server's commands would escape "
 		       "from that";
 	}
@@ -552,7 +547,18 @@ static const char *reason_against(const struct peer *peer)
 			return "the profile has another server of this name";
 		}
 	}
-	const char *program = peer->relay->config.mcp_program;
+	return NULL;
+}
+
+/* Why the session gets no server, although the profile wants one; NULL: it gets one. */
+static const char *reason_against(const struct peer *peer)
+{
+	const struct relay_config *config = &peer->relay->config;
+	const char *reason = relay_mcp_exec_excludes(config->profile, peer->agent_name);
+	if (reason) {
+		return reason;
+	}
+	const char *program = config->mcp_program;
 	if (!program || strncmp(program, "/proc/", 6) == 0) {
 		return "the broker's own program was replaced while it ran: start it again";
 	}

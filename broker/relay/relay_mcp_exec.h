@@ -12,6 +12,12 @@
  * program's own does (broker/methods/run.h).
  */
 
+/*
+ * Why no session of the profile gets such a server; NULL: nothing in the profile excludes it.
+ * `agent_name` is what the agent calls itself; "": not known yet.
+ */
+const char *relay_mcp_exec_excludes(const struct profile *profile, const char *agent_name);
+
 void relay_mcp_exec_init(struct relay *relay);
 
 /* The relay ends, or is destroyed: drops every call and connection at once. */

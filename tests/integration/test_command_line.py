@@ -479,6 +479,17 @@ class Check(CommandLine):
         self.assertEqual(self.values(pairs, 'include'), [])
         self.assertEqual(self.values(pairs, 'max-files'), ['150000'])
 
+    def test_check_says_that_mcp_exec_has_no_effect(self):
+        far = '[profile "far"]\nbackend = ssh\nhost = box\nmcp-exec = yes\n'
+        self.write_config('[profile "local"]\nmcp-exec = yes\n' + far)
+        self.assertEqual(self.values(self.checked('--', AGENT), 'warning'), [])
+        for words in (['--', 'codex-acp'], ['--profile', 'far', '--', 'agent']):
+            result = self.run_broker('check', *words)
+            warning = [line for line in result.stdout.decode().splitlines()
+                       if line.startswith('warning')]
+            self.assertEqual(len(warning), 1, result.stdout)
+            self.assertNames(warning[0], 'mcp-exec | no effect')
+
     def test_check_starts_nothing_and_writes_nothing(self):
         before = sorted(pathlib.Path(self.work).rglob('*'))
         self.checked('--trace', str(self.work / 'trace'), '--', AGENT, '--pids',
