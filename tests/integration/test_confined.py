@@ -131,6 +131,15 @@ class Confined(SyncCase):
         self.assertIn('stdout: acp-broker >', said)
         self.ends(client)
 
+    def test_a_home_that_goes_up_is_its_folder(self):
+        home = self.dir / 'home'
+        (home / 'x').mkdir()
+        self.extra = {'HOME': f'{home}/x/..'}
+        client, session = self.confined()
+        self.assertIn('example.org', self.shell(client, session, 'git config user.email'))
+        self.assertIn(f'<{home}>', self.shell(client, session, 'cd && echo "<$(pwd -P)>"'))
+        self.ends(client)
+
     def test_agent_and_terminals_see_no_key_and_change_no_file(self):
         client, session = self.confined()
         home = self.dir / 'home'
