@@ -24,6 +24,7 @@ enum { SECRET_DIGITS = 32, BACKLOG = 16, PAUSE_MS = 100 };
 struct mcp_door {
 	struct ev_loop *loop;
 	const struct mcp_door_listener *listener;
+	const struct json_places *checked;
 	ev_io io;
 	ev_timer pause; // while it runs, no connection is accepted
 	char *socket;   // owned; its path
@@ -133,13 +134,38 @@ static void take_secret(struct mcp_client *client, const struct frame *frame)
 	}
 }
 
+/* Its input has ended: it goes with its last answer. */
+static void leave(struct mcp_client *client)
+{
+	if (client->has_ended && client->awaited == 0 && !client->is_closed) {
+		link_finish_output(&client->line);
+	}
+}
+
+void mcp_client_await(struct mcp_client *client)
+{
+	client->awaited++;
+}
+
+void mcp_client_await_no_more(struct mcp_client *client)
+{
+	client->awaited--;
+	leave(client);
+}
+
 static bool on_frame(void *data, const struct frame *frame)
 {
 	struct mcp_client *client = data;
 	if (link_is_over(&client->line)) {
 		return false; // until it has read its answers
 	}
-	if (client->place) {
+	if (client->has_ended) {
+		return true;
+	}
+	if (client->place && frame->kind == FRAME_MESSAGE && span_is(frame->bytes, MCP_END_LINE)) {
+		client->has_ended = true;
+		leave(client);
+	} else if (client->place) {
 		client->door->listener->on_line(client->place->data, client, frame);
 	} else {
 		take_secret(client, frame);
@@ -158,8 +184,16 @@ static void on_drained(void *data)
 	link_resume(&client->line);
 }
 
-static const struct link_listener line_listener = {
-	.on_frame = on_frame, .on_end = on_end, .on_broken = on_end, .on_drained = on_drained};
+static void on_flushed(void *data)
+{
+	client_gone(data);
+}
+
+static const struct link_listener line_listener = {.on_frame = on_frame,
+	.on_end = on_end,
+	.on_broken = on_end,
+	.on_drained = on_drained,
+	.on_flushed = on_flushed};
 
 static void on_hello_due(struct ev_loop *loop, ev_timer *timer, int events)
 {
@@ -176,6 +210,7 @@ static void client_create(struct mcp_door *door, int fd)
 	}
 	struct mcp_client *client = mem_alloc_zero(sizeof(*client));
 	const struct link_config config = {.loop = door->loop,
+		.places = door->checked,
 		.max_message = MCP_LINE_MAX,
 		.max_queue = MCP_QUEUE_MAX,
 		.listener = &line_listener,
@@ -243,7 +278,8 @@ static int listen_at(const char *path, struct error *err)
 }
 
 struct mcp_door *mcp_door_create(struct ev_loop *loop, const char *socket,
-	const struct mcp_door_listener *listener, struct error *err)
+	const struct json_places *checked, const struct mcp_door_listener *listener,
+	struct error *err)
 {
 	int fd = listen_at(socket, err);
 	if (fd < 0) {
@@ -252,6 +288,7 @@ struct mcp_door *mcp_door_create(struct ev_loop *loop, const char *socket,
 	struct mcp_door *door = mem_alloc_zero(sizeof(*door));
 	door->loop = loop;
 	door->listener = listener;
+	door->checked = checked;
 	door->socket = mem_strdup(socket);
 	list_init(&door->places);
 	list_init(&door->strangers);
@@ -303,6 +340,7 @@ void mcp_place_close(struct mcp_place *place)
 		client_close(client);
 	}
 	list_remove(&place->link);
+	explicit_bzero(place->secret, sizeof(place->secret));
 	free(place);
 }
 
@@ -317,4 +355,5 @@ void mcp_place_entry(const struct mcp_place *place, const char *program, struct 
 	words_append(&entry->env, text);
 	text_format(text, sizeof(text), MCP_SECRET_VARIABLE "=%s", place->secret);
 	words_append(&entry->env, text);
+	explicit_bzero(text, sizeof(text));
 }

@@ -26,6 +26,9 @@ struct mcp_place;
 #define MCP_SOCKET_VARIABLE "ACP_BROKER_MCP_SOCKET"
 #define MCP_SECRET_VARIABLE "ACP_BROKER_MCP_SECRET"
 
+/* The program's last line, after the end of its input. Then the client still waits for answers. */
+#define MCP_END_LINE "\"end\""
+
 enum {
 	MCP_LINE_MAX = 1 << 20, // bytes of a message from a client
 	MCP_QUEUE_MAX =
@@ -42,7 +45,9 @@ struct mcp_client {
 	struct mcp_place *place; // NULL: it has not shown a secret yet, or is closed
 	struct link line;
 	ev_timer hello;  // until it has shown a secret
+	int awaited;     // answers that mcp_client_await has announced
 	bool is_greeted; // it has sent initialize (mcp_tools.h)
+	bool has_ended;  // it sends nothing more, and goes with its last answer
 	bool is_closed;
 };
 
@@ -53,9 +58,13 @@ struct mcp_door_listener {
 	void (*on_gone)(void *data, struct mcp_client *client);
 };
 
-/* Listens at a socket that does not exist yet. The listener is for all places. */
+/*
+ * Listens at a socket that does not exist yet. The listener is for all places. `checked` are the
+ * places of acp/places.h, borrowed; a line is checked with them.
+ */
 struct mcp_door *mcp_door_create(struct ev_loop *loop, const char *socket,
-	const struct mcp_door_listener *listener, struct error *err) ATTR_NODISCARD;
+	const struct json_places *checked, const struct mcp_door_listener *listener,
+	struct error *err) ATTR_NODISCARD;
 
 /* All places are closed before. NULL is fine. */
 void mcp_door_destroy(struct mcp_door *door);
@@ -71,5 +80,12 @@ void mcp_place_entry(const struct mcp_place *place, const char *program, struct 
 
 /* Sends a message, which ends up empty. Does nothing if the client is closed. */
 void mcp_client_send(struct mcp_client *client, struct buf *message);
+
+/*
+ * An answer will come later, or comes no more (after it was sent). Until then a client whose input
+ * has ended stays connected.
+ */
+void mcp_client_await(struct mcp_client *client);
+void mcp_client_await_no_more(struct mcp_client *client);
 
 #endif

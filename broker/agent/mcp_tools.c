@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "acp/failure.h"
+#include "acp/message.h"
 #include "base/json_doc.h"
 #include "base/json_names.h"
 #include "base/json_writer.h"
@@ -380,8 +381,23 @@ static char *take_id(const struct json_doc *doc, json_node node)
 	return is_id && raw.len <= MCP_ID_MAX ? mem_strndup(raw) : NULL;
 }
 
-static void read_document(
-	const struct json_doc *doc, struct mcp_wish *wish, bool *is_greeted, struct buf *answer)
+/*
+ * Answers a line that is no request, with its id if that can be read: otherwise the client would
+ * wait for an answer. A broken answer gets none.
+ */
+static void refuse_line(
+	const struct frame *frame, enum rpc_error code, const char *text, struct buf *answer)
+{
+	struct span raw = message_broken_id(frame);
+	char *id = raw.len > 0 && raw.len <= MCP_ID_MAX ? mem_strndup(raw) : NULL;
+	if (!message_broken_is_response(frame)) {
+		write_error(answer, id, code, text);
+	}
+	free(id);
+}
+
+static void read_document(const struct json_doc *doc, const struct frame *frame,
+	struct mcp_wish *wish, bool *is_greeted, struct buf *answer)
 {
 	struct reading reading = {.doc = doc, .wish = wish, .arguments = JSON_NODE_NONE};
 	json_node id = json_get(doc, 0, "id");
@@ -389,7 +405,7 @@ static void read_document(
 	bool is_message = json_is(doc, 0, JSON_OBJECT) &&
 	                  json_string_is(doc, json_get(doc, 0, "jsonrpc"), "2.0");
 	if (!is_message) {
-		write_error(answer, NULL, RPC_INVALID_REQUEST, "not a JSON-RPC 2.0 message");
+		refuse_line(frame, RPC_INVALID_REQUEST, "not a JSON-RPC 2.0 message", answer);
 	} else if (method == JSON_NODE_NONE) {
 		return; // an answer, although nothing was asked
 	} else if (id == JSON_NODE_NONE) {
@@ -417,19 +433,19 @@ void mcp_wish_read(
 	*wish = (struct mcp_wish){.kind = MCP_WISH_NOTHING};
 	buf_init(&wish->input, SIZE_MAX / 2);
 	if (frame->kind != FRAME_MESSAGE) {
-		write_error(answer, NULL,
+		refuse_line(frame,
 			frame->kind == FRAME_TOO_LONG ? RPC_INVALID_REQUEST : RPC_PARSE_ERROR,
-			frame->error.text);
+			frame->error.text, answer);
 		return;
 	}
 	struct json_doc *doc = json_names_check(frame->bytes, &rules, &err)
 	                               ? json_doc_parse_unchecked(frame->bytes, &err)
 	                               : NULL;
 	if (!doc) {
-		write_error(answer, NULL, RPC_INVALID_REQUEST, err.text);
+		refuse_line(frame, RPC_INVALID_REQUEST, err.text, answer);
 		return;
 	}
-	read_document(doc, wish, is_greeted, answer);
+	read_document(doc, frame, wish, is_greeted, answer);
 	json_doc_destroy(doc);
 }
 

@@ -38,8 +38,9 @@ struct mcp_wish {
 };
 
 /*
- * Reads a line. *is_greeted says whether the client has sent initialize. `answer` must be
- * initialised; what it has afterwards is to be sent. The caller finishes the wish.
+ * Reads a line, which was checked with the places of acp/places.h. *is_greeted says whether the
+ * client has sent initialize. `answer` must be initialised; what it has afterwards is to be sent.
+ * The caller finishes the wish.
  */
 void mcp_wish_read(
 	struct mcp_wish *wish, const struct frame *frame, bool *is_greeted, struct buf *answer);

@@ -16,6 +16,7 @@
 #include "base/own_environment.h"
 #include "base/pool.h"
 #include "base/private_folder.h"
+#include "base/real_path.h"
 #include "base/process.h"
 #include "base/secrets.h"
 #include "base/text.h"
@@ -60,8 +61,8 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* For mcp-exec (broker/agent/mcp_door.h). */
 struct mcp_means {
 	struct private_folder folder;
-	char socket[PRIVATE_FOLDER_MAX + 8]; // in the folder
-	char *program;                       // owned; the broker's own; may be NULL
+	char socket[108]; // in the folder; as long as a socket's path may be
+	char *program;    // owned; the broker's own; may be NULL
 };
 
 struct broker {
@@ -272,7 +273,12 @@ static void mcp_prepare(struct broker *broker)
 	mcp->program = client_own_program();
 	if (private_folder_make(&mcp->folder, "acp-mcp-", "the socket of mcp-exec",
 		    broker->environment, &err)) {
-		text_whole(mcp->socket, sizeof(mcp->socket), "%s/s", mcp->folder.path);
+		/* A cell shows no socket that a link leads to (providers/local/cell_drawing.h). */
+		char *folder = real_path(mcp->folder.path);
+		if (!text_whole(mcp->socket, sizeof(mcp->socket), "%s/s", folder)) {
+			text_whole(mcp->socket, sizeof(mcp->socket), "%s/s", mcp->folder.path);
+		}
+		free(folder);
 		broker->context.agent_socket = mcp->socket;
 		broker->context.agent_program = mcp->program;
 	} else {

@@ -34,7 +34,9 @@ static bool set_up(int fd, const char *path, const char *secret, struct error *e
 		return error_set_errno(err, errnum,
 			"connecting to the broker's MCP server at %s (mcp-exec = yes)", path);
 	}
-	return fd_write_all(fd, span_of(line), err);
+	bool is_shown = fd_write_all(fd, span_of(line), err);
+	explicit_bzero(line, sizeof(line));
+	return is_shown;
 }
 
 /* Input of the client that the broker has not taken yet. */
@@ -72,9 +74,19 @@ static bool send_in(int fd, struct held *held)
 	return count >= 0 || io_is_transient(errno);
 }
 
+/* Ends the last line, which may lack its end, and tells the broker. */
+static void put_end(struct held *held)
+{
+	static const char words[] = "\n" MCP_END_LINE "\n";
+	held->at = 0;
+	held->len = sizeof(words) - 1;
+	memcpy(held->bytes, words, held->len);
+}
+
 /*
- * Until the broker closes the connection. Waiting for room in the socket would block the broker's
- * answers, and a broker whose answers are not read takes nothing.
+ * Until the broker closes the connection: after the end of the input, with its last answer. Waiting
+ * for room in the socket would block the broker's answers, and a broker whose answers are not read
+ * takes nothing.
  */
 static void copy_both(int fd)
 {
@@ -94,16 +106,14 @@ static void copy_both(int fd)
 		if ((ends[0].revents & ~POLLOUT) != 0 && !copy_out(fd)) {
 			return;
 		}
-		bool goes_on = true;
 		if (ends[0].revents & POLLOUT) {
-			goes_on = send_in(fd, &held);
-		} else if (ends[1].revents != 0) {
-			goes_on = take_in(&held);
-		}
-		if (!goes_on) {
+			if (!send_in(fd, &held)) {
+				has_input = false;
+				held.at = held.len = 0;
+			}
+		} else if (ends[1].revents != 0 && !take_in(&held)) {
 			has_input = false;
-			held.at = held.len = 0;
-			shutdown(fd, SHUT_WR);
+			put_end(&held);
 		}
 	}
 }

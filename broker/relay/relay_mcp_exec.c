@@ -96,6 +96,7 @@ static void call_destroy(struct exec_call *call)
 	if (call->is_passed) {
 		in_flight_add_command(station->peer, -1, NULL);
 	}
+	mcp_client_await_no_more(call->client);
 	mcp_wish_finish(&call->wish);
 	free(call);
 }
@@ -440,6 +441,7 @@ static void take_call(struct station *station, struct mcp_client *client, struct
 	struct exec_call *call = mem_alloc_zero(sizeof(*call));
 	call->station = station;
 	call->client = client;
+	mcp_client_await(client);
 	call->wish = *wish;
 	ev_init(&call->due, on_resolve_due);
 	random_fill_hex(digits, NAME_DIGITS);
@@ -686,9 +688,9 @@ void relay_mcp_exec_init(struct relay *relay)
 		return;
 	}
 	error_set(&err, ERROR_UNAVAILABLE, "no folder for its socket could be made");
-	server->door = config->mcp_socket
-	                       ? mcp_door_create(config->loop, config->mcp_socket, &listener, &err)
-	                       : NULL;
+	server->door = config->mcp_socket ? mcp_door_create(config->loop, config->mcp_socket,
+						    relay->places, &listener, &err)
+	                                  : NULL;
 	if (!server->door) {
 		log_failure(LOG_LEVEL_WARNING, &err, "mcp-exec: %s", err.text);
 		server->why_not = mem_strdup(err.text);

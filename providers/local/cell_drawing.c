@@ -263,13 +263,10 @@ bool cell_drawing_add_socket(
 		       drawing->entries[before].source);
 }
 
-bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, const char *name,
+/* Leaves it out if it overlaps with a path of the user's. */
+static bool add_apart(struct cell_drawing *drawing, enum cell_rule rule, const char *place,
 	const char *source, struct error *err)
 {
-	char place[PATH_MAX];
-	if (!text_whole(place, sizeof(place), "%s/%s", drawing->home, name)) {
-		return error_set(err, ERROR_LIMIT, "the path of the home folder is too long");
-	}
 	for (size_t i = 0; i < drawing->count; i++) {
 		const char *path = drawing->entries[i].path;
 		if (drawing->said[i] &&
@@ -278,6 +275,21 @@ bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, con
 		}
 	}
 	return add(drawing, rule, place, source, err);
+}
+
+bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, const char *name,
+	const char *source, struct error *err)
+{
+	char place[PATH_MAX];
+	if (!text_whole(place, sizeof(place), "%s/%s", drawing->home, name)) {
+		return error_set(err, ERROR_LIMIT, "the path of the home folder is too long");
+	}
+	return add_apart(drawing, rule, place, source, err);
+}
+
+bool cell_drawing_add_program(struct cell_drawing *drawing, const char *program, struct error *err)
+{
+	return access(program, X_OK) != 0 || add_apart(drawing, CELL_READ, program, program, err);
 }
 
 bool cell_drawing_hide(

@@ -39,6 +39,13 @@ bool cell_drawing_add_own(struct cell_drawing *drawing, enum cell_rule rule, con
 	const char *source, struct error *err) ATTR_NODISCARD;
 
 /*
+ * Makes one program executable at its own path, wherever that is: a cell hides /tmp and the home.
+ * Like cell_drawing_add_own, leaves it out if it overlaps with a path of the user's.
+ */
+bool cell_drawing_add_program(
+	struct cell_drawing *drawing, const char *program, struct error *err) ATTR_NODISCARD;
+
+/*
  * Adds every value of a key; values are absolute or start with "~/". ERROR_CONFIG names the key and
  * the value.
  */

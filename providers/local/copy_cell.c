@@ -147,19 +147,16 @@ static void warn_of_others(
 	}
 }
 
-/* The broker's own MCP server (mcp-exec): its socket, and its program if that is in the home. */
+/* The broker's own MCP server (mcp-exec): its socket and its program. */
 static bool draw_server(
 	struct cell_drawing *drawing, const struct provider_context *context, struct error *err)
 {
 	const char *program = context->agent_program;
-	size_t home = strlen(drawing->home);
 	if (!context->agent_socket) {
 		return true;
 	}
-	bool is_in_home = program && path_is_at_or_below(program, drawing->home);
 	return cell_drawing_add_socket(drawing, "mcp-exec = yes", context->agent_socket, err) &&
-	       (!is_in_home ||
-		       cell_drawing_add_own(drawing, CELL_READ, program + home + 1, program, err));
+	       (!program || cell_drawing_add_program(drawing, program, err));
 }
 
 /* Our own paths come last, so that none of the user's paths can include them. */

@@ -131,6 +131,22 @@ class Confined(SyncCase):
         self.assertIn('stdout: acp-broker >', said)
         self.ends(client)
 
+    def test_a_broker_in_tmp_and_a_socket_below_a_link_are_reached(self):
+        (self.work / 'use.py').write_text(USE_SERVER)
+        (self.dir / 'real').mkdir()
+        (self.dir / 'link').symlink_to('real')
+        self.extra = {'XDG_RUNTIME_DIR': '', 'TMPDIR': str(self.dir / 'link')}
+        folder = pathlib.Path(tempfile.mkdtemp(prefix='acp-program-', dir='/tmp'))
+        self.addCleanup(shutil.rmtree, folder)
+        options = self.config(confine=CONFINE, allow_read=str(PROGRAMS), mcp_exec='yes')
+        client = self.start([shutil.copy(BROKER, folder), *options, '--', AGENT,
+                             '--journal', '/tmp/journal'])
+        client.initialize()
+        session = client.new_session(self.work)
+        said = self.shell(client, session, '/usr/bin/python3 use.py cat file')
+        self.assertIn('stdout: one', said)
+        self.ends(client)
+
     def test_a_home_that_goes_up_is_its_folder(self):
         home = self.dir / 'home'
         (home / 'x').mkdir()

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 
 import processes
 
@@ -123,6 +124,43 @@ class Protocol(McpExecCase):
             server.call('tools/call', {'name': 'no-such', 'arguments': {}})
         self.assertEqual(server.call('ping'), {})
         self.assertFalse((self.dir / 'touched').exists())
+
+    def test_a_refused_line_is_answered_with_its_id(self):
+        self.begin()
+        server = self.connect()
+        long = b'"params":{"x":"%s"}' % (b'y' * (1 << 20))
+        for line in (b'{"jsonrpc":"2.0","id":"a1","method":"ping",%s}' % long,
+                     b'{"jsonrpc":"2.0","method":"ping",%s,"id":"a2"}' % long,
+                     b'{"jsonrpc":"2.0","id":"a3","method":"ping"',
+                     b'{"jsonrpc":"2.0","id":"a4","method":"ping","params":{"name":1,"name":2}}',
+                     b'{"id":"a5","method":"ping"}'):
+            server.outgoing.put(line + b'\n')
+        for number in range(1, 6):
+            server.wait_for(lambda m, n=number: 'error' in m.value and m.id == b'"a%d"' % n)
+
+    def test_a_broken_answer_or_notification_is_not_answered(self):
+        self.begin()
+        server = self.connect()
+        before = len(server.received)
+        server.outgoing.put(b'{"jsonrpc":"2.0","id":1,"result":{}\n')
+        self.assertEqual(server.call('ping'), {})
+        self.assertEqual(len(server.received), before + 1)
+
+    def test_requests_are_answered_after_the_end_of_the_input(self):
+        self.begin()
+        entry = self.entry()
+        env = {item['name']: item['value'] for item in entry['env']}
+        lines = [{'id': 1, 'method': 'initialize', 'params': {'protocolVersion': '2025-06-18'}},
+                 {'id': 2, 'method': 'tools/call', 'params': {
+                     'name': 'exec', 'arguments': {'command': ['echo', 'late']}}},
+                 {'id': 3, 'method': 'ping'}]
+        text = '\n'.join(json.dumps({'jsonrpc': '2.0', **line}) for line in lines)
+        result = subprocess.run([entry['command'], *entry['args']], input=text.encode(),
+                                stdout=subprocess.PIPE, env={**self.environment(), **env},
+                                timeout=PATIENCE, check=True)
+        answers = {a['id']: a for a in map(json.loads, result.stdout.splitlines())}
+        self.assertEqual(sorted(answers), [1, 2, 3])
+        self.assertIn('late', answers[2]['result']['content'][1]['text'])
 
     def test_arguments_that_are_wrong_are_told_to_the_model(self):
         self.begin()

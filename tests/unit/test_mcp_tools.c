@@ -11,8 +11,10 @@
 
 #include <cmocka.h>
 
+#include "acp/places.h"
 #include "base/attr.h"
 #include "base/json_doc.h"
+#include "broker/agent/mcp_door.h"
 
 /* Everything here is written with ' for ". */
 static struct mcp_wish wish;
@@ -46,10 +48,26 @@ static char *quoted(const char *text)
 static void read_line(const char *line)
 {
 	char *text = quoted(line);
-	const struct frame frame = {.kind = FRAME_MESSAGE, .bytes = span_of(text)};
+	size_t room;
+	struct frame frame;
+	struct json_places *places = places_create();
+	struct frame_reader *reader = frame_reader_create(places, MCP_LINE_MAX);
+	for (size_t at = 0, len = strlen(text); at < len;) {
+		char *space = frame_reader_space(reader, &room);
+		room = room < len - at ? room : len - at;
+		memcpy(space, text + at, room);
+		frame_reader_fed(reader, room);
+		at += room;
+		if (at < len) {
+			assert_false(frame_reader_next(reader, &frame));
+		}
+	}
+	assert_true(frame_reader_next(reader, &frame) || frame_reader_end(reader, &frame));
 	mcp_wish_finish(&wish);
 	buf_clear(&answer);
 	mcp_wish_read(&wish, &frame, &is_greeted, &answer);
+	frame_reader_destroy(reader);
+	json_places_destroy(places);
 	free(text);
 }
 
@@ -135,13 +153,13 @@ static void test_ids_are_kept_as_they_are_written(void **state)
 	}
 }
 
-static void test_what_is_no_request_gets_an_error_without_an_id(void **state)
+static void test_what_is_no_request_gets_an_error_with_its_id(void **state)
 {
-	static const char *const lines[] = {"7", "[]", "{}", "{'id':1,'method':'ping'}",
+	static const char *const lines[] = {"7", "[]", "{}",
 		"{'jsonrpc':'2.0','id':{},'method':'ping'}",
 		"{'jsonrpc':'2.0','id':null,'method':'ping'}",
-		"{'jsonrpc':'2.0','id':true,'method':'ping'}",
-		"{'jsonrpc':'2.0','id':1,'id':2,'method':'ping'}",
+		"{'jsonrpc':'2.0','id':true,'method':'ping'}"};
+	static const char *const with_id[] = {"{'id':1,'method':'ping'}",
 		"{'jsonrpc':'2.0','id':1,'Method':'x','method':'ping'}",
 		("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'exec',"
 		 "'arguments':{'command':['true'],'comm\\u0061nd':['false']}}}")};
@@ -150,6 +168,18 @@ static void test_what_is_no_request_gets_an_error_without_an_id(void **state)
 		assert_int_equal(wish.kind, MCP_WISH_NOTHING);
 		assert_true(says("id", "null") && says("error.code", "-32600"));
 	}
+	for (size_t i = 0; i < ARRAY_LENGTH(with_id); i++) {
+		read_line(with_id[i]);
+		assert_int_equal(wish.kind, MCP_WISH_NOTHING);
+		assert_true(says("id", "1") && says("error.code", "-32600"));
+	}
+}
+
+static void test_an_id_that_comes_twice_is_refused(void **state)
+{
+	read_line("{'jsonrpc':'2.0','id':1,'id':2,'method':'ping'}");
+	assert_int_equal(wish.kind, MCP_WISH_NOTHING);
+	assert_true(says("id", "1") && says("error.code", "-32700"));
 }
 
 static void test_what_needs_no_answer_gets_none(void **state)
@@ -195,16 +225,26 @@ static void test_unknown_methods_and_tools_are_errors(void **state)
 
 static void test_a_line_that_is_too_long_or_no_json_is_an_error(void **state)
 {
-	const enum frame_kind kinds[] = {FRAME_TOO_LONG, FRAME_INVALID};
-	const char *const codes[] = {"-32600", "-32700"};
-	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
-		struct frame frame = {.kind = kinds[i], .bytes = SPAN_LITERAL("x")};
-		error_set(&frame.error, ERROR_PROTOCOL, "why");
-		mcp_wish_finish(&wish);
-		buf_clear(&answer);
-		mcp_wish_read(&wish, &frame, &is_greeted, &answer);
-		assert_true(says("error.code", codes[i]) && says("id", "null"));
-	}
+	char *line = mem_alloc_zero(MCP_LINE_MAX + 100);
+	const char *begin = "{'jsonrpc':'2.0','method':'ping','id':'last','params':'";
+	memset(line, 'y', MCP_LINE_MAX);
+	memcpy(line, begin, strlen(begin));
+	memcpy(line + MCP_LINE_MAX, "'}", 3);
+	read_line(line);
+	free(line);
+	assert_true(says("error.code", "-32600") && says("id", "'last'"));
+	read_line("{'jsonrpc':'2.0','id':7,'method':'ping'");
+	assert_true(says("error.code", "-32700") && says("id", "7"));
+	read_line("?");
+	assert_true(says("error.code", "-32700") && says("id", "null"));
+	read_line("{'id':8,'method':'ping'}");
+	assert_true(says("error.code", "-32600") && says("id", "8"));
+}
+
+static void test_a_broken_answer_is_not_answered(void **state)
+{
+	read_line("{'jsonrpc':'2.0','id':7,'result':{}");
+	assert_int_equal(answer.len, 0);
 }
 
 static bool has_text(const char *text)
@@ -242,11 +282,13 @@ int main(void)
 		CASE(test_code_is_the_last_argument_of_its_program),
 		CASE(test_wrong_arguments_are_a_failed_result),
 		CASE(test_ids_are_kept_as_they_are_written),
-		CASE(test_what_is_no_request_gets_an_error_without_an_id),
+		CASE(test_what_is_no_request_gets_an_error_with_its_id),
 		CASE(test_what_needs_no_answer_gets_none),
 		CASE(test_tools_need_initialize_first),
 		CASE(test_unknown_methods_and_tools_are_errors),
 		CASE(test_a_line_that_is_too_long_or_no_json_is_an_error),
+		CASE(test_a_broken_answer_is_not_answered),
+		CASE(test_an_id_that_comes_twice_is_refused),
 		CASE(test_an_outcome_has_both_outputs_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
