@@ -667,6 +667,7 @@ void guard_run(const struct guard_request *request, const int fds[GUARD_FDS_MAX]
 	int launch_fd = fds[GUARD_FD_LAUNCH];
 	fd_close(&launch_fd);
 	guard.launch.foreground = request->foreground;
+	guard.launch.owns_terminal = request->owns_terminal;
 	guard.launch.program = fds[GUARD_FD_PROGRAM];
 	guard.launch.has_program = guard.launch.program >= 0;
 	guard.launch.limits = guard.limits = request->limits;

@@ -23,7 +23,8 @@
 struct guard_request {
 	uint64_t id;
 	bool foreground;
-	bool is_grouped; // gets its own cgroup if possible
+	bool owns_terminal; // as in struct process_spec
+	bool is_grouped;    // gets its own cgroup if possible
 	bool is_limited;
 	struct process_limits limits; // if is_limited
 	bool joins;                   // the broker moves the process into a limit group: GUARD_JOIN

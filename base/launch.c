@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -319,7 +320,8 @@ void launch_run(const struct launch *launch, int status_fd)
 	int status = fcntl(status_fd, F_DUPFD_CLOEXEC, 3);
 	int program = launch->has_program ? fcntl(launch->program, F_DUPFD_CLOEXEC, 3) : -1;
 	if (status < 0 || (launch->has_program && program < 0) ||
-		(!launch->foreground && setsid() < 0) || !place_descriptors(launch)) {
+		(!launch->foreground && setsid() < 0) || !place_descriptors(launch) ||
+		(launch->owns_terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) != 0)) {
 		int errnum = errno;
 		fail(status_fd, LAUNCH_PREPARE, errnum, "");
 	}

@@ -23,16 +23,17 @@ struct launch {
 	char **env;      // owned array, NULL-terminated
 	int fds[3];      // borrowed; -1 is /dev/null
 	struct process_limits limits;
-	int group_fd;     // the cgroup to enter first; -1: none
-	bool foreground;  // stays in the parent's session and process group
-	bool has_program; // `program`, not argv[0], is executed
-	int program;      // borrowed
+	int group_fd;       // the cgroup to enter first; -1: none
+	bool foreground;    // stays in the parent's session and process group
+	bool owns_terminal; // fds[0] becomes the terminal of the new session
+	bool has_program;   // `program`, not argv[0], is executed
+	int program;        // borrowed
 };
 
 /* Packs the spec into a new memory file. Returns its file descriptor, or -1. */
 int launch_pack(const struct process_spec *spec, struct error *err) ATTR_NODISCARD;
 
-/* Reads what launch_pack wrote; leaves the file descriptors and `foreground` unchanged. */
+/* Reads what launch_pack wrote; leaves everything else unchanged. */
 bool launch_unpack(struct launch *launch, int memory_fd, struct error *err) ATTR_NODISCARD;
 void launch_finish(struct launch *launch);
 

@@ -252,6 +252,7 @@ static bool request_guard(struct process *process, const struct process_spec *sp
 	memset(&request, 0, sizeof(request)); // also clears the padding, which is sent too
 	request.id = process->id;
 	request.foreground = spec->foreground;
+	request.owns_terminal = spec->owns_terminal;
 	request.is_grouped = spec->is_grouped;
 	request.is_limited = spec->limits != NULL;
 	if (spec->limits) {

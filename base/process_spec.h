@@ -21,7 +21,8 @@ struct process_spec {
 	int out;         // its stdout; borrowed; -1 is /dev/null
 	int err;         // its stderr; borrowed; -1 is /dev/null
 	bool foreground; // stays in the broker's session and group (a user's terminal)
-	bool is_grouped; // runs other people's programs: gets its own cgroup if possible
+	bool owns_terminal; // `in` is a terminal without a session: it controls the process's
+	bool is_grouped;    // runs other people's programs: gets its own cgroup if possible
 	/*
 	 * Executes `program`, an open memory file, and argv[0] is only what it is called. While
 	 * somebody else has the file locked alone (flock(2)), the process waits before it executes

@@ -133,13 +133,14 @@ struct sandbox {
 	const char *start; // owned by the implementation; where the agent starts; NULL: home
 	struct sandbox_root *known; // owned by the implementation; sandbox_known_at
 	size_t known_count;
-	const char *outlives;    // owned by the implementation; sandbox_outlives; may be NULL
-	long long lost_ms;       // clock_now_ms when the connection was lost; 0: it is there
-	long long away_ms;       // how long earlier losses lasted, all together
-	bool has_turn;           // sandbox_note_turn
-	const char *reference;   // owned by the implementation; may be NULL
-	const char *instance;    // owned by the implementation; may be NULL
-	const char *const *keys; // owned by the implementation; sandbox_keys; NULL: none
+	const char *no_terminals; // static, or owned by the implementation; may be NULL
+	const char *outlives;     // owned by the implementation; sandbox_outlives; may be NULL
+	long long lost_ms;        // clock_now_ms when the connection was lost; 0: it is there
+	long long away_ms;        // how long earlier losses lasted, all together
+	bool has_turn;            // sandbox_note_turn
+	const char *reference;    // owned by the implementation; may be NULL
+	const char *instance;     // owned by the implementation; may be NULL
+	const char *const *keys;  // owned by the implementation; sandbox_keys; NULL: none
 	const char *const
 		*limits; // owned by the implementation; index is enum limit_kind; may be NULL
 	char **warnings; // from sandbox_warn; NULL: none
@@ -173,6 +174,7 @@ void sandbox_note_link(struct sandbox *sandbox, bool is_there);
 struct exec_impl {
 	void (*signal_group)(struct exec *exec, int signal);
 	void (*kill_tree)(struct exec *exec);
+	void (*resize)(struct exec *exec, const struct terminal_size *size); // has_terminals
 	void (*destroy)(struct exec *exec);
 };
 

@@ -191,6 +191,12 @@ const struct sandbox_capabilities *sandbox_capabilities(const struct sandbox *sa
 	return &sandbox->capabilities;
 }
 
+const char *sandbox_no_terminals(const struct sandbox *sandbox)
+{
+	assert(sandbox->was_ready);
+	return sandbox->no_terminals;
+}
+
 const char *sandbox_home(const struct sandbox *sandbox)
 {
 	assert(sandbox->was_ready);
@@ -584,6 +590,11 @@ void exec_signal_group(struct exec *exec, int signal)
 void exec_kill_tree(struct exec *exec)
 {
 	exec->impl->kill_tree(exec);
+}
+
+void exec_resize(struct exec *exec, const struct terminal_size *size)
+{
+	exec->impl->resize(exec, size);
 }
 
 void exec_destroy(struct exec *exec)

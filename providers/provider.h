@@ -268,6 +268,7 @@ struct sandbox_capabilities {
 	bool is_near;         // it runs on this machine
 	bool can_suspend;     // sandbox_suspend works
 	bool outlives;        // processes go on while the connection is lost
+	bool has_terminals;   // exec_spec.terminal works, and the home there outlasts the sandbox
 	size_t max_processes; // 0: no limit known
 };
 
@@ -331,6 +332,9 @@ struct sandbox *sandbox_prepare(struct provider *provider, const struct sandbox_
 	const struct sandbox_listener *listener, void *data, struct error *err) ATTR_NODISCARD;
 
 const struct sandbox_capabilities *sandbox_capabilities(const struct sandbox *sandbox);
+
+/* Without has_terminals: why not, for people, if the provider has a reason; otherwise NULL. */
+const char *sandbox_no_terminals(const struct sandbox *sandbox);
 
 /*
  * The folder where a process starts before any root is known. sandbox_environment is the
@@ -585,6 +589,12 @@ const char *sandbox_suspended_by_signals(const struct sandbox *sandbox);
 
 /* ---- processes ---- */
 
+/* In characters; 0: unknown. */
+struct terminal_size {
+	unsigned short rows;
+	unsigned short columns;
+};
+
 struct exec_spec {
 	const char *const *argv; // NULL-terminated
 	/*
@@ -604,6 +614,13 @@ struct exec_spec {
 	bool is_limited;   // the profile's limits apply: a process of the agent, not of the broker
 	bool foreground;   // uses the caller's own stdin, stdout and stderr; the caller gets no
 	                   // descriptors
+	/*
+	 * Only with has_terminals: the process gets a new terminal of this size, which controls
+	 * its session. The caller's stdin leads to its keyboard, stdout comes from its screen, and
+	 * there is no stderr. Needs want_stdin and merge_stderr. Borrowed until sandbox_exec
+	 * returns; NULL: none.
+	 */
+	const struct terminal_size *terminal;
 };
 
 /* In the order of base/process.h: started or failed, exited, emptied. */
@@ -642,6 +659,9 @@ pid_t exec_process(const struct exec *exec);
 
 void exec_signal_group(struct exec *exec, int signal);
 void exec_kill_tree(struct exec *exec);
+
+/* Only with exec_spec.terminal. */
+void exec_resize(struct exec *exec, const struct terminal_size *size);
 
 /* Kills the process and its descendants; raises nothing more. NULL is fine. */
 void exec_destroy(struct exec *exec);

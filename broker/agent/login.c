@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/agent/login.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/environment.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/words.h"
+#include "broker/agent/login_terminal.h"
+
+static const double rest_max_s = 300.; // of the output, after the exit
 
 /* One interactive run. */
 struct login {
+	const struct login_request *request;
 	struct ev_loop *loop;
-	const struct profile *profile;
-	const struct login_note *note;
-	struct sandbox *sandbox; // owned
-	struct exec *exec;       // owned
-	struct error *err;       // the caller's
+	struct sandbox *sandbox;         // owned
+	struct exec *exec;               // owned
+	struct login_terminal *terminal; // owned; NULL: the process has the caller's own
+	struct error *err;               // the caller's
 	int status;
+	ev_timer late; // ends the wait for the rest of the output
+	bool has_exited;
+	bool was_shown; // with a terminal: everything that the process has written
 	bool has_failed;
 };
 
@@ -29,16 +39,40 @@ static void on_failed(void *data, const struct error *err)
 	fail(data, err);
 }
 
+/* Elsewhere, output may still be under way, and its end waits for what is left of the tree. */
 static void on_exited(void *data, struct process_status status)
 {
 	struct login *login = data;
 	login->status = status.signal != 0 ? 128 + status.signal : status.code;
+	login->has_exited = true;
+	if (login->was_shown) {
+		ev_break(login->loop, EVBREAK_ALL);
+	} else if (login->terminal) {
+		exec_kill_tree(login->exec);
+		ev_timer_start(login->loop, &login->late);
+	}
+}
+
+static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	ev_break(loop, EVBREAK_ALL);
 }
 
 static void on_emptied(void *data)
 {
 	struct login *login = data;
-	ev_break(login->loop, EVBREAK_ALL);
+	if (!login->terminal) {
+		ev_break(login->loop, EVBREAK_ALL);
+	}
+}
+
+static void on_shown(void *data)
+{
+	struct login *login = data;
+	login->was_shown = true;
+	if (login->has_exited) {
+		ev_break(login->loop, EVBREAK_ALL);
+	}
 }
 
 static const struct exec_listener exec_listener = {
@@ -48,29 +82,92 @@ static const struct exec_listener exec_listener = {
 	.on_lost = on_failed,
 };
 
+static const struct login_terminal_listener terminal_listener = {
+	.on_shown = on_shown,
+	.on_failed = on_failed,
+};
+
+/* The environment of the agent and the note; elsewhere also the type of the caller's terminal. */
+static char **make_environment(const struct login *login)
+{
+	const struct login_request *request = login->request;
+	char **base = config_profile_environment(
+		request->profile, sandbox_agent_environment(login->sandbox));
+	environment_drop(base, LOGIN_MARK);
+	if (login->terminal && request->terminal_type) {
+		size_t size = sizeof("TERM=") + strlen(request->terminal_type);
+		char *type = mem_alloc(size);
+		text_whole(type, size, "TERM=%s", request->terminal_type);
+		environment_drop(base, "TERM");
+		words_append(&base, type);
+		free(type);
+	}
+	char **env = environment_merge(
+		(const char *const *)base, (const char *const *)request->note->env);
+	words_free(base);
+	return env;
+}
+
+static bool start(struct login *login, const struct terminal_size *size, struct error *err)
+{
+	char **argv = NULL;
+	char **env = make_environment(login);
+	words_append_all(&argv, (const char *const *)login->request->profile->agent_argv);
+	words_append_all(&argv, (const char *const *)login->request->note->args);
+	struct exec_spec spec = {
+		.argv = (const char *const *)argv,
+		.env = (const char *const *)env,
+		.foreground = !login->terminal,
+		.terminal = login->terminal ? size : NULL,
+		.want_stdin = login->terminal != NULL,
+		.merge_stderr = login->terminal != NULL,
+	};
+	login->exec = sandbox_exec(login->sandbox, &spec, &exec_listener, login, err);
+	words_free(env);
+	words_free(argv);
+	return login->exec != NULL;
+}
+
+/*
+ * What an agent elsewhere has chosen must not run here, whatever the configuration says by now. Nor
+ * does a login of this machine help an agent elsewhere.
+ */
+static bool check_place(const struct login *login, struct error *err)
+{
+	const char *wanted = login->request->note->profile;
+	bool is_far = sandbox_capabilities(login->sandbox)->has_terminals;
+	bool is_it =
+		wanted ? is_far && strcmp(wanted, login->request->profile->name) == 0 : !is_far;
+	return is_it ||
+	       error_set(err, ERROR_DENIED,
+		       "this login is for an agent %s%s, and the configuration now runs it "
+		       "elsewhere: start the session again in the editor, and log in from there",
+		       wanted ? "on the host of profile " : "on this machine",
+		       wanted ? wanted : "");
+}
+
 static void on_ready(void *data)
 {
 	struct login *login = data;
 	struct error err;
-	char **argv = NULL;
-	char **base = config_profile_environment(
-		login->profile, sandbox_agent_environment(login->sandbox));
-	environment_drop(base, LOGIN_MARK);
-	char **env =
-		environment_merge((const char *const *)base, (const char *const *)login->note->env);
-	words_append_all(&argv, (const char *const *)login->profile->agent_argv);
-	words_append_all(&argv, (const char *const *)login->note->args);
-	struct exec_spec spec = {
-		.argv = (const char *const *)argv,
-		.env = (const char *const *)env,
-		.foreground = true,
-	};
-	login->exec = sandbox_exec(login->sandbox, &spec, &exec_listener, login, &err);
-	words_free(base);
-	words_free(env);
-	words_free(argv);
-	if (!login->exec) {
+	struct terminal_size size = {0};
+	if (!check_place(login, &err)) {
 		fail(login, &err);
+		return;
+	}
+	if (sandbox_capabilities(login->sandbox)->has_terminals) {
+		login->terminal =
+			login_terminal_create(login->loop, &terminal_listener, login, &err);
+		if (!login->terminal) {
+			fail(login, &err);
+			return;
+		}
+		size = login_terminal_size(login->terminal);
+	}
+	if (!start(login, &size, &err)) {
+		fail(login, &err);
+	} else if (login->terminal) {
+		login_terminal_connect(login->terminal, login->exec);
 	}
 }
 
@@ -79,22 +176,48 @@ static void on_progress(void *data, const char *text)
 	log_info("%s", text);
 }
 
+static void on_link_lost(void *data, const char *place, const struct error *why)
+{
+	struct login *login = data;
+	if (login->terminal) {
+		login_terminal_pause(login->terminal, true);
+	}
+	log_warning("the connection to %s was lost (%s): the login goes on once it is back; Ctrl-C "
+		    "ends it",
+		place, why->text);
+}
+
+static void on_link_back(void *data)
+{
+	struct login *login = data;
+	log_info("the connection is back: the login goes on");
+	if (login->terminal) {
+		login_terminal_pause(login->terminal, false);
+	}
+}
+
 static const struct sandbox_listener sandbox_listener = {
 	.on_progress = on_progress,
 	.on_ready = on_ready,
 	.on_failed = on_failed,
+	.on_link_lost = on_link_lost,
+	.on_link_back = on_link_back,
 };
 
-bool login_run(struct ev_loop *loop, struct provider *provider, const struct profile *profile,
-	const struct login_note *note, int *out_status, struct error *err)
+bool login_run(const struct login_request *request, int *out_status, struct error *err)
 {
-	struct login login = {.loop = loop, .profile = profile, .note = note, .err = err};
-	struct sandbox_request request = {.profile = profile->name, .settings = &profile->settings};
-	login.sandbox = sandbox_prepare(provider, &request, &sandbox_listener, &login, err);
+	const struct profile *profile = request->profile;
+	struct login login = {
+		.request = request, .loop = request->loop, .err = err, .status = EXIT_FAILURE};
+	ev_timer_init(&login.late, on_late, rest_max_s, 0.);
+	struct sandbox_request wanted = {.profile = profile->name, .settings = &profile->settings};
+	login.sandbox = sandbox_prepare(request->provider, &wanted, &sandbox_listener, &login, err);
 	if (!login.sandbox) {
 		return error_prefix(err, "running %s for its login", profile->agent_argv[0]);
 	}
-	ev_run(loop, 0);
+	ev_run(login.loop, 0);
+	ev_timer_stop(login.loop, &login.late);
+	login_terminal_destroy(login.terminal);
 	exec_destroy(login.exec);
 	sandbox_close(login.sandbox);
 	if (login.has_failed) {

@@ -18,12 +18,21 @@
  */
 #define LOGIN_MARK "ACP_BROKER_LOGIN"
 
+struct login_request {
+	struct ev_loop *loop;
+	struct provider *provider;
+	const struct profile *profile;
+	const struct login_note *note;
+	const char *terminal_type; // the variable TERM; NULL: not set
+};
+
 /*
  * Runs the profile's agent in the sandbox, with the args and env of the note, on the caller's own
- * terminal, and waits for it. Sets *out_status to its exit status (128 + the number of the signal
- * that ended it).
+ * terminal, and waits for it. Elsewhere it gets a terminal there, for which the caller's stands
+ * (login_terminal.h). Sets *out_status to its exit status (128 + the number of the signal that
+ * ended it). If somebody breaks the loop before that, it is EXIT_FAILURE.
  */
-bool login_run(struct ev_loop *loop, struct provider *provider, const struct profile *profile,
-	const struct login_note *note, int *out_status, struct error *err) ATTR_NODISCARD;
+bool login_run(
+	const struct login_request *request, int *out_status, struct error *err) ATTR_NODISCARD;
 
 #endif

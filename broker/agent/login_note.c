@@ -71,11 +71,15 @@ static void sweep(const char *folder)
 	}
 }
 
-static bool write_text(struct buf *text, char *const *args, char *const *env, struct error *err)
+static bool write_text(struct buf *text, const char *profile, char *const *args, char *const *env,
+	struct error *err)
 {
 	struct json_writer writer;
 	json_write_begin(&writer, text);
 	json_write_object(&writer);
+	if (profile) {
+		json_write_member(&writer, "profile", profile);
+	}
 	json_write_member_words(&writer, "args", (const char *const *)args);
 	json_write_member_words(&writer, "env", (const char *const *)env);
 	json_write_object_end(&writer);
@@ -96,8 +100,8 @@ static bool write_file(const char *path, struct span text, struct error *err)
 	return true;
 }
 
-bool login_note_write(const char *state_folder, char *const *args, char *const *env,
-	char out_token[LOGIN_TOKEN_SIZE], struct error *err)
+bool login_note_write(const char *state_folder, const char *profile, char *const *args,
+	char *const *env, char out_token[LOGIN_TOKEN_SIZE], struct error *err)
 {
 	if (!state_folder) {
 		return error_set(
@@ -108,7 +112,7 @@ bool login_note_write(const char *state_folder, char *const *args, char *const *
 	char *folder = folder_of(state_folder);
 	struct buf text;
 	buf_init(&text, LOGIN_NOTE_MAX);
-	bool ok = write_text(&text, args, env, err) && folder_make_state(folder, err);
+	bool ok = write_text(&text, profile, args, env, err) && folder_make_state(folder, err);
 	if (ok) {
 		sweep(folder);
 		random_fill_hex(token, sizeof(token) - 1);
@@ -151,6 +155,7 @@ static bool read_note(struct login_note *note, struct error *err)
 	if (ok) {
 		note->args = read_words(doc, "args");
 		note->env = read_words(doc, "env");
+		note->profile = json_string(doc, json_get(doc, 0, "profile"));
 	}
 	json_doc_destroy(doc);
 	free(text);
@@ -217,6 +222,7 @@ void login_note_close(struct login_note *note)
 		fd_close(&note->fd);
 		words_free(note->args);
 		words_free(note->env);
+		free(note->profile);
 		free(note->path);
 		free(note);
 	}

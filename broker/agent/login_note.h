@@ -24,16 +24,18 @@ enum {
 
 /*
  * Writes a note; args and env ("NAME=value") are NULL-terminated or NULL. Removes expired notes.
- * ERROR_LIMIT if args and env exceed LOGIN_NOTE_MAX.
+ * ERROR_LIMIT if args and env exceed LOGIN_NOTE_MAX. `profile`: the agent works elsewhere, and so
+ * must the login, by this profile; NULL for an agent on this machine.
  */
-bool login_note_write(const char *state_folder, char *const *args, char *const *env,
-	char out_token[LOGIN_TOKEN_SIZE], struct error *err) ATTR_NODISCARD;
+bool login_note_write(const char *state_folder, const char *profile, char *const *args,
+	char *const *env, char out_token[LOGIN_TOKEN_SIZE], struct error *err) ATTR_NODISCARD;
 
 struct login_note {
-	char **args; // owned, NULL-terminated
-	char **env;  // owned, NULL-terminated NAME=value
-	char *path;  // owned
-	int fd;      // locked, so that only one login at a time uses the note
+	char *profile; // owned; may be NULL
+	char **args;   // owned, NULL-terminated
+	char **env;    // owned, NULL-terminated NAME=value
+	char *path;    // owned
+	int fd;        // locked, so that only one login at a time uses the note
 };
 
 /*

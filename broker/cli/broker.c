@@ -98,6 +98,7 @@ struct broker {
 	struct fd_inherited in;
 	struct fd_inherited out;
 	struct end_signals signals;
+	int login_signal; // that ended a login; 0: none
 };
 
 /* Prints one line: what was attempted, on what, why it failed, what to do. */
@@ -312,6 +313,14 @@ static int run_session(struct broker *broker, struct provider *provider)
 
 /* ---- the commands ---- */
 
+/* The login has put its terminal in another mode, and must restore it. */
+static void on_login_signal(struct ev_loop *loop, struct ev_signal *watcher, int events)
+{
+	struct broker *broker = watcher->data;
+	broker->login_signal = watcher->signum;
+	ev_break(loop, EVBREAK_ALL);
+}
+
 static int run_login(struct broker *broker, struct provider *provider)
 {
 	struct error err;
@@ -321,8 +330,20 @@ static int run_login(struct broker *broker, struct provider *provider)
 		error_prefix(&err, LOGIN_MARK);
 		return complain(&err);
 	}
-	if (!login_run(broker->loop, provider, &broker->config.profile, note, &status, &err)) {
+	struct login_request request = {
+		.loop = broker->loop,
+		.provider = provider,
+		.profile = &broker->config.profile,
+		.note = note,
+		.terminal_type = environment_get(broker->environment, "TERM"),
+	};
+	end_signals_start(&broker->signals, broker->loop, on_login_signal, broker);
+	bool is_done = login_run(&request, &status, &err);
+	end_signals_stop(&broker->signals);
+	if (!is_done) {
 		status = complain(&err);
+	} else if (broker->login_signal) {
+		status = 128 + broker->login_signal;
 	} else if (status == EXIT_SUCCESS) {
 		login_note_remove(note);
 	}

@@ -19,6 +19,7 @@ struct edit {
 	struct buf out;
 	size_t terminal_count;
 	bool runs_here;
+	bool has_terminal; // elsewhere: a login can have one there
 	bool has_changed;
 	bool has_dropped; // for the log: a method was left out that runs where the agent is not
 };
@@ -173,24 +174,41 @@ static bool put_member(struct edit *edit, json_node member, struct error *err)
 static bool note_login(
 	struct edit *edit, json_node method, char token[LOGIN_TOKEN_SIZE], struct error *err)
 {
+	const struct relay_config *config = &edit->peer->relay->config;
 	char **args = NULL;
 	char **env = NULL;
 	bool ok = read_args(edit->doc, json_get(edit->doc, method, "args"), &args, err) &&
 	          read_env(edit->doc, json_get(edit->doc, method, "env"), &env, err) &&
-	          login_note_write(edit->peer->relay->config.state_folder, args, env, token, err);
+	          login_note_write(config->state_folder,
+			  edit->runs_here ? NULL : config->profile->name, args, env, token, err);
 	words_free(args);
 	words_free(env);
 	return ok;
 }
 
+/* Without terminal-auth: an editor would run its command here. */
+static bool put_meta(struct edit *edit, json_node meta, struct error *err)
+{
+	bool ok = put_comma(edit, err) && put(edit, SPAN_LITERAL("\"_meta\":{"), err);
+	for (json_node member = json_first(edit->doc, meta); ok && member != JSON_NODE_NONE;
+		member = json_next(edit->doc, member)) {
+		ok = key_is(edit->doc, member, terminal_auth) || put_member(edit, member, err);
+	}
+	return ok && put(edit, SPAN_LITERAL("}"), err);
+}
+
 static bool put_terminal(struct edit *edit, json_node method, const char *token, struct error *err)
 {
+	json_node meta = edit->runs_here ? JSON_NODE_NONE : json_get(edit->doc, method, "_meta");
 	bool ok = put_comma(edit, err) &&
 	          buf_append_format(&edit->out, err,
 			  "{\"args\":[],\"env\":{\"" LOGIN_MARK "\":\"%s\"}", token);
 	for (json_node member = json_first(edit->doc, method); ok && member != JSON_NODE_NONE;
 		member = json_next(edit->doc, member)) {
-		if (!key_is(edit->doc, member, "args") && !key_is(edit->doc, member, "env")) {
+		if (member == meta && json_is(edit->doc, meta, JSON_OBJECT)) {
+			ok = put_meta(edit, meta, err);
+		} else if (!key_is(edit->doc, member, "args") &&
+			   !key_is(edit->doc, member, "env")) {
 			ok = put_member(edit, member, err);
 		}
 	}
@@ -203,7 +221,7 @@ static bool add_terminal(struct edit *edit, json_node method, struct error *err)
 	char token[LOGIN_TOKEN_SIZE];
 	const struct json_name_rules rules = {.known = known_names};
 	edit->has_changed = true;
-	if (!edit->runs_here) {
+	if (!edit->runs_here && !edit->has_terminal) {
 		edit->has_dropped = true;
 		return true;
 	}
@@ -226,14 +244,9 @@ static bool put_without_command(
 	bool ok = put_comma(edit, err) && put(edit, SPAN_LITERAL("{"), err);
 	for (json_node member = json_first(edit->doc, method); ok && member != JSON_NODE_NONE;
 		member = json_next(edit->doc, member)) {
-		ok = member == meta || put_member(edit, member, err);
+		ok = member == meta ? put_meta(edit, meta, err) : put_member(edit, member, err);
 	}
-	ok = ok && put_comma(edit, err) && put(edit, SPAN_LITERAL("\"_meta\":{"), err);
-	for (json_node member = json_first(edit->doc, meta); ok && member != JSON_NODE_NONE;
-		member = json_next(edit->doc, member)) {
-		ok = key_is(edit->doc, member, terminal_auth) || put_member(edit, member, err);
-	}
-	return ok && put(edit, SPAN_LITERAL("}}"), err);
+	return ok && put(edit, SPAN_LITERAL("}"), err);
 }
 
 static bool is_handed_on(const struct edit *edit, json_node name)
@@ -317,9 +330,14 @@ static bool edit_list(struct edit *edit, const struct call *call, struct error *
 		return false;
 	}
 	if (edit->has_dropped) {
-		log_info("%s: its login in a terminal is not offered to the editor, because the "
-			 "agent does not run on this machine: log in there",
-			edit->peer->hop);
+		const struct sandbox *sandbox = agent_sandbox(edit->peer->agent);
+		const char *why = sandbox ? sandbox_no_terminals(sandbox) : NULL;
+		log_info("%s: its login in a terminal is not offered to the editor, because %s: "
+			 "log in there",
+			edit->peer->hop,
+			edit->has_terminal ? "the agent names its command for this machine"
+			: why              ? why
+					   : "the agent does not run on this machine");
 	}
 	return !edit->has_changed ||
 	       splice_add(call->edits, hit->start, hit->end, buf_span(&edit->out), err);
@@ -344,6 +362,7 @@ bool auth_methods_edit(struct peer *peer, const struct call *call, struct error 
 	struct edit edit = {
 		.peer = peer,
 		.runs_here = sandbox && !sandbox_capabilities(sandbox)->confined,
+		.has_terminal = sandbox && sandbox_capabilities(sandbox)->has_terminals,
 	};
 	if (!edit.runs_here && !check_result(call, err)) {
 		return false;

@@ -25,10 +25,11 @@ enum mux_pump mux_pump_out(struct mux_stream *stream, int fd, bool *has_read)
 		if (count < 0 && errno == EAGAIN) {
 			return MUX_PUMP_FD;
 		}
-		if (count < 0) {
+		bool is_hung_up = count < 0 && errno == EIO; // a terminal that no process has open
+		if (count < 0 && !is_hung_up) {
 			return MUX_PUMP_BROKEN;
 		}
-		if (count == 0) {
+		if (count == 0 || is_hung_up) {
 			mux_stream_finish(stream);
 			return MUX_PUMP_OVER;
 		}

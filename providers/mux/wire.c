@@ -79,6 +79,9 @@ static const struct field exec_fields[] = {
 	FIELD(STREAM, exec.err),
 	FIELD(NUMBER, exec.is_bulk),
 	FIELD(NUMBER, exec.is_grouped),
+	FIELD(NUMBER, exec.has_terminal),
+	FIELD(NUMBER, exec.size.rows),
+	FIELD(NUMBER, exec.size.columns),
 };
 static const struct field file_fields[] = {
 	FIELD(TEXT, file.path),
@@ -99,6 +102,10 @@ static const struct field connect_fields[] = {
 	FIELD(NUMBER, connect.port),
 	FIELD(STREAM, connect.in),
 	FIELD(STREAM, connect.out),
+};
+static const struct field resize_fields[] = {
+	FIELD(NUMBER, resize.rows),
+	FIELD(NUMBER, resize.columns),
 };
 static const struct field exit_fields[] = {
 	FIELD(NUMBER, exit.code),
@@ -148,6 +155,7 @@ static const struct layout layouts[] = {
 	{RUNNER_CANCEL, NULL, 0},
 	LAYOUT(RUNNER_GRACE, grace_fields),
 	LAYOUT(RUNNER_CONNECT, connect_fields),
+	LAYOUT(RUNNER_RESIZE, resize_fields),
 	LAYOUT(RUNNER_STARTED, pid_fields),
 	LAYOUT(RUNNER_FAILED, failure_fields),
 	LAYOUT(RUNNER_EXITED, exit_fields),

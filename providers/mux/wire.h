@@ -148,6 +148,7 @@ enum runner_kind {
 	 * cannot be made, or breaks.
 	 */
 	RUNNER_CONNECT,
+	RUNNER_RESIZE, // the terminal of an exec; no answer
 
 	/* runner to broker */
 	RUNNER_STARTED = 64,
@@ -173,7 +174,17 @@ struct runner_words {
 	struct span packed;      // borrowed from the message that was read
 };
 
-/* Without `in`, stdin is /dev/null. Without `err`, stderr goes where stdout goes. */
+/* Of a terminal, in characters. Each number is below 65536; 0: unknown. */
+struct runner_size {
+	uint64_t rows;
+	uint64_t columns;
+};
+
+/*
+ * Without `in`, stdin is /dev/null. Without `err`, stderr goes where stdout goes. With
+ * `has_terminal`, all three are a new terminal, which controls the process's session. `in` leads to
+ * its keyboard, `out` comes from its screen, and there is no `err`.
+ */
 struct runner_exec {
 	struct runner_words argv; // argv[0] is looked up in env's PATH
 	struct runner_words env;  // complete
@@ -184,6 +195,8 @@ struct runner_exec {
 	struct runner_stream err;
 	uint64_t is_bulk;    // its output is sent after that of others (for terminals and scripts)
 	uint64_t is_grouped; // gets its own cgroup if possible
+	uint64_t has_terminal;
+	struct runner_size size; // of the terminal
 };
 
 struct runner_file {
@@ -231,6 +244,7 @@ struct runner_message {
 	uint64_t id; // RESET: the stream
 	union {
 		struct runner_exec exec;           // EXEC
+		struct runner_size resize;         // RESIZE
 		struct runner_file file;           // ROOT_*, READ, WRITE, STAT, RESOLVE, LIST, PATH
 		struct runner_failure failure;     // FAILED, FROZEN (its text alone)
 		struct runner_grace grace;         // GRACE

@@ -210,6 +210,21 @@ static void kill_tree(struct exec *exec)
 	}
 }
 
+static struct runner_size wire_size(const struct terminal_size *size)
+{
+	return (struct runner_size){.rows = size->rows, .columns = size->columns};
+}
+
+static void resize(struct exec *exec, const struct terminal_size *size)
+{
+	struct remote_exec *self = from_exec(exec);
+	if (is_there(self)) {
+		send(self,
+			&(struct runner_message){
+				.kind = RUNNER_RESIZE, .id = self->id, .resize = wire_size(size)});
+	}
+}
+
 static void exec_free(struct remote_exec *self)
 {
 	suspension_leave(&self->suspends);
@@ -246,7 +261,11 @@ static void destroy(struct exec *exec)
 }
 
 static const struct exec_impl exec_impl = {
-	.signal_group = signal_group, .kill_tree = kill_tree, .destroy = destroy};
+	.signal_group = signal_group,
+	.kill_tree = kill_tree,
+	.resize = resize,
+	.destroy = destroy,
+};
 
 /* ---- freezing ---- */
 
@@ -408,7 +427,7 @@ static struct remote_exec *exec_create(struct remote *remote, const struct exec_
 	self->remote = remote;
 	self->id = ++remote->last_id;
 	self->command = mem_strdup(spec->argv[0]);
-	self->is_agents = spec->suspends;
+	self->is_agents = spec->suspends || spec->terminal;
 	for (size_t i = 0; i < ARRAY_LENGTH(self->pipes); i++) {
 		self->pipes[i].exec = self;
 		self->pipes[i].fd = -1;
@@ -441,6 +460,10 @@ static bool start(struct remote_exec *self, const struct exec_spec *spec, struct
 			/* The agent's own messages go before the output of its commands. */
 			.is_bulk = !(spec->suspends && spec->want_stdin),
 			.is_grouped = spec->suspends}};
+	if (spec->terminal) {
+		message.exec.has_terminal = 1;
+		message.exec.size = wire_size(spec->terminal);
+	}
 	bool is_sent = connect(self, spec, &message.exec, err) &&
 	               mux_send(self->remote->mux, &message, err);
 	words_wipe_free(env);
@@ -454,6 +477,7 @@ struct exec *remote_exec(struct remote *remote, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err)
 {
 	assert(spec->argv[0] && spec->env && spec->cwd && !spec->foreground);
+	assert(!spec->terminal || (spec->want_stdin && spec->merge_stderr));
 	if (!remote->is_ready || remote->is_over) {
 		remote_set_lost(remote, spec->argv[0], err);
 		return NULL;

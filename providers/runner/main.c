@@ -73,6 +73,7 @@ static void on_message(void *data, const struct runner_message *message)
 		run_start(runner, message);
 		break;
 	case RUNNER_SIGNAL:
+	case RUNNER_RESIZE:
 	case RUNNER_KILL:
 	case RUNNER_RELEASE:
 	case RUNNER_FREEZE:

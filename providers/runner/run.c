@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,10 @@
 
 /*
  * The runner's processes. Each has a guard, which the spawner forked, and up to three pipes, which
- * are streams of the link.
+ * are streams of the link. Two of them lead to its terminal instead, if it has one.
  */
 
-/* A pipe and its stream. */
+/* A pipe, or our side of a terminal, and its stream. */
 struct run_pipe {
 	struct runner *runner;
 	int fd; // -1: closed, like the stream
@@ -39,6 +40,7 @@ struct run {
 	enum run_state state;
 	int control;       // to the guard; -1: the guard has ended
 	pid_t guard;       // 0 until started
+	bool has_terminal; // pipes 0 and 1 are one
 	bool tree_is_gone; // the guard was killed, and the spawner found no process left
 	struct run_pipe pipes[3];
 };
@@ -89,9 +91,9 @@ static const struct mux_stream_listener stream_listener = {
 static void on_pipe_ready(void *data, short events)
 {
 	struct run_pipe *pipe = data;
-	bool is_unread = pipe->direction == MUX_IN && (events & POLLERR);
+	bool is_unread = pipe->direction == MUX_IN && (events & (POLLERR | POLLHUP));
 	if (is_unread) {
-		pipe_close(pipe); // the process has closed its stdin
+		pipe_close(pipe); // the process has closed its stdin, or its terminal
 	} else {
 		pipe_move(pipe);
 	}
@@ -106,8 +108,17 @@ static void pipe_watch(struct run_pipe *pipe)
 	if (pipe->waits == MUX_PUMP_FD) {
 		runner_watch(pipe->runner, pipe->fd, events, on_pipe_ready, pipe);
 	} else if (pipe->direction == MUX_IN) {
-		runner_watch(pipe->runner, pipe->fd, 0, on_pipe_ready, pipe); // for POLLERR
+		runner_watch(pipe->runner, pipe->fd, 0, on_pipe_ready, pipe); // for is_unread
 	}
+}
+
+static bool pipe_open_stream(
+	struct run_pipe *pipe, const struct runner_stream *stream, bool is_bulk, struct error *err)
+{
+	pipe->stream = mux_open(pipe->runner->mux, stream, pipe->direction,
+		is_bulk ? MUX_BULK : MUX_AGENT, &stream_listener, pipe, err);
+	pipe->waits = pipe->direction == MUX_IN ? MUX_PUMP_LINK : MUX_PUMP_FD;
+	return pipe->stream != NULL;
 }
 
 /* Opens the stream, and a pipe whose other end is for the process. */
@@ -119,16 +130,49 @@ static bool pipe_open(struct run_pipe *pipe, const struct runner_stream *stream,
 	if (stream->stream == 0) {
 		return true;
 	}
-	pipe->stream = mux_open(pipe->runner->mux, stream, pipe->direction,
-		is_bulk ? MUX_BULK : MUX_AGENT, &stream_listener, pipe, err);
-	if (!pipe->stream || !fd_pipe(fds, err)) {
+	if (!pipe_open_stream(pipe, stream, is_bulk, err) || !fd_pipe(fds, err)) {
 		return false;
 	}
 	pipe->fd = fds[own];
 	*out_theirs = fds[1 - own];
-	pipe->waits = pipe->direction == MUX_IN ? MUX_PUMP_LINK : MUX_PUMP_FD;
 	fd_grow_pipe(pipe->fd);
 	return fd_set_nonblock(pipe->fd, true, err);
+}
+
+/* Opens a terminal for the process, and a stream in each direction. */
+static bool open_terminal(
+	struct run *run, const struct runner_exec *exec, int *out_theirs, struct error *err)
+{
+	struct run_pipe *in = &run->pipes[0];
+	struct run_pipe *out = &run->pipes[1];
+	bool is_bulk = exec->is_bulk != 0;
+	if (!pipe_open_stream(in, &exec->in, is_bulk, err) ||
+		!pipe_open_stream(out, &exec->out, is_bulk, err)) {
+		return false;
+	}
+	run->has_terminal = true;
+	in->fd = terminal_open(&exec->size, out_theirs, err);
+	if (in->fd < 0) {
+		return false;
+	}
+	out->fd = fcntl(in->fd, F_DUPFD_CLOEXEC, 0);
+	int errnum = errno;
+	return out->fd >= 0 || error_set_errno(err, errnum, "opening a terminal");
+}
+
+static bool open_pipes(
+	struct run *run, const struct runner_exec *exec, int theirs[3], struct error *err)
+{
+	const struct runner_stream *streams[] = {&exec->in, &exec->out, &exec->err};
+	if (exec->has_terminal) {
+		return open_terminal(run, exec, &theirs[0], err);
+	}
+	bool is_fine = true;
+	for (int i = 0; i < 3; i++) {
+		is_fine = is_fine && pipe_open(&run->pipes[i], streams[i], exec->is_bulk != 0,
+					     &theirs[i], err);
+	}
+	return is_fine;
 }
 
 /* ---- reports of guards ---- */
@@ -307,6 +351,12 @@ void run_order(struct runner *runner, const struct runner_message *message)
 	case RUNNER_SIGNAL:
 		order_guard(run, GUARD_SIGNAL, (int)message->signal);
 		break;
+	case RUNNER_RESIZE:
+		if (run->has_terminal && run->pipes[1].fd >= 0 &&
+			terminal_size_is_valid(&message->resize)) {
+			terminal_resize(run->pipes[1].fd, &message->resize);
+		}
+		break;
 	case RUNNER_KILL:
 		order_guard(run, GUARD_KILL_TREE, 0);
 		break;
@@ -335,6 +385,7 @@ static bool request_guard(
 	memset(&request, 0, sizeof(request)); // also clears the padding
 	request.id = run->id;
 	request.is_grouped = spec->is_grouped;
+	request.owns_terminal = spec->owns_terminal;
 	request.has_fds[0] = spec->in >= 0;
 	request.has_fds[1] = spec->out >= 0;
 	request.has_fds[2] = spec->err >= 0;
@@ -371,6 +422,13 @@ static bool check(const struct runner *runner, const struct runner_exec *exec, c
 			"starting a process: there is no program, or the folder's path is not "
 			"absolute");
 	}
+	bool has_ends = exec->in.stream > 0 && exec->out.stream > 0 && exec->err.stream == 0;
+	if (exec->has_terminal && (!has_ends || !terminal_size_is_valid(&exec->size))) {
+		return error_set(err, ERROR_CONFIG,
+			"starting \"%s\": its terminal needs one stream in each direction, and "
+			"sides of less than 65536 characters",
+			argv[0]);
+	}
 	return true;
 }
 
@@ -380,18 +438,19 @@ static bool start(struct run *run, const struct runner_exec *exec, int theirs[3]
 	const char **argv = runner_words_list(exec->argv.packed);
 	const char **env = runner_words_list(exec->env.packed);
 	const struct runner_stream *streams[] = {&exec->in, &exec->out, &exec->err};
-	bool is_fine = check(run->runner, exec, cwd, argv, err);
-	for (int i = 0; i < 3; i++) {
-		is_fine = is_fine && pipe_open(&run->pipes[i], streams[i], exec->is_bulk != 0,
-					     &theirs[i], err);
-	}
+	bool is_fine =
+		check(run->runner, exec, cwd, argv, err) && open_pipes(run, exec, theirs, err);
+	bool has_terminal = run->has_terminal;
 	const struct process_spec spec = {.argv = argv,
 		.env = env,
 		.cwd = cwd,
 		.cwd_root = (size_t)exec->cwd_root,
 		.in = theirs[0],
-		.out = theirs[1],
-		.err = exec->err.stream == 0 ? theirs[1] : theirs[2],
+		.out = has_terminal ? theirs[0] : theirs[1],
+		.err = has_terminal            ? theirs[0]
+	               : exec->err.stream == 0 ? theirs[1]
+	                                       : theirs[2],
+		.owns_terminal = has_terminal,
 		.is_grouped = exec->is_grouped != 0};
 	is_fine = is_fine && start_guard(run, &spec, err);
 	for (int i = 0; i < 3 && !is_fine; i++) {

@@ -221,6 +221,18 @@ bool runs_are_over(const struct runner *runner);
 /* Reads the spawner's reports of killed guards. False: the spawner has ended. */
 bool runs_read_losses(struct runner *runner);
 
+/* ---- terminal.c ---- */
+
+/*
+ * Returns our side of a new terminal, which is non-blocking, or -1. *out_theirs is the other side,
+ * for a process. Our side reports EIO once no process has the other one open.
+ */
+int terminal_open(
+	const struct runner_size *size, int *out_theirs, struct error *err) ATTR_NODISCARD;
+/* The kernel tells the terminal's foreground by SIGWINCH. */
+void terminal_resize(int own, const struct runner_size *size);
+bool terminal_size_is_valid(const struct runner_size *size);
+
 /* ---- connect.c: connections to programs here ---- */
 
 void connection_start(struct runner *runner, const struct runner_message *message);

@@ -249,7 +249,7 @@ static struct ssh_process *process_create(struct ssh_host *host, const struct ex
 struct exec *ssh_host_exec(struct ssh_host *host, const struct exec_spec *spec,
 	const struct exec_listener *listener, void *data, struct error *err)
 {
-	if (spec->foreground) {
+	if (spec->foreground || (spec->terminal && !host->remote)) {
 		error_set(err, ERROR_UNAVAILABLE,
 			"starting \"%s\": %s cannot use this terminal: start it in a "
 			"terminal of that host, or copy the files that it makes to the "

@@ -48,6 +48,7 @@ struct ssh_sandbox {
 	bool is_up;                        // files and roots can be used
 	struct forward_listeners forwards; // until the runner has them
 	char outlives[ERROR_TEXT_MAX];
+	char no_terminals[ERROR_TEXT_MAX];
 	struct parting parting; // once it is closed
 };
 
@@ -197,6 +198,19 @@ static void tell_outlives(struct ssh_sandbox *self)
 	sandbox_warn(&self->sandbox, text);
 }
 
+static void tell_terminals(struct ssh_sandbox *self)
+{
+	const char *why = ssh_host_no_runner(self->host);
+	if (!ssh_host_remote(self->host)) {
+		text_format(self->no_terminals, sizeof(self->no_terminals),
+			"only the runner can open a terminal there, and %s",
+			!self->settings.wants_runner ? "runner = never"
+			: why                        ? why
+						     : "this host cannot run it");
+		self->sandbox.no_terminals = self->no_terminals;
+	}
+}
+
 static void tell_omitted(struct ssh_sandbox *self)
 {
 	char text[ERROR_TEXT_MAX];
@@ -248,6 +262,7 @@ static void on_host_ready(void *data)
 		.maps_paths = true,
 		.can_suspend = true,
 		.outlives = remote_outlives(ssh_host_remote(self->host)),
+		.has_terminals = has_runner,
 		.max_processes = has_runner ? 0 : max_processes(self),
 	};
 	ssh_files_init(&self->files, sandbox, sandbox);
@@ -269,6 +284,7 @@ static void on_host_ready(void *data)
 	tell_login_env(self, facts);
 	tell_no_runner(self);
 	tell_outlives(self);
+	tell_terminals(self);
 	give_forwards(self);
 	tell_omitted(self);
 	sandbox->outlives = self->outlives;

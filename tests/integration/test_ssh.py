@@ -70,7 +70,7 @@ class SshCase(SyncCase):
 class TerminalLogin(SshCase):
     """
     If the editor ran the login commands of an agent on another host, they would run on this
-    machine.
+    machine. test_ssh_terminal.py runs them there.
     """
 
     METHODS = ('{"id":"a","type":"terminal","args":["--profile","local","--","sh","-c","x"],'
@@ -78,17 +78,21 @@ class TerminalLogin(SshCase):
                '{"id":"b","type":"agent","type":"terminal"},'
                '{"id":"c","name":"C","_meta":{"terminal-auth":{"command":"sh","args":[]},"x":1}}')
 
-    def test_none_is_offered(self):
+    def test_the_editor_gets_no_command(self):
         client = self.far('--terminal-auth', '--auth-methods', self.METHODS)
         result = client.initialize(seconds=SECONDS)
         told = result['_meta']['broker']['capabilities']
         self.assertEqual((told['isolated'], told['separate_files'], told['confined']),
                          (True, True, True))
-        self.assertEqual(result['authMethods'], [{'id': 'token', 'name': 'Token'}, {
-            'id': 'c', 'name': 'C', '_meta': {'x': 1}}])
+        methods = {method['id']: method for method in result['authMethods']}
+        self.assertEqual(sorted(methods), ['a', 'c', 'login', 'login-2', 'token'])
+        self.assertEqual(methods['c'], {'id': 'c', 'name': 'C', '_meta': {'x': 1}})
+        for name in ('a', 'login', 'login-2'):
+            self.assertEqual(methods[name]['args'], [])
+            self.assertEqual(list(methods[name]['env']), ['ACP_BROKER_LOGIN'])
+            self.assertNotEqual(methods[name]['env']['ACP_BROKER_LOGIN'], '0')
         self.end(client)
-        self.assertIn('log in there', client.stderr)
-        self.assertFalse((self.state / 'logins').exists())
+        self.assertIn('log in there', client.stderr)  # for the command of c
 
     def test_one_of_this_machine_is_refused_with_what_to_do_instead(self):
         client = self.broker('--terminal-auth')
@@ -103,7 +107,7 @@ class TerminalLogin(SshCase):
             env={**self.environment(), **method['env']}, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=SECONDS)
         self.assertEqual((told.returncode, told.stdout), (1, ''), told.stderr)
-        self.assertNames(told.stderr, 'the-agent | login | this terminal | in a terminal of | copy')
+        self.assertNames(told.stderr, 'the-agent | login | this machine | start the session again')
         self.assertTrue(processes.wait_until(
             lambda: not self.server.connections(), SECONDS), 'a connection is left')
 

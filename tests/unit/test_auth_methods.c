@@ -34,6 +34,9 @@ static const char served_request[] =
 	"'method':'initialize','params':{'protocolVersion':1,'clientCapabilities':{'fs':{"
 	"'readTextFile':true,'writeTextFile':true},'terminal':true}}";
 
+/* Whether an agent elsewhere can have a terminal there. */
+static bool has_terminals;
+
 /* The raw authMethods that the editor gets, owned by the caller; NULL: an error. */
 static char *heard(const char *said, bool is_far)
 {
@@ -44,6 +47,7 @@ static char *heard(const char *said, bool is_far)
 	char **no_secrets = profile_of(fixture)->secret_env;
 	profile_of(fixture)->secret_env = secret_env;
 	fixture->stage.capabilities.confined = is_far;
+	fixture->stage.capabilities.has_terminals = is_far && has_terminals;
 	begin(fixture);
 	editor_says(fixture, "'id':'i',%s", initialize_request);
 	agent_hears(fixture, 0, "'id':0,%s", is_far ? served_request : initialize_request);
@@ -231,13 +235,41 @@ static void test_no_login_of_an_agent_elsewhere_runs_here(void **state)
 	assert_heard("[{'type':'terminal'}]", "[]", true);
 }
 
+static void test_a_login_runs_where_the_agent_is(void **state)
+{
+	has_terminals = true;
+	assert_heard(
+		"[{'id':'t','type':'terminal','args':['--login'],'env':{'LD_PRELOAD':'./x.so'}}]",
+		"[{" MARK ",'id':'t','type':'terminal'}]", true);
+	assert_heard("[{'_meta':{'a':1,'terminal-auth':{'command':'sh','args':['-c','x']},'b':2},"
+		     "'type':'terminal'}]",
+		"[{" MARK ",'_meta':{'a':1,'b':2},'type':'terminal'}]", true);
+	assert_heard("[{'type':'terminal','_meta':{'terminal\\u002dauth':{'command':'sh'}}}]",
+		"[{" MARK ",'type':'terminal','_meta':{}}]", true);
+	assert_heard("[{'type':'terminal','_meta':null}]",
+		"[{" MARK ",'type':'terminal','_meta':null}]", true);
+	static const char *const methods[] = {
+		"{'type':'terminal','Type':'agent'}",
+		"{'type':'terminal','_META':{'terminal-auth':{'command':'sh'}}}",
+		"{'type':'terminal','_meta':{'Terminal-Auth':{'command':'sh'}}}",
+		"{'type':'terminal','_meta':{},'_meta':{'terminal-auth':{'command':'sh'}}}",
+		"{'type':'terminal','args':7}",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+		char said[256];
+		snprintf(said, sizeof(said), "[{'id':'a'},%s]", methods[i]);
+		assert_heard(said, "[{'id':'a'}]", true);
+	}
+	has_terminals = false;
+}
+
 static void test_no_command_of_an_agent_elsewhere_runs_here(void **state)
 {
 	assert_heard("[{'id':'a','_meta':{'terminal-auth':{'command':'sh','args':['-c','x']}},"
 		     "'name':'A'}]",
-		"[{'id':'a','name':'A','_meta':{}}]", true);
+		"[{'id':'a','_meta':{},'name':'A'}]", true);
 	assert_heard("[{'_meta':{'a':1,'terminal\\u002dauth':{'command':'sh'},'b':[2]},'id':'a'}]",
-		"[{'id':'a','_meta':{'a':1,'b':[2]}}]", true);
+		"[{'_meta':{'a':1,'b':[2]},'id':'a'}]", true);
 	assert_heard("[{'id':'a','_meta':{'Terminal-Auth':{'command':'sh'}}},{'id':'b'}]",
 		"[{'id':'b'}]", true);
 	assert_heard("[{'id':'a','_META':{'terminal-auth':{'command':'sh'}}}]", "[]", true);
@@ -302,6 +334,7 @@ int main(void)
 		cmocka_unit_test(test_terminal_logins_are_bounded),
 		cmocka_unit_test(test_other_logins_are_left_alone),
 		cmocka_unit_test(test_no_login_of_an_agent_elsewhere_runs_here),
+		cmocka_unit_test(test_a_login_runs_where_the_agent_is),
 		cmocka_unit_test(test_no_command_of_an_agent_elsewhere_runs_here),
 		cmocka_unit_test(test_an_agent_elsewhere_names_no_variable_of_the_brokers),
 		cmocka_unit_test(test_it_names_those_that_the_profile_hands_on),

@@ -418,7 +418,7 @@ static void offer(struct run *run, struct offered *offered, char *const *args)
 	assert_non_null(mkdtemp(offered->folder));
 	char state[96];
 	snprintf(state, sizeof(state), "%s/acp-broker", offered->folder);
-	assert_true(login_note_write(state, args, NULL, token, &err));
+	assert_true(login_note_write(state, NULL, args, NULL, token, &err));
 	snprintf(offered->note, sizeof(offered->note), "%s/logins/%s", state, token);
 	snprintf(offered->mark, sizeof(offered->mark), "ACP_BROKER_LOGIN=%s", token);
 	snprintf(offered->home, sizeof(offered->home), "XDG_STATE_HOME=%s", offered->folder);

@@ -19,6 +19,7 @@ struct fixture {
 	void (*play)(struct actor *actor);
 	bool has_played;
 	int status;
+	char *profile; // of the note
 	struct error err;
 };
 
@@ -66,9 +67,13 @@ static bool run(struct fixture *fixture, void (*play)(struct actor *actor))
 	static const char *const args[] = {"--login", NULL};
 	static const char *const env[] = {
 		"LD_PRELOAD=./x.so", "ACP_BROKER_LOGIN=of one behind", NULL};
-	const struct login_note note = {.args = (char **)args, .env = (char **)env};
-	return login_run(fixture->stage.loop, &fixture->stage.provider,
-		&fixture->stage.config.profile, &note, &fixture->status, &fixture->err);
+	const struct login_note note = {
+		.profile = fixture->profile, .args = (char **)args, .env = (char **)env};
+	const struct login_request request = {.loop = fixture->stage.loop,
+		.provider = &fixture->stage.provider,
+		.profile = &fixture->stage.config.profile,
+		.note = &note};
+	return login_run(&request, &fixture->status, &fixture->err);
 }
 
 static void assert_let_go(struct fixture *fixture)
@@ -165,6 +170,25 @@ static void test_a_sandbox_that_fails_is_told(void **state)
 	assert_fails(fixture, NULL, "running /bin/agent for its login: refused");
 }
 
+static void test_what_an_agent_elsewhere_has_chosen_does_not_run_here(void **state)
+{
+	struct fixture *fixture = *state;
+	char name[] = "devbox";
+	fixture->profile = name;
+	assert_fails(fixture, NULL, "/bin/agent | login | profile devbox");
+	assert_int_equal(fixture->stage.actor_count, 0);
+	char other[] = "other";
+	char *before = fixture->stage.config.profile.name;
+	fixture->stage.config.profile.name = other;
+	fixture->stage.capabilities.has_terminals = true;
+	assert_fails(fixture, NULL, "/bin/agent | login | profile devbox");
+	assert_int_equal(fixture->stage.actor_count, 0);
+	fixture->profile = NULL; // of an agent on this machine
+	assert_fails(fixture, NULL, "/bin/agent | login | this machine");
+	assert_int_equal(fixture->stage.actor_count, 0);
+	fixture->stage.config.profile.name = before;
+}
+
 static void test_a_process_that_cannot_be_asked_for_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -195,6 +219,7 @@ int main(void)
 		LOGIN_TEST(test_it_waits_for_what_the_agent_started),
 		LOGIN_TEST(test_a_sandbox_that_is_refused_is_told),
 		LOGIN_TEST(test_a_sandbox_that_fails_is_told),
+		LOGIN_TEST(test_what_an_agent_elsewhere_has_chosen_does_not_run_here),
 		LOGIN_TEST(test_a_process_that_cannot_be_asked_for_is_told),
 		LOGIN_TEST(test_a_process_that_does_not_start_is_told),
 		LOGIN_TEST(test_a_process_that_is_lost_is_told),

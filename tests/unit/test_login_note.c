@@ -35,7 +35,7 @@ static const char *const env[] = {"A=b=c", "EMPTY=", NULL};
 
 static void offer(struct fixture *fixture)
 {
-	assert_true(login_note_write(fixture->state, (char *const *)args, (char *const *)env,
+	assert_true(login_note_write(fixture->state, NULL, (char *const *)args, (char *const *)env,
 		fixture->token, &fixture->err));
 	snprintf(fixture->path, sizeof(fixture->path), "%s/logins/%s", fixture->state,
 		fixture->token);
@@ -109,7 +109,7 @@ static void test_two_offers_have_two_tokens(void **state)
 {
 	struct fixture *fixture = *state;
 	char other[LOGIN_TOKEN_SIZE];
-	assert_true(login_note_write(fixture->state, NULL, NULL, other, &fixture->err));
+	assert_true(login_note_write(fixture->state, NULL, NULL, NULL, other, &fixture->err));
 	assert_string_not_equal(other, fixture->token);
 	struct login_note *note = login_note_open(fixture->state, other, &fixture->err);
 	assert_non_null(note);
@@ -174,11 +174,11 @@ static void test_what_is_too_long_is_not_offered(void **state)
 	memset(text, 'x', LOGIN_NOTE_MAX);
 	char *const words[] = {text, NULL};
 	char token[LOGIN_TOKEN_SIZE] = "";
-	assert_false(login_note_write(fixture->state, words, NULL, token, &fixture->err));
+	assert_false(login_note_write(fixture->state, NULL, words, NULL, token, &fixture->err));
 	assert_int_equal(fixture->err.code, ERROR_LIMIT);
 	assert_string_equal(token, "");
 	free(text);
-	assert_false(login_note_write(NULL, NULL, NULL, token, &fixture->err));
+	assert_false(login_note_write(NULL, NULL, NULL, NULL, token, &fixture->err));
 }
 
 #define NOTE_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -24,7 +24,9 @@ static void test_message_keeps_every_field(void **state)
 			.out = {3, 4},
 			.err = {5, 1ULL << 40},
 			.is_bulk = 1,
-			.is_grouped = 1}};
+			.is_grouped = 1,
+			.has_terminal = 1,
+			.size = {.rows = 6, .columns = 7}}};
 	struct runner_message in;
 	buf_init(&bytes, 4096);
 	assert_true(runner_message_write(&bytes, &out, &err));
@@ -39,6 +41,7 @@ static void test_message_keeps_every_field(void **state)
 	assert_true(span_is(in.exec.cwd, "/folder"));
 	assert_true(in.id == UINT64_MAX && in.exec.cwd_root == 3 && in.exec.err.stream == 5 &&
 		    in.exec.err.window == 1ULL << 40 && in.exec.is_bulk && in.exec.is_grouped);
+	assert_true(in.exec.has_terminal && in.exec.size.rows == 6 && in.exec.size.columns == 7);
 	/*
 	 * A message of a newer version may have more fields; a message that was cut off is invalid.
 	 */

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "broker/agent/login_terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+enum { LANE_BYTES = 4096 };
+
+/* Copies bytes from one descriptor to another. */
+struct lane {
+	struct login_terminal *terminal;
+	void (*on_over)(struct lane *lane, bool has_ended); // false: the reader has gone
+	ev_io reads;
+	ev_io writes;
+	char bytes[LANE_BYTES];
+	size_t begin; // of the bytes not written yet
+	size_t end;
+};
+
+struct login_terminal {
+	struct ev_loop *loop;
+	const struct login_terminal_listener *listener;
+	void *data;
+	struct fd_inherited in;
+	struct fd_inherited out;
+	struct termios modes; // to restore
+	bool is_raw;
+	ev_signal resized;
+	struct exec *exec; // borrowed; NULL until it is connected
+	int to;            // the process's keyboard; -1: none
+	int from;          // its screen
+	struct lane keys;
+	struct lane screen;
+};
+
+/* ---- lanes ---- */
+
+static void lane_stop(struct lane *lane)
+{
+	ev_io_stop(lane->terminal->loop, &lane->reads);
+	ev_io_stop(lane->terminal->loop, &lane->writes);
+}
+
+static void lane_start(struct lane *lane)
+{
+	ev_io_start(lane->terminal->loop, lane->begin < lane->end ? &lane->writes : &lane->reads);
+}
+
+static void lane_end(struct lane *lane, bool has_ended)
+{
+	lane_stop(lane);
+	lane->on_over(lane, has_ended);
+}
+
+static void on_lane_writable(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct lane *lane = CONTAINER_OF(io, struct lane, writes);
+	ssize_t count = write(io->fd, lane->bytes + lane->begin, lane->end - lane->begin);
+	if (count < 0 && errno != EAGAIN && errno != EINTR) {
+		lane_end(lane, false);
+		return;
+	}
+	lane->begin += count > 0 ? (size_t)count : 0;
+	if (lane->begin == lane->end) {
+		lane_stop(lane);
+		lane_start(lane);
+	}
+}
+
+static void on_lane_readable(struct ev_loop *loop, ev_io *io, int events)
+{
+	struct lane *lane = CONTAINER_OF(io, struct lane, reads);
+	ssize_t count = read(io->fd, lane->bytes, sizeof(lane->bytes));
+	if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (count <= 0) {
+		lane_end(lane, true);
+		return;
+	}
+	lane->begin = 0;
+	lane->end = (size_t)count;
+	lane_stop(lane);
+	lane_start(lane);
+}
+
+static void lane_init(struct lane *lane, struct login_terminal *terminal, int from, int to)
+{
+	lane->terminal = terminal;
+	ev_io_init(&lane->reads, on_lane_readable, from, EV_READ);
+	ev_io_init(&lane->writes, on_lane_writable, to, EV_WRITE);
+}
+
+static void fail(struct login_terminal *terminal)
+{
+	struct error err;
+	error_set(&err, ERROR_UNAVAILABLE, "the terminal was closed");
+	terminal->listener->on_failed(terminal->data, &err);
+}
+
+static void on_keys_over(struct lane *lane, bool has_ended)
+{
+	if (has_ended) {
+		fail(lane->terminal);
+	} // otherwise the process has closed its terminal, and its screen ends, too
+}
+
+static void on_screen_over(struct lane *lane, bool has_ended)
+{
+	struct login_terminal *terminal = lane->terminal;
+	if (has_ended) {
+		terminal->listener->on_shown(terminal->data);
+	} else {
+		fail(terminal);
+	}
+}
+
+/* ---- the terminal ---- */
+
+static void set_raw(struct login_terminal *terminal, bool is_raw)
+{
+	struct termios modes = terminal->modes;
+	if (is_raw) {
+		cfmakeraw(&modes);
+	}
+	if (is_raw != terminal->is_raw) {
+		tcsetattr(terminal->in.fd, TCSANOW, &modes);
+	}
+	terminal->is_raw = is_raw;
+}
+
+struct terminal_size login_terminal_size(const struct login_terminal *terminal)
+{
+	struct winsize window = {0};
+	(void)!ioctl(terminal->out.fd, TIOCGWINSZ, &window);
+	return (struct terminal_size){.rows = window.ws_row, .columns = window.ws_col};
+}
+
+static void tell_size(struct login_terminal *terminal)
+{
+	struct terminal_size size = login_terminal_size(terminal);
+	exec_resize(terminal->exec, &size);
+}
+
+static void on_resized(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	tell_size(CONTAINER_OF(signal, struct login_terminal, resized));
+}
+
+struct login_terminal *login_terminal_create(struct ev_loop *loop,
+	const struct login_terminal_listener *listener, void *data, struct error *err)
+{
+	struct termios modes;
+	if (tcgetattr(STDIN_FILENO, &modes) != 0 || !isatty(STDOUT_FILENO)) {
+		error_set(err, ERROR_UNAVAILABLE,
+			"stdin and stdout are no terminal: start this login in a terminal");
+		return NULL;
+	}
+	struct login_terminal *terminal = mem_alloc_zero(sizeof(*terminal));
+	*terminal = (struct login_terminal){.loop = loop,
+		.listener = listener,
+		.data = data,
+		.modes = modes,
+		.in = {.fd = -1},
+		.out = {.fd = -1},
+		.to = -1,
+		.from = -1};
+	ev_signal_init(&terminal->resized, on_resized, SIGWINCH);
+	if (!fd_inherited_init(&terminal->in, STDIN_FILENO, O_RDONLY, err) ||
+		!fd_inherited_init(&terminal->out, STDOUT_FILENO, O_WRONLY, err)) {
+		login_terminal_destroy(terminal);
+		return NULL;
+	}
+	return terminal;
+}
+
+void login_terminal_connect(struct login_terminal *terminal, struct exec *exec)
+{
+	terminal->exec = exec;
+	terminal->to = exec_take_stdin(exec);
+	terminal->from = exec_take_stdout(exec);
+	lane_init(&terminal->keys, terminal, terminal->in.fd, terminal->to);
+	lane_init(&terminal->screen, terminal, terminal->from, terminal->out.fd);
+	terminal->keys.on_over = on_keys_over;
+	terminal->screen.on_over = on_screen_over;
+	set_raw(terminal, true);
+	lane_start(&terminal->keys);
+	lane_start(&terminal->screen);
+	ev_signal_start(terminal->loop, &terminal->resized);
+	tell_size(terminal); // it may have changed since the start
+}
+
+void login_terminal_pause(struct login_terminal *terminal, bool is_paused)
+{
+	if (!terminal->exec) {
+		return;
+	}
+	set_raw(terminal, !is_paused);
+	if (is_paused) {
+		lane_stop(&terminal->keys);
+	} else {
+		lane_start(&terminal->keys);
+	}
+}
+
+void login_terminal_destroy(struct login_terminal *terminal)
+{
+	if (!terminal) {
+		return;
+	}
+	if (terminal->exec) {
+		set_raw(terminal, false);
+		lane_stop(&terminal->keys);
+		lane_stop(&terminal->screen);
+		ev_signal_stop(terminal->loop, &terminal->resized);
+	}
+	fd_close(&terminal->to);
+	fd_close(&terminal->from);
+	fd_inherited_finish(&terminal->in);
+	fd_inherited_finish(&terminal->out);
+	free(terminal);
+}
