@@ -325,6 +325,20 @@ static bool check_room(struct tool_call *call)
 	return true;
 }
 
+/*
+ * Below a root, a link may lead out of it, so the sandbox has to resolve the path first. Elsewhere
+ * that is a round trip. Many agents always name the session's own directory, which needs none.
+ */
+static bool must_resolve(const char *cwd, const char *const *roots)
+{
+	for (; roots && *roots; roots++) {
+		if (strcmp(cwd, *roots) == 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
 void terminal_serve_create(struct tool_call *call, const struct tool_params *params)
 {
 	struct create_call *create = CONTAINER_OF(call, struct create_call, call);
@@ -335,9 +349,9 @@ void terminal_serve_create(struct tool_call *call, const struct tool_params *par
 		!take_limit(create, params) || !take_cwd(create, params, &cwd)) {
 		return;
 	}
-	bool is_given = cwd != NULL;
-	create->terminal = terminal_create(create, is_given ? cwd : mem_strdup(params->roots[0]));
-	if (!is_given) {
+	bool is_free = cwd != NULL && must_resolve(cwd, params->roots);
+	create->terminal = terminal_create(create, cwd ? cwd : mem_strdup(params->roots[0]));
+	if (!is_free) {
 		start(create);
 		return;
 	}

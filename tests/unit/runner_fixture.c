@@ -246,7 +246,8 @@ void test_runner_stop(struct test_runner *runner)
 static void write_output(struct test_runner *runner)
 {
 	struct span bytes;
-	while (runner->out >= 0 && (bytes = mux_output(runner->mux, now_us())).len > 0) {
+	while (runner->out >= 0 && !runner->is_mute &&
+		(bytes = mux_output(runner->mux, now_us())).len > 0) {
 		ssize_t count = write(runner->out, bytes.data, bytes.len);
 		if (count < 0 && errno == EPIPE) {
 			fd_close(&runner->out);
@@ -285,7 +286,8 @@ void test_runner_turn(struct test_runner *runner)
 {
 	write_output(runner);
 	assert_false(runner->is_over);
-	bool has_output = runner->out >= 0 && mux_output(runner->mux, now_us()).len > 0;
+	bool has_output =
+		runner->out >= 0 && !runner->is_mute && mux_output(runner->mux, now_us()).len > 0;
 	struct pollfd polls[] = {{.fd = runner->in, .events = POLLIN},
 		{.fd = has_output ? runner->out : -1, .events = POLLOUT}};
 	assert_true(poll(polls, 2, WAIT_MS) > 0);

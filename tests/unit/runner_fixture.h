@@ -28,6 +28,7 @@ struct test_runner {
 	pid_t pid;    // 0: it was waited for
 	int in, out;  // of the channel, as seen from here; -1: closed
 	bool is_over; // the channel has ended
+	bool is_mute; // writes nothing more to it
 	struct runner_event events[RUNNER_EVENTS_MAX];
 	size_t event_count;
 	char hello[RUNNER_TEXT_MAX + 1];

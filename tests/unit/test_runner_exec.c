@@ -69,6 +69,25 @@ static void test_process_gets_stdin_and_its_end(void **state)
 	test_exec_finish(&exec);
 }
 
+/* Everything about a command comes back after one message, without a further byte from here. */
+static void test_command_takes_one_round_trip(void **state)
+{
+	struct test_runner *runner = *state;
+	struct test_exec exec;
+	while (!runner->hello[0]) {
+		test_runner_turn(runner);
+	}
+	test_exec_shell(runner, &exec, "echo hello; echo trouble >&2; exit 3");
+	test_runner_pump(runner);
+	runner->is_mute = true;
+	assert_int_equal(test_exec_await(runner, &exec)->number, 3);
+	assert_true(test_runner_has(runner, RUNNER_STARTED, exec.id));
+	assert_bytes(&exec.out.bytes, "hello\n");
+	assert_bytes(&exec.err.bytes, "trouble\n");
+	runner->is_mute = false;
+	test_exec_finish(&exec);
+}
+
 static void test_process_gets_its_words_environment_and_folder(void **state)
 {
 	struct test_runner *runner = *state;
@@ -328,6 +347,8 @@ int main(void)
 			test_hello_has_the_build_of_the_image, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_process_gets_stdin_and_its_end, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_command_takes_one_round_trip, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_process_gets_its_words_environment_and_folder, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -158,6 +158,27 @@ static void test_the_directory_of_another_session_is_refused(void **state)
 	assert_non_null(strstr(output_of(params), runtime));
 }
 
+/* The command reaches the sandbox in the first message about it. */
+static void test_the_sessions_own_directory_is_not_resolved_first(void **state)
+{
+	struct fake_behaviour *behaviour = fake_behaviour(fixture.provider);
+	char other[160];
+	snprintf(other, sizeof(other), "%s/root2", fixture.folder);
+	assert_int_equal(mkdir(other, 0755), 0);
+	fixture.roots[1] = fixture_add_root(other);
+	fixture.roots[2] = NULL;
+	behaviour->failures[FAKE_RESOLVE] = 1;
+	for (size_t i = 0; i < 2; i++) {
+		char params[400];
+		snprintf(params, sizeof(params), "\"command\":\"echo $PWD\",\"cwd\":\"%s\"",
+			fixture.roots[i]);
+		assert_non_null(output_of(params));
+	}
+	expect_failure(
+		ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s/sub\"", fixture.roots[1]),
+		"SANDBOX_UNAVAILABLE", "");
+}
+
 /* ---- trouble ---- */
 
 static void test_what_the_sandbox_refuses_is_told(void **state)
@@ -169,7 +190,7 @@ static void test_what_the_sandbox_refuses_is_told(void **state)
 	expect_failure(ask("terminal/create", "\"command\":\"true\""), "SANDBOX_UNAVAILABLE", "");
 	behaviour->failures[FAKE_RESOLVE] = 1;
 	expect_failure(
-		ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s\"", fixture.roots[0]),
+		ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s/sub\"", fixture.roots[0]),
 		"SANDBOX_UNAVAILABLE", "");
 	assert_string_equal(output_of("\"command\":\"echo fine\""), "fine\n");
 }
@@ -177,12 +198,12 @@ static void test_what_the_sandbox_refuses_is_told(void **state)
 static void test_the_end_of_a_session_answers_what_is_being_created(void **state)
 {
 	int resolving =
-		ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s\"", fixture.roots[0]);
+		ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s/sub\"", fixture.roots[0]);
 	int starting = ask("terminal/create", "\"command\":\"true\"");
 	toolhost_end_session(fixture.toolhost, "s1");
 	expect_failure(resolving, "EDITOR_GONE", "session has ended");
 	expect_failure(starting, "EDITOR_GONE", "session has ended");
-	ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s\"", fixture.roots[0]);
+	ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s/sub\"", fixture.roots[0]);
 	ask("terminal/create", "\"command\":\"true\""); // the ToolHost ends during these
 }
 
@@ -193,7 +214,7 @@ static void test_a_directory_that_does_not_answer_is_given_up(void **state)
 	fixture_open();
 	fake_behaviour(fixture.provider)->delay_ms = 60000;
 	int create =
-		ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s\"", fixture.roots[0]);
+		ask("terminal/create", "\"command\":\"true\",\"cwd\":\"%s/sub\"", fixture.roots[0]);
 	expect_failure(create, "TIMEOUT_EXCEEDED", "file-timeout (30 ms)");
 	fake_behaviour(fixture.provider)->delay_ms = 0;
 	assert_string_equal(output_of("\"command\":\"echo next\""), "next\n"); // its place is free
@@ -217,6 +238,7 @@ int main(void)
 		ON_FAKE(test_it_starts_in_the_sessions_directory_or_below),
 		ON_FAKE(test_another_directory_is_refused),
 		ON_FAKE(test_the_directory_of_another_session_is_refused),
+		ON_FAKE(test_the_sessions_own_directory_is_not_resolved_first),
 		ON_FAKE(test_what_the_sandbox_refuses_is_told),
 		ON_FAKE(test_a_directory_that_does_not_answer_is_given_up),
 		ON_FAKE(test_the_end_of_a_session_answers_what_is_being_created),
