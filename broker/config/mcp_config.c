@@ -202,10 +202,7 @@ void mcp_server_finish(struct mcp_server *server)
 	free(server->command);
 	free(server->url);
 	words_free(server->args);
-	for (char **value = server->env; value && *value; value++) {
-		explicit_bzero(*value, strlen(*value)); // it may be a secret
-	}
-	words_free(server->env);
+	words_wipe_free(server->env);
 	words_free(server->headers);
 	words_free(server->secret_names);
 	*server = (struct mcp_server){0};
