@@ -4,152 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_check.h"
 #include "base/json_doc.h"
 #include "base/json_writer.h"
-
-/* ---- JSON of the same length: everything that is not JSON becomes white space ---- */
-
-/*
- * Replaces each comment by tabs, and also the line ends in it. So no line end of the result is
- * inside of a comment. The line end after a // comment stays.
- */
-struct blanking {
-	struct span text;
-	char *plain; // as long as the text
-	size_t at;
-	size_t last, before_last; // the ends of the last two bytes that are not blank; 0: none
-};
-
-static size_t count_lines(struct span text)
-{
-	size_t count = 1;
-	for (size_t i = 0; i < text.len; i++) {
-		count += text.data[i] == '\n';
-	}
-	return count;
-}
-
-static bool fail_at(struct span text, size_t at, const char *what, struct error *err)
-{
-	return error_set(err, ERROR_PROTOCOL, "line %zu: %s",
-		count_lines((struct span){text.data, at}), what);
-}
-
-static bool blank_comment(struct blanking *blanking, struct error *err)
-{
-	struct span text = blanking->text;
-	size_t end = blanking->at + 2;
-	bool is_block = text.data[blanking->at + 1] == '*';
-	if (is_block) {
-		while (end + 1 < text.len &&
-			!(text.data[end] == '*' && text.data[end + 1] == '/')) {
-			end++;
-		}
-		if (end + 1 >= text.len) {
-			return fail_at(text, blanking->at, "a comment without an end", err);
-		}
-		end += 2;
-	} else {
-		while (end < text.len && text.data[end] != '\n' && text.data[end] != '\r') {
-			end++;
-		}
-	}
-	memset(blanking->plain + blanking->at, '\t', end - blanking->at);
-	blanking->at = end;
-	return true;
-}
-
-/* A string without an end is a mistake, which check() reports. */
-static void skip_string(struct blanking *blanking)
-{
-	struct span text = blanking->text;
-	size_t at = blanking->at + 1;
-	while (at < text.len && text.data[at] != '"' && text.data[at] != '\n') {
-		at += text.data[at] == '\\' ? 2 : 1;
-	}
-	blanking->at = at < text.len ? at + 1 : text.len;
-}
-
-static bool is_one_of(char byte, const char *set)
-{
-	return byte != '\0' && strchr(set, byte) != NULL;
-}
-
-/* "[1, ]" has a comma too many; "[, ]" is a mistake. */
-static void blank_comma(struct blanking *blanking)
-{
-	const char *plain = blanking->plain;
-	if (blanking->last > 0 && plain[blanking->last - 1] == ',' && blanking->before_last > 0 &&
-		!is_one_of(plain[blanking->before_last - 1], "[{,:")) {
-		blanking->plain[blanking->last - 1] = ' ';
-	}
-}
-
-static bool blank_next(struct blanking *blanking, struct error *err)
-{
-	const char *text = blanking->text.data;
-	size_t at = blanking->at;
-	char next = at + 1 < blanking->text.len ? text[at + 1] : '\0';
-	if (text[at] == '/' && (next == '/' || next == '*')) {
-		return blank_comment(blanking, err);
-	}
-	if (is_one_of(text[at], " \t\r\n")) {
-		blanking->at++;
-		return true;
-	}
-	if (is_one_of(text[at], "}]")) {
-		blank_comma(blanking);
-	}
-	if (text[at] == '"') {
-		skip_string(blanking);
-	} else {
-		blanking->at++;
-	}
-	blanking->before_last = blanking->last;
-	blanking->last = blanking->at;
-	return true;
-}
-
-/* The length of a byte order mark at the beginning of the text. */
-static size_t mark_length(struct span text)
-{
-	const struct span mark = SPAN_LITERAL("\xef\xbb\xbf");
-	return span_starts_with(text, mark) ? mark.len : 0;
-}
-
-static bool blank(struct span text, char *plain, struct error *err)
-{
-	struct blanking blanking = {.text = text, .plain = plain, .at = mark_length(text)};
-	if (text.len > 0) {
-		memcpy(plain, text.data, text.len);
-		memset(plain, ' ', blanking.at);
-	}
-	while (blanking.at < text.len) {
-		if (!blank_next(&blanking, err)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-/* Checks the text line by line, so that the error can name the line. */
-static bool check(struct span text, struct span plain, bool *out_is_blank, struct error *err)
-{
-	struct json_check *json = json_check_create(NULL);
-	bool ok = true;
-	size_t at = 0;
-	while (ok && at < plain.len) {
-		const char *end = memchr(plain.data + at, '\n', plain.len - at);
-		size_t len = end ? (size_t)(end - plain.data) + 1 - at : plain.len - at;
-		ok = json_check_feed(json, (struct span){plain.data + at, len}, err);
-		at += ok ? len : 0;
-	}
-	*out_is_blank = ok && json_check_is_blank(json);
-	ok = ok && (*out_is_blank || json_check_end(json, err));
-	json_check_destroy(json);
-	return ok || error_prefix(err, "line %zu", count_lines((struct span){text.data, at}));
-}
+#include "base/jsonc_plain.h"
 
 /* ---- values ---- */
 
@@ -270,7 +127,7 @@ static bool begins_its_line(struct span text, size_t at)
 /* The beginning of the line after `at`, if only white space comes before it; else 0. */
 static size_t next_line(struct span plain, size_t at)
 {
-	while (at < plain.len && is_one_of(plain.data[at], " \t\r")) {
+	while (at < plain.len && strchr(" \t\r", plain.data[at])) {
 		at++;
 	}
 	return at < plain.len && plain.data[at] == '\n' ? at + 1 : 0;
@@ -394,7 +251,7 @@ static bool add_document(
 {
 	struct span text = adding->text;
 	const char *line_end = adding->style.line_end;
-	bool is_in_line = text.len > mark_length(text) && text.data[text.len - 1] != '\n';
+	bool is_in_line = text.len > jsonc_mark_length(text) && text.data[text.len - 1] != '\n';
 	return buf_append(out, text, err) &&
 	       (!is_in_line || buf_append(out, span_of(line_end), err)) &&
 	       buf_append_format(out, err, "{%s", line_end) &&
@@ -453,7 +310,7 @@ static bool add(
 	if (objects > 1 || (objects == 1 && !json_is(adding->doc, object, JSON_OBJECT))) {
 		size_t at = (size_t)(json_raw(adding->doc, object).data - adding->plain.data);
 		return error_set(err, ERROR_PROTOCOL, "line %zu: expected one \"%s\", an object",
-			count_lines((struct span){adding->text.data, at}), adding->object);
+			jsonc_count_lines((struct span){adding->text.data, at}), adding->object);
 	}
 	size_t members =
 		objects == 1 ? find_members(adding->doc, object, adding->name, &member) : 0;
@@ -476,7 +333,7 @@ bool jsonc_add(struct span text, const char *object, const char *name, struct sp
 		.value_text = value,
 		.object = object,
 		.name = name};
-	bool ok = blank(text, plain, err) && check(text, adding.plain, &is_blank, err);
+	bool ok = jsonc_plain(text, plain, &is_blank, err);
 	if (ok && !is_blank) {
 		adding.doc = json_doc_parse_unchecked(adding.plain, err);
 		ok = adding.doc != NULL;
