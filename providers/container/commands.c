@@ -11,6 +11,7 @@
 #include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "providers/container/devcontainer.h"
 #include "providers/exec/runner_file.h"
 #include "providers/network.h"
 
@@ -29,6 +30,7 @@ static const long long NANO = 1000000000;
 static const char runner_there[] = CONTAINER_RUNNER_FOLDER "/" EXEC_RUNNER_NAME;
 
 static const char *const engines[] = {"podman", "docker", NULL};
+static const char *const devcontainers[] = {"auto", NULL};
 
 enum {
 	KEY_ENGINE,
@@ -39,7 +41,8 @@ enum {
 	KEY_CONTAINER,
 	KEY_MEMORY,
 	KEY_CPU,
-	KEY_PROCESSES
+	KEY_PROCESSES,
+	KEY_DEVCONTAINER
 };
 
 const struct setting_key container_keys[CONTAINER_KEYS] = {
@@ -81,6 +84,10 @@ const struct setting_key container_keys[CONTAINER_KEYS] = {
 		.min = 16,
 		.max = 4194304,
 		.help = "number of processes and threads in a container"},
+	[KEY_DEVCONTAINER] = {.name = "devcontainer",
+		.type = SETTING_CHOICE,
+		.choices = devcontainers,
+		.help = "instead of image: what the workspace's devcontainer.json names"},
 	EXEC_COMMON_KEYS,
 };
 
@@ -115,7 +122,7 @@ static bool is_made_of(const char *text, const char *more, size_t max)
  * Accepts names that the engine cannot take for an option: "docker.io/library/debian:12",
  * "localhost/mine@sha256:…".
  */
-static bool check_image(const char *image, struct error *err)
+bool container_check_image(const char *image, struct error *err)
 {
 	char quoted[QUOTED_MAX];
 	return is_made_of(image, "._-/:@", IMAGE_MAX) ||
@@ -187,10 +194,10 @@ static bool check_dockerfile(const char *path, struct error *err)
 		       setting_quote(quoted, sizeof(quoted), path));
 }
 
-/* Exactly one of the three keys says where the agent works. */
+/* Exactly one of these keys says where the agent works. */
 static bool check_kind(const struct settings *settings, struct error *err)
 {
-	static const int kinds[] = {KEY_IMAGE, KEY_DOCKERFILE, KEY_CONTAINER};
+	static const int kinds[] = {KEY_IMAGE, KEY_DOCKERFILE, KEY_CONTAINER, KEY_DEVCONTAINER};
 	int found = -1;
 	for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
 		if (!value_of(settings, kinds[i])) {
@@ -206,7 +213,8 @@ static bool check_kind(const struct settings *settings, struct error *err)
 	return found >= 0 ||
 	       error_set(err, ERROR_CONFIG,
 		       "backend = container needs image, for example image = debian:12, or "
-		       "dockerfile = PATH, or container = NAME for an existing container");
+		       "dockerfile = PATH, or devcontainer = auto, or container = NAME for an "
+		       "existing container");
 }
 
 static bool check_settings(const struct settings *settings, struct error *err)
@@ -214,8 +222,9 @@ static bool check_settings(const struct settings *settings, struct error *err)
 	const char *image = value_of(settings, KEY_IMAGE);
 	const char *dockerfile = value_of(settings, KEY_DOCKERFILE);
 	return check_kind(settings, err) && check_network(settings, err) &&
-	       (image               ? check_image(image, err)
-		       : dockerfile ? check_dockerfile(dockerfile, err)
+	       (value_of(settings, KEY_DEVCONTAINER) ? true
+		       : image                       ? container_check_image(image, err)
+		       : dockerfile                  ? check_dockerfile(dockerfile, err)
 				    : check_container(value_of(settings, KEY_CONTAINER), err) &&
 					      check_attached(settings, err));
 }
@@ -332,27 +341,42 @@ static bool add_start(struct exec_profile *profile, const struct settings *setti
 	}
 	add_option(words, "--stop-signal", "SIGTERM");
 	add_option(words, "--entrypoint", runner_there);
-	add_option(words, profile->recipe ? "%b" : value_of(settings, KEY_IMAGE), "hold");
+	add_option(words, profile->built ? "%b" : value_of(settings, KEY_IMAGE), "hold");
 	return true;
 }
 
 /* Until the recipe is read, the image has no name and the paths are those of the profile. */
-static void add_build(struct exec_profile *profile, const struct settings *settings,
-	const struct provider_context *context, const char *engine)
+static void add_build(
+	struct exec_profile *profile, const struct settings *settings, const char *engine)
+{
+	profile->build_ms = settings_number(settings, &container_keys[KEY_BUILD_TIMEOUT]);
+	set_words(profile, EXEC_HAS_BUILT, engine, "image", "inspect", "--format", "{{.Id}}", "%b",
+		NULL);
+	set_words(profile, EXEC_BUILD, engine, "build", "--tag", "%b", "--file", "%f", "%t", NULL);
+}
+
+static void add_dockerfile(struct exec_profile *profile, const struct settings *settings,
+	const struct provider_context *context)
 {
 	const char *path = value_of(settings, KEY_DOCKERFILE);
 	const char *home =
 		context->environment ? environment_get(context->environment, "HOME") : NULL;
 	profile->recipe = path[0] == '~' ? path_join(home ? home : "", path + 2) : mem_strdup(path);
 	profile->trusts_workspace = settings_bool(settings, &container_keys[KEY_IN_WORKSPACE]);
-	profile->build_ms = settings_number(settings, &container_keys[KEY_BUILD_TIMEOUT]);
 	profile->built = mem_strdup("localhost/acp-broker:CONTENT");
 	profile->recipe_file = mem_strdup(profile->recipe);
 	profile->recipe_folder = mem_strdup(profile->recipe);
 	*strrchr(profile->recipe_folder, '/') = '\0';
-	set_words(profile, EXEC_HAS_BUILT, engine, "image", "inspect", "--format", "{{.Id}}", "%b",
-		NULL);
-	set_words(profile, EXEC_BUILD, engine, "build", "--tag", "%b", "--file", "%f", "%t", NULL);
+}
+
+/* Until the workspace is known, capitals stand for what its file will say. */
+static void add_devcontainer(struct exec_profile *profile)
+{
+	profile->find_recipe = devcontainer_find;
+	profile->trusts_workspace = true;
+	profile->built = mem_strdup("IMAGE");
+	profile->recipe_file = mem_strdup("DOCKERFILE");
+	profile->recipe_folder = mem_strdup("FOLDER");
 }
 
 /*
@@ -432,7 +456,11 @@ static bool add_commands(struct exec_profile *profile, const struct settings *se
 		return true;
 	}
 	if (value_of(settings, KEY_DOCKERFILE)) {
-		add_build(profile, settings, context, engine);
+		add_dockerfile(profile, settings, context);
+		add_build(profile, settings, engine);
+	} else if (value_of(settings, KEY_DEVCONTAINER)) {
+		add_devcontainer(profile);
+		add_build(profile, settings, engine);
 	}
 	profile->runner_there = runner_there;
 	profile->variant = variant_of(settings, engine);

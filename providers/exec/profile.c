@@ -136,20 +136,27 @@ char **exec_profile_argv(const struct exec_profile *profile, enum exec_verb verb
 	return argv;
 }
 
+void exec_profile_set_image(struct exec_profile *profile, const char *image)
+{
+	struct buf variant;
+	buf_init(&variant, VARIANT_MAX);
+	(void)!buf_append_format(&variant, NULL, "%s %s", profile->variant, image);
+	mem_set_text(&profile->built, image);
+	free(profile->recipe_file);
+	profile->recipe_file = NULL;
+	free(profile->variant);
+	profile->variant = mem_strndup(buf_span(&variant));
+	buf_finish(&variant);
+}
+
 void exec_profile_set_recipe(
 	struct exec_profile *profile, const char *file, const char *folder, const char *content)
 {
 	char built[BUILT_MAX];
-	struct buf variant;
-	buf_init(&variant, VARIANT_MAX);
 	text_whole(built, sizeof(built), "localhost/acp-broker:%s", content);
-	(void)!buf_append_format(&variant, NULL, "%s %s", profile->variant, built);
+	exec_profile_set_image(profile, built);
 	mem_set_text(&profile->recipe_file, file);
 	mem_set_text(&profile->recipe_folder, folder);
-	mem_set_text(&profile->built, built);
-	free(profile->variant);
-	profile->variant = mem_strndup(buf_span(&variant));
-	buf_finish(&variant);
 }
 
 bool exec_profile_has_instances(const struct exec_profile *profile)

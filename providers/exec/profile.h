@@ -4,6 +4,7 @@
 
 #include "base/attr.h"
 #include "base/error.h"
+#include "providers/exec/recipe.h"
 #include "providers/provider.h"
 
 /* The platform's commands. A profile of `backend = exec` names those before EXEC_KEYED_VERBS. */
@@ -71,18 +72,19 @@ struct exec_profile {
 	 * copy-in copies the folder; if copy-in fails, scripts bring the runner. May be NULL.
 	 */
 	const char *runner_there;
-	char *recipe;          // owned; the file from which EXEC_BUILD makes the image; or NULL
-	bool trusts_workspace; // also if the workspace contains that file
-	char *recipe_file;     // owned; %f of EXEC_BUILD
-	char *recipe_folder;   // owned; %t of EXEC_BUILD
-	char *built;           // owned; %b: the name of that image; NULL without a recipe
-	long long build_ms;    // timeout of EXEC_BUILD
-	char *runner_file;     // owned; the file here for runner_there; NULL: no state folder
-	long long start_ms;    // timeout of start
-	long long command_ms;  // timeout of each other command except exec
-	long long answer_ms;   // timeout of each answer of the runner
-	long long grace_ms;    // the runner ends after this time without contact
-	bool is_transient;     // an instance for each session, destroyed at its end
+	char *recipe; // owned; the file from which EXEC_BUILD makes the image; or NULL
+	exec_recipe_find *find_recipe; // finds the image or that file in the workspace; or NULL
+	bool trusts_workspace;         // also if the workspace contains that file
+	char *recipe_file;             // owned; %f of EXEC_BUILD; NULL: nothing is built
+	char *recipe_folder;           // owned; %t of EXEC_BUILD
+	char *built;                   // owned; %b: the name of that image; NULL without a recipe
+	long long build_ms;            // timeout of EXEC_BUILD
+	char *runner_file;    // owned; the file here for runner_there; NULL: no state folder
+	long long start_ms;   // timeout of start
+	long long command_ms; // timeout of each other command except exec
+	long long answer_ms;  // timeout of each answer of the runner
+	long long grace_ms;   // the runner ends after this time without contact
+	bool is_transient;    // an instance for each session, destroyed at its end
 	bool is_synced;
 };
 
@@ -143,6 +145,9 @@ void exec_profile_finish(struct exec_profile *profile); // zeroed is fine
  */
 void exec_profile_set_recipe(
 	struct exec_profile *profile, const char *file, const char *folder, const char *content);
+
+/* The same for an image that exists, or that the engine downloads: then nothing is built. */
+void exec_profile_set_image(struct exec_profile *profile, const char *image);
 
 /* Whether the profile has start, which makes instances. Otherwise exec leads to a fixed place. */
 bool exec_profile_has_instances(const struct exec_profile *profile);

@@ -30,9 +30,11 @@ enum {
 struct look {
 	struct pool_job job;
 	struct exec_recipe *recipe;
-	char *named; // owned, like the next three; the last two by the worker
+	char *named; // owned, like the next three; with `find` all but the workspace by the worker
 	char *workspace;
 	char *file, *folder;
+	exec_recipe_find *find;  // or NULL
+	struct exec_found found; // owned
 	bool may_be_in_workspace;
 	char content[EXEC_RECIPE_SIZE];
 	bool is_ok;
@@ -95,6 +97,29 @@ static bool check_owner(
 	return !(status->st_mode & S_IWGRP) || status->st_gid == getegid() ||
 	       refuse(look, path, "can be written by a group that is not your own (chmod g-w)",
 		       err);
+}
+
+/* Finds the file that says what to do. Nobody but the user may write that file, either. */
+static bool find(struct look *look, struct error *err)
+{
+	struct stat status;
+	char *workspace = look->workspace ? real_path_find(look->workspace) : NULL;
+	if (!workspace) {
+		return error_set(err, ERROR_CONFIG,
+			"devcontainer = auto: the workspace is not known when the agent starts; "
+			"start the broker in the folder of the project");
+	}
+	mem_set_text(&look->workspace, workspace);
+	free(workspace);
+	if (!look->find(look->workspace, &look->found, err)) {
+		return false;
+	}
+	if (lstat(look->found.source, &status) != 0) {
+		int errnum = errno;
+		return error_set_errno(err, errnum, "reading %s", look->found.source);
+	}
+	look->named = mem_strdup(look->found.image ? look->found.source : look->found.file);
+	return check_owner(look, look->found.source, &status, err);
 }
 
 /* ---- what it contains, on the pool ---- */
@@ -231,7 +256,9 @@ static bool examine(struct look *look, int fd, struct buf *listing, struct error
 	}
 	int taken = above;
 	above = -1;
-	if (!list_folder(look, taken, look->folder, 0, listing, err)) {
+	if (look->find && strcmp(look->folder, look->workspace) == 0) {
+		fd_close(&taken);
+	} else if (!list_folder(look, taken, look->folder, 0, listing, err)) {
 		return false;
 	}
 	sha256(hash, buf_span(listing));
@@ -243,6 +270,13 @@ static void on_run(struct pool_job *job)
 {
 	struct look *look = CONTAINER_OF(job, struct look, job);
 	struct buf listing;
+	if (look->find && !find(look, &look->err)) {
+		return;
+	}
+	if (look->found.image) {
+		look->is_ok = true;
+		return;
+	}
 	look->file = real_path_find(look->named);
 	ATTR_CLEANUP(fd_cleanup)
 	int fd = look->file ? open(look->file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -250,34 +284,14 @@ static void on_run(struct pool_job *job)
 		look->is_ok = fail(look->named, look->file ? errno : ENOENT, &look->err);
 		return;
 	}
-	look->folder = mem_strdup(look->file);
-	char *slash = strrchr(look->folder, '/');
-	slash[slash == look->folder ? 1 : 0] = '\0';
+	look->folder = mem_strdup(look->find ? look->found.folder : look->file);
+	if (!look->find) {
+		char *slash = strrchr(look->folder, '/');
+		slash[slash == look->folder ? 1 : 0] = '\0';
+	}
 	buf_init(&listing, LISTING_MAX);
 	look->is_ok = examine(look, fd, &listing, &look->err);
 	buf_finish(&listing);
-}
-
-static void on_looked(struct pool_job *job)
-{
-	struct look *look = CONTAINER_OF(job, struct look, job);
-	struct exec_recipe *self = look->recipe;
-	exec_recipe_done *done = self->done;
-	void *data = self->data;
-	if (!look->is_ok) {
-		struct error err = look->err;
-		exec_recipe_cancel(self);
-		done(data, NULL, NULL, NULL, &err);
-		return;
-	}
-	char *file = mem_strdup(look->file);
-	char *folder = mem_strdup(look->folder);
-	char content[EXEC_RECIPE_SIZE];
-	memcpy(content, look->content, sizeof(content));
-	exec_recipe_cancel(self);
-	done(data, file, folder, content, NULL);
-	free(file);
-	free(folder);
 }
 
 static void look_drop(struct pool_job *job)
@@ -287,10 +301,37 @@ static void look_drop(struct pool_job *job)
 	free(look->workspace);
 	free(look->file);
 	free(look->folder);
+	exec_found_finish(&look->found);
 	free(look);
 }
 
+static void on_looked(struct pool_job *job)
+{
+	struct look *look = CONTAINER_OF(job, struct look, job);
+	exec_recipe_done *done = look->recipe->done;
+	void *data = look->recipe->data;
+	const struct exec_recipe_result result = {.image = look->found.image,
+		.file = look->file,
+		.folder = look->folder,
+		.content = look->found.image ? NULL : look->content,
+		.source = look->found.source,
+		.ignored = (const char *const *)look->found.ignored};
+	free(look->recipe);
+	done(data, look->is_ok ? &result : NULL, look->is_ok ? NULL : &look->err);
+	look_drop(job);
+}
+
 /* ---- for the caller ---- */
+
+void exec_found_finish(struct exec_found *found)
+{
+	free(found->source);
+	free(found->image);
+	free(found->file);
+	free(found->folder);
+	words_free(found->ignored);
+	*found = (struct exec_found){.source = NULL};
+}
 
 void exec_recipe_cancel(struct exec_recipe *recipe)
 {
@@ -312,7 +353,8 @@ struct exec_recipe *exec_recipe_look(const struct provider_context *context,
 	look->job = (struct pool_job){
 		.lane = POOL_LANE_WORK, .run = on_run, .done = on_looked, .drop = look_drop};
 	look->recipe = self;
-	look->named = mem_strdup(request->file);
+	look->named = mem_strdup_or_null(request->file);
+	look->find = request->find;
 	look->workspace = mem_strdup_or_null(request->workspace);
 	look->may_be_in_workspace = request->may_be_in_workspace;
 	if (!pool_submit(context->pool, &look->job, err)) {

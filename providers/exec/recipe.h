@@ -14,20 +14,44 @@ struct exec_recipe;
 
 enum { EXEC_RECIPE_SIZE = 33 }; // hexadecimal digits and a NUL
 
+/* What a file of the workspace says about the image. All texts are owned. */
+struct exec_found {
+	char *source;        // that file; all paths are absolute and without links
+	char *image;         // NULL: the image is built
+	char *file, *folder; // the Dockerfile, and the folder for the build, in the workspace
+	char **ignored;      // what the file says and we do not do (base/words.h); or NULL
+};
+void exec_found_finish(struct exec_found *found); // zeroed is fine
+
+/* Reads such a file, on the pool. The workspace's path is without links. */
+typedef bool exec_recipe_find(const char *workspace, struct exec_found *out, struct error *err);
+
 /* The texts are copied. */
 struct exec_recipe_request {
-	const char *file;         // absolute
+	const char *file;         // absolute; NULL with `find`
+	exec_recipe_find *find;   // finds the file in the workspace; or NULL
 	const char *workspace;    // NULL: unknown
 	bool may_be_in_workspace; // the user trusts the agents there
 };
 
 /*
- * Called once, after exec_recipe_look has returned. `content` names the content of the file and
- * what the folder lists: names, kinds, sizes and times of change. `file` and `folder` are the paths
- * without links, borrowed. DOCKERFILE_REFUSED: somebody else could write there.
+ * `content` names the content of the file and what the folder lists: names, kinds, sizes and times
+ * of change. `file` and `folder` are the paths without links. Of the workspace itself, as a folder
+ * for the build, the list is left out, because each edit would change it.
  */
-typedef void exec_recipe_done(void *data, const char *file, const char *folder, const char *content,
-	const struct error *err);
+struct exec_recipe_result {
+	const char *image; // NULL: it is built; otherwise the next three are NULL
+	const char *file, *folder, *content;
+	const char *source;         // struct exec_found; NULL without `find`
+	const char *const *ignored; // the same
+};
+
+/*
+ * Called once, after exec_recipe_look has returned. The result is borrowed, or NULL with an error.
+ * DOCKERFILE_REFUSED: somebody else could write there.
+ */
+typedef void exec_recipe_done(
+	void *data, const struct exec_recipe_result *result, const struct error *err);
 
 struct exec_recipe *exec_recipe_look(const struct provider_context *context,
 	const struct exec_recipe_request *request, exec_recipe_done *done, void *data,

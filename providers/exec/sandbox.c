@@ -469,7 +469,7 @@ static void on_built(void *data, const struct error *err)
  */
 static bool needs_recipe(const struct exec_sandbox *self)
 {
-	return self->profile.recipe && !self->is_wanted;
+	return (self->profile.recipe || self->profile.find_recipe) && !self->is_wanted;
 }
 
 static void on_written(void *data, const struct error *err)
@@ -479,7 +479,7 @@ static void on_written(void *data, const struct error *err)
 	self->writing = NULL;
 	if (err) {
 		fail(self, err);
-	} else if (!needs_recipe(self)) {
+	} else if (!needs_recipe(self) || !self->profile.recipe_file) {
 		exec_instance_bring(self->instance, on_brought);
 	} else {
 		self->building = exec_image_start(
@@ -703,15 +703,35 @@ static bool make_instance(struct exec_sandbox *self, struct error *err)
 	return !self->profile.runner_there || self->writing;
 }
 
+static void warn_of_ignored(struct exec_sandbox *self, const struct exec_recipe_result *result)
+{
+	char text[ERROR_TEXT_MAX];
+	if (!result->ignored || !result->ignored[0]) {
+		return;
+	}
+	text_format(
+		text, sizeof(text), "%s: the broker does not do what this says:", result->source);
+	for (size_t i = 0; result->ignored[i]; i++) {
+		text_append(text, sizeof(text), "%s %s", i > 0 ? "," : "", result->ignored[i]);
+	}
+	sandbox_warn(&self->sandbox, text);
+}
+
 /* The content of the recipe decides which instance it is. */
-static void on_recipe(void *data, const char *file, const char *folder, const char *content,
-	const struct error *failure)
+static void on_recipe(
+	void *data, const struct exec_recipe_result *result, const struct error *failure)
 {
 	struct exec_sandbox *self = data;
 	struct error err;
 	self->recipe = NULL;
+	if (!failure && result->image) {
+		exec_profile_set_image(&self->profile, result->image);
+	} else if (!failure) {
+		exec_profile_set_recipe(
+			&self->profile, result->file, result->folder, result->content);
+	}
 	if (!failure) {
-		exec_profile_set_recipe(&self->profile, file, folder, content);
+		warn_of_ignored(self, result);
 	}
 	if (failure || !make_instance(self, &err)) {
 		fail(self, failure ? failure : &err);
@@ -742,6 +762,7 @@ static bool begin(
 	}
 	self->recipe = exec_recipe_look(self->context,
 		&(struct exec_recipe_request){.file = self->profile.recipe,
+			.find = self->profile.find_recipe,
 			.workspace = self->wish.directory,
 			.may_be_in_workspace = self->profile.trusts_workspace},
 		on_recipe, self, err);

@@ -190,6 +190,25 @@ static void test_a_dockerfile_is_built_before_containers_are_made_from_it(void *
 	exec_profile_finish(&profile);
 }
 
+static void test_a_devcontainer_names_an_image_or_is_built(void **state)
+{
+	static const char *const keys[] = {"devcontainer", "auto", NULL};
+	struct exec_profile profile;
+	read_well(&profile, keys);
+	assert_non_null(profile.find_recipe);
+	exec_profile_set_image(&profile, "debian:12");
+	assert_null(profile.recipe_file);
+	assert_non_null(strstr(line_of(&profile, EXEC_START), " [debian:12] [hold]"));
+	assert_non_null(strstr(profile.variant, "debian:12"));
+	exec_profile_finish(&profile);
+	read_well(&profile, keys);
+	exec_profile_set_recipe(&profile, "/w/box/Dockerfile", "/w", "c0ffee");
+	assert_string_equal(line_of(&profile, EXEC_BUILD),
+		"[podman] [build] [--tag] [localhost/acp-broker:c0ffee] [--file] "
+		"[/w/box/Dockerfile] [/w]");
+	exec_profile_finish(&profile);
+}
+
 static void test_the_path_of_a_dockerfile_is_whole(void **state)
 {
 	static const char *const paths[] = {"Dockerfile", "./Dockerfile", "~kim/Dockerfile"};
@@ -296,6 +315,7 @@ static void test_what_an_engine_cannot_do_is_refused(void **state)
 		{{"image", "a", "container", "b", NULL}, "image | container | only one"},
 		{{"image", "a", "dockerfile", "/b", NULL}, "image | dockerfile | only one"},
 		{{"dockerfile", "/a", "container", "b", NULL}, "dockerfile | container | only one"},
+		{{"image", "a", "devcontainer", "auto", NULL}, "image | devcontainer | only one"},
 		{{"image", "a", "network", "allow", NULL}, "network = allow | open | blocked"},
 		{{"container", "b", "network", "blocked", NULL}, "network = blocked | image"},
 		{{"container", "b", "memory", "1g", NULL}, "memory | image"},
@@ -336,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_limits_go_to_the_engine_and_are_read_back),
 		cmocka_unit_test(test_other_settings_make_another_container),
 		cmocka_unit_test(test_a_dockerfile_is_built_before_containers_are_made_from_it),
+		cmocka_unit_test(test_a_devcontainer_names_an_image_or_is_built),
 		cmocka_unit_test(test_the_path_of_a_dockerfile_is_whole),
 		cmocka_unit_test(test_a_container_that_is_there_is_only_used),
 		cmocka_unit_test(test_the_engine_is_the_one_on_path_or_the_named_one),

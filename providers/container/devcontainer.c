@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/container/devcontainer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/json_doc.h"
+#include "base/jsonc_plain.h"
+#include "base/real_path.h"
+#include "base/text.h"
+#include "base/words.h"
+#include "providers/container/commands.h"
+
+enum { SOURCE_MAX = 1 << 20, IGNORED_MAX = 32, MEMBER_MAX = 48 };
+
+static const char *const places[] = {".devcontainer/devcontainer.json", ".devcontainer.json"};
+
+/* ---- the file ---- */
+
+static bool fail(const char *path, int errnum, struct error *err)
+{
+	return error_set_errno(err, errnum, "devcontainer = auto: reading %s", path);
+}
+
+static bool refuse(const char *path, const char *why, struct error *err)
+{
+	return error_set_reason(err, ERROR_CONFIG, "DOCKERFILE_REFUSED",
+		"devcontainer = auto: %s %s: the file and what it names must be in the workspace "
+		"itself",
+		path, why);
+}
+
+static bool read_all(int fd, const char *path, struct buf *text, struct error *err)
+{
+	struct stat status;
+	char piece[16 * 1024];
+	ssize_t count;
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+		return error_set(err, ERROR_CONFIG, "devcontainer = auto: %s is not a file", path);
+	}
+	while ((count = read(fd, piece, sizeof(piece))) > 0) {
+		if (!buf_append(text, (struct span){piece, (size_t)count}, err)) {
+			return error_set(err, ERROR_LIMIT,
+				"devcontainer = auto: %s has more than %d bytes", path, SOURCE_MAX);
+		}
+	}
+	return count == 0 || fail(path, errno, err);
+}
+
+/* Opens the first of the places that exists. A link could lead out of the workspace. */
+static int open_source(const char *workspace, struct exec_found *out, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
+		char *path = path_join(workspace, places[i]);
+		char *real = real_path_find(path);
+		bool is_plain = real && strcmp(real, path) == 0;
+		int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+		int errnum = errno;
+		free(real);
+		if (fd < 0 && (errnum == ENOENT || errnum == ENOTDIR)) {
+			free(path);
+			continue;
+		}
+		out->source = path;
+		if (!is_plain) {
+			fd_close(&fd);
+			(void)refuse(path, "is a link, or reached by one", err);
+		} else if (fd < 0) {
+			(void)fail(path, errnum, err);
+		}
+		return fd;
+	}
+	error_set(err, ERROR_CONFIG,
+		"devcontainer = auto: %s has neither %s nor %s: add one, or name an image in the "
+		"profile (image = …)",
+		workspace, places[0], places[1]);
+	return -1;
+}
+
+/* ---- what it says ---- */
+
+/* Names that we use, and names that only an editor uses. */
+static const char *const used[] = {
+	"image", "build", "dockerFile", "context", "name", "$schema", "customizations", NULL};
+static const char *const used_in_build[] = {"dockerfile", "context", NULL};
+
+/* The name of a member may be any text; only one that looks like a name is shown. */
+static void add_ignored(struct exec_found *out, const char *prefix, struct span name)
+{
+	char text[MEMBER_MAX + 8];
+	bool is_plain = name.len > 0 && name.len <= MEMBER_MAX;
+	for (size_t i = 0; is_plain && i < name.len; i++) {
+		unsigned char letter = (unsigned char)(name.data[i] | 0x20);
+		is_plain = letter >= 'a' && letter <= 'z';
+	}
+	text_format(text, sizeof(text), "%s%.*s", prefix, is_plain ? (int)name.len : 1,
+		is_plain ? name.data : "?");
+	if (words_count(out->ignored) < IGNORED_MAX &&
+		!words_contain((const char *const *)out->ignored, text)) {
+		words_append(&out->ignored, text);
+	}
+}
+
+static void list_ignored(const struct json_doc *doc, json_node object, const char *prefix,
+	const char *const *known, struct exec_found *out)
+{
+	for (json_node member = json_first(doc, object); member != JSON_NODE_NONE;
+		member = json_next(doc, member)) {
+		struct span key = json_key(doc, member);
+		bool is_known = false;
+		for (size_t i = 0; known[i]; i++) {
+			is_known = is_known || span_is(key, known[i]);
+		}
+		if (!is_known) {
+			add_ignored(out, prefix, key);
+		}
+	}
+}
+
+/* The place of a path that is relative to the file, without links; NULL if it leads out. */
+static char *place_of(
+	const char *workspace, const char *source, const char *path, struct error *err)
+{
+	char *folder = mem_strdup(source);
+	*strrchr(folder, '/') = '\0';
+	char *whole = path_join(folder, path);
+	char *real = real_path_find(whole);
+	struct stat status;
+	if (real && !path_is_at_or_below(real, workspace)) {
+		(void)refuse(whole, "leads out of the workspace", err);
+		free(real);
+		real = NULL;
+	} else if (!real || stat(real, &status) != 0) {
+		(void)fail(whole, ENOENT, err);
+		free(real);
+		real = NULL;
+	}
+	free(whole);
+	free(folder);
+	return real;
+}
+
+static bool take_build(const struct json_doc *doc, const char *workspace, const char *file,
+	struct exec_found *out, struct error *err)
+{
+	json_node node = json_path(doc, 0, "build.context");
+	char *context =
+		json_string(doc, node != JSON_NODE_NONE ? node : json_get(doc, 0, "context"));
+	out->file = place_of(workspace, out->source, file, err);
+	out->folder =
+		out->file ? place_of(workspace, out->source, context ? context : ".", err) : NULL;
+	free(context);
+	return out->folder != NULL;
+}
+
+static bool take(const struct json_doc *doc, const char *workspace, struct exec_found *out,
+	struct error *err)
+{
+	json_node node = json_path(doc, 0, "build.dockerfile");
+	char *image = json_string(doc, json_get(doc, 0, "image"));
+	char *file =
+		json_string(doc, node != JSON_NODE_NONE ? node : json_get(doc, 0, "dockerFile"));
+	bool is_ok;
+	list_ignored(doc, 0, "", used, out);
+	list_ignored(doc, json_get(doc, 0, "build"), "build.", used_in_build, out);
+	if (file) {
+		is_ok = take_build(doc, workspace, file, out, err);
+	} else if (image) {
+		is_ok = container_check_image(image, err) ||
+		        error_prefix(err, "devcontainer = auto: %s", out->source);
+		out->image = is_ok ? mem_strdup(image) : NULL;
+	} else {
+		is_ok = error_set(err, ERROR_CONFIG,
+			"devcontainer = auto: %s names neither an image nor a Dockerfile (image, "
+			"build.dockerfile), and the broker supports nothing else of it, for "
+			"example no dockerComposeFile: name an image in the profile (image = …)",
+			out->source);
+	}
+	free(image);
+	free(file);
+	return is_ok;
+}
+
+static bool read_source(
+	struct span text, const char *workspace, struct exec_found *out, struct error *err)
+{
+	bool is_blank = false;
+	char *plain = mem_alloc_zero(text.len + 1);
+	struct json_doc *doc = NULL;
+	bool is_ok = jsonc_plain(text, plain, &is_blank, err);
+	if (is_ok && !is_blank) {
+		doc = json_doc_parse_unchecked((struct span){plain, text.len}, err);
+		is_ok = doc != NULL;
+	}
+	if (!is_ok) {
+		(void)error_prefix(err, "devcontainer = auto: %s", out->source);
+	} else if (!doc || !json_is(doc, 0, JSON_OBJECT)) {
+		is_ok = error_set(err, ERROR_CONFIG,
+			"devcontainer = auto: %s: expected a JSON object", out->source);
+	} else {
+		is_ok = take(doc, workspace, out, err);
+	}
+	json_doc_destroy(doc);
+	free(plain);
+	return is_ok;
+}
+
+bool devcontainer_find(const char *workspace, struct exec_found *out, struct error *err)
+{
+	struct buf text;
+	ATTR_CLEANUP(fd_cleanup) int fd = open_source(workspace, out, err);
+	if (fd < 0) {
+		return false;
+	}
+	buf_init(&text, SOURCE_MAX);
+	bool is_ok = read_all(fd, out->source, &text, err) &&
+	             read_source(buf_span(&text), workspace, out, err);
+	buf_finish(&text);
+	return is_ok;
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`devcontainer = auto`: the workspace's devcontainer.json names the image or the Dockerfile."""
+
+import shutil
+
+from case import main
+from containers import IMAGE, Containers
+
+MORE = '''
+	// Nothing of this happens.
+	"initializeCommand": "touch {dir}/touched",
+	"postCreateCommand": ["touch", "{dir}/touched"],
+	"runArgs": ["--privileged", "--volume", "{dir}:/here"],
+	"mounts": ["source={dir},target=/here,type=bind"],
+	"containerEnv": {{"HOST_HOME": "${{localEnv:HOME}}"}},
+	"remoteUser": "nobody", /* and no other user */
+'''
+
+
+class Devcontainers(Containers):
+    def setUp(self):
+        super().setUp()
+        (self.work / '.devcontainer').mkdir()
+        self.source = self.work / '.devcontainer/devcontainer.json'
+
+    def config(self, deadlines=True, policy=None, backend='container', **keys):
+        return super().config(deadlines, policy, backend, **{'devcontainer': 'auto', **keys})
+
+    def write(self, *lines):
+        text = '\n'.join(lines) + MORE.format(dir=self.dir)
+        self.source.write_text('{' + text + '}\n')
+
+    def answered(self, **keys):
+        client = self.broker(options=self.config(**keys))
+        return client, client.initialize()
+
+    def said(self, client, line):
+        session = client.new_session(self.work)
+        client.prompt(session, f'terminal {line}')
+        return client.wait_text('terminal/output ->')
+
+    def refusal(self):
+        client = self.broker(options=self.config())
+        error = client.response(client.start('initialize', {
+            'protocolVersion': 1, 'clientCapabilities': {}})).value['error']
+        client.finish()
+        self.assertEqual(self.containers(), [])
+        return error['message']
+
+
+class Accepted(Devcontainers):
+    def test_an_image_is_used_and_the_rest_is_named_and_not_done(self):
+        self.write(f'"image": "{IMAGE}",')
+        client, answer = self.answered()
+        warning, = answer['_meta']['broker']['warnings']
+        self.assertNames(warning, f'{self.source} | initializeCommand | postCreateCommand | '
+                         'runArgs | mounts | containerEnv | remoteUser')
+        said = self.said(client, 'echo "<$HOST_HOME>"; ls -d /here')
+        self.assertIn('<>', said)
+        self.assertIn('/here', said)
+        self.assertEqual(self.seen('{{.HostConfig.Privileged}}'), 'false')
+        self.assertNotIn(':/here', self.seen('{{.HostConfig.Binds}}'))
+        self.assertFalse((self.dir / 'touched').exists())
+        self.end(client)
+
+    def test_a_dockerfile_is_built_with_its_context(self):
+        box = self.work / '.devcontainer/box'
+        box.mkdir()
+        (box / 'Dockerfile').write_text(f'FROM {IMAGE}\nCOPY note /note\n')
+        (self.work / 'note').write_text('first')
+        self.write('"build": {"dockerfile": "box/Dockerfile", "context": "..",'
+                   ' "args": {"A": "1"},},')
+        client, answer = self.answered()
+        self.assertNames(answer['_meta']['broker']['warnings'][0], 'build.args')
+        self.assertIn('first', self.said(client, 'cat /note'))
+        self.end(client)
+
+    def test_the_file_may_be_in_the_workspace_itself(self):
+        self.source.parent.rmdir()
+        self.source = self.work / '.devcontainer.json'
+        self.write(f'"image": "{IMAGE}",')
+        client, _ = self.answered()
+        self.assertIn('here', self.said(client, 'echo here'))
+        self.end(client)
+
+
+class Refused(Devcontainers):
+    def test_a_build_outside_of_the_workspace(self):
+        for build in ('"dockerfile": "../../Dockerfile"',
+                      '"dockerfile": "Dockerfile", "context": "../.."',
+                      '"dockerfile": "link"'):
+            (self.dir / 'Dockerfile').write_text(f'FROM {IMAGE}\n')
+            (self.source.parent / 'Dockerfile').write_text(f'FROM {IMAGE}\n')
+            link = self.source.parent / 'link'
+            if not link.is_symlink():
+                link.symlink_to(self.dir / 'Dockerfile')
+            self.write(f'"build": {{{build}}},')
+            self.assertNames(self.refusal(), 'devcontainer = auto | .devcontainer')
+
+    def test_a_file_behind_a_link(self):
+        shutil.rmtree(self.source.parent)
+        (self.dir / 'other').mkdir()
+        self.source.parent.symlink_to(self.dir / 'other')
+        self.write(f'"image": "{IMAGE}",')
+        self.assertNames(self.refusal(), f'{self.source}')
+
+    def test_a_file_that_says_nothing_useful(self):
+        for text, facts in (('[]', 'JSON object'), ('{"image": ', 'line 1'),
+                            ('{"image": "--privileged"}', 'image'),
+                            ('{"dockerComposeFile": "x.yml"}', 'dockerComposeFile')):
+            self.source.write_text(text)
+            self.assertNames(self.refusal(), f'{self.source} | {facts}')
+
+    def test_a_workspace_without_such_a_file(self):
+        message = self.refusal()
+        self.assertNames(message, f'{self.work} | .devcontainer.json | '
+                         '.devcontainer/devcontainer.json')
+
+    def test_a_file_that_every_user_can_write(self):
+        self.write(f'"image": "{IMAGE}",')
+        self.source.chmod(0o666)
+        self.assertNames(self.refusal(), f'{self.source} | chmod o-w')
+
+
+if __name__ == '__main__':
+    main()
