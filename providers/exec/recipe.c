@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,8 +25,11 @@ enum {
 	DEPTH_MAX = 64,
 	NAMES_MAX = 10000, // in one folder
 	READ_SIZE = 16 * 1024,
+	NAMES_BYTES = 16384, // for an entry of getpwuid_r(3) or getgrgid_r(3)
 	CONTENT_BYTES = (EXEC_RECIPE_SIZE - 1) / 2,
 };
+
+static const gid_t NO_GROUP = (gid_t)-1;
 
 /* The work for the pool. It outlives a look that is cancelled. */
 struct look {
@@ -36,6 +41,7 @@ struct look {
 	exec_recipe_find *find;  // or NULL
 	struct exec_found found; // owned
 	bool may_be_in_workspace;
+	gid_t own_group; // by the worker; find_own_group
 	char content[EXEC_RECIPE_SIZE];
 	bool is_ok;
 	struct error err;
@@ -94,9 +100,33 @@ static bool check_owner(
 		return refuse(look, path, "can be written by every user (chmod o-w)", err);
 	}
 	/* With the umask 002, the user's files are writable for a group of the user alone. */
-	return !(status->st_mode & S_IWGRP) || status->st_gid == getegid() ||
-	       refuse(look, path, "can be written by a group that is not your own (chmod g-w)",
+	return !(status->st_mode & S_IWGRP) || status->st_gid == look->own_group ||
+	       refuse(look, path, "can be written by a group that is not yours alone (chmod g-w)",
 		       err);
+}
+
+/*
+ * The user's primary group, if it is of the user alone: it has the user's name, as the systems name
+ * it that make a group for each user, and no other member. NO_GROUP otherwise.
+ */
+static gid_t find_own_group(void)
+{
+	char user_names[NAMES_BYTES], group_names[NAMES_BYTES];
+	struct passwd user, *found_user = NULL;
+	struct group group, *found_group = NULL;
+	if (getpwuid_r(geteuid(), &user, user_names, sizeof(user_names), &found_user) != 0 ||
+		!found_user ||
+		getgrgid_r(user.pw_gid, &group, group_names, sizeof(group_names), &found_group) !=
+			0 ||
+		!found_group || strcmp(user.pw_name, group.gr_name) != 0) {
+		return NO_GROUP;
+	}
+	for (char **member = group.gr_mem; *member; member++) {
+		if (strcmp(*member, user.pw_name) != 0) {
+			return NO_GROUP;
+		}
+	}
+	return user.pw_gid;
 }
 
 /* Finds the file that says what to do. Nobody but the user may write that file, either. */
@@ -270,6 +300,7 @@ static void on_run(struct pool_job *job)
 {
 	struct look *look = CONTAINER_OF(job, struct look, job);
 	struct buf listing;
+	look->own_group = find_own_group();
 	if (look->find && !find(look, &look->err)) {
 		return;
 	}

@@ -23,6 +23,9 @@ class Builds(Containers):
         self.fill(self.folder)
         self.log = self.dir / 'commands'
 
+    def broker_argv(self, *options, agent):
+        return [*getattr(self, 'wrapper', ()), *super().broker_argv(*options, agent=agent)]
+
     def fill(self, folder):
         folder.mkdir()
         (folder / 'Dockerfile').write_text(RECIPE)
@@ -156,6 +159,17 @@ class Trust(Builds):
         client = self.logged()  # with the umask 002, each file is writable for one's own group
         self.assertIn('first', self.said(client))
         self.end(client)
+
+    def test_a_file_that_a_shared_primary_group_can_write_is_refused(self):
+        """The primary group has another member, or is one for many users."""
+        path = self.folder / 'Dockerfile'
+        path.chmod(path.stat().st_mode | 0o020)
+        for number, entry in enumerate(('root:x:0:someone', 'users:x:0:')):
+            groups = self.dir / f'group{number}'
+            groups.write_text(f'{entry}\n')
+            self.wrapper = ('unshare', '--mount', 'sh', '-c',
+                            f'mount --bind {groups} /etc/group && exec "$@"', 'sh')
+            self.assertNames(self.refused_file(path), f'{path} | chmod g-w')
 
     def test_a_session_in_the_folder_of_the_dockerfile_is_refused(self):
         client = self.logged()
