@@ -16,6 +16,7 @@
 #include "providers/local/local.h"
 #include "providers/local/net/forward.h"
 #include "providers/local/net/relay.h"
+#include "providers/slurm/slurm.h"
 #include "providers/ssh/ssh.h"
 
 static bool add_providers(
@@ -25,7 +26,8 @@ static bool add_providers(
 	       registry_add(registry, ssh_provider_create(context), err) &&
 	       registry_add(registry, daytona_provider_create(context), err) &&
 	       registry_add(registry, exec_provider_create(context), err) &&
-	       registry_add(registry, container_provider_create(context), err);
+	       registry_add(registry, container_provider_create(context), err) &&
+	       registry_add(registry, slurm_provider_create(context), err);
 }
 
 /*

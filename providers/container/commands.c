@@ -494,7 +494,7 @@ static bool read_commands(struct exec_profile *profile, const struct settings *s
  * docker prints "running" and "exited", podman "Up 2 minutes ago" and "Exited (0) 2 minutes ago".
  * An engine that has no such container prints nothing.
  */
-static bool read_state(struct span out, enum exec_state *out_state)
+static bool read_state(struct span out, enum exec_state *out_state, char says[EXEC_SAYS_SIZE])
 {
 	static const struct {
 		const char *word;

@@ -33,7 +33,19 @@ acp_try_copy() {
 	acp_become
 }
 
+# A platform may start commands in an empty environment. The user database then has the missing
+# variables: a line NAME:PASSWORD:ID:GROUP:TEXT:HOME:SHELL.
+acp_complete_environment() {
+	[ -z "${HOME-}" ] || [ -z "${USER-}" ] || return 0
+	acp_entry=$(getent passwd "$acp_uid") || return 0
+	: "${USER:=${acp_entry%%:*}}" "${SHELL:=${acp_entry##*:}}"
+	acp_entry=${acp_entry%:*}
+	: "${LOGNAME:=$USER}" "${HOME:=${acp_entry##*:}}"
+	export HOME USER LOGNAME SHELL PATH
+}
+
 acp_before() {
+	acp_complete_environment
 	acp_earlier || return 1
 	acp_tell_environment
 	acp_try_copy

@@ -122,16 +122,22 @@ static void describe(
 	}
 }
 
+static bool prints_state(const struct exec_command *self, const struct capture_result *result)
+{
+	return self->verb == EXEC_STATE && result->status.code == 0 &&
+	       self->profile->platform->read_state;
+}
+
 /* If `state` exits with 0, the platform may read the state from the output. */
 static bool read_state(const struct exec_command *self, const struct capture_result *result,
-	int *status, struct error *err)
+	int *status, char says[EXEC_SAYS_SIZE], struct error *err)
 {
 	const struct exec_platform *platform = self->profile->platform;
 	enum exec_state state;
-	if (self->verb != EXEC_STATE || *status != 0 || !platform->read_state) {
+	if (!prints_state(self, result)) {
 		return true;
 	}
-	if (platform->read_state(result->out, &state)) {
+	if (platform->read_state(result->out, &state, says)) {
 		*status = (int)state;
 		return true;
 	}
@@ -149,6 +155,7 @@ static void on_done(void *data, const struct capture_result *result, const struc
 	void *done_data = self->data;
 	struct error err;
 	char words[WORDS_MAX + 1] = "";
+	char says[EXEC_SAYS_SIZE] = "";
 	char killed[64];
 	self->capture = NULL;
 	if (failure) {
@@ -159,9 +166,11 @@ static void on_done(void *data, const struct capture_result *result, const struc
 			process_status_text(result->status, killed, sizeof(killed)));
 	} else {
 		int status = result->status.code;
-		if (read_state(self, result, &status, &err)) {
+		if (read_state(self, result, &status, says, &err)) {
 			io_keep_words(words, WORDS_MAX,
-				self->verb == EXEC_BUILD ? span_of(self->tail) : result->err);
+				self->verb == EXEC_BUILD     ? span_of(self->tail)
+				: prints_state(self, result) ? span_of(says)
+							     : result->err);
 			exec_command_cancel(self);
 			done(done_data, status, result->out, trim(words), NULL);
 			return;

@@ -19,7 +19,7 @@ enum { EXEC_OUTPUT_MAX = 256 * 1024 };
  * started, was killed, took too long (TIMEOUT_EXCEEDED) or printed too much (EXEC_COMMAND_FAILED).
  * `out` and `words` are borrowed. `words` is the end of its stderr as one printable line. The
  * status of `state` is an enum exec_state or a failure, even if the platform prints the state
- * instead of exiting with it.
+ * instead of exiting with it; then `words` is the state in the platform's words, if it has any.
  */
 typedef void exec_command_done(
 	void *data, int status, struct span out, const char *words, const struct error *err);

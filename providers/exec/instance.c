@@ -11,6 +11,7 @@
 #include "base/real_path.h"
 #include "base/soon.h"
 #include "base/text.h"
+#include "providers/exec/ask.h"
 #include "providers/exec/command.h"
 
 enum { PROGRESS_MAX = 256, INSPECTED_MAX = 200 };
@@ -22,6 +23,7 @@ struct exec_instance {
 	void *data;
 	struct exec_claim *claim;
 	struct exec_command *command; // the one that runs, or NULL
+	struct exec_ask *ask;         // or NULL
 	struct soon soon;             // raises the outcome
 	char *born;                   // owned; the wanted exec_note.born, or NULL
 	bool has_reference;
@@ -67,10 +69,16 @@ static const char *name_for_platform(const struct exec_instance *self)
 	return name ? name : exec_claim_name(self->claim);
 }
 
+static struct exec_values values_of(const struct exec_instance *self)
+{
+	return (struct exec_values){
+		.instance = name_for_platform(self), .proposed = exec_claim_name(self->claim)};
+}
+
 static bool run(struct exec_instance *self, enum exec_verb verb, exec_command_done *done)
 {
 	struct error err;
-	const struct exec_values values = {.instance = name_for_platform(self)};
+	const struct exec_values values = values_of(self);
 	self->command =
 		exec_command_start(self->context, self->profile, verb, &values, done, self, &err);
 	if (!self->command) {
@@ -97,6 +105,33 @@ static void progress(const struct exec_instance *self, const char *text)
 		self->on_progress(self->data, text);
 	}
 }
+
+/* ---- state ---- */
+
+static void on_waiting(void *data, const char *words)
+{
+	const struct exec_instance *self = data;
+	char text[PROGRESS_MAX];
+	text_format(text, sizeof(text), "Waiting for %s: %s", name_for_platform(self), words);
+	progress(self, text);
+}
+
+static void ask_state(struct exec_instance *self, long long wait_ms, exec_command_done *done)
+{
+	struct error err;
+	self->ask = exec_ask_start(&(struct exec_ask_config){.context = self->context,
+					   .profile = self->profile,
+					   .values = values_of(self),
+					   .wait_ms = wait_ms,
+					   .on_waiting = on_waiting},
+		done, self, &err);
+	if (!self->ask) {
+		end(self, &err);
+	}
+}
+
+static void on_state(
+	void *data, int status, struct span out, const char *words, const struct error *failure);
 
 /* ---- start ---- */
 
@@ -125,6 +160,28 @@ static void on_failure_destroyed(
 	exec_claim_forget(self->claim, on_failure_forgotten);
 }
 
+static void on_failure_stopped(
+	void *data, int status, struct span out, const char *words, const struct error *err)
+{
+	struct exec_instance *self = data;
+	self->command = NULL;
+	end(self, &self->err);
+}
+
+/* An instance that waits would begin to run later, when nobody wants it any more. */
+static void stop_failure(struct exec_instance *self)
+{
+	struct error ignored;
+	const struct exec_values values = values_of(self);
+	if (self->profile->wait_ms > 0 && self->has_started) {
+		self->command = exec_command_start(self->context, self->profile, EXEC_STOP, &values,
+			on_failure_stopped, self, &ignored);
+	}
+	if (!self->command) {
+		end(self, &self->err);
+	}
+}
+
 /*
  * Removes what a failed start may have made. If start was given the proposed name (%i), the
  * instance has that name. `err` is the error of start.
@@ -133,10 +190,11 @@ static void clean_up(struct exec_instance *self, const struct error *err)
 {
 	struct error ignored;
 	const struct exec_profile *profile = self->profile;
-	const struct exec_values values = {.instance = exec_claim_name(self->claim)};
+	const char *name = exec_claim_name(self->claim);
+	const struct exec_values values = {.instance = name, .proposed = name};
 	self->err = *err;
 	if (!self->is_making) {
-		end(self, &self->err);
+		stop_failure(self);
 		return;
 	}
 	if (profile->words[EXEC_DESTROY] && exec_profile_uses_name(profile, EXEC_START)) {
@@ -198,6 +256,8 @@ static void on_noted(void *data, const struct error *err)
 		end(self, err);
 	} else if (self->is_making && self->profile->words[EXEC_INSPECT]) {
 		(void)run(self, EXEC_INSPECT, on_inspected);
+	} else if (self->profile->wait_ms > 0) {
+		ask_state(self, self->profile->wait_ms, on_state);
 	} else {
 		exec_claim_share(self->claim, on_shared);
 	}
@@ -325,16 +385,38 @@ static void on_gone_alone(void *data, const struct error *err)
 	}
 }
 
+/* What has become of an instance that should run. */
+static void fail_start(struct exec_instance *self, int status, const char *words)
+{
+	struct error err;
+	const struct exec_profile *profile = self->profile;
+	const char *name = name_for_platform(self);
+	if (status == EXEC_STATE_WAITING) {
+		error_set_reason(&err, ERROR_TIMEOUT, "TIMEOUT_EXCEEDED",
+			"%s did not run after %lld ms (%s): %s", name, profile->wait_ms,
+			profile->wait_key, words);
+	} else {
+		error_set_reason(&err, ERROR_UNAVAILABLE, "EXEC_NOT_STARTED",
+			"%s ended before anything ran in it: %s", name, words);
+	}
+	clean_up(self, &err);
+}
+
 static void on_state(
 	void *data, int status, struct span out, const char *words, const struct error *failure)
 {
 	struct exec_instance *self = data;
 	struct error err;
-	self->command = NULL;
-	if (failure) {
+	bool is_over = status == EXEC_STATE_STOPPED || status == EXEC_STATE_GONE;
+	self->ask = NULL;
+	if (failure && self->has_started) {
+		clean_up(self, failure);
+	} else if (failure) {
 		end(self, failure);
 	} else if (status == EXEC_STATE_RUNNING) {
 		exec_claim_share(self->claim, on_shared);
+	} else if (status == EXEC_STATE_WAITING || (self->has_started && is_over)) {
+		fail_start(self, status, words);
 	} else if (status == EXEC_STATE_STOPPED) {
 		start(self);
 	} else if (status == EXEC_STATE_GONE && self->has_reference) {
@@ -343,7 +425,7 @@ static void on_state(
 		make(self);
 	} else {
 		(void)exec_command_refuse(self->profile, EXEC_STATE, status, words, &err);
-		end(self, &err);
+		on_state(self, 0, out, "", &err);
 	}
 }
 
@@ -371,7 +453,7 @@ static void on_taken(void *data, const struct error *err)
 	} else if (!note->instance) {
 		make_anew(self);
 	} else if (self->profile->words[EXEC_STATE]) {
-		(void)run(self, EXEC_STATE, on_state);
+		ask_state(self, self->profile->wait_ms, on_state);
 	} else {
 		exec_claim_share(self->claim, on_shared);
 	}
@@ -469,8 +551,15 @@ bool exec_instance_has_ended(const struct exec_instance *instance)
 	return instance->has_ended;
 }
 
+static void stop_asking(struct exec_instance *self)
+{
+	exec_ask_cancel(self->ask);
+	self->ask = NULL;
+}
+
 void exec_instance_rest(struct exec_instance *instance, exec_instance_done *done)
 {
+	stop_asking(instance);
 	instance->done = done;
 	instance->is_removing = false;
 	if (instance->profile->words[EXEC_STOP]) {
@@ -483,6 +572,7 @@ void exec_instance_rest(struct exec_instance *instance, exec_instance_done *done
 void exec_instance_remove(struct exec_instance *instance, exec_instance_done *done)
 {
 	struct error err;
+	stop_asking(instance);
 	instance->done = done;
 	instance->is_removing = true;
 	if (instance->profile->words[EXEC_DESTROY]) {
@@ -531,6 +621,7 @@ void exec_instance_withdraw(struct exec_instance *instance, bool is_used, exec_i
 {
 	exec_command_cancel(instance->command);
 	instance->command = NULL;
+	stop_asking(instance);
 	soon_stop(&instance->soon);
 	instance->done = done;
 	instance->is_withdrawn = true;
@@ -543,19 +634,42 @@ void exec_instance_withdraw(struct exec_instance *instance, bool is_used, exec_i
 
 /* ---- what has happened to it ---- */
 
+void exec_instance_add_state(
+	const struct exec_instance *instance, int status, const char *words, struct error *err)
+{
+	const struct error was = *err;
+	const char *name = name_for_platform(instance);
+	const char *said = instance->profile->platform->read_state ? words : "";
+	const char *colon = *said ? ": " : "";
+	if (status == EXEC_STATE_GONE) {
+		error_set_reason(err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
+			"%s; state says that %s is gone%s%s", was.text, name, colon, said);
+	} else if (status == EXEC_STATE_STOPPED) {
+		error_set_reason(err, was.code, was.reason,
+			"%s; state says that %s has stopped%s%s", was.text, name, colon, said);
+	} else if (status == EXEC_STATE_WAITING) {
+		error_set_reason(err, was.code, was.reason, "%s; state says of %s: %s", was.text,
+			name, said);
+	}
+}
+
+struct exec_ask *exec_instance_ask(
+	struct exec_instance *instance, exec_command_done *done, void *data, struct error *err)
+{
+	return exec_ask_start(&(struct exec_ask_config){.context = instance->context,
+				      .profile = instance->profile,
+				      .values = values_of(instance),
+				      .wait_ms = instance->profile->command_ms},
+		done, data, err);
+}
+
 static void on_lost_state(
 	void *data, int status, struct span out, const char *words, const struct error *failure)
 {
 	struct exec_instance *self = data;
-	struct error was = self->err;
-	const char *name = name_for_platform(self);
-	self->command = NULL;
-	if (!failure && status == EXEC_STATE_GONE) {
-		error_set_reason(&self->err, ERROR_NOT_FOUND, "SANDBOX_NOT_FOUND",
-			"%s; state says that %s is gone", was.text, name);
-	} else if (!failure && status == EXEC_STATE_STOPPED) {
-		error_set_reason(&self->err, was.code, was.reason,
-			"%s; state says that %s has stopped", was.text, name);
+	self->ask = NULL;
+	if (!failure) {
+		exec_instance_add_state(self, status, words, &self->err);
 	}
 	end(self, &self->err);
 }
@@ -563,15 +677,13 @@ static void on_lost_state(
 void exec_instance_explain(
 	struct exec_instance *instance, const struct error *lost, exec_instance_done *done)
 {
-	const struct exec_values values = {.instance = name_for_platform(instance)};
 	struct error ignored;
 	instance->done = done;
 	instance->err = *lost;
 	if (instance->profile->words[EXEC_STATE]) {
-		instance->command = exec_command_start(instance->context, instance->profile,
-			EXEC_STATE, &values, on_lost_state, instance, &ignored);
+		instance->ask = exec_instance_ask(instance, on_lost_state, instance, &ignored);
 	}
-	if (!instance->command) {
+	if (!instance->ask) {
 		end(instance, &instance->err);
 	}
 }
@@ -597,7 +709,7 @@ struct exec_instance *exec_instance_create(const struct exec_instance_config *co
 		.is_new = config->is_new,
 		/* Without a sync the only copy of the files may be there, so a sweep keeps it. */
 		.is_transient = profile->is_transient && profile->is_synced,
-		.timeout_ms = profile->start_ms,
+		.timeout_ms = profile->start_ms + profile->wait_ms,
 		.data = self,
 	});
 	return self;
@@ -607,6 +719,7 @@ void exec_instance_destroy(struct exec_instance *instance)
 {
 	if (instance) {
 		exec_command_cancel(instance->command);
+		exec_ask_cancel(instance->ask);
 		exec_claim_destroy(instance->claim);
 		soon_stop(&instance->soon);
 		free(instance->born);

@@ -3,6 +3,7 @@
 #define PROVIDERS_EXEC_INSTANCE_H
 
 #include "providers/exec/claim.h"
+#include "providers/exec/command.h"
 #include "providers/exec/profile.h"
 
 /*
@@ -75,6 +76,18 @@ void exec_instance_withdraw(struct exec_instance *instance, bool is_used, exec_i
  */
 void exec_instance_explain(
 	struct exec_instance *instance, const struct error *lost, exec_instance_done *done);
+
+/*
+ * Asks the platform for the state, which the profile must have, and waits at most command-timeout
+ * for the end of EXEC_STATE_WAITING. This is no order: it may be asked at any time. The instance
+ * must outlive the asking.
+ */
+struct exec_ask *exec_instance_ask(struct exec_instance *instance, exec_command_done *done,
+	void *data, struct error *err) ATTR_NODISCARD;
+
+/* Adds to an error that such a state says why. A running instance adds nothing. */
+void exec_instance_add_state(
+	const struct exec_instance *instance, int status, const char *words, struct error *err);
 
 /* Borrowed; valid after exec_instance_bring or exec_instance_open has succeeded. */
 const char *exec_instance_reference(const struct exec_instance *instance);

@@ -92,6 +92,8 @@ static const char *state_text(int status)
 		return "stopped";
 	case EXEC_STATE_GONE:
 		return "gone";
+	case EXEC_STATE_WAITING:
+		return "waiting";
 	default:
 		return "unknown";
 	}
@@ -117,7 +119,8 @@ static void ask_next(struct inventory *self)
 	}
 	const struct listed *one = &self->listed[self->asked];
 	const struct exec_values values = {
-		.instance = one->note.instance ? one->note.instance : one->name};
+		.instance = one->note.instance ? one->note.instance : one->name,
+		.proposed = one->name};
 	self->command = exec_command_start(
 		self->context, &self->profile, EXEC_STATE, &values, on_state, self, &err);
 	if (!self->command) {

@@ -41,6 +41,8 @@ void exec_provider_destroy(struct provider *provider);
 		{"EXEC_NO_RUNNER", false,                                                          \
 			"use an instance of Linux on x86_64 with a folder in which programs may "  \
 			"be executed; the message says what was missing"},                         \
+		{"EXEC_NOT_STARTED", true,                                                         \
+			"ask the platform why it ended; the message has the platform's words"},    \
 	{                                                                                          \
 		"EXEC_MADE_OTHERWISE", false,                                                      \
 			"let the platform enforce what the message names, or remove it from the "  \

@@ -64,6 +64,8 @@ static const char *value_of(const struct exec_profile *profile, enum exec_verb v
 		return profile->name;
 	case 'i':
 		return verb == EXEC_LIST ? NULL : instance;
+	case 'n':
+		return profile->platform->keeps_files ? values->proposed : NULL;
 	case 'b':
 		return profile->built;
 	case 'f':
@@ -82,7 +84,8 @@ static const char *value_of(const struct exec_profile *profile, enum exec_verb v
 static bool check_letters(
 	const struct exec_profile *profile, enum exec_verb verb, struct error *err)
 {
-	static const struct exec_values any = {.instance = "i", .file = "f", .target = "t"};
+	static const struct exec_values any = {
+		.instance = "i", .proposed = "n", .file = "f", .target = "t"};
 	for (char **word = profile->words[verb]; word && *word; word++) {
 		const char *at = *word;
 		for (; (at = strchr(at, '%')); at += 2) {
@@ -168,7 +171,7 @@ bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb v
 {
 	for (char **word = profile->words[verb]; word && *word; word++) {
 		for (const char *at = *word; (at = strchr(at, '%')); at += 2) {
-			if (at[1] == 'i') {
+			if (at[1] == 'i' || at[1] == 'n') {
 				return true;
 			}
 		}

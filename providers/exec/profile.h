@@ -32,7 +32,9 @@ enum exec_state {
 	EXEC_STATE_RUNNING = 0,
 	EXEC_STATE_STOPPED = 3,
 	EXEC_STATE_GONE = 4,
+	EXEC_STATE_WAITING = 256, // will run or stop by itself; only a read_state knows this state
 };
+enum { EXEC_SAYS_SIZE = 256 };
 
 /* An instance's name: at most EXEC_INSTANCE_MAX letters, digits and . _ / -; "-" is not first. */
 enum { EXEC_INSTANCE_MAX = 200 };
@@ -52,9 +54,16 @@ struct exec_platform {
 		const struct provider_context *context, struct error *err);
 	/*
 	 * Optional: reads the state from the output of a `state` that has exited with 0. The output
-	 * is untrusted. False: it names no state that we know.
+	 * is untrusted. `says` is "", and may get the state in the platform's words as printable
+	 * text. False: it names no state that we know.
 	 */
-	bool (*read_state)(struct span out, enum exec_state *out_state);
+	bool (*read_state)(struct span out, enum exec_state *out_state, char says[EXEC_SAYS_SIZE]);
+	/*
+	 * The files of an instance outlive it, where other instances find them, too. So each
+	 * instance has folders of its own, named after %n, which its end removes. One that has
+	 * stopped is started again by another name.
+	 */
+	bool keeps_files;
 };
 
 /* The settings of a profile. */
@@ -80,6 +89,8 @@ struct exec_profile {
 	char *built;                   // owned; %b: the name of that image; NULL without a recipe
 	long long build_ms;            // timeout of EXEC_BUILD
 	char *runner_file;    // owned; the file here for runner_there; NULL: no state folder
+	const char *wait_key; // static; the key of wait_ms
+	long long wait_ms;    // how long a started instance may be EXEC_STATE_WAITING; 0: never is
 	long long start_ms;   // timeout of start
 	long long command_ms; // timeout of each other command except exec
 	long long answer_ms;  // timeout of each answer of the runner
@@ -152,7 +163,7 @@ void exec_profile_set_image(struct exec_profile *profile, const char *image);
 /* Whether the profile has start, which makes instances. Otherwise exec leads to a fixed place. */
 bool exec_profile_has_instances(const struct exec_profile *profile);
 
-/* Whether the instance's name (%i) is among the command's words. */
+/* Whether the name that start was given (%i or %n) is among the command's words. */
 bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb verb);
 
 /*
@@ -163,11 +174,12 @@ bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb v
  */
 char *exec_profile_place(const struct exec_profile *profile, const char *instance);
 
-/* The values of %i, %f and %t; NULL: the command does not use it. Borrowed. */
+/* The values of %i, %n, %f and %t; NULL: the command does not use it. Borrowed. */
 struct exec_values {
 	const char *instance;
-	const char *file;   // here
-	const char *target; // there
+	const char *proposed; // the name that the broker proposed for the instance
+	const char *file;     // here
+	const char *target;   // there
 };
 
 /* The command's words with the values filled in, followed by `more`. words_free() frees them. */

@@ -17,6 +17,7 @@
 #include "providers/exec/facts.h"
 #include "providers/exec/image.h"
 #include "providers/exec/instance.h"
+#include "providers/exec/last_word.h"
 #include "providers/exec/recipe.h"
 #include "providers/exec/runner_file.h"
 #include "providers/remote/remote.h"
@@ -42,7 +43,7 @@ struct exec_sandbox {
 	struct exec_profile profile;
 	const struct sandbox_listener *listener;
 	void *data;
-	char *token;    // owned; names its folders; NULL: the profile's name does
+	char *token;    // owned; names its folders if they may outlive this; NULL: the profile does
 	bool is_wanted; // the request names a sandbox that must exist: folders or an instance
 	bool is_for_session;
 
@@ -427,8 +428,12 @@ static void connect(struct exec_sandbox *self)
 {
 	struct ssh_runs *runs = &self->shared->runs;
 	struct error err;
-	self->place = exec_profile_place(
-		&self->profile, self->instance ? exec_instance_name(self->instance) : NULL);
+	const char *name = self->instance ? exec_instance_name(self->instance) : NULL;
+	if (name && self->profile.platform->keeps_files) {
+		name = exec_instance_reference(self->instance);
+		self->token = mem_strdup(name);
+	}
+	self->place = exec_profile_place(&self->profile, name);
 	if (!runs->state_folder) {
 		on_looked(self);
 		return;
@@ -507,9 +512,12 @@ static struct exec *start_exec(struct sandbox *sandbox, const struct exec_spec *
 			spec->argv[0], name_of(self));
 		return NULL;
 	}
-	struct exec *exec = remote_exec(self->remote, spec, listener, data, err);
+	bool has_word = self->instance && self->token;
+	struct exec *exec =
+		has_word ? last_word_exec(self->instance, self->remote, spec, listener, data, err)
+			 : remote_exec(self->remote, spec, listener, data, err);
 	if (exec && spec->suspends) {
-		remote_exec_join(exec, &self->suspension);
+		remote_exec_join(has_word ? last_word_inner(exec) : exec, &self->suspension);
 	}
 	return exec;
 }
@@ -590,11 +598,24 @@ static void rest(struct sandbox *sandbox, sandbox_done *done, void *data)
 	exec_instance_rest(self->instance, on_ended);
 }
 
+static void on_folders_removed(void *data, const struct error *err)
+{
+	struct exec_sandbox *self = data;
+	if (err) {
+		log_failure(LOG_LEVEL_WARNING, err, "%s: the folders of the sandbox stay there: %s",
+			name_of(self), err->text);
+	}
+	exec_instance_remove(self->instance, on_ended);
+}
+
 static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
 	struct exec_sandbox *self = from_sandbox(sandbox);
 	begin_end(self, done, data);
-	if (self->instance) {
+	if (self->instance && self->token && self->is_up) {
+		ssh_roots_remove(&self->roots, on_folders_removed, self);
+		return;
+	} else if (self->instance) {
 		exec_instance_remove(self->instance, on_ended);
 		return;
 	}

@@ -344,7 +344,8 @@ static void test_states_are_words_of_either_engine(void **state)
 		{"upside\n", -1}, {"\x1b[31mrunning", -1}, {"removing\n", -1}};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		enum exec_state found = EXEC_STATE_GONE;
-		bool ok = container_platform.read_state(span_of(cases[i].out), &found);
+		char says[EXEC_SAYS_SIZE] = "";
+		bool ok = container_platform.read_state(span_of(cases[i].out), &found, says);
 		assert_int_equal(ok ? (int)found : -1, cases[i].state);
 	}
 }

@@ -17,6 +17,7 @@
 #include "providers/exec/exec.h"
 #include "providers/local/local.h"
 #include "providers/provider.h"
+#include "providers/slurm/slurm.h"
 #include "providers/ssh/ssh.h"
 
 enum { PAGE_MAX = 1 << 20, LINE_MAX_BYTES = 256 };
@@ -161,6 +162,12 @@ static void test_every_key_of_a_container_is_documented(void **state)
 	check_provider(container_provider_create(&context), "# CONTAINER");
 }
 
+static void test_every_key_of_slurm_is_documented(void **state)
+{
+	static const struct provider_context context = {0};
+	check_provider(slurm_provider_create(&context), "# SLURM");
+}
+
 static bool has_key(const struct setting_key *local, size_t local_count, enum section_kind kind,
 	const char *name)
 {
@@ -229,6 +236,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_every_key_of_daytona_is_documented),
 		cmocka_unit_test(test_every_key_of_exec_is_documented),
 		cmocka_unit_test(test_every_key_of_a_container_is_documented),
+		cmocka_unit_test(test_every_key_of_slurm_is_documented),
 		cmocka_unit_test(test_every_documented_key_exists),
 		cmocka_unit_test(test_every_option_and_command_is_documented),
 	};

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "providers/slurm/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "base/words.h"
+
+enum { WORD_MAX = 512, QUOTED_MAX = 96, REASON_MAX = 200 };
+
+enum { KEY_PARTITION, KEY_ACCOUNT, KEY_TIME, KEY_GRES, KEY_SBATCH, KEY_QUEUE_TIMEOUT };
+
+const struct setting_key slurm_keys[SLURM_KEYS] = {
+	[KEY_PARTITION] = {.name = "partition",
+		.type = SETTING_TEXT,
+		.help = "the partition of the job; by default the cluster's own"},
+	[KEY_ACCOUNT] = {.name = "account",
+		.type = SETTING_TEXT,
+		.help = "the account that the job is charged to"},
+	[KEY_TIME] = {.name = "time",
+		.type = SETTING_TEXT,
+		.help = "the time limit of the job, such as 2:00:00 or 1-12"},
+	[KEY_GRES] = {.name = "gres",
+		.type = SETTING_TEXT,
+		.help = "generic resources of the job, such as gpu:1"},
+	[KEY_SBATCH] = {.name = "sbatch",
+		.type = SETTING_LIST,
+		.help = "a further option of sbatch, such as --mem=8G"},
+	[KEY_QUEUE_TIMEOUT] = {.name = "queue-timeout",
+		.type = SETTING_DURATION,
+		.fallback = "1h",
+		.min = EXEC_SECOND,
+		.max = 7 * EXEC_DAY,
+		.help = "for a job in the queue, until it runs"},
+	EXEC_COMMON_KEYS,
+};
+
+static const char *value_of(const struct settings *settings, int key)
+{
+	return settings_get(settings, slurm_keys[key].name);
+}
+
+/* ---- the options of sbatch ---- */
+
+/* A word of printable characters without blanks: a value, or with "--" in front an option. */
+static bool check_word(int key, const char *word, bool is_option, struct error *err)
+{
+	char quoted[QUOTED_MAX];
+	bool is_plain = *word && strlen(word) <= WORD_MAX;
+	for (const char *at = word; *at; at++) {
+		is_plain = is_plain && (unsigned char)*at > ' ' && (unsigned char)*at < 0x7f;
+	}
+	if (is_plain && (is_option ? strncmp(word, "--", 2) == 0 && word[2] : word[0] != '-')) {
+		return true;
+	}
+	return error_set(err, ERROR_CONFIG, "%s: expected %s without blanks, got %s",
+		slurm_keys[key].name,
+		is_option ? "a long option with its value, such as --mem=8G," : "a value of sbatch",
+		setting_quote(quoted, sizeof(quoted), word));
+}
+
+/* Adds `name` and the value as one word, in which a "%" stands for itself. */
+static void add_word(char ***words, const char *name, const char *value)
+{
+	struct buf text;
+	buf_init(&text, 3 * WORD_MAX);
+	(void)!buf_append(&text, span_of(name), NULL);
+	for (const char *at = value; *at; at++) {
+		(void)!buf_append(&text, (struct span){"%%", *at == '%' ? 2 : 0}, NULL);
+		(void)!buf_append(&text, (struct span){at, *at == '%' ? 0 : 1}, NULL);
+	}
+	char *whole = mem_strndup(buf_span(&text));
+	words_append(words, whole);
+	free(whole);
+	buf_finish(&text);
+}
+
+static bool add_options(char ***words, const struct settings *settings, struct error *err)
+{
+	static const struct {
+		int key;
+		const char *name;
+	} options[] = {{KEY_PARTITION, "--partition="}, {KEY_ACCOUNT, "--account="},
+		{KEY_TIME, "--time="}, {KEY_GRES, "--gres="}};
+	for (size_t i = 0; i < ARRAY_LENGTH(options); i++) {
+		const char *value = value_of(settings, options[i].key);
+		if (value && !check_word(options[i].key, value, false, err)) {
+			return false;
+		}
+		if (value) {
+			add_word(words, options[i].name, value);
+		}
+	}
+	char **more = words_of_settings(settings, slurm_keys[KEY_SBATCH].name);
+	bool is_ok = true;
+	for (char **word = more; is_ok && word && *word; word++) {
+		is_ok = check_word(KEY_SBATCH, *word, true, err);
+		if (is_ok) {
+			add_word(words, "", *word);
+		}
+	}
+	words_free(more);
+	return is_ok;
+}
+
+/* ---- the commands ---- */
+
+/*
+ * The user's options come first: of two equal options the last one counts. The job is not put into
+ * the queue again after a failure of its node, because nothing of the session would be in it.
+ */
+static bool add_start(
+	struct exec_profile *profile, const struct settings *settings, struct error *err)
+{
+	static const char *const ours[] = {"--parsable", "--job-name=%n",
+		"--comment=acp-broker profile %p", "--output=/dev/null", "--error=/dev/null",
+		"--input=/dev/null", "--chdir=/", "--export=NONE", "--no-requeue",
+		"--wrap=exec sleep infinity", NULL};
+	char ***words = &profile->words[EXEC_START];
+	words_append(words, "sbatch");
+	if (!add_options(words, settings, err)) {
+		return false;
+	}
+	words_append_all(words, ours);
+	return true;
+}
+
+/*
+ * Without --unbuffered, Slurm keeps what the runner prints until it prints a newline. With several
+ * nodes, each link must come to the same one, because it ends what an earlier one has left there.
+ */
+static void add_others(struct exec_profile *profile)
+{
+	static const char *const step[] = {"srun", "--jobid=%i", "--overlap", "--export=NONE",
+		"--unbuffered", "--quiet", "--nodes=1", "--ntasks=1", "--relative=0", "--chdir=/",
+		NULL};
+	static const char *const cancel[] = {"scancel", "--me", "--name=%n", NULL};
+	static const char *const list[] = {
+		"squeue", "--me", "--noheader", "--states=all", "--format=%%i", NULL};
+	static const char *const state[] = {"squeue", "--me", "--noheader", "--states=all",
+		"--name=%n", "--sort=-i", "--format=%%T %%r", NULL};
+	words_append_all(&profile->words[EXEC_EXEC], step);
+	words_append_all(&profile->words[EXEC_STOP], cancel);
+	words_append_all(&profile->words[EXEC_DESTROY], cancel);
+	words_append_all(&profile->words[EXEC_LIST], list);
+	words_append_all(&profile->words[EXEC_STATE], state);
+}
+
+/*
+ * Slurm's commands take options from variables, too. Where the broker itself runs in a job, these
+ * describe that job, and would for example bind a step of ours to its processors. Those that say
+ * which cluster it is stay, and so do the user's defaults for sbatch (SBATCH_*).
+ */
+static void clean_environment(char ***env)
+{
+	static const char *const kept[] = {"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT="};
+	static const char *const dropped[] = {"SLURM_", "SLURMD_", "SRUN_", "SQUEUE_", "SCANCEL_"};
+	char **clean = mem_alloc_zero(sizeof(*clean));
+	for (char **entry = *env; *entry; entry++) {
+		bool is_kept = false, is_dropped = false;
+		for (size_t i = 0; i < ARRAY_LENGTH(kept); i++) {
+			is_kept = is_kept || strncmp(*entry, kept[i], strlen(kept[i])) == 0;
+		}
+		for (size_t i = 0; i < ARRAY_LENGTH(dropped); i++) {
+			is_dropped =
+				is_dropped || strncmp(*entry, dropped[i], strlen(dropped[i])) == 0;
+		}
+		if (is_kept || !is_dropped) {
+			words_append(&clean, *entry);
+		}
+	}
+	words_free(*env);
+	*env = clean;
+}
+
+static bool read_commands(struct exec_profile *profile, const struct settings *settings,
+	const struct provider_context *context, struct error *err)
+{
+	profile->wait_key = slurm_keys[KEY_QUEUE_TIMEOUT].name;
+	profile->wait_ms = settings_number(settings, &slurm_keys[KEY_QUEUE_TIMEOUT]);
+	clean_environment(&profile->env);
+	add_others(profile);
+	return add_start(profile, settings, err);
+}
+
+/* ---- what squeue prints ---- */
+
+static const struct {
+	const char *word;
+	enum exec_state state;
+} states[] = {
+	{"RUNNING", EXEC_STATE_RUNNING},
+	{"PENDING", EXEC_STATE_WAITING},
+	{"CONFIGURING", EXEC_STATE_WAITING},
+	{"COMPLETING", EXEC_STATE_WAITING}, // processes of the job are still there
+	{"SUSPENDED", EXEC_STATE_WAITING},
+	{"STOPPED", EXEC_STATE_WAITING}, // by a signal, and it keeps its processors
+	{"SIGNALING", EXEC_STATE_WAITING},
+	{"RESIZING", EXEC_STATE_WAITING},
+	{"STAGE_OUT", EXEC_STATE_WAITING},
+	{"REQUEUED", EXEC_STATE_WAITING},
+	{"REQUEUE_HOLD", EXEC_STATE_WAITING},
+	{"REQUEUE_FED", EXEC_STATE_WAITING},
+	{"SPECIAL_EXIT", EXEC_STATE_WAITING},
+	{"COMPLETED", EXEC_STATE_STOPPED},
+	{"CANCELLED", EXEC_STATE_STOPPED},
+	{"FAILED", EXEC_STATE_STOPPED},
+	{"TIMEOUT", EXEC_STATE_STOPPED},
+	{"PREEMPTED", EXEC_STATE_STOPPED},
+	{"NODE_FAIL", EXEC_STATE_STOPPED},
+	{"OUT_OF_MEMORY", EXEC_STATE_STOPPED},
+	{"BOOT_FAIL", EXEC_STATE_STOPPED},
+	{"DEADLINE", EXEC_STATE_STOPPED},
+	{"REVOKED", EXEC_STATE_STOPPED},
+};
+
+/* A line "STATE REASON"; says "STATE (REASON)", or "STATE" if Slurm has no reason. */
+static bool read_line(struct span line, enum exec_state *out_state, char says[EXEC_SAYS_SIZE])
+{
+	const char *blank = memchr(line.data, ' ', line.len);
+	size_t len = blank ? (size_t)(blank - line.data) : line.len;
+	struct span reason =
+		blank ? (struct span){blank + 1, line.len - len - 1} : (struct span){"", 0};
+	char shown[REASON_MAX + 1] = "";
+	reason.len = reason.len < REASON_MAX ? reason.len : REASON_MAX;
+	io_keep_words(shown, REASON_MAX, reason);
+	bool has_reason = shown[0] && strcmp(shown, "None") != 0;
+	for (size_t i = 0; i < ARRAY_LENGTH(states); i++) {
+		if (span_is((struct span){line.data, len}, states[i].word)) {
+			*out_state = states[i].state;
+			text_format(says, EXEC_SAYS_SIZE, has_reason ? "%s (%s)" : "%s",
+				states[i].word, shown);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Jobs of one name, the latest first: an earlier one stays in the list for some minutes. If one of
+ * them has not ended, it decides. If Slurm has forgotten them all, it is as if the job had ended.
+ */
+static bool read_state(struct span out, enum exec_state *out_state, char says[EXEC_SAYS_SIZE])
+{
+	bool has_any = false;
+	while (out.len > 0) {
+		char line_says[EXEC_SAYS_SIZE] = "";
+		enum exec_state state;
+		const char *newline = memchr(out.data, '\n', out.len);
+		size_t len = newline ? (size_t)(newline - out.data) : out.len;
+		if (!read_line((struct span){out.data, len}, &state, line_says)) {
+			return false;
+		}
+		if (!has_any || state != EXEC_STATE_STOPPED) {
+			*out_state = state;
+			memcpy(says, line_says, sizeof(line_says));
+		}
+		if (state != EXEC_STATE_STOPPED) {
+			return true;
+		}
+		has_any = true;
+		len += newline != NULL;
+		out.data += len;
+		out.len -= len;
+	}
+	if (!has_any) {
+		*out_state = EXEC_STATE_STOPPED;
+		says[0] = '\0';
+		io_keep_words(
+			says, EXEC_SAYS_SIZE - 1, SPAN_LITERAL("Slurm no longer knows the job"));
+	}
+	return true;
+}
+
+const struct exec_platform slurm_platform = {
+	.name = "slurm",
+	.read = read_commands,
+	.read_state = read_state,
+	.keeps_files = true,
+};
