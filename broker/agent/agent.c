@@ -132,6 +132,7 @@ static void on_lost(void *data, const struct error *err)
 	struct agent *agent = data;
 	agent->is_empty = true;
 	agent_fail_lost(agent, err);
+	agent_tell_soon(agent); // it may have failed before, and has waited for this
 }
 
 static void on_limit(void *data, enum limit_kind limit)

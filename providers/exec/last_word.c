@@ -18,8 +18,9 @@ struct last_word {
 	void *data;
 	struct exec_ask *ask; // while an end is held back; or NULL
 	bool was_signalled;   // by us
-	bool has_exited;      // otherwise it was lost
+	bool was_lost;        // perhaps after it has exited
 	bool has_emptied;     // while its exit was held back
+	bool *out_destroyed;  // on the stack of tell_exited; or NULL
 	struct process_status status;
 	struct error lost;
 };
@@ -31,15 +32,17 @@ static struct last_word *from_exec(struct exec *exec)
 
 /* ---- the end ---- */
 
-/* The listener may destroy the exec in each call. */
 static void tell_exited(struct last_word *self)
 {
-	const struct exec_listener *listener = self->listener;
-	void *data = self->data;
-	bool was_emptied = self->has_emptied;
-	listener->on_exited(data, self->status);
-	if (was_emptied) {
-		exec_raise_emptied(listener, data);
+	bool was_destroyed = false;
+	self->out_destroyed = &was_destroyed;
+	self->listener->on_exited(self->data, self->status);
+	if (was_destroyed) {
+		return;
+	}
+	self->out_destroyed = NULL;
+	if (self->has_emptied) {
+		exec_raise_emptied(self->listener, self->data);
 	}
 }
 
@@ -50,11 +53,11 @@ static void on_state(
 	char text[STATUS_TEXT_SIZE];
 	self->ask = NULL;
 	bool is_up = failure || status == EXEC_STATE_RUNNING;
-	if (self->has_exited && is_up) {
+	if (!self->was_lost && is_up) {
 		tell_exited(self);
 		return;
 	}
-	if (self->has_exited) {
+	if (!self->was_lost) {
 		error_set_reason(&self->lost, ERROR_UNAVAILABLE, "LINK_LOST", "the process %s",
 			process_status_text(self->status, text, sizeof(text)));
 	}
@@ -90,7 +93,6 @@ static void on_exited(void *data, struct process_status status)
 {
 	struct last_word *self = data;
 	bool was_ended = status.signal == SIGTERM || status.signal == SIGKILL;
-	self->has_exited = true;
 	self->status = status;
 	if (!was_ended || self->was_signalled || !ask(self)) {
 		tell_exited(self);
@@ -110,11 +112,9 @@ static void on_emptied(void *data)
 static void on_lost(void *data, const struct error *err)
 {
 	struct last_word *self = data;
-	if (self->ask) {
-		return; // what is held back tells the end
-	}
+	self->was_lost = true;
 	self->lost = *err;
-	if (!ask(self)) {
+	if (!self->ask && !ask(self)) {
 		self->listener->on_lost(self->data, err);
 	}
 }
@@ -153,6 +153,9 @@ static void kill_tree(struct exec *exec)
 static void destroy(struct exec *exec)
 {
 	struct last_word *self = from_exec(exec);
+	if (self->out_destroyed) {
+		*self->out_destroyed = true;
+	}
 	exec_destroy(self->inner);
 	exec_ask_cancel(self->ask);
 	free(self);
