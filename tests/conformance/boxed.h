@@ -10,4 +10,8 @@
  */
 struct provider *boxed_provider_create(const struct provider_context *context, const char *folder);
 
+/* The provider for jobs, in the cluster to which SLURM_CONF leads (tests/support/slurm). */
+struct provider *boxed_provider_create_slurm(
+	const struct provider_context *context, const char *folder);
+
 #endif

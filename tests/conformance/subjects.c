@@ -73,6 +73,7 @@ const struct subject subjects[] = {
 	{"ssh-runner", "ssh", connected_libssh2_runner_create, NULL, true, false},
 	{"ssh-openssh-runner", "ssh", connected_openssh_runner_create, NULL, true, false},
 	{"exec", "exec", boxed_provider_create, NULL, true, false},
+	{"slurm", "slurm", boxed_provider_create_slurm, NULL, true, false},
 	{"daytona", "daytona", clouded_provider_create, NULL, true, false},
 	{"daytona-runner", "daytona", clouded_provider_create_runner, NULL, true, false},
 	{"remapped", "fake", create_remapped, NULL, false, false},
