@@ -53,6 +53,9 @@ CONFIG = '''
 	backend = exec
 	agent = claude
 	exec = false
+[profile "cluster"]
+	backend = slurm
+	agent = claude
 [profile "cloud"]
 	backend = daytona
 ''' + NOWHERE + '''
