@@ -6,6 +6,8 @@
 
 #include "base/buf.h"
 #include "base/environment.h"
+#include "base/path_quote.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "providers/script_line.h"
 #include "providers/ssh/run_note.h"
@@ -62,4 +64,38 @@ const char *exec_facts_path(const struct exec_facts *facts, const char *name, co
 {
 	const char *value = environment_get((const char *const *)facts->environment, name);
 	return value && value[0] == '/' ? value : fallback;
+}
+
+void exec_facts_explain(
+	const struct exec_facts *facts, const struct exec_unfit *unfit, struct error *err)
+{
+	char *shown = path_quote(span_of(facts->left ? facts->left : unfit->why));
+	if (facts->left) {
+		error_set_reason(err, ERROR_UNAVAILABLE, "AGENT_STILL_RUNNING",
+			"processes of a lost connection still run in %s and could not be ended, "
+			"so no other agent starts there: %s; end them there, or wait %lld s "
+			"(link-grace) until they end",
+			unfit->place, shown, unfit->grace_ms / 1000);
+	} else if (unfit->has_ended) {
+		error_set_reason(err, ERROR_UNAVAILABLE, "EXEC_COMMAND_FAILED",
+			"no runner could be started in %s: %s", unfit->place, shown);
+	} else {
+		error_set_reason(err, ERROR_UNAVAILABLE, "EXEC_NO_RUNNER",
+			"the runner cannot work in %s: %s", unfit->place, shown);
+	}
+	if (*unfit->before && !facts->left) {
+		text_append(err->text, sizeof(err->text), "; before that: %s", unfit->before);
+	}
+	free(shown);
+}
+
+bool exec_facts_say_ended(const struct exec_facts *facts, const char *place, char *out, size_t size)
+{
+	if (facts->ended > 0) {
+		text_format(out, size,
+			"The connection to %s was lost, and %u process%s from it still ran "
+			"there: the broker ended them before it started anything else",
+			place, facts->ended, facts->ended == 1 ? "" : "es");
+	}
+	return facts->ended > 0;
 }

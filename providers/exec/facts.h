@@ -3,8 +3,10 @@
 #define PROVIDERS_EXEC_FACTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/attr.h"
+#include "base/error.h"
 
 /*
  * What the start of a runner prints about the place where it starts (providers/remote/start.sh,
@@ -29,5 +31,20 @@ void exec_facts_add_variable(struct exec_facts *facts, const char *entry);
 
 /* The value if it is an absolute path, or `fallback`. */
 const char *exec_facts_path(const struct exec_facts *facts, const char *name, const char *fallback);
+
+/* Writes that processes of a lost connection were ended. False: there were none. */
+bool exec_facts_say_ended(
+	const struct exec_facts *facts, const char *place, char *out, size_t size);
+
+/* Why no runner can work there; `err` gets a sentence for people. */
+struct exec_unfit {
+	const char *place;  // for people
+	const char *why;    // untrusted
+	long long grace_ms; // of the profile
+	bool has_ended;     // the command that should start it has ended
+	const char *before; // an earlier failure, or ""
+};
+void exec_facts_explain(
+	const struct exec_facts *facts, const struct exec_unfit *unfit, struct error *err);
 
 #endif

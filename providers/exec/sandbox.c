@@ -161,11 +161,7 @@ static void on_fact(void *data, const char *line)
 static void tell_ended(struct exec_sandbox *self)
 {
 	char text[ERROR_TEXT_MAX];
-	if (self->facts.ended > 0) {
-		text_format(text, sizeof(text),
-			"The connection to %s was lost, and %u process%s from it still ran "
-			"there: the broker ended them before it started anything else",
-			name_of(self), self->facts.ended, self->facts.ended == 1 ? "" : "es");
+	if (exec_facts_say_ended(&self->facts, name_of(self), text, sizeof(text))) {
 		sandbox_remark(&self->sandbox, text);
 		progress(self, text);
 	}
@@ -250,41 +246,18 @@ static void on_remote_ready(void *data)
 	}
 }
 
-static void describe_unfit(const struct exec_sandbox *self, const char *why, struct error *err)
-{
-	if (self->facts.left) {
-		char *who = path_quote(span_of(self->facts.left));
-		error_set_reason(err, ERROR_UNAVAILABLE, "AGENT_STILL_RUNNING",
-			"processes of a lost connection still run in %s and could not be ended, "
-			"so no other agent starts there: %s; end them there, or wait %lld s "
-			"(link-grace) until they end",
-			name_of(self), who, self->profile.grace_ms / 1000);
-		free(who);
-		return;
-	}
-	char *shown = path_quote(span_of(why));
-	if (self->carrier.has_ended) {
-		error_set_reason(err, ERROR_UNAVAILABLE, "EXEC_COMMAND_FAILED",
-			"no runner could be started in %s: %s", name_of(self), shown);
-	} else {
-		error_set_reason(err, ERROR_UNAVAILABLE, "EXEC_NO_RUNNER",
-			"the runner cannot work in %s: %s", name_of(self), shown);
-	}
-	free(shown);
-	if (self->copy_failure.code != ERROR_NONE) {
-		text_append(
-			err->text, sizeof(err->text), "; before that: %s", self->copy_failure.text);
-	}
-}
-
 static void on_unfit(void *data, const char *why)
 {
 	struct exec_sandbox *self = data;
 	struct error err;
-	struct remote *remote = self->remote;
-	describe_unfit(self, why, &err);
+	const struct exec_unfit unfit = {.place = name_of(self),
+		.why = why,
+		.grace_ms = self->profile.grace_ms,
+		.has_ended = self->carrier.has_ended,
+		.before = self->copy_failure.text};
+	exec_facts_explain(&self->facts, &unfit, &err);
+	remote_close(self->remote);
 	self->remote = NULL;
-	remote_close(remote);
 	fail(self, &err);
 }
 

@@ -127,7 +127,7 @@ static void test_a_full_pack_is_followed_by_another(void **state)
 	git_oid tree = take(place);
 	assert_whole(place, &tree);
 	char *count = place_ask(place, "ls ../state/store/objects/pack/*.pack | wc -l");
-	assert_true(atoi(count) > 2);
+	assert_true(strtol(count, NULL, 10) > 2);
 	free(count);
 	assert_said(place,
 		"cd ../state/store; for i in objects/pack/*.idx; do"
