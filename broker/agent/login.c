@@ -66,12 +66,15 @@ static void on_emptied(void *data)
 	}
 }
 
+/* If the process goes on without its terminal, Ctrl-C ends the broker from now on. */
 static void on_shown(void *data)
 {
 	struct login *login = data;
 	login->was_shown = true;
 	if (login->has_exited) {
 		ev_break(login->loop, EVBREAK_ALL);
+	} else {
+		login_terminal_pause(login->terminal, true);
 	}
 }
 
@@ -191,7 +194,7 @@ static void on_link_back(void *data)
 {
 	struct login *login = data;
 	log_info("the connection is back: the login goes on");
-	if (login->terminal) {
+	if (login->terminal && !login->was_shown) {
 		login_terminal_pause(login->terminal, false);
 	}
 }

@@ -36,8 +36,8 @@ struct terminal_size login_terminal_size(const struct login_terminal *terminal);
 void login_terminal_connect(struct login_terminal *terminal, struct exec *exec);
 
 /*
- * While the process cannot be reached: the terminal has its own modes again, so that Ctrl-C ends
- * the broker, and keys wait. Does nothing before login_terminal_connect.
+ * While the process cannot be reached, or has given its terminal up: the terminal has its own modes
+ * again, so that Ctrl-C ends the broker, and keys wait. Does nothing before login_terminal_connect.
  */
 void login_terminal_pause(struct login_terminal *terminal, bool is_paused);
 

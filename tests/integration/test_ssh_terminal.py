@@ -25,7 +25,7 @@ from ssh_case import SshCase
 PROBE = r"""
 import os, signal, sys, termios, tty
 def say(*words):
-    print(*words, flush=True)
+    os.write(1, (' '.join(map(str, words)) + '\n').encode())  # also in a handler
 def on_interrupt(*_):
     say('interrupted')
 def on_resized(*_):
@@ -52,6 +52,12 @@ def listen():
         for number in range(20000):
             os.write(1, b'line %06d\n' % number)
         sys.exit(5)
+    elif word == 'apart':
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        for number in range(3):
+            os.close(number)
+        while True:
+            signal.pause()
     elif word == 'killed':
         os.kill(os.getpid(), signal.SIGTERM)
     elif word == 'bye':
@@ -242,6 +248,21 @@ class Login(TerminalCase):
         terminal.process.send_signal(signal.SIGTERM)
         self.ends(terminal, 128 + signal.SIGTERM)
 
+    def test_a_process_that_gives_its_terminal_up_does_not_hold_the_user_s(self):
+        terminal = self.began()
+        terminal.type(b'apart\n')
+        self.assertTrue(processes.wait_until(terminal.is_restored, PATIENCE))
+        terminal.type(b'\x03')
+        self.ends(terminal, 128 + signal.SIGINT)
+
+    def test_a_command_that_is_not_there_is_named(self):
+        method = self.offered()[0]['probe']
+        argv = self.broker_argv(*self.config(), agent=['no-such-agent'])
+        terminal = UserTerminal(argv, dict(self.environment(), **method['env']), self.work)
+        self.addCleanup(terminal.close)
+        self.ends(terminal, 1)
+        self.assertNames(terminal.shown.decode(), 'no-such-agent | login | no such command')
+
     def test_a_closed_terminal_ends_it(self):
         terminal = self.began()
         os.close(terminal.terminal)
@@ -290,6 +311,19 @@ class Survives(TerminalCase):
         terminal.type(b'\x03')
         self.assertEqual(terminal.wait(), 128 + signal.SIGINT, terminal.shown)
         self.assertTrue(terminal.is_restored())
+
+
+class ByProgram(TerminalCase):
+    ssh_client = 'openssh'
+
+    def test_it_works_with_the_ssh_program(self):
+        terminal = self.began()
+        terminal.type(b'raw\n')
+        terminal.wait_shown(b'RAW:')
+        terminal.type(bytes(range(256)))
+        terminal.wait_shown(b'RAW:' + bytes(range(256)))
+        terminal.type(b'bye\n')
+        self.ends(terminal, 7)
 
 
 class Scripts(TerminalCase):
