@@ -64,7 +64,7 @@ static void on_inner_ready(void *data)
 	sandbox->environment = inner->environment;
 	sandbox->capabilities = inner->capabilities;
 	sandbox->capabilities.has_terminals = false;
-	sandbox->no_terminals = "what a login leaves there is in the home of this one sandbox";
+	sandbox->no_terminals = "the login would get another sandbox than the agent";
 	sandbox->impl = inner->impl->forward ? &runner_impl : sandbox->impl;
 	sandbox->reference = place->reference;
 	sandbox->instance = daytona_box_id(place->box);

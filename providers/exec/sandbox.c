@@ -186,7 +186,7 @@ static void become_ready(struct exec_sandbox *self)
 		.maps_paths = true,
 		.can_suspend = true,
 	};
-	sandbox->no_terminals = "what a login leaves there is in the home of this one sandbox";
+	sandbox->no_terminals = "the login would get another sandbox than the agent";
 	sandbox->reference = self->instance ? exec_instance_reference(self->instance) : self->token;
 	sandbox->instance = self->instance ? exec_instance_born(self->instance) : NULL;
 	ssh_roots_init(&self->roots, &(struct ssh_roots_config){.sandbox = sandbox,
