@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "providers/exec/before.h"
 #include "providers/exec/carrier.h"
 #include "providers/exec/copy_in.h"
 #include "providers/exec/facts.h"
@@ -26,10 +27,6 @@
 #include "providers/suspension.h"
 
 enum { TOKEN_SIZE = 33, BEFORE_MAX = 256 * 1024 };
-
-static const char before_text[] =
-#include "providers/exec/before.sh.inc"
-	;
 
 /* Which instance the request asks for; owned, may be NULL. */
 struct exec_wish {
@@ -299,27 +296,6 @@ static const struct remote_listener remote_listener = {
 	.on_lost = on_lost,
 };
 
-static bool write_before(
-	struct exec_sandbox *self, const char *copy, struct buf *before, struct error *err)
-{
-	const struct ssh_runs *runs = &self->shared->runs;
-	self->told_runs = runs->added;
-	if (self->program) {
-		/* So that it answers in time even if what is left there does not end. */
-		long long wait_ms = self->profile.answer_ms / 3 * 2;
-		return buf_append_format(before, err, "wait %lld\n", wait_ms) &&
-		       ssh_runs_append_lines(runs, self->place, before, err) &&
-		       buf_append(before, (struct span){"", 1}, err); // the NUL
-	}
-	return buf_append(before, SPAN_LITERAL("acp_earlier() { :; }; acp_copy="), err) &&
-	       script_quote_append(before, span_of(copy), err) &&
-	       buf_append(before, SPAN_LITERAL("; "), err) &&
-	       ssh_runs_append_function(runs, self->place, "acp_earlier", before, err) &&
-	       buf_append(before, SPAN_LITERAL(" eval "), err) &&
-	       script_quote_append(before, span_of(before_text), err) &&
-	       buf_append(before, (struct span){";", 2}, err); // with the NUL
-}
-
 static void connect_by(struct exec_sandbox *self, const char *copy)
 {
 	struct error err;
@@ -329,7 +305,10 @@ static void connect_by(struct exec_sandbox *self, const char *copy)
 	exec_carrier_init(&self->carrier, self->context, &self->profile, instance);
 	random_fill_hex(self->run, TOKEN_SIZE - 1);
 	progress(self, "Connecting to the runner");
-	if (!self->is_over && write_before(self, copy, &before, &err)) {
+	self->told_runs = self->shared->runs.added;
+	const struct exec_before earlier = {
+		&self->shared->runs, self->place, self->program, copy, self->profile.answer_ms};
+	if (!self->is_over && exec_before_append(&earlier, &before, &err)) {
 		self->remote = remote_open(&(struct remote_request){.loop = self->context->loop,
 						   .carrier = &self->carrier.carrier,
 						   .name = name_of(self),
