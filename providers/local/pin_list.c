@@ -42,17 +42,30 @@ static void remove_below(struct pin_list *list, const char *path)
 	list->count = kept;
 }
 
+static struct timespec born_of(const char *root, const char *path)
+{
+	char whole[PATH_MAX];
+	struct statx status;
+	bool is_known = text_whole(whole, sizeof(whole), "%s/%s", root, path) &&
+	                statx(AT_FDCWD, whole, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &status) == 0 &&
+	                (status.stx_mask & STATX_BTIME) != 0;
+	return is_known ? (struct timespec){status.stx_btime.tv_sec, status.stx_btime.tv_nsec}
+	                : (struct timespec){0};
+}
+
 static bool append(
 	struct pin_list *list, const char *root, const struct pin_found *found, struct error *err)
 {
 	if (list->count == PINS_MAX) {
 		return error_set(err, ERROR_LIMIT,
 			"%s has more than %d repositories and files from which tools run commands: "
-			"let a confined agent work in a copy of it (isolation = copy)",
+			"let a confined agent work in a copy of it (isolation = copy, or mount = "
+			"none for a container)",
 			root, PINS_MAX);
 	}
 	list->found = mem_realloc(list->found, (list->count + 1) * sizeof(*list->found));
 	list->found[list->count] = *found;
+	list->found[list->count].born = born_of(root, found->path);
 	list->found[list->count++].path = mem_strdup(found->path);
 	return true;
 }
@@ -159,7 +172,7 @@ static bool look_at(struct walk *walk, int above, const char *name, int depth)
 	if (++walk->looked_at > PIN_WALK_MAX) {
 		return error_set(walk->err, ERROR_LIMIT,
 			"%s has more than %d files: let a confined agent work in a copy of a part "
-			"of it (isolation = copy)",
+			"of it (isolation = copy, or mount = none for a container)",
 			walk->root, PIN_WALK_MAX);
 	}
 	if (fstatat(above, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {

@@ -28,7 +28,9 @@ struct pin_found {
 	char *path;         // owned; below the root
 	const char *reader; // who reads it, for people; static; NULL: its path says so
 	ino_t inode;
+	struct timespec born; // zero: the file system does not know
 	struct timespec changed;
+	bool is_loose; // of pin_news.h: another file has taken the place of the pinned one
 };
 
 enum {

@@ -6,6 +6,7 @@
 #include "providers/local/host.h"
 #include "providers/local/owner.h"
 #include "providers/local/pin_list.h"
+#include "providers/local/pin_place.h"
 
 /*
  * The roots of a confined agent that works in the workspaces themselves (isolation = none with
@@ -16,14 +17,11 @@ struct pinned {
 	struct host_sandbox *host;
 	struct cell *cell;      // borrowed; NULL: not confined, no pins
 	struct pin_rules rules; // borrowed, until pinned_finish
-	char **refused;         // owned; a root may neither contain these folders nor lie in one
-	char **above;           // owned; a root may not contain these folders
-	const char *home_name;  // borrowed; HOME, possibly through links
-	char *home;             // owned; the same folder without links
-	bool writes_git;        // git-write
-	struct owner owner;     // user who works in the cell, if it is another user
-	struct list jobs;       // of struct pin_job
-	struct list roots;      // of struct pinned_root
+	struct pin_places places;
+	bool writes_git;    // git-write
+	struct owner owner; // user who works in the cell, if it is another user
+	struct list jobs;   // of struct pin_job
+	struct list roots;  // of struct pinned_root
 	void (*tell)(void *data, const char *text); // receives sentences for the user; may be NULL
 	void *data;
 };
