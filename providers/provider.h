@@ -264,6 +264,7 @@ struct sandbox_capabilities {
 	bool confined;        // programs in it cannot reach this machine's files and processes
 	bool many_roots;      // sandbox_add_root works more than once
 	bool maps_paths;      // runtime roots differ from local ones
+	bool other_programs;  // a path outside the roots is another file than here
 	bool shares_loopback; // its 127.0.0.1 and ::1 are those of this machine
 	bool is_near;         // it runs on this machine
 	bool can_suspend;     // sandbox_suspend works

@@ -87,7 +87,8 @@ static void fail_missing(struct agent *agent, const struct error *err)
 	}
 	const struct known_agent *known =
 		known_agent_of_argv((const char *const *)agent->config.profile->agent_argv);
-	bool is_elsewhere = sandbox_capabilities(agent->sandbox)->maps_paths;
+	const struct sandbox_capabilities *can = sandbox_capabilities(agent->sandbox);
+	bool is_elsewhere = can->maps_paths || can->other_programs;
 	error_set(&copy, err->code, "%s: install it%s%s%s%s", err->text,
 		is_elsewhere ? " in the sandbox (setup = LINE in the profile can do that)" : "",
 		known ? ": " : "", known ? known->install : "",

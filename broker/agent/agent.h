@@ -78,7 +78,7 @@ struct agent_config {
 	struct pool *pool; // may be NULL if the profile copies no files
 	struct provider *provider;
 	const struct profile *profile;
-	const char *directory; // sandbox_request.directory; may be NULL
+	const char *directory; // sandbox_request.directory, only during agent_create; may be NULL
 	const struct json_places *places;
 	struct secrets *secrets; // masked in its log; the agent's own are added; may be NULL
 	const struct agent_listener *listener;

@@ -212,9 +212,10 @@ static void on_saved_before(void *data, const struct error *err)
 void keeper_pruned(struct keeper *keeper)
 {
 	const struct order *order = keeper->in_hand;
-	enum sandbox_fate fate = order->has_failed              ? FATE_STAYS
-	                         : order->kind == ORDER_DISCARD ? FATE_ENDS
-	                                                        : keeper_fate(keeper);
+	bool is_isolated = sandbox_capabilities(keeper->config.sandbox)->isolated;
+	enum sandbox_fate fate = order->has_failed && is_isolated ? FATE_STAYS
+	                         : order->kind == ORDER_DISCARD   ? FATE_ENDS
+	                                                          : keeper_fate(keeper);
 	if (fate == FATE_STAYS) {
 		keeper_end_order(keeper, NULL);
 	} else {
@@ -267,13 +268,20 @@ static void check_names(struct keeper *keeper)
 	}
 }
 
+/* If the sandbox has the workspace itself and no checkpoints are kept, there is only its end. */
+static bool has_roots(const struct keeper *keeper)
+{
+	return sandbox_capabilities(keeper->config.sandbox)->isolated ||
+	       keeper->config.settings->keeps_plain;
+}
+
 /* Goes on to the next root; after the last one the order ends. */
 void keeper_next(struct keeper *keeper)
 {
 	struct order *order = keeper->in_hand;
 	if (!order->has_prepared && order->kind != ORDER_SYNC) {
 		order->has_prepared = true;
-		if (keeper_add_roots(keeper)) {
+		if (has_roots(keeper) && keeper_add_roots(keeper)) {
 			return;
 		}
 	}

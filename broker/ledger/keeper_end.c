@@ -318,10 +318,16 @@ static void note_asked(struct ending *ending)
 	}
 }
 
-/* The receipts of its roots; NULL if one has none. Without roots there was nothing to collect. */
+/*
+ * The receipts of its roots; NULL if one has none. Without roots, or if the roots are the
+ * workspaces themselves, there was nothing to collect.
+ */
 static const char *receipt_of(const struct keeper *keeper)
 {
 	const char *receipt = "nothing was in it";
+	if (!sandbox_capabilities(keeper->config.sandbox)->isolated) {
+		return receipt;
+	}
 	LIST_FOR_EACH(keep, &keeper->keeps, struct keep, link) {
 		receipt = keep->record.receipt.runtime_tree;
 		if (!*receipt) {
@@ -394,9 +400,12 @@ enum sandbox_fate keeper_fate(const struct keeper *keeper)
 	const struct sync_settings *settings = keeper->config.settings;
 	bool is_empty = list_is_empty(&keeper->keeps);
 	bool is_transient = settings->persistence == PERSISTENCE_TRANSIENT;
-	if (!sandbox_capabilities(sandbox)->isolated ||
-		(is_empty ? sandbox_root_count(sandbox) > 0 || !sandbox_can_rest(sandbox)
-			  : settings->mode == SYNC_MODE_NONE)) {
+	bool is_isolated = sandbox_capabilities(sandbox)->isolated;
+	if (!is_isolated && !sandbox_can_rest(sandbox)) {
+		return FATE_STAYS;
+	}
+	if (is_isolated && (is_empty ? sandbox_root_count(sandbox) > 0 || !sandbox_can_rest(sandbox)
+				     : settings->mode == SYNC_MODE_NONE)) {
 		return FATE_STAYS;
 	}
 	return is_transient ? FATE_ENDS : sandbox_can_rest(sandbox) ? FATE_RESTS : FATE_STAYS;

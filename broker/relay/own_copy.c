@@ -118,7 +118,7 @@ struct peer *own_copy_peer(struct relay *relay)
 			return peer;
 		}
 	}
-	return relay->ops->further_peer(relay);
+	return relay->ops->further_peer(relay, NULL);
 }
 
 /* ---- end ---- */

@@ -53,7 +53,7 @@ static const struct agent_listener peer_listener;
 
 /* ---- agents ---- */
 
-static struct peer *peer_start(struct relay *relay)
+static struct peer *peer_start(struct relay *relay, const char *directory)
 {
 	struct peer *peer = mem_alloc_zero(sizeof(*peer));
 	peer->relay = relay;
@@ -67,7 +67,7 @@ static struct peer *peer_start(struct relay *relay)
 		.pool = relay->config.pool,
 		.provider = relay->config.provider,
 		.profile = relay->config.profile,
-		.directory = relay->config.directory,
+		.directory = directory ? directory : relay->config.directory,
 		.places = relay->places,
 		.secrets = relay->config.secrets,
 		.listener = &peer_listener,
@@ -78,20 +78,20 @@ static struct peer *peer_start(struct relay *relay)
 	return peer;
 }
 
-static struct peer *further_peer(struct relay *relay)
+static struct peer *further_peer(struct relay *relay, const char *directory)
 {
 	int count = 0;
 	LIST_FOR_EACH(peer, &relay->peers, struct peer, link) {
 		count++;
 	}
-	return relay->is_ending || count >= RELAY_PEERS_MAX ? NULL : peer_start(relay);
+	return relay->is_ending || count >= RELAY_PEERS_MAX ? NULL : peer_start(relay, directory);
 }
 
 static struct peer *current_peer(struct relay *relay)
 {
 	struct peer *peer = relay_running_peer(relay);
 	peer = peer ? peer : relay_revive_any(relay);
-	return peer ? peer : further_peer(relay);
+	return peer ? peer : further_peer(relay, NULL);
 }
 
 static void fail_all_asked(struct peer *peer, const struct error *failure)

@@ -76,7 +76,8 @@ static struct mcp_context context_of(const struct peer *peer, const struct call 
 		.server_count = relay->config.profile->mcp_count,
 		.map = &peer->map,
 		.commands = call->mcp,
-		.has_other_files = capabilities->isolated || capabilities->maps_paths,
+		.has_other_files = capabilities->isolated || capabilities->maps_paths ||
+	                           capabilities->other_programs,
 		.has_other_loopback = !capabilities->shares_loopback,
 		.lacks_http = taken && !taken->http,
 		.lacks_sse = taken && !taken->sse,

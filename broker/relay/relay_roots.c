@@ -198,7 +198,7 @@ static struct peer *peer_for(const struct opening *opening)
 		return peer;
 	}
 	peer = unwanted_peer(relay);
-	peer = peer ? peer : relay->ops->further_peer(relay);
+	peer = peer ? peer : relay->ops->further_peer(relay, opening->directories[0]);
 	if (peer) {
 		peer_reserve(peer, opening->directories[0]);
 		log_info("%s: starting %s for %s", opening->peer->hop, peer->hop,

@@ -282,8 +282,11 @@ static void on_closed(void *data, const struct error *err)
 
 bool relay_sync_close(struct peer *peer)
 {
-	/* No session has used the sandbox, but the keeper must still stop it. */
-	if (!peer->keeper && relay_needs_sync(peer) &&
+	/*
+	 * No session has used the sandbox, or its files are those of the workspace itself. The
+	 * keeper must still stop it.
+	 */
+	if (!peer->keeper && agent_sandbox(peer->agent) && peer->relay->config.pool &&
 		sandbox_can_rest(agent_sandbox(peer->agent))) {
 		keeper_of(peer);
 	}

@@ -143,8 +143,11 @@ struct relay_ops {
 
 	/* The agent of relay_running_peer; starts one if none runs. NULL while ending. */
 	struct peer *(*current_peer)(struct relay *relay);
-	/* Starts one more agent. NULL while ending, and if RELAY_PEERS_MAX agents run. */
-	struct peer *(*further_peer)(struct relay *relay);
+	/*
+	 * Starts one more agent, whose sandbox is for this workspace; NULL: for the broker's own.
+	 * NULL while ending, and if RELAY_PEERS_MAX agents run.
+	 */
+	struct peer *(*further_peer)(struct relay *relay, const char *directory);
 	/* The agent no longer responds; `failure` says why (void * for the listener). */
 	void (*peer_down)(void *peer, const struct error *failure);
 	/* Nothing of the agent runs any more: frees the peer (void * for the listener). */

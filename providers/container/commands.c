@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/container/devcontainer.h"
+#include "providers/container/mount.h"
 #include "providers/exec/runner_file.h"
 #include "providers/network.h"
 
@@ -31,6 +32,7 @@ static const char runner_there[] = CONTAINER_RUNNER_FOLDER "/" EXEC_RUNNER_NAME;
 
 static const char *const engines[] = {"podman", "docker", NULL};
 static const char *const devcontainers[] = {"auto", NULL};
+static const char *const mounts[] = {"none", "same-path", NULL};
 
 enum {
 	KEY_ENGINE,
@@ -39,6 +41,8 @@ enum {
 	KEY_IN_WORKSPACE,
 	KEY_BUILD_TIMEOUT,
 	KEY_CONTAINER,
+	KEY_MOUNT,
+	KEY_GIT_WRITE,
 	KEY_MEMORY,
 	KEY_CPU,
 	KEY_PROCESSES,
@@ -69,6 +73,15 @@ const struct setting_key container_keys[CONTAINER_KEYS] = {
 	[KEY_CONTAINER] = {.name = "container",
 		.type = SETTING_TEXT,
 		.help = "the name of an existing container, instead of image"},
+	[KEY_MOUNT] = {.name = "mount",
+		.type = SETTING_CHOICE,
+		.choices = mounts,
+		.fallback = "none",
+		.help = "none: the workspace is synced; same-path: the container has it itself"},
+	[KEY_GIT_WRITE] = {.name = "git-write",
+		.type = SETTING_BOOL,
+		.fallback = "false",
+		.help = "with mount = same-path: whether the agent may change repositories"},
 	[KEY_MEMORY] = {.name = "memory",
 		.type = SETTING_BYTES,
 		.min = 6 << 20,
@@ -164,6 +177,12 @@ static bool check_network(const struct settings *settings, struct error *err)
 		       network_modes[mode]);
 }
 
+bool container_shows_workspace(const struct settings *settings)
+{
+	const char *value = value_of(settings, KEY_MOUNT);
+	return value && strcmp(value, mounts[1]) == 0;
+}
+
 /* A container that somebody else has made already has its limits and its network. */
 static bool check_attached(const struct settings *settings, struct error *err)
 {
@@ -175,6 +194,11 @@ static bool check_attached(const struct settings *settings, struct error *err)
 				"them to the engine when you make the container",
 				container_keys[made[i]].name);
 		}
+	}
+	if (container_shows_workspace(settings)) {
+		return error_set(err, ERROR_CONFIG,
+			"mount = same-path: an existing container keeps its mounts; use image, or "
+			"mount = none");
 	}
 	return network_of(settings) == NETWORK_OPEN ||
 	       error_set_reason(err, ERROR_CONFIG, "NETWORK_NOT_ENFORCED",
@@ -217,11 +241,21 @@ static bool check_kind(const struct settings *settings, struct error *err)
 		       "existing container");
 }
 
+/* Nothing enforces it where the agent works in a copy. */
+static bool check_git_write(const struct settings *settings, struct error *err)
+{
+	return !value_of(settings, KEY_GIT_WRITE) || container_shows_workspace(settings) ||
+	       error_set(err, ERROR_CONFIG,
+		       "git-write needs mount = same-path: otherwise the agent works in a copy, "
+		       "and its repositories are its own");
+}
+
 static bool check_settings(const struct settings *settings, struct error *err)
 {
 	const char *image = value_of(settings, KEY_IMAGE);
 	const char *dockerfile = value_of(settings, KEY_DOCKERFILE);
 	return check_kind(settings, err) && check_network(settings, err) &&
+	       check_git_write(settings, err) &&
 	       (value_of(settings, KEY_DEVCONTAINER) ? true
 		       : image                       ? container_check_image(image, err)
 		       : dockerfile                  ? check_dockerfile(dockerfile, err)
@@ -451,6 +485,11 @@ static bool add_commands(struct exec_profile *profile, const struct settings *se
 {
 	const char *container = value_of(settings, KEY_CONTAINER);
 	profile->runner_file = exec_runner_file_path(context, profile->platform->name);
+	profile->shows_workspace = container_shows_workspace(settings);
+	profile->writes_git = settings_bool(settings, &container_keys[KEY_GIT_WRITE]);
+	if (profile->shows_workspace && !container_mount_check(engine, context->environment, err)) {
+		return false;
+	}
 	if (container) {
 		add_attached(profile, engine, container);
 		return true;
@@ -526,4 +565,5 @@ const struct exec_platform container_platform = {
 	.name = "container",
 	.read = read_commands,
 	.read_state = read_state,
+	.show = container_mount_show,
 };

@@ -13,12 +13,15 @@
  * program. With `container`, the broker works in a container that somebody else has made, and
  * neither starts nor ends it; it copies the runner's folder there.
  */
-enum { CONTAINER_OWN_KEYS = 10, CONTAINER_KEYS = CONTAINER_OWN_KEYS + EXEC_COMMON_COUNT };
+enum { CONTAINER_OWN_KEYS = 12, CONTAINER_KEYS = CONTAINER_OWN_KEYS + EXEC_COMMON_COUNT };
 extern const struct setting_key container_keys[CONTAINER_KEYS];
 extern const struct exec_platform container_platform;
 
 /* Whether it is an image's name that the engine cannot take for an option; ERROR_CONFIG. */
 bool container_check_image(const char *image, struct error *err) ATTR_NODISCARD;
+
+/* mount = same-path */
+bool container_shows_workspace(const struct settings *settings);
 
 #define CONTAINER_RUNNER_FOLDER "/.acp-broker"
 

@@ -17,6 +17,11 @@ static struct network_abilities network_of(const struct settings *settings)
 	return (struct network_abilities){.blocks = is_ours, .closes_ingress = is_ours};
 }
 
+static bool is_isolated(const struct settings *settings)
+{
+	return !container_shows_workspace(settings);
+}
+
 static const struct error_reason reasons[] = {
 	EXEC_REASONS,
 	{"ENGINE_NOT_FOUND", false,
@@ -32,6 +37,7 @@ static const struct provider_impl impl = {
 	.key_count = CONTAINER_KEYS,
 	.reasons = reasons,
 	.reason_count = ARRAY_LENGTH(reasons),
+	.is_isolated = is_isolated,
 	.network_of = network_of,
 	.check = check,
 	EXEC_PROVIDER_CALLS,

@@ -66,6 +66,15 @@ const char *exec_facts_path(const struct exec_facts *facts, const char *name, co
 	return value && value[0] == '/' ? value : fallback;
 }
 
+void exec_facts_choose_home(struct exec_facts *facts)
+{
+	for (char **entry = facts->environment; entry && *entry; entry++) {
+		if (strcmp(*entry, "HOME=/") == 0) {
+			mem_set_text(entry, "HOME=/tmp");
+		}
+	}
+}
+
 void exec_facts_explain(
 	const struct exec_facts *facts, const struct exec_unfit *unfit, struct error *err)
 {

@@ -32,6 +32,12 @@ void exec_facts_add_variable(struct exec_facts *facts, const char *entry);
 /* The value if it is an absolute path, or `fallback`. */
 const char *exec_facts_path(const struct exec_facts *facts, const char *name, const char *fallback);
 
+/*
+ * The engine gives HOME=/ to a user whom the image does not know, and who cannot write there. Then
+ * /tmp is the home.
+ */
+void exec_facts_choose_home(struct exec_facts *facts);
+
 /* Writes that processes of a lost connection were ended. False: there were none. */
 bool exec_facts_say_ended(
 	const struct exec_facts *facts, const char *place, char *out, size_t size);

@@ -708,7 +708,8 @@ struct exec_instance *exec_instance_create(const struct exec_instance_config *co
 		.reference = config->reference,
 		.is_new = config->is_new,
 		/* Without a sync the only copy of the files may be there, so a sweep keeps it. */
-		.is_transient = profile->is_transient && profile->is_synced,
+		.is_transient =
+			profile->is_transient && (profile->is_synced || profile->shows_workspace),
 		.timeout_ms = profile->start_ms + profile->wait_ms,
 		.data = self,
 	});

@@ -103,6 +103,13 @@ static void on_soon(struct soon *soon)
 	for (int verb = 0; verb < EXEC_VERBS; verb++) {
 		tell_words(self, (enum exec_verb)verb);
 	}
+	if (self->profile.shows_workspace) {
+		listener->on_fact(data, "mount",
+			self->profile.writes_git
+				? "start also mounts the workspace; guarded files are read-only"
+				: "start also mounts the workspace; repositories and guarded files "
+				  "are read-only");
+	}
 	forward_ports_describe(self->settings, "in the sandbox", listener, data);
 	exec_profile_finish(&self->profile);
 	free(self);

@@ -41,6 +41,15 @@ enum { EXEC_INSTANCE_MAX = 200 };
 bool exec_instance_is_valid(struct span name);
 
 struct exec_profile;
+struct cell_entry;
+
+/* How an instance shows a workspace of this machine. Borrowed. */
+struct exec_show {
+	const struct cell_entry *entries; // folders and pins at their own paths; upper ones first
+	size_t count;
+	uid_t uid; // everybody in the instance is this user
+	gid_t gid;
+};
 
 /*
  * A kind of platform: a backend whose sandboxes the files of this folder make. It defines its
@@ -64,6 +73,11 @@ struct exec_platform {
 	 * stopped is started again by another name.
 	 */
 	bool keeps_files;
+	/*
+	 * Mandatory if `read` sets shows_workspace: adds words to `start` that show the workspace.
+	 * Another folder, user or pin needs another instance.
+	 */
+	void (*show)(struct exec_profile *profile, const struct exec_show *show);
 };
 
 /* The settings of a profile. */
@@ -97,6 +111,8 @@ struct exec_profile {
 	long long grace_ms;   // the runner ends after this time without contact
 	bool is_transient;    // an instance for each session, destroyed at its end
 	bool is_synced;
+	bool shows_workspace; // at its own path: there is nothing to sync
+	bool writes_git;      // with shows_workspace: repositories are not pinned
 };
 
 /* The keys that all these backends have. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "providers/exec/sandbox.h"
+#include "providers/exec/sandbox_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,65 +21,13 @@
 #include "providers/exec/last_word.h"
 #include "providers/exec/recipe.h"
 #include "providers/exec/runner_file.h"
+#include "providers/exec/shown.h"
 #include "providers/remote/remote.h"
 #include "providers/script_line.h"
 #include "providers/ssh/roots.h"
 #include "providers/suspension.h"
 
-enum { TOKEN_SIZE = 33, BEFORE_MAX = 256 * 1024 };
-
-/* Which instance the request asks for; owned, may be NULL. */
-struct exec_wish {
-	char *directory, *reference, *born;
-};
-
-struct exec_sandbox {
-	struct sandbox sandbox;
-	struct exec_shared *shared;
-	const struct provider_context *context;
-	struct exec_profile profile;
-	const struct sandbox_listener *listener;
-	void *data;
-	char *token;    // owned; names its folders if they may outlive this; NULL: the profile does
-	bool is_wanted; // the request names a sandbox that must exist: folders or an instance
-	bool is_for_session;
-
-	struct exec_wish wish;
-	struct exec_instance *instance;   // NULL: the profile has no start, or before its recipe
-	struct exec_recipe *recipe;       // while we read it; or NULL
-	struct exec_image *building;      // the image for its instance; or NULL
-	struct exec_runner_file *writing; // the file that start mounts, while we write it; or NULL
-	struct exec_copy_in *copying;     // or NULL
-	const char *program;              // static; the runner there, if it needs no shell; or NULL
-	struct error copy_failure;        // of a copy-in after which scripts bring the runner
-	struct exec_carrier carrier;
-	struct remote *remote;      // NULL before the connection and after it has failed
-	char *place;                // owned; runs with the same place work in the same folders
-	struct ssh_runs_look *look; // or NULL
-	struct ssh_noting *noting;  // owned; NULL: no note is kept of this run
-	char run[TOKEN_SIZE];       // names the processes that run there for this sandbox
-	uint64_t told_runs;
-	struct exec_facts facts;
-	struct ssh_roots roots;
-	struct suspension suspension;
-	bool is_up;                        // `roots` is initialized
-	struct forward_listeners forwards; // until the runner has them
-	bool is_over;
-	struct error lost;
-	sandbox_done *done; // called at the end
-	void *done_data;
-};
-
-static struct exec_sandbox *from_sandbox(struct sandbox *sandbox)
-{
-	return CONTAINER_OF(sandbox, struct exec_sandbox, sandbox);
-}
-
-static const char *name_of(const struct exec_sandbox *self)
-{
-	const char *name = self->instance ? exec_instance_name(self->instance) : NULL;
-	return name ? name : self->profile.name;
-}
+enum { BEFORE_MAX = 256 * 1024 };
 
 static void progress(void *data, const char *text)
 {
@@ -158,7 +106,7 @@ static void on_fact(void *data, const char *line)
 static void tell_ended(struct exec_sandbox *self)
 {
 	char text[ERROR_TEXT_MAX];
-	if (exec_facts_say_ended(&self->facts, name_of(self), text, sizeof(text))) {
+	if (exec_facts_say_ended(&self->facts, exec_sandbox_name(self), text, sizeof(text))) {
 		sandbox_remark(&self->sandbox, text);
 		progress(self, text);
 	}
@@ -173,14 +121,18 @@ static void become_ready(struct exec_sandbox *self)
 	bool has_apart = self->is_for_session && !self->profile.trusts_workspace;
 	const char *apart = has_apart ? self->profile.recipe_folder : NULL;
 	exec_facts_add_variable(&self->facts, path);
+	if (self->shown) {
+		exec_facts_choose_home(&self->facts);
+	}
 	remote_set_sandbox(self->remote, sandbox);
 	sandbox->home = exec_facts_path(&self->facts, "HOME", "/");
 	sandbox->environment = (const char *const *)self->facts.environment;
 	sandbox->capabilities = (struct sandbox_capabilities){
-		.isolated = true,
+		.isolated = !self->shown,
 		.confined = true,
-		.many_roots = true,
-		.maps_paths = true,
+		.many_roots = !self->shown,
+		.maps_paths = !self->shown,
+		.other_programs = true,
 		.can_suspend = true,
 	};
 	sandbox->no_terminals = "the login would get another sandbox than the agent";
@@ -210,7 +162,7 @@ static void on_noted(void *data, const struct error *err)
 	if (err) {
 		log_failure(LOG_LEVEL_WARNING, err,
 			"%s: %s; if this broker is killed, the next one cannot end what runs there",
-			name_of(self), err->text);
+			exec_sandbox_name(self), err->text);
 	}
 	if (!self->is_over) {
 		become_ready(self);
@@ -247,7 +199,7 @@ static void on_unfit(void *data, const char *why)
 {
 	struct exec_sandbox *self = data;
 	struct error err;
-	const struct exec_unfit unfit = {.place = name_of(self),
+	const struct exec_unfit unfit = {.place = exec_sandbox_name(self),
 		.why = why,
 		.grace_ms = self->profile.grace_ms,
 		.has_ended = self->carrier.has_ended,
@@ -258,22 +210,19 @@ static void on_unfit(void *data, const char *why)
 	fail(self, &err);
 }
 
-static void on_explained(void *data, const struct error *err)
-{
-	fail(data, err);
-}
+static void on_brought(void *data, const struct error *err);
 
 static void on_lost(void *data, const struct error *err)
 {
 	struct exec_sandbox *self = data;
 	leave_run(self, true);
 	self->lost = *err;
-	error_prefix(&self->lost, "%s", name_of(self));
+	error_prefix(&self->lost, "%s", exec_sandbox_name(self));
 	if (self->done || self->is_over) {
 		return; // rest, destroy or withdraw goes on without the connection
 	}
 	if (self->instance) {
-		exec_instance_explain(self->instance, &self->lost, on_explained);
+		exec_instance_explain(self->instance, &self->lost, on_brought); // an error
 	} else {
 		fail(self, &self->lost);
 	}
@@ -311,7 +260,7 @@ static void connect_by(struct exec_sandbox *self, const char *copy)
 	if (!self->is_over && exec_before_append(&earlier, &before, &err)) {
 		self->remote = remote_open(&(struct remote_request){.loop = self->context->loop,
 						   .carrier = &self->carrier.carrier,
-						   .name = name_of(self),
+						   .name = exec_sandbox_name(self),
 						   .program = self->program,
 						   .sh = "/bin/sh",
 						   .token = self->run,
@@ -325,7 +274,7 @@ static void connect_by(struct exec_sandbox *self, const char *copy)
 		bool has_none = err.code == ERROR_UNAVAILABLE; // this build has no runner at all
 		error_set_reason(&err, err.code,
 			has_none ? "EXEC_NO_RUNNER" : "EXEC_COMMAND_FAILED", "%s: %s",
-			name_of(self), err.text);
+			exec_sandbox_name(self), err.text);
 		fail(self, &err);
 	}
 }
@@ -447,84 +396,6 @@ static void on_written(void *data, const struct error *err)
 	}
 }
 
-/* ---- what is done there ---- */
-
-static void add_root(
-	struct sandbox *sandbox, const char *local_root, sandbox_done *done, void *data)
-{
-	ssh_roots_add(&from_sandbox(sandbox)->roots, local_root, done, data);
-}
-
-static struct exec *start_exec(struct sandbox *sandbox, const struct exec_spec *spec,
-	const struct exec_listener *listener, void *data, struct error *err)
-{
-	struct exec_sandbox *self = from_sandbox(sandbox);
-	if (spec->foreground) {
-		error_set(err, ERROR_UNAVAILABLE, "%s: a process of %s has no terminal here",
-			spec->argv[0], name_of(self));
-		return NULL;
-	}
-	bool has_word = self->instance && self->token;
-	struct exec *exec =
-		has_word ? last_word_exec(self->instance, self->remote, spec, listener, data, err)
-			 : remote_exec(self->remote, spec, listener, data, err);
-	if (exec && spec->suspends) {
-		remote_exec_join(has_word ? last_word_inner(exec) : exec, &self->suspension);
-	}
-	return exec;
-}
-
-static struct file_op *read_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	size_t max_bytes, file_read_done *done, void *data)
-{
-	return remote_read(from_sandbox(sandbox)->remote, path, links, max_bytes, done, data);
-}
-
-static struct file_op *write_file(struct sandbox *sandbox, const char *path, enum file_links links,
-	struct shared *content, sandbox_done *done, void *data)
-{
-	return remote_write(from_sandbox(sandbox)->remote, path, links, content, done, data);
-}
-
-static struct file_op *stat_file(
-	struct sandbox *sandbox, const char *path, file_stat_done *done, void *data)
-{
-	return remote_stat(from_sandbox(sandbox)->remote, path, done, data);
-}
-
-static struct file_op *resolve_path(
-	struct sandbox *sandbox, const char *path, file_resolve_done *done, void *data)
-{
-	return remote_resolve(from_sandbox(sandbox)->remote, path, done, data);
-}
-
-static void suspend(struct sandbox *sandbox, sandbox_done *done, void *data)
-{
-	suspension_suspend(&from_sandbox(sandbox)->suspension, done, data);
-}
-
-static void resume(struct sandbox *sandbox, sandbox_done *done, void *data)
-{
-	suspension_resume(&from_sandbox(sandbox)->suspension, done, data);
-}
-
-static bool forward(struct sandbox *sandbox, const struct forward_port *port,
-	const int fds[FORWARD_ADDRESSES], const struct forward_visit *visit, struct error *err)
-{
-	return remote_forward(from_sandbox(sandbox)->remote, port, fds, visit, err);
-}
-
-static void unforward(struct sandbox *sandbox, uint16_t here, bool resets)
-{
-	remote_forward_remove(from_sandbox(sandbox)->remote, here, resets);
-}
-
-static const char *by_signals(const struct sandbox *sandbox)
-{
-	return suspension_by_signals(
-		&CONTAINER_OF(sandbox, struct exec_sandbox, sandbox)->suspension);
-}
-
 /* ---- the end ---- */
 
 static void on_ended(void *data, const struct error *err)
@@ -545,7 +416,7 @@ static void begin_end(struct exec_sandbox *self, sandbox_done *done, void *data)
 
 static void rest(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
-	struct exec_sandbox *self = from_sandbox(sandbox);
+	struct exec_sandbox *self = exec_sandbox_of(sandbox);
 	begin_end(self, done, data);
 	exec_instance_rest(self->instance, on_ended);
 }
@@ -555,14 +426,14 @@ static void on_folders_removed(void *data, const struct error *err)
 	struct exec_sandbox *self = data;
 	if (err) {
 		log_failure(LOG_LEVEL_WARNING, err, "%s: the folders of the sandbox stay there: %s",
-			name_of(self), err->text);
+			exec_sandbox_name(self), err->text);
 	}
 	exec_instance_remove(self->instance, on_ended);
 }
 
 static void destroy(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
-	struct exec_sandbox *self = from_sandbox(sandbox);
+	struct exec_sandbox *self = exec_sandbox_of(sandbox);
 	begin_end(self, done, data);
 	if (self->instance && self->token && self->is_up) {
 		ssh_roots_remove(&self->roots, on_folders_removed, self);
@@ -594,7 +465,7 @@ static void cancel(struct exec_sandbox *self)
 
 static void withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
 {
-	struct exec_sandbox *self = from_sandbox(sandbox);
+	struct exec_sandbox *self = exec_sandbox_of(sandbox);
 	bool is_used = sandbox->root_count > 0 || !list_is_empty(&sandbox->adding);
 	begin_end(self, done, data);
 	cancel(self);
@@ -608,7 +479,7 @@ static void withdraw(struct sandbox *sandbox, sandbox_done *done, void *data)
 
 static void close_sandbox(struct sandbox *sandbox)
 {
-	struct exec_sandbox *self = from_sandbox(sandbox);
+	struct exec_sandbox *self = exec_sandbox_of(sandbox);
 	suspension_finish(&self->suspension);
 	if (self->is_up) {
 		ssh_roots_finish(&self->roots);
@@ -616,6 +487,7 @@ static void close_sandbox(struct sandbox *sandbox)
 	leave_run(self, false);
 	cancel(self);
 	forward_listeners_close(&self->forwards);
+	exec_shown_destroy(self->shown);
 	remote_close(self->remote);
 	exec_instance_destroy(self->instance);
 	exec_profile_finish(&self->profile);
@@ -629,11 +501,12 @@ static void close_sandbox(struct sandbox *sandbox)
 }
 
 #define COMMON_CALLS                                                                               \
-	.add_root = add_root, .exec = start_exec, .read_file = read_file,                          \
-	.write_file = write_file, .stat_file = stat_file, .resolve_path = resolve_path,            \
-	.file_op_cancel = remote_file_cancel, .close = close_sandbox, .destroy = destroy,          \
-	.suspend = suspend, .resume = resume, .by_signals = by_signals, .forward = forward,        \
-	.unforward = unforward
+	.add_root = exec_use_add_root, .exec = exec_use_exec, .read_file = exec_use_read_file,     \
+	.write_file = exec_use_write_file, .stat_file = exec_use_stat_file,                        \
+	.resolve_path = exec_use_resolve_path, .file_op_cancel = remote_file_cancel,               \
+	.close = close_sandbox, .destroy = destroy, .suspend = exec_use_suspend,                   \
+	.resume = exec_use_resume, .by_signals = exec_use_by_signals, .forward = exec_use_forward, \
+	.unforward = exec_use_unforward, .look = exec_use_look, .is_pinned = exec_use_is_pinned
 
 /* The profile has no start: the broker has made nothing that it could end. */
 static const struct sandbox_impl place_impl = {COMMON_CALLS};
@@ -711,6 +584,30 @@ static void on_recipe(
 	}
 }
 
+static bool make(struct exec_sandbox *self, struct error *err)
+{
+	if (!needs_recipe(self)) {
+		return make_instance(self, err);
+	}
+	self->recipe = exec_recipe_look(self->context,
+		&(struct exec_recipe_request){.file = self->profile.recipe,
+			.find = self->profile.find_recipe,
+			.workspace = self->wish.directory,
+			.may_be_in_workspace = self->profile.trusts_workspace},
+		on_recipe, self, err);
+	return self->recipe != NULL;
+}
+
+/* The pins of the workspace decide which instance it is. */
+static void on_shown(void *data, const struct error *failure)
+{
+	struct exec_sandbox *self = data;
+	struct error err;
+	if (failure || !make(self, &err)) {
+		fail(self, failure ? failure : &err);
+	}
+}
+
 static bool begin(
 	struct exec_sandbox *self, const struct sandbox_request *request, struct error *err)
 {
@@ -730,16 +627,20 @@ static bool begin(
 	self->wish = (struct exec_wish){.directory = mem_strdup_or_null(request->directory),
 		.reference = mem_strdup_or_null(request->reference),
 		.born = mem_strdup_or_null(request->instance)};
-	if (!needs_recipe(self)) {
-		return make_instance(self, err);
+	if (!self->profile.shows_workspace) {
+		return make(self, err);
 	}
-	self->recipe = exec_recipe_look(self->context,
-		&(struct exec_recipe_request){.file = self->profile.recipe,
-			.find = self->profile.find_recipe,
-			.workspace = self->wish.directory,
-			.may_be_in_workspace = self->profile.trusts_workspace},
-		on_recipe, self, err);
-	return self->recipe != NULL;
+	self->shown = exec_shown_create(
+		&(struct exec_shown_config){.context = self->context,
+			.profile = &self->profile,
+			.settings = request->settings,
+			.sandbox = &self->sandbox,
+			.directory = request->directory,
+			.rules = {.is_guarded = request->is_guarded, .guard = request->guard},
+			.tell = on_notice,
+			.data = self},
+		on_shown, err);
+	return self->shown != NULL;
 }
 
 /* Connects after prepare has returned, because connecting may call the listener. */
@@ -766,7 +667,7 @@ struct sandbox *exec_sandbox_open(struct exec_shared *shared, const struct sandb
 	}
 	if (self->instance && !self->writing) {
 		exec_instance_bring(self->instance, on_brought);
-	} else if (!self->instance && !self->recipe) {
+	} else if (!self->instance && !self->recipe && !self->shown) {
 		sandbox_raise_later(&self->sandbox, on_begin, self, NULL);
 	}
 	return &self->sandbox;

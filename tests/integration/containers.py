@@ -15,25 +15,12 @@ import unittest
 
 import processes
 
-from case import AGENT, BROKER
+from case import AGENT, BROKER, ROOT
 from platform_case import LINK, Instances, fill_root
 from processes import PATIENCE
 
 IMAGE = 'localhost/box:1'
-ENGINE = '''[engine]
-cgroup_manager = "cgroupfs"
-runtime = "runc"
-events_logger = "file"
-[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
-netns = "host"
-volumes = [{volumes}]
-'''
-STORAGE = '''[storage]
-driver = "overlay"
-graphroot = "{dir}/storage"
-runroot = "{dir}/run"
-'''
+ENGINE = ROOT / 'tests/support/exec/engine.sh'
 
 
 def namespace(pid):
@@ -53,9 +40,7 @@ class Containers(Instances):
     def setUp(self):
         super().setUp()
         self.state = self.dir / 'home/state/acp-broker'
-        volumes = ', '.join(f'"{path}:{path}:ro"' for path in self.VOLUMES)
-        for name, text in (('engine', ENGINE), ('storage', STORAGE)):
-            (self.dir / f'{name}.conf').write_text(text.format(dir=self.dir, volumes=volumes))
+        subprocess.run(['sh', ENGINE, str(self.dir), '', *map(str, self.VOLUMES)], check=True)
         (self.dir / 'root').mkdir()
         self.fill_image(self.dir / 'root')
         self.import_image(self.dir / 'root')
@@ -73,10 +58,6 @@ class Containers(Instances):
     # ---- the engine ----
 
     def environment(self):
-        home = self.dir / 'home'
-        policy = home / '.config/containers/policy.json'
-        policy.parent.mkdir(parents=True, exist_ok=True)
-        policy.write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
         env = {**super().environment(), 'CONTAINERS_CONF': str(self.dir / 'engine.conf'),
                'CONTAINERS_STORAGE_CONF': str(self.dir / 'storage.conf')}
         env.pop('XDG_CONFIG_HOME')

@@ -15,6 +15,8 @@
 
 #include "base/buf.h"
 #include "base/words.h"
+#include "providers/container/mount.h"
+#include "providers/local/cell/plan.h"
 #include "tests/support/facts.h"
 
 enum { LINE_MAX_BYTES = 1024, KEYS_MAX = 8 };
@@ -320,6 +322,8 @@ static void test_what_an_engine_cannot_do_is_refused(void **state)
 		{{"container", "b", "network", "blocked", NULL}, "network = blocked | image"},
 		{{"container", "b", "memory", "1g", NULL}, "memory | image"},
 		{{"container", "b", "cpu", "1", NULL}, "cpu | image"},
+		{{"container", "b", "mount", "same-path", NULL}, "mount = same-path | image"},
+		{{"image", "a", "git-write", "true", NULL}, "git-write | mount = same-path"},
 		{{"container", "b", "processes", "64", NULL}, "processes | image"},
 	};
 	struct exec_profile profile;
@@ -328,6 +332,49 @@ static void test_what_an_engine_cannot_do_is_refused(void **state)
 		assert_non_null(err);
 		assert_int_equal(err->code, ERROR_CONFIG);
 		assert_names(err->text, cases[i].names);
+	}
+}
+
+static void test_a_workspace_is_mounted_with_its_pins_and_its_user(void **state)
+{
+	static const char *const keys[] = {
+		"image", "a", "engine", "docker", "mount", "same-path", NULL};
+	static const struct cell_entry entries[] = {{.rule = CELL_WRITE, .path = "/a, \"b\":c%i"},
+		{.rule = CELL_READ, .path = "/a, \"b\":c%i/.git"}};
+	struct exec_profile profile;
+	read_well(&profile, keys);
+	assert_true(profile.shows_workspace);
+	char *before = mem_strdup(profile.variant);
+	profile.platform->show(&profile,
+		&(struct exec_show){.entries = entries, .count = 2, .uid = 12, .gid = 34});
+	assert_non_null(strstr(line_of(&profile, EXEC_START),
+		"[docker] [run] [--detach] [--user] [12:34] [--cap-drop] [all] [--security-opt] "
+		"[no-new-privileges] [--security-opt] [label=disable] [--mount] "
+		"[type=bind,\"src=/a, \"\"b\"\":c%i\",\"dst=/a, \"\"b\"\":c%i\"] [--mount] "
+		"[type=bind,\"src=/a, \"\"b\"\":c%i/.git\",\"dst=/a, \"\"b\"\":c%i/.git\",ro=true] "
+		"[--name] [box-1] "));
+	assert_string_not_equal(profile.variant, before);
+	free(before);
+	exec_profile_finish(&profile);
+}
+
+static void test_an_engine_on_another_machine_mounts_nothing(void **state)
+{
+	static const struct {
+		const char *engine, *variable;
+		bool is_here;
+	} cases[] = {{"/bin/podman", "CONTAINER_HOST=ssh://there", false},
+		{"/bin/podman", "CONTAINER_CONNECTION=there", false},
+		{"/bin/podman", "CONTAINER_HOST=unix:///run/podman.sock", true},
+		{"/bin/podman", "DOCKER_HOST=tcp://there", true},
+		{"/bin/docker", "DOCKER_HOST=tcp://there", false},
+		{"/bin/docker", "DOCKER_HOST=", true},
+		{"docker", "DOCKER_HOST=unix:///run/docker.sock", true}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const char *const environment[] = {cases[i].variable, NULL};
+		struct error err;
+		assert_int_equal(container_mount_check(cases[i].engine, environment, &err),
+			cases[i].is_here);
 	}
 }
 
@@ -364,6 +411,8 @@ int main(void)
 		cmocka_unit_test(test_no_name_is_an_option_or_a_template),
 		cmocka_unit_test(test_folders_of_odd_names_stay_words),
 		cmocka_unit_test(test_what_an_engine_cannot_do_is_refused),
+		cmocka_unit_test(test_a_workspace_is_mounted_with_its_pins_and_its_user),
+		cmocka_unit_test(test_an_engine_on_another_machine_mounts_nothing),
 		cmocka_unit_test(test_states_are_words_of_either_engine),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
