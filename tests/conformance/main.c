@@ -13,6 +13,7 @@
 #include "tests/conformance/celled.h"
 #include "tests/conformance/clouded.h"
 #include "tests/conformance/connected.h"
+#include "tests/conformance/contained.h"
 #include "tests/conformance/subjects.h"
 #include "tests/conformance/world.h"
 
@@ -54,6 +55,7 @@ static _Noreturn void end_failed(void)
 {
 	connected_finish();
 	clouded_finish();
+	contained_finish();
 	fflush(stdout);
 	_exit(1);
 }
@@ -138,6 +140,18 @@ static struct CMUnitTest test_of(const char *name, struct running_case *running)
 		.initial_state = running};
 }
 
+static bool is_skipped(const struct subject *subject, const char *name)
+{
+	const struct skipped_case *skipped = subject->skipped;
+	for (; skipped && skipped->name; skipped++) {
+		if (strcmp(skipped->name, name) == 0) {
+			printf("not run: %s: %s\n", name, skipped->why);
+			return true;
+		}
+	}
+	return false;
+}
+
 static size_t list_tests(struct world *world, struct CMUnitTest *tests, struct running_case *cases)
 {
 	size_t count = 0;
@@ -147,11 +161,15 @@ static size_t list_tests(struct world *world, struct CMUnitTest *tests, struct r
 		tests[count] = test_of(shared->text, &cases[count]);
 	}
 	for (size_t t = 0; t < ARRAY_LENGTH(tables); t++) {
-		for (size_t i = 0; i < tables[t]->count; i++, count++) {
+		for (size_t i = 0; i < tables[t]->count; i++) {
 			const struct world_case *world_case = &tables[t]->cases[i];
+			if (is_skipped(world->subject, world_case->name)) {
+				continue;
+			}
 			cases[count] = (struct running_case){
 				.world = world, .table = tables[t], .world_case = world_case};
 			tests[count] = test_of(world_case->name, &cases[count]);
+			count++;
 		}
 	}
 	return count;
@@ -246,6 +264,12 @@ int main(int argc, char **argv)
 			CLOUDED_FOLDER);
 		return getenv("ACP_INTEROP_REQUIRED") ? 1 : EXIT_SKIPPED;
 	}
+	const char *lacking = strcmp(subject->backend, "container") == 0 ? contained_start() : NULL;
+	if (lacking) {
+		fprintf(stderr, "%s\n", lacking);
+		contained_finish();
+		return EXIT_SKIPPED;
+	}
 	if (argc == 3) {
 		cmocka_set_test_filter(argv[2]);
 	}
@@ -263,6 +287,7 @@ int main(int argc, char **argv)
 	}
 	connected_finish();
 	clouded_finish();
+	contained_finish();
 	pool_destroy((struct pool *)world.context.pool);
 	spawner_destroy(spawner);
 	ev_loop_destroy(world.loop);

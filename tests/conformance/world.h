@@ -22,6 +22,11 @@
  * loop until something has happened. Cases do not know where the sandbox is: they only use
  * sandbox_exec and file operations.
  */
+struct skipped_case {
+	const char *name; // NULL: the end of the list
+	const char *why;  // it says nothing about this provider
+};
+
 struct subject {
 	const char *name;
 	const char *backend;
@@ -29,7 +34,8 @@ struct subject {
 	const char *isolation; // a key of the profile; may be NULL
 	/* Its processes have a mark in their environment, but no guard that reaps them. */
 	bool is_marked;
-	bool tells_folder; // adds PWD to the environment of its processes
+	bool tells_folder;                  // adds PWD to the environment of its processes
+	const struct skipped_case *skipped; // NULL: all cases run
 };
 
 struct world {
