@@ -159,7 +159,7 @@ static bool read_one(struct content *content, uint32_t index, struct error *err)
 	}
 }
 
-/* So many files or folders are written into a pack, and fewer each into a file of its own. */
+/* So many files are written into a pack, and fewer each into a file of its own. */
 enum { PACK_FROM = 500 };
 
 static bool is_to_be_read(const struct listed *listed)
@@ -408,31 +408,13 @@ void snapshot_drop(struct snapshot_view *view)
 
 /* ---- taking ---- */
 
-static bool write_trees(struct snapshot_view *view, struct store *store, struct error *err)
-{
-	struct listing *listing = &view->listing;
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < listing->count && count < PACK_FROM; i++) {
-		const struct listed *listed = &listing->items[i];
-		count += listed->mode == LISTED_FOLDER && listed->cached == LISTED_NONE;
-	}
-	if (count < PACK_FROM) {
-		return snapshot_write_trees(store, listing, &view->cache.listing, err);
-	}
-	bool written = pack_begin(store, err) &&
-	               snapshot_write_trees(store, listing, &view->cache.listing, err) &&
-	               pack_end(store, err);
-	pack_drop(store);
-	return written;
-}
-
 static bool finish_snapshot(
 	struct snapshot_view *view, struct store *store, struct snapshot *out, struct error *err)
 {
 	static const git_oid none;
 	struct listing *listing = &view->listing;
 	const char *cache = view->request.cache;
-	if (!write_trees(view, store, err)) {
+	if (!snapshot_write_trees(store, listing, &view->cache.listing, err)) {
 		return false;
 	}
 	point("snapshot.trees");

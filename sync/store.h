@@ -36,7 +36,7 @@ struct store {
 	git_odb *hasher;   // stores nothing: computes ids of streams
 	int folder_fd;     // the bare repository
 	int big_fd;        // its folder "big"
-	struct pack *pack; // where new objects go; NULL: each is a file of its own
+	struct pack *pack; // where new blobs go; NULL: each is a file of its own
 	char *path;        // absolute
 	uint64_t big_file_bytes;
 	uint32_t pack_bytes_max; // then the next pack begins

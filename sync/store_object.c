@@ -183,8 +183,8 @@ bool object_put(struct store *store, git_object_t type, struct span content, git
 		if (store->git->odb_exists_ext(store->odb, &id, GIT_ODB_LOOKUP_NO_REFRESH) == 1) {
 			return put_by_library(store, type, content, out_id, err);
 		}
-		bool put = store->pack && type != GIT_OBJECT_COMMIT
-		                   ? pack_add(store, type, content, &id, err)
+		bool put = store->pack && type == GIT_OBJECT_BLOB
+		                   ? pack_add(store, content, &id, err)
 		                   : write_loose(store, type, content, path, err);
 		if (!put) {
 			return false;

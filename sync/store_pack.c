@@ -19,7 +19,7 @@
  * Such an index has no checksums of single objects, which we would have to compute, and offsets of
  * 32 bits, which are enough.
  */
-enum { VERSION = 2, FANOUT = 256, PATH_SIZE = 80 };
+enum { BLOB = 3, VERSION = 2, FANOUT = 256, PATH_SIZE = 80 };
 
 /* The format of the index: both in the order of bytes of the network. */
 struct pack_entry {
@@ -82,10 +82,10 @@ bool pack_has(const struct store *store, const git_oid *id)
 }
 
 /* The type and the size: four bits in the first byte, seven in each further one. */
-static size_t format_head(unsigned char head[16], git_object_t type, size_t size)
+static size_t format_head(unsigned char head[16], size_t size)
 {
 	size_t length = 0;
-	head[0] = (unsigned char)((size_t)type << 4 | (size & 15));
+	head[0] = (unsigned char)(BLOB << 4 | (size & 15));
 	for (size >>= 4; size > 0; size >>= 7) {
 		head[length++] |= 0x80;
 		head[length] = (unsigned char)(size & 0x7f);
@@ -107,8 +107,7 @@ static void add_entry(struct pack *pack, const git_oid *id)
 
 static bool publish(struct store *store, struct pack *pack, struct error *err);
 
-bool pack_add(struct store *store, git_object_t type, struct span content, const git_oid *id,
-	struct error *err)
+bool pack_add(struct store *store, struct span content, const git_oid *id, struct error *err)
 {
 	struct pack *pack = store->pack;
 	unsigned char head[16];
@@ -119,7 +118,7 @@ bool pack_add(struct store *store, git_object_t type, struct span content, const
 			return false;
 		}
 	}
-	struct span before = {(const char *)head, format_head(head, type, content.len)};
+	struct span before = {(const char *)head, format_head(head, content.len)};
 	size_t written = object_write(pack->temp.fd, before, (struct span){0}, content, err);
 	if (written == 0) {
 		return error_prefix(err, "store %s", store->path);
@@ -143,9 +142,6 @@ static bool write_count(struct pack *pack, unsigned char out_sum[SHA1_SIZE], str
 	sha1_begin(&sha1);
 	while (written && at < (off_t)pack->length) {
 		ssize_t count = pread(pack->temp.fd, chunk, STORE_CHUNK, at);
-		if (count == 0) {
-			errno = EIO; // somebody has cut it off
-		}
 		written = count > 0;
 		sha1_add(&sha1, (struct span){chunk, count > 0 ? (size_t)count : 0});
 		at += count;

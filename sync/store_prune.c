@@ -109,8 +109,8 @@ static void prune_folder(struct pruning *pruning, const char *folder, const char
 
 /* ---- packs ---- */
 
-/* Larger objects are in packs of other programs, and stay there. */
-enum { SHRINK_OBJECT_MAX = 64 << 20 };
+/* Larger blobs are in no pack of store_pack.c. */
+enum { SHRINK_BLOB_MAX = 4 << 20 };
 
 struct pack_use {
 	struct pruning *pruning;
@@ -140,7 +140,7 @@ static bool open_use(struct pack_use *use, struct pruning *pruning, const char *
 	       git->odb_foreach(use->odb, count_packed, use) == 0;
 }
 
-/* Adds a used blob or tree to the new pack; anything else ends the iteration. */
+/* Adds a used blob to the new pack; anything else ends the iteration. */
 static int write_again(const git_oid *id, void *data)
 {
 	struct pack_use *use = data;
@@ -152,12 +152,12 @@ static int write_again(const git_oid *id, void *data)
 		return 0;
 	}
 	if (is_late(use->pruning) || store->git->odb_read_header(&size, &type, use->odb, id) < 0 ||
-		(type != GIT_OBJECT_BLOB && type != GIT_OBJECT_TREE) || size > SHRINK_OBJECT_MAX ||
+		type != GIT_OBJECT_BLOB || size > SHRINK_BLOB_MAX ||
 		store->git->odb_read(&object, use->odb, id) < 0) {
 		return -1;
 	}
 	struct span content = {store->git->odb_object_data(object), size};
-	bool added = pack_add(store, type, content, id, NULL);
+	bool added = pack_add(store, content, id, NULL);
 	use->used_bytes += size;
 	store->git->odb_object_free(object);
 	return added ? 0 : -1;
@@ -165,7 +165,7 @@ static int write_again(const git_oid *id, void *data)
 
 /*
  * Whether nothing needs the pack any more. If less than half of its objects are in use, they are
- * written to a new pack. A pack that cannot be read, or has commits in use, stays.
+ * written to a new pack. A pack that cannot be read, or has other objects than blobs, stays.
  */
 static bool pack_is_over(struct pack_use *use)
 {

@@ -75,19 +75,6 @@ static void test_many_new_files_are_one_pack(void **state)
 	store_close(&other);
 }
 
-static void test_many_new_folders_are_a_pack_too(void **state)
-{
-	struct place *place = *state;
-	place_run(place, "for i in $(seq 500); do mkdir $i; echo $i >$i/a; done");
-	git_oid tree = take(place);
-	assert_whole(place, &tree);
-	assert_said(place, "cd ../state/store; find objects/?? -type f | wc -l", "1\n"); // empty
-	assert_said(place,
-		"cd ../state/store; for i in objects/pack/*.idx; do"
-		" git show-index <$i | wc -l; done | sort",
-		"500\n501\n");
-}
-
 static void test_fewer_files_are_loose_objects(void **state)
 {
 	struct place *place = *state;
@@ -139,7 +126,9 @@ static void test_a_full_pack_is_followed_by_another(void **state)
 	place_run(place, make_files);
 	git_oid tree = take(place);
 	assert_whole(place, &tree);
-	place_run(place, "[ $(ls ../state/store/objects/pack/*.pack | wc -l) -gt 2 ]");
+	char *count = place_ask(place, "ls ../state/store/objects/pack/*.pack | wc -l");
+	assert_true(strtol(count, NULL, 10) > 2);
+	free(count);
 	assert_said(place,
 		"cd ../state/store; for i in objects/pack/*.idx; do"
 		" git show-index <$i; done | wc -l",
@@ -280,7 +269,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PLACE_TEST(test_many_new_files_are_one_pack),
-		PLACE_TEST(test_many_new_folders_are_a_pack_too),
 		PLACE_TEST(test_fewer_files_are_loose_objects),
 		PLACE_TEST(test_equal_and_large_files_and_links_are_packed),
 		PLACE_TEST(test_what_is_in_a_pack_is_not_stored_again),
