@@ -73,7 +73,6 @@
 	X(odb_open_wstream)                                                                        \
 	X(odb_read)                                                                                \
 	X(odb_read_header)                                                                         \
-	X(odb_refresh)                                                                             \
 	X(odb_stream_finalize_write)                                                               \
 	X(odb_stream_free)                                                                         \
 	X(odb_stream_read)                                                                         \

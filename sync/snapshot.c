@@ -159,45 +159,20 @@ static bool read_one(struct content *content, uint32_t index, struct error *err)
 	}
 }
 
-/* So many files are written into a pack, and fewer each into a file of its own. */
-enum { PACK_FROM = 500 };
-
-static bool is_to_be_read(const struct listed *listed)
-{
-	return listed->mode != LISTED_FOLDER && !(listed->flags & LISTED_KNOWN);
-}
-
-static bool are_many(const struct listing *listing)
-{
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < listing->count && count < PACK_FROM; i++) {
-		count += is_to_be_read(&listing->items[i]);
-	}
-	return count >= PACK_FROM;
-}
-
-static bool read_each(struct content *content, struct error *err)
+static bool read_contents(struct content *content, struct error *err)
 {
 	const struct listing *listing = content->walk->listing;
 	for (uint32_t i = 0; i < listing->count; i++) {
-		if (is_to_be_read(&listing->items[i]) &&
-			(snapshot_is_cancelled(content->walk->members->request, err) ||
-				!read_one(content, i, err))) {
+		const struct listed *listed = &listing->items[i];
+		if (listed->mode == LISTED_FOLDER || (listed->flags & LISTED_KNOWN)) {
+			continue;
+		}
+		if (snapshot_is_cancelled(content->walk->members->request, err) ||
+			!read_one(content, i, err)) {
 			return false;
 		}
 	}
 	return true;
-}
-
-static bool read_contents(struct content *content, struct error *err)
-{
-	if (!are_many(content->walk->listing)) {
-		return read_each(content, err);
-	}
-	bool read = pack_begin(content->store, err) && read_each(content, err) &&
-	            pack_end(content->store, err);
-	pack_drop(content->store);
-	return read;
 }
 
 /* ---- the whole ---- */

@@ -113,8 +113,7 @@ bool store_open(struct store *store, const char *path, uint64_t big_file_bytes, 
 {
 	*store = (struct store){.folder_fd = -1,
 		.big_fd = -1,
-		.big_file_bytes = big_file_bytes ? big_file_bytes : STORE_BIG_FILE_DEFAULT,
-		.pack_bytes_max = STORE_PACK_DEFAULT};
+		.big_file_bytes = big_file_bytes ? big_file_bytes : STORE_BIG_FILE_DEFAULT};
 	store->git = git_open(err);
 	if (!store->git) {
 		return false;

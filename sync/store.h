@@ -33,16 +33,14 @@ struct store {
 	const struct git *git;
 	git_repository *repository;
 	git_odb *odb;
-	git_odb *hasher;   // stores nothing: computes ids of streams
-	int folder_fd;     // the bare repository
-	int big_fd;        // its folder "big"
-	struct pack *pack; // where new blobs go; NULL: each is a file of its own
-	char *path;        // absolute
+	git_odb *hasher; // stores nothing: computes ids of streams
+	int folder_fd;   // the bare repository
+	int big_fd;      // its folder "big"
+	char *path;      // absolute
 	uint64_t big_file_bytes;
-	uint32_t pack_bytes_max; // then the next pack begins
 };
 
-enum { STORE_BIG_FILE_DEFAULT = 32 << 20, STORE_PACK_DEFAULT = 256 << 20 };
+enum { STORE_BIG_FILE_DEFAULT = 32 << 20 };
 
 /* The entry of a path: a mode and an id as in a git tree. A mode of 0: no entry. */
 enum entry_mode {

@@ -51,32 +51,6 @@ void object_path(const char *folder, const git_oid *id, char path[OBJECT_PATH_SI
 bool object_put(struct store *store, git_object_t type, struct span content, git_oid *out_id,
 	struct error *err) ATTR_NODISCARD;
 
-/*
- * Writes `before` as it is, then `header` and `content` as one zlib stream without compression. A
- * header has at most 64 KiB. Returns the number of bytes written, or 0 if it fails.
- */
-size_t object_write(int fd, struct span before, struct span header, struct span content,
-	struct error *err) ATTR_NODISCARD;
-
-/* ---- store_pack.c: many new blobs in one file ---- */
-
-/*
- * From pack_begin to pack_end, object_put adds new blobs to a pack instead of making a file for
- * each. A full pack appears as a whole, and the next one begins. Nobody can read the blobs of the
- * last one before pack_end. After an error, the caller must drop the pack; pack_drop does nothing
- * if there is none.
- */
-bool pack_begin(struct store *store, struct error *err) ATTR_NODISCARD;
-bool pack_end(struct store *store, struct error *err) ATTR_NODISCARD;
-void pack_drop(struct store *store);
-
-/* Whether the blob is in the pack that is being written. */
-bool pack_has(const struct store *store, const git_oid *id);
-
-/* Adds a blob that is in no other place. */
-bool pack_add(struct store *store, struct span content, const git_oid *id,
-	struct error *err) ATTR_NODISCARD;
-
 /* ---- store_refs.c ---- */
 
 /* Syncs everything written so far to the disk, before something refers to it. */

@@ -55,7 +55,6 @@ struct gather {
 	unsigned char headers[WRITE_MAX][BLOCK_HEADER_SIZE];
 	size_t count, header_count;
 	size_t length;
-	size_t written; // before these pieces
 };
 
 static void gather_add(struct gather *gather, const void *bytes, size_t length)
@@ -82,52 +81,36 @@ static bool gather_write(struct gather *gather, int fd, struct error *err)
 	if (written != (ssize_t)gather->length) {
 		return error_set_errno(err, written < 0 ? errno : ENOSPC, "writing");
 	}
-	*gather = (struct gather){.written = gather->written + gather->length};
+	*gather = (struct gather){.count = 0};
 	return true;
-}
-
-static bool gather_content(struct gather *gather, int fd, struct span content, struct error *err)
-{
-	do {
-		if (gather->count + 3 > WRITE_MAX && !gather_write(gather, fd, err)) {
-			return false;
-		}
-		size_t length = content.len < BLOCK_MAX ? content.len : BLOCK_MAX;
-		gather_block(gather, length, length == content.len);
-		gather_add(gather, content.data, length);
-		content.data += length;
-		content.len -= length;
-	} while (content.len > 0);
-	return true;
-}
-
-size_t object_write(
-	int fd, struct span before, struct span header, struct span content, struct error *err)
-{
-	static const unsigned char begin[] = {0x78, 0x01};
-	uint32_t sum = adler_add(adler_add(1, header), content);
-	unsigned char end[] = {(unsigned char)(sum >> 24), (unsigned char)(sum >> 16),
-		(unsigned char)(sum >> 8), (unsigned char)sum};
-	struct gather gather = {.count = 0};
-	gather_add(&gather, before.data, before.len);
-	gather_add(&gather, begin, sizeof(begin));
-	if (header.len > 0) {
-		gather_block(&gather, header.len, false);
-		gather_add(&gather, header.data, header.len);
-	}
-	if (!gather_content(&gather, fd, content, err)) {
-		return 0;
-	}
-	gather_add(&gather, end, sizeof(end));
-	return gather_write(&gather, fd, err) ? gather.written : 0;
 }
 
 static bool write_stream(int fd, git_object_t type, struct span content, struct error *err)
 {
+	static const unsigned char begin[] = {0x78, 0x01};
 	char header[HEADER_MAX];
-	int length = snprintf(header, sizeof(header), "%s %zu", type_name(type), content.len);
-	struct span whole = {header, (size_t)length + 1};
-	return object_write(fd, (struct span){0}, whole, content, err) > 0;
+	size_t header_length =
+		(size_t)snprintf(header, sizeof(header), "%s %zu", type_name(type), content.len) +
+		1;
+	uint32_t sum = adler_add(adler_add(1, (struct span){header, header_length}), content);
+	unsigned char end[] = {(unsigned char)(sum >> 24), (unsigned char)(sum >> 16),
+		(unsigned char)(sum >> 8), (unsigned char)sum};
+	struct gather gather = {.count = 0};
+	gather_add(&gather, begin, sizeof(begin));
+	gather_block(&gather, header_length, false);
+	gather_add(&gather, header, header_length);
+	do {
+		if (gather.count + 3 > WRITE_MAX && !gather_write(&gather, fd, err)) {
+			return false;
+		}
+		size_t length = content.len < BLOCK_MAX ? content.len : BLOCK_MAX;
+		gather_block(&gather, length, length == content.len);
+		gather_add(&gather, content.data, length);
+		content.data += length;
+		content.len -= length;
+	} while (content.len > 0);
+	gather_add(&gather, end, sizeof(end));
+	return gather_write(&gather, fd, err);
 }
 
 /*
@@ -178,15 +161,12 @@ bool object_put(struct store *store, git_object_t type, struct span content, git
 		return error_set_git(store->git, err, "hashing");
 	}
 	object_path("objects", &id, path);
-	if (!pack_has(store, &id) && !refresh_loose(store, path)) {
+	if (!refresh_loose(store, path)) {
 		/* Only libgit2 knows how to renew the age of an object in a pack. */
 		if (store->git->odb_exists_ext(store->odb, &id, GIT_ODB_LOOKUP_NO_REFRESH) == 1) {
 			return put_by_library(store, type, content, out_id, err);
 		}
-		bool put = store->pack && type == GIT_OBJECT_BLOB
-		                   ? pack_add(store, content, &id, err)
-		                   : write_loose(store, type, content, path, err);
-		if (!put) {
+		if (!write_loose(store, type, content, path, err)) {
 			return false;
 		}
 	}

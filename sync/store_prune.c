@@ -109,132 +109,66 @@ static void prune_folder(struct pruning *pruning, const char *folder, const char
 
 /* ---- packs ---- */
 
-/* Larger blobs are in no pack of store_pack.c. */
-enum { SHRINK_BLOB_MAX = 4 << 20 };
-
 struct pack_use {
 	struct pruning *pruning;
-	git_odb *odb; // the pack alone
-	size_t objects, used;
-	uint64_t used_bytes; // of those that were written again
+	bool is_used;
 };
 
-static int count_packed(const git_oid *id, void *data)
+static int on_packed(const git_oid *id, void *data)
 {
 	struct pack_use *use = data;
-	use->objects++;
-	use->used += id_set_has(&use->pruning->reachable, id);
-	return 0;
+	use->is_used = id_set_has(&use->pruning->reachable, id);
+	return use->is_used ? 1 : 0; // 1 ends the iteration
 }
 
-/* Opens a pack and counts its objects. */
-static bool open_use(struct pack_use *use, struct pruning *pruning, const char *index_path)
+/* A pack that cannot be read counts as used. */
+static bool pack_is_used(struct pruning *pruning, const char *index_path)
 {
 	const struct git *git = pruning->store->git;
+	struct pack_use use = {.pruning = pruning};
+	git_odb *odb = NULL;
 	git_odb_backend *pack = NULL;
 	char path[PATH_MAX];
-	*use = (struct pack_use){.pruning = pruning};
 	text_whole(path, sizeof(path), "%s/%s", pruning->store->path, index_path);
-	return git->odb_new(&use->odb) == 0 && git->odb_backend_one_pack(&pack, path) == 0 &&
-	       git->odb_add_backend(use->odb, pack, 1) == 0 &&
-	       git->odb_foreach(use->odb, count_packed, use) == 0;
-}
-
-/* Adds a used blob to the new pack; anything else ends the iteration. */
-static int write_again(const git_oid *id, void *data)
-{
-	struct pack_use *use = data;
-	struct store *store = use->pruning->store;
-	git_odb_object *object = NULL;
-	size_t size;
-	git_object_t type;
-	if (!id_set_has(&use->pruning->reachable, id)) {
-		return 0;
+	int result = git->odb_new(&odb);
+	if (result == 0 && (result = git->odb_backend_one_pack(&pack, path)) == 0) {
+		result = git->odb_add_backend(odb, pack, 1);
 	}
-	if (is_late(use->pruning) || store->git->odb_read_header(&size, &type, use->odb, id) < 0 ||
-		type != GIT_OBJECT_BLOB || size > SHRINK_BLOB_MAX ||
-		store->git->odb_read(&object, use->odb, id) < 0) {
-		return -1;
+	if (result == 0) {
+		result = git->odb_foreach(odb, on_packed, &use);
 	}
-	struct span content = {store->git->odb_object_data(object), size};
-	bool added = pack_add(store, content, id, NULL);
-	use->used_bytes += size;
-	store->git->odb_object_free(object);
-	return added ? 0 : -1;
+	git->odb_free(odb);
+	return result != 0 || use.is_used;
 }
 
 /*
- * Whether nothing needs the pack any more. If less than half of its objects are in use, they are
- * written to a new pack. A pack that cannot be read, or has other objects than blobs, stays.
+ * Without its index a pack is useless: the index is removed first, so that a kill leaves only
+ * rubbish.
  */
-static bool pack_is_over(struct pack_use *use)
-{
-	struct store *store = use->pruning->store;
-	if (use->used == 0 || use->used * 2 >= use->objects) {
-		return use->used == 0;
-	}
-	bool written = pack_begin(store, NULL) &&
-	               store->git->odb_foreach(use->odb, write_again, use) == 0 &&
-	               pack_end(store, NULL);
-	pack_drop(store);
-	return written;
-}
-
-/*
- * Removes the pack unless another process has renewed its age meanwhile, because it has put one of
- * the objects in again. Such a process finds the pack, or writes the object anew, see
- * remove_if_old. Without its index a pack is useless: the index goes first and comes back last, so
- * that a kill leaves only rubbish.
- */
-static bool remove_pack(struct pruning *pruning, const char *path, const char *index_path)
-{
-	struct temp temp = {.fd = -1};
-	struct temp index = {.fd = -1};
-	struct error err;
-	struct stat status;
-	int at = pruning->store->folder_fd;
-	bool removed = false;
-	if (!temp_create(pruning->store, &temp, &err) ||
-		!temp_create(pruning->store, &index, &err)) {
-		temp_discard(pruning->store, &temp);
-		return false;
-	}
-	bool has_index = renameat(at, index_path, at, index.name) == 0;
-	if (renameat(at, path, at, temp.name) == 0) {
-		removed = is_old(pruning, temp.name, &status);
-		if (!removed && renameat(at, temp.name, at, path) < 0) {
-			fd_close(&temp.fd); // it cannot go back, so keep it in tmp
-		}
-	}
-	if (!removed && has_index && renameat(at, index.name, at, index_path) < 0) {
-		fd_close(&index.fd);
-	}
-	temp_discard(pruning->store, &index);
-	temp_discard(pruning->store, &temp);
-	return removed;
-}
-
 static void prune_pack(struct pruning *pruning, const char *folder, const char *name)
 {
-	char path[PATH_MAX], index_path[PATH_MAX + 8];
+	char base[PATH_MAX], path[PATH_MAX + 8];
 	struct stat status;
-	struct pack_use use = {.pruning = pruning};
-	int length = (int)(strlen(name) - strlen(".pack"));
-	int at = pruning->store->folder_fd;
-	text_whole(path, sizeof(path), "%s/%s", folder, name);
-	text_whole(index_path, sizeof(index_path), "%s/%.*s.keep", folder, length, name);
-	if (faccessat(at, index_path, F_OK, 0) == 0 || !is_old(pruning, path, &status)) {
+	text_whole(
+		base, sizeof(base), "%s/%.*s", folder, (int)(strlen(name) - strlen(".pack")), name);
+	text_whole(path, sizeof(path), "%s.keep", base);
+	if (faccessat(pruning->store->folder_fd, path, F_OK, 0) == 0) {
 		return;
 	}
-	text_whole(index_path, sizeof(index_path), "%s/%.*s.idx", folder, length, name);
-	bool has_index = faccessat(at, index_path, F_OK, 0) == 0;
-	bool is_over = !has_index || (open_use(&use, pruning, index_path) && pack_is_over(&use));
-	pruning->store->git->odb_free(use.odb);
-	if (is_over && remove_pack(pruning, path, index_path)) {
-		uint64_t bytes = (uint64_t)status.st_blocks * 512;
-		pruning->pruned.packs++;
-		pruning->pruned.bytes += bytes > use.used_bytes ? bytes - use.used_bytes : 0;
+	text_whole(path, sizeof(path), "%s.pack", base);
+	if (!is_old(pruning, path, &status)) {
+		return;
 	}
+	text_whole(path, sizeof(path), "%s.idx", base);
+	bool has_index = faccessat(pruning->store->folder_fd, path, F_OK, 0) == 0;
+	if (has_index && pack_is_used(pruning, path)) {
+		return;
+	}
+	unlinkat(pruning->store->folder_fd, path, 0);
+	text_whole(path, sizeof(path), "%s.pack", base);
+	unlinkat(pruning->store->folder_fd, path, 0);
+	pruning->pruned.packs++;
+	pruning->pruned.bytes += (uint64_t)status.st_blocks * 512;
 }
 
 /* ---- the whole ---- */

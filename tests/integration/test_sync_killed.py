@@ -9,7 +9,7 @@ import functools
 
 import case
 from case import selected
-from sync_trial import LATE, Trials, killed, killed_at, killed_twice, run_first
+from sync_trial import LATE, Trials, killed, killed_at, killed_twice
 
 # Points of the very first sync, which fills the store and the copy.
 FIRST_POINTS = ('store.folders', 'object.writing', 'object.renamed', 'store.renamed', 'open.sent',
@@ -17,28 +17,15 @@ FIRST_POINTS = ('store.folders', 'object.writing', 'object.renamed', 'store.rena
                 'import.sending', 'import.sent', 'deliver.asked', 'deliver.done', 'history.sent',
                 'base.set', 'checkpoint.added', 'keeper.saved', 'keeper.synced', 'record.renamed')
 
-# Points that no sync of few files through git reaches: test_rsync_killed.py,
-# test_commands_killed.py, test_announced.py, daytona/test_killed.py and test_while_packing kill
-# there.
-ELSEWHERE = ('rsync.', 'mirror.', 'command.', 'take.', 'commits.', 'back.', 'daytona.', 'pack.',
+# Points that no sync through git reaches: test_rsync_killed.py, test_commands_killed.py,
+# test_announced.py and daytona/test_killed.py kill there.
+ELSEWHERE = ('rsync.', 'mirror.', 'command.', 'take.', 'commits.', 'back.', 'daytona.',
              'keeper.end', 'keeper.looked')
-
-PACK_POINTS = ('pack.written', 'pack.renamed', 'pack.shown')
-MANY = 500  # so many new files go into a pack
 
 TWICE = (('slot.exchanged', 'apply.swept'), ('slot.taken', 'apply.noted'),
          ('apply.done', 'apply.swept'), ('park.kept', 'park.written'),
          ('round.applied', 'base.setting'), ('base.set', 'checkpoint.added'),
          ('deliver.asked', 'deliver.done'), ('record.written', 'record.written'))
-
-
-def killed_while_packing(point, room):
-    folder = room.work / 'many'
-    folder.mkdir()
-    for i in range(MANY):
-        (folder / str(i)).write_text(f'{i}\n')
-    room.edit_nothing()
-    killed(point, 1, room)
 
 
 class Killed(Trials):
@@ -58,10 +45,6 @@ class Killed(Trials):
         self.run_first_syncs(selected(
             functools.partial(killed, point, count) for point in FIRST_POINTS
             for count in sorted({1, min(self.first[point] // 2, LATE) or 1})))
-
-    def test_while_packing(self):
-        self.run_all(run_first, [functools.partial(killed_while_packing, point)
-                                 for point in PACK_POINTS])
 
 
 if __name__ == '__main__':
