@@ -146,6 +146,30 @@ static char *place_of(
 	return real;
 }
 
+/*
+ * podman also takes a file or a folder of this machine as an image (containers-transports(5)), and
+ * the images that the broker has built for other projects are here, too.
+ */
+static bool check_place(const char *image, const char *source, struct error *err)
+{
+	static const char *const transports[] = {"containers-storage", "dir", "docker-archive",
+		"docker-daemon", "oci", "oci-archive", "ostree", "sif", "tarball"};
+	static const char local[] = "localhost/";
+	const char *name =
+		image + (strncmp(image, local, sizeof(local) - 1) == 0 ? sizeof(local) - 1 : 0);
+	struct span first = {name, strcspn(name, ":/@")};
+	bool is_refused = span_is(first, "acp-broker") || strstr(image, ":/");
+	for (size_t i = 0; i < ARRAY_LENGTH(transports); i++) {
+		is_refused = is_refused ||
+		             (first.data[first.len] == ':' && span_is(first, transports[i]));
+	}
+	return !is_refused ||
+	       refuse(source,
+		       "names a file of this machine as an image, or an image that the "
+		       "broker has built",
+		       err);
+}
+
 static bool take_build(const struct json_doc *doc, const char *workspace, const char *file,
 	struct exec_found *out, struct error *err)
 {
@@ -172,8 +196,9 @@ static bool take(const struct json_doc *doc, const char *workspace, struct exec_
 	if (file) {
 		is_ok = take_build(doc, workspace, file, out, err);
 	} else if (image) {
-		is_ok = container_check_image(image, err) ||
-		        error_prefix(err, "devcontainer = auto: %s", out->source);
+		is_ok = (container_check_image(image, err) ||
+				error_prefix(err, "devcontainer = auto: %s", out->source)) &&
+		        check_place(image, out->source, err);
 		out->image = is_ok ? mem_strdup(image) : NULL;
 	} else {
 		is_ok = error_set(err, ERROR_CONFIG,

@@ -7,12 +7,13 @@
 #     acp_copy       the runner's file, which copy-in has brought, or ''
 #
 # acp_before prints "env NAME=VALUE" for each variable in the environment of a command there. It
-# leaves out our own variables, and values that contain a newline or are too long for a line.
+# leaves out our own variables, the user's token for Slurm, and values that contain a newline or are
+# too long for a line.
 acp_tell_environment() {
 	acp_mark=$(printf '\001')
 	tr '\n\000' '\001\n' <"/proc/$$/environ" | while IFS= read -r acp_line; do
 		case $acp_line in
-		*"$acp_mark"* | ACP_BROKER_*) ;;
+		*"$acp_mark"* | ACP_BROKER_* | SLURM_JWT=*) ;;
 		*) [ "${#acp_line}" -gt 2000 ] || printf 'env %s\n' "$acp_line" ;;
 		esac
 	done
@@ -36,8 +37,11 @@ acp_try_copy() {
 # A platform may start commands in an empty environment. The user database then has the missing
 # variables: a line NAME:PASSWORD:ID:GROUP:TEXT:HOME:SHELL.
 acp_complete_environment() {
-	[ -z "${HOME-}" ] || [ -z "${USER-}" ] || return 0
+	[ -z "${HOME-}" ] || return 0
 	acp_entry=$(getent passwd "$acp_uid") || return 0
+	case $acp_entry in
+	*/nologin | */false) SHELL=${SHELL:-/bin/sh} ;;
+	esac
 	: "${USER:=${acp_entry%%:*}}" "${SHELL:=${acp_entry##*:}}"
 	acp_entry=${acp_entry%:*}
 	: "${LOGNAME:=$USER}" "${HOME:=${acp_entry##*:}}"

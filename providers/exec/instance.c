@@ -156,7 +156,15 @@ static void on_failure_destroyed(
 	void *data, int status, struct span out, const char *words, const struct error *err)
 {
 	struct exec_instance *self = data;
+	bool may_start = self->profile->wait_ms > 0 && (err || status != 0);
 	self->command = NULL;
+	if (may_start) { // so its note stays, and the next broker ends it
+		text_append(self->err.text, sizeof(self->err.text),
+			"; what was started could not be ended either, and may begin to run: %s",
+			err ? err->text : words);
+		end(self, &self->err);
+		return;
+	}
 	exec_claim_forget(self->claim, on_failure_forgotten);
 }
 

@@ -90,6 +90,17 @@ static bool check_workspace(const struct look *look, struct error *err)
 	return is_fine;
 }
 
+/* podman gives such a file to the C preprocessor here, which includes any file of this machine. */
+static bool check_name(const struct look *look, struct error *err)
+{
+	size_t len = strlen(look->file);
+	return len < 3 || strcmp(look->file + len - 3, ".in") != 0 ||
+	       refuse(look, look->file,
+		       "ends in .in, so podman would let it include other files of this machine. "
+		       "Give it another name",
+		       err);
+}
+
 static bool check_owner(
 	const struct look *look, const char *path, const struct stat *status, struct error *err)
 {
@@ -270,7 +281,7 @@ static bool append_file(int fd, const char *path, struct buf *listing, struct er
 static bool examine(struct look *look, int fd, struct buf *listing, struct error *err)
 {
 	struct stat file, folder;
-	unsigned char hash[SHA256_SIZE];
+	unsigned char hash[SHA256_SIZE], content[SHA256_SIZE];
 	ATTR_CLEANUP(fd_cleanup)
 	int above = open(look->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (above < 0 || fstat(above, &folder) != 0 || fstat(fd, &file) != 0) {
@@ -279,9 +290,17 @@ static bool examine(struct look *look, int fd, struct buf *listing, struct error
 	if (!S_ISREG(file.st_mode)) {
 		return error_set(err, ERROR_CONFIG, "dockerfile: %s is not a file", look->named);
 	}
-	if (!check_workspace(look, err) || !check_owner(look, look->file, &file, err) ||
+	if (!check_name(look, err) || !check_workspace(look, err) ||
+		!check_owner(look, look->file, &file, err) ||
 		!check_owner(look, look->folder, &folder, err) ||
 		!append_file(fd, look->file, listing, err)) {
+		return false;
+	}
+	/* Two folders never share an image: the listing may be missing, and has no contents. */
+	sha256(content, buf_span(listing));
+	buf_clear(listing);
+	if (!buf_append(listing, (struct span){(const char *)content, sizeof(content)}, err) ||
+		!buf_append(listing, (struct span){look->folder, strlen(look->folder) + 1}, err)) {
 		return false;
 	}
 	int taken = above;

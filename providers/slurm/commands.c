@@ -78,6 +78,26 @@ static void add_word(char ***words, const char *name, const char *value)
 	buf_finish(&text);
 }
 
+/*
+ * Options after which one job, on the cluster that we ask, would no longer be what sbatch has
+ * started. sbatch also takes the beginning of a name.
+ */
+static bool check_option(const char *word, struct error *err)
+{
+	static const char *const refused[] = {
+		"array", "clusters", "export-file", "get-user-env", "test-only", "wait"};
+	size_t len = strcspn(word + 2, "=");
+	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
+		if (strncmp(word + 2, refused[i], len) == 0) {
+			return error_set(err, ERROR_CONFIG,
+				"sbatch: %.*s is not possible: the broker needs one job, whose "
+				"number sbatch prints at once (such as --mem=8G is possible)",
+				(int)len + 2, word);
+		}
+	}
+	return true;
+}
+
 static bool add_options(char ***words, const struct settings *settings, struct error *err)
 {
 	static const struct {
@@ -97,7 +117,7 @@ static bool add_options(char ***words, const struct settings *settings, struct e
 	char **more = words_of_settings(settings, slurm_keys[KEY_SBATCH].name);
 	bool is_ok = true;
 	for (char **word = more; is_ok && word && *word; word++) {
-		is_ok = check_word(KEY_SBATCH, *word, true, err);
+		is_ok = check_word(KEY_SBATCH, *word, true, err) && check_option(*word, err);
 		if (is_ok) {
 			add_word(words, "", *word);
 		}
@@ -152,12 +172,14 @@ static void add_others(struct exec_profile *profile)
 /*
  * Slurm's commands take options from variables, too. Where the broker itself runs in a job, these
  * describe that job, and would for example bind a step of ours to its processors. Those that say
- * which cluster it is stay, and so do the user's defaults for sbatch (SBATCH_*).
+ * which cluster it is stay, and so do the user's defaults for sbatch (SBATCH_*), except those that
+ * check_option refuses.
  */
 static void clean_environment(char ***env)
 {
 	static const char *const kept[] = {"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT="};
-	static const char *const dropped[] = {"SLURM_", "SLURMD_", "SRUN_", "SQUEUE_", "SCANCEL_"};
+	static const char *const dropped[] = {"SLURM_", "SLURMD_", "SRUN_", "SQUEUE_", "SCANCEL_",
+		"SBATCH_ARRAY_INX=", "SBATCH_CLUSTERS=", "SBATCH_GET_USER_ENV=", "SBATCH_WAIT="};
 	char **clean = mem_alloc_zero(sizeof(*clean));
 	for (char **entry = *env; *entry; entry++) {
 		bool is_kept = false, is_dropped = false;

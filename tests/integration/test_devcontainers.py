@@ -76,6 +76,19 @@ class Accepted(Devcontainers):
         self.assertIn('first', self.said(client, 'cat /note'))
         self.end(client)
 
+    def test_another_folder_with_the_same_dockerfile_has_another_image(self):
+        for name in ('one', 'two'):
+            self.work = self.dir / name
+            self.work.mkdir()
+            self.source = self.work / '.devcontainer.json'
+            (self.work / 'Dockerfile').write_text(f'FROM {IMAGE}\nCOPY name /name\n')
+            (self.work / 'name').write_text(f'it is {name}')
+            self.write('"build": {"dockerfile": "Dockerfile"},')
+            client = self.broker(options=self.config(), cwd=self.work)
+            client.initialize()
+            self.assertIn(f'it is {name}', self.said(client, 'cat /name'))
+            self.end(client)
+
     def test_the_file_may_be_in_the_workspace_itself(self):
         self.source.parent.rmdir()
         self.source = self.work / '.devcontainer.json'
@@ -97,6 +110,17 @@ class Refused(Devcontainers):
                 link.symlink_to(self.dir / 'Dockerfile')
             self.write(f'"build": {{{build}}},')
             self.assertNames(self.refusal(), 'devcontainer = auto | .devcontainer')
+
+    def test_an_image_that_is_no_image_of_a_registry(self):
+        for image in ('dir:/tmp', 'oci:box', 'docker-archive:box.tar', 'tarball:x', 'a:/b',
+                      'docker-daemon:x:1', 'localhost/acp-broker:1', 'acp-broker:1'):
+            self.write(f'"image": "{image}",')
+            self.assertNames(self.refusal(), f'{self.source} | image')
+
+    def test_a_dockerfile_that_podman_gives_to_the_preprocessor(self):
+        (self.source.parent / 'Dockerfile.in').write_text(f'FROM {IMAGE}\n')
+        self.write('"build": {"dockerfile": "Dockerfile.in"},')
+        self.assertNames(self.refusal(), f'{self.source.parent}/Dockerfile.in | ends in .in')
 
     def test_a_file_behind_a_link(self):
         shutil.rmtree(self.source.parent)

@@ -122,6 +122,26 @@ static void test_no_value_is_another_option_or_a_script(void **state)
 	}
 }
 
+static void test_no_option_makes_other_jobs_than_one_here(void **state)
+{
+	static const char *const refused[] = {"--array=1-8", "--clusters=x", "--clus=x", "--wait",
+		"--test-only", "--get-user-env", "--export-file=/x"};
+	static const char *const fine[] = {
+		"--wait-all-nodes=1", "--mem=8G", "--cluster-constraint=x"};
+	struct exec_profile profile;
+	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
+		const char *const keys[] = {"sbatch", refused[i], NULL};
+		const struct error *err = read_keys(&profile, keys);
+		assert_non_null(err);
+		assert_int_equal(err->code, ERROR_CONFIG);
+	}
+	for (size_t i = 0; i < ARRAY_LENGTH(fine); i++) {
+		const char *const keys[] = {"sbatch", fine[i], NULL};
+		assert_null(read_keys(&profile, keys));
+		exec_profile_finish(&profile);
+	}
+}
+
 static void test_variables_of_another_job_are_left_out(void **state)
 {
 	static const char *const keys[] = {NULL};
@@ -188,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_the_commands_name_the_job_or_its_number),
 		cmocka_unit_test(test_the_keys_come_before_our_own_options),
 		cmocka_unit_test(test_no_value_is_another_option_or_a_script),
+		cmocka_unit_test(test_no_option_makes_other_jobs_than_one_here),
 		cmocka_unit_test(test_variables_of_another_job_are_left_out),
 		cmocka_unit_test(test_the_state_is_that_of_the_job_that_has_not_ended),
 		cmocka_unit_test(test_a_long_reason_keeps_its_beginning),
