@@ -253,7 +253,9 @@ class Life(Mounted):
         os.kill(client.pid, 9)
         client.wait()
         client, _ = self.opened(persistence='transient')
-        self.assertTrue(processes.wait_until(lambda: left not in self.containers()))
+        self.assertTrue(processes.wait_until(
+            lambda: left not in self.containers()
+            and left not in [note['name'] for note in self.notes()]))
         self.end(client)
         self.assertEqual((self.containers(), self.notes()), ([], []))
         self.assertEqual((self.work / 'made').read_text(), 'there\n')
