@@ -37,7 +37,7 @@ acp_try_copy() {
 # A platform may start commands in an empty environment. The user database then has the missing
 # variables: a line NAME:PASSWORD:ID:GROUP:TEXT:HOME:SHELL.
 acp_complete_environment() {
-	[ -z "${HOME-}" ] || return 0
+	[ -z "${HOME-}" ] || [ -z "${USER-}" ] || return 0
 	acp_entry=$(getent passwd "$acp_uid") || return 0
 	case $acp_entry in
 	*/nologin | */false) SHELL=${SHELL:-/bin/sh} ;;

@@ -410,6 +410,23 @@ static void fail_start(struct exec_instance *self, int status, const char *words
 	clean_up(self, &err);
 }
 
+/*
+ * Another broker was perhaps killed after it had started the instance again, and before it had
+ * written down the new name. We write it down now, and ask again.
+ */
+static bool take_running_name(struct exec_instance *self, struct span out)
+{
+	struct span (*read_name)(struct span) = self->profile->platform->read_name;
+	struct span name = read_name ? read_name(out) : (struct span){"", 0};
+	if (!exec_instance_is_valid(name) || span_is(name, name_for_platform(self))) {
+		return false;
+	}
+	char *text = mem_strndup(name);
+	exec_claim_write(self->claim, text, on_noted);
+	free(text);
+	return true;
+}
+
 static void on_state(
 	void *data, int status, struct span out, const char *words, const struct error *failure)
 {
@@ -422,7 +439,9 @@ static void on_state(
 	} else if (failure) {
 		end(self, failure);
 	} else if (status == EXEC_STATE_RUNNING) {
-		exec_claim_share(self->claim, on_shared);
+		if (!take_running_name(self, out)) {
+			exec_claim_share(self->claim, on_shared);
+		}
 	} else if (status == EXEC_STATE_WAITING || (self->has_started && is_over)) {
 		fail_start(self, status, words);
 	} else if (status == EXEC_STATE_STOPPED) {

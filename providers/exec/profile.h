@@ -68,6 +68,12 @@ struct exec_platform {
 	 */
 	bool (*read_state)(struct span out, enum exec_state *out_state, char says[EXEC_SAYS_SIZE]);
 	/*
+	 * Optional: the name of the running instance that the same output speaks of. It differs
+	 * from the noted one if a broker was killed before it had written down what it started.
+	 * Returns {"", 0} if there is none. The span points into `out`.
+	 */
+	struct span (*read_name)(struct span out);
+	/*
 	 * The files of an instance outlive it, where other instances find them, too. So each
 	 * instance has folders of its own, named after %n, which its end removes. One that has
 	 * stopped is started again by another name.

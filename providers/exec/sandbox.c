@@ -332,6 +332,7 @@ static void connect(struct exec_sandbox *self)
 	const char *name = self->instance ? exec_instance_name(self->instance) : NULL;
 	if (name && self->profile.platform->keeps_files) {
 		name = exec_instance_reference(self->instance);
+		free(self->token);
 		self->token = mem_strdup(name);
 	}
 	self->place = exec_profile_place(&self->profile, name);

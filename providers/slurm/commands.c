@@ -161,7 +161,7 @@ static void add_others(struct exec_profile *profile)
 	static const char *const list[] = {
 		"squeue", "--me", "--noheader", "--states=all", "--format=%%i", NULL};
 	static const char *const state[] = {"squeue", "--me", "--noheader", "--states=all",
-		"--name=%n", "--sort=-i", "--format=%%T %%r", NULL};
+		"--name=%n", "--sort=-i", "--format=%%i %%T %%r", NULL};
 	words_append_all(&profile->words[EXEC_EXEC], step);
 	words_append_all(&profile->words[EXEC_STOP], cancel);
 	words_append_all(&profile->words[EXEC_DESTROY], cancel);
@@ -226,6 +226,10 @@ static const struct {
 	{"REQUEUED", EXEC_STATE_WAITING},
 	{"REQUEUE_HOLD", EXEC_STATE_WAITING},
 	{"REQUEUE_FED", EXEC_STATE_WAITING},
+	{"RESV_DEL_HOLD", EXEC_STATE_WAITING},
+	{"POWER_UP_NODE", EXEC_STATE_WAITING},
+	{"UPDATE_DB", EXEC_STATE_WAITING},
+	{"EXPEDITING", EXEC_STATE_WAITING},
 	{"SPECIAL_EXIT", EXEC_STATE_WAITING},
 	{"COMPLETED", EXEC_STATE_STOPPED},
 	{"CANCELLED", EXEC_STATE_STOPPED},
@@ -235,27 +239,43 @@ static const struct {
 	{"NODE_FAIL", EXEC_STATE_STOPPED},
 	{"OUT_OF_MEMORY", EXEC_STATE_STOPPED},
 	{"BOOT_FAIL", EXEC_STATE_STOPPED},
+	{"LAUNCH_FAILED", EXEC_STATE_STOPPED},
+	{"RECONFIG_FAIL", EXEC_STATE_STOPPED},
 	{"DEADLINE", EXEC_STATE_STOPPED},
 	{"REVOKED", EXEC_STATE_STOPPED},
 };
 
-/* A line "STATE REASON"; says "STATE (REASON)", or "STATE" if Slurm has no reason. */
-static bool read_line(struct span line, enum exec_state *out_state, char says[EXEC_SAYS_SIZE])
+struct job_line {
+	struct span number;
+	enum exec_state state;
+	char says[EXEC_SAYS_SIZE]; // "STATE (REASON)", or "STATE" if Slurm has no reason
+};
+
+/* Takes the text up to the next blank, and the blank. */
+static struct span take_word(struct span *line)
 {
-	const char *blank = memchr(line.data, ' ', line.len);
-	size_t len = blank ? (size_t)(blank - line.data) : line.len;
-	struct span reason =
-		blank ? (struct span){blank + 1, line.len - len - 1} : (struct span){"", 0};
+	const char *blank = line->len > 0 ? memchr(line->data, ' ', line->len) : NULL;
+	struct span word = {line->data, blank ? (size_t)(blank - line->data) : line->len};
+	size_t taken = word.len + (blank != NULL);
+	*line = (struct span){line->data + taken, line->len - taken};
+	return word;
+}
+
+/* A line "NUMBER STATE REASON". */
+static bool read_line(struct span line, struct job_line *out_job)
+{
 	char shown[REASON_MAX + 1] = "";
-	reason.len = reason.len < REASON_MAX ? reason.len : REASON_MAX;
+	out_job->number = take_word(&line);
+	struct span state = take_word(&line);
+	struct span reason = {line.data, line.len < REASON_MAX ? line.len : REASON_MAX};
 	io_keep_words(shown, REASON_MAX, reason);
 	bool has_reason = shown[0] && strcmp(shown, "None") != 0;
 	for (size_t i = 0; i < ARRAY_LENGTH(states); i++) {
-		if (span_is((struct span){line.data, len}, states[i].word)) {
-			*out_state = states[i].state;
-			text_format(says, EXEC_SAYS_SIZE, has_reason ? "%s (%s)" : "%s",
+		if (span_is(state, states[i].word)) {
+			out_job->state = states[i].state;
+			text_format(out_job->says, EXEC_SAYS_SIZE, has_reason ? "%s (%s)" : "%s",
 				states[i].word, shown);
-			return true;
+			return out_job->number.len > 0;
 		}
 	}
 	return false;
@@ -263,43 +283,54 @@ static bool read_line(struct span line, enum exec_state *out_state, char says[EX
 
 /*
  * Jobs of one name, the latest first: an earlier one stays in the list for some minutes. If one of
- * them has not ended, it decides. If Slurm has forgotten them all, it is as if the job had ended.
+ * them has not ended, it decides; otherwise it is the latest. False: a line cannot be read.
+ * *out_job is unchanged if there is no line.
  */
-static bool read_state(struct span out, enum exec_state *out_state, char says[EXEC_SAYS_SIZE])
+static bool find_job(struct span out, struct job_line *out_job)
 {
-	bool has_any = false;
-	while (out.len > 0) {
-		char line_says[EXEC_SAYS_SIZE] = "";
-		enum exec_state state;
+	for (bool is_first = true; out.len > 0; is_first = false) {
+		struct job_line job;
 		const char *newline = memchr(out.data, '\n', out.len);
 		size_t len = newline ? (size_t)(newline - out.data) : out.len;
-		if (!read_line((struct span){out.data, len}, &state, line_says)) {
+		if (!read_line((struct span){out.data, len}, &job)) {
 			return false;
 		}
-		if (!has_any || state != EXEC_STATE_STOPPED) {
-			*out_state = state;
-			memcpy(says, line_says, sizeof(line_says));
+		if (is_first || job.state != EXEC_STATE_STOPPED) {
+			*out_job = job;
 		}
-		if (state != EXEC_STATE_STOPPED) {
+		if (job.state != EXEC_STATE_STOPPED) {
 			return true;
 		}
-		has_any = true;
 		len += newline != NULL;
 		out.data += len;
 		out.len -= len;
 	}
-	if (!has_any) {
-		*out_state = EXEC_STATE_STOPPED;
-		says[0] = '\0';
-		io_keep_words(
-			says, EXEC_SAYS_SIZE - 1, SPAN_LITERAL("Slurm no longer knows the job"));
-	}
 	return true;
+}
+
+/* If Slurm has forgotten all jobs of the name, it is as if the job had ended. */
+static bool read_state(struct span out, enum exec_state *out_state, char says[EXEC_SAYS_SIZE])
+{
+	struct job_line job = {
+		.state = EXEC_STATE_STOPPED, .says = "Slurm no longer knows the job"};
+	if (!find_job(out, &job)) {
+		return false;
+	}
+	*out_state = job.state;
+	memcpy(says, job.says, sizeof(job.says));
+	return true;
+}
+
+static struct span read_name(struct span out)
+{
+	struct job_line job = {.number = {"", 0}};
+	return find_job(out, &job) ? job.number : (struct span){"", 0};
 }
 
 const struct exec_platform slurm_platform = {
 	.name = "slurm",
 	.read = read_commands,
 	.read_state = read_state,
+	.read_name = read_name,
 	.keeps_files = true,
 };

@@ -297,6 +297,27 @@ class Ends(Jobs):
         self.assertEqual((self.folders(), self.notes()), ([], []))
         self.assert_nothing_runs()
 
+    def test_the_broker_is_killed_when_it_has_submitted_another_job(self):
+        """Its note still names the first one."""
+        client, session = self.opened()
+        client.prompt(session, 'terminal echo there > made')
+        first, = self.jobs()
+        self.end(client)
+        self.wait_for_no_job()
+        note, = self.notes()
+        self.slurm('sbatch', '--parsable', f'--job-name={note.stem}', '--output=/dev/null',
+                   '--wrap=exec sleep infinity')
+        second, = self.jobs()
+        self.assertEqual(json.loads(note.read_text())['instance'], first)
+        client, session = self.opened()
+        client.prompt(session, 'terminal cat made; echo $SLURM_JOB_ID')
+        self.assertIn(f'"output":"there\\n{second}\\n', client.wait_text('terminal/output ->'))
+        self.assertEqual((self.jobs(), json.loads(note.read_text())['instance']),
+                         ([second], second))
+        self.end(client)
+        self.wait_for_no_job()
+        self.assert_nothing_runs()
+
     def test_the_broker_and_the_job_are_killed_and_another_job_brings_the_work(self):
         client, _, _ = self.in_a_prompt(persistence='transient')
         os.kill(client.pid, signal.SIGKILL)

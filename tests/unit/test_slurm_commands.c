@@ -70,7 +70,7 @@ static void test_the_commands_name_the_job_or_its_number(void **state)
 		{EXEC_LIST, "[squeue] [--me] [--noheader] [--states=all] [--format=%i]"},
 		{EXEC_STATE,
 			"[squeue] [--me] [--noheader] [--states=all] [--name=hpc-1] [--sort=-i] "
-			"[--format=%T %r]"},
+			"[--format=%i %T %r]"},
 	};
 	static const char *const keys[] = {NULL};
 	struct exec_profile profile;
@@ -162,24 +162,27 @@ static void test_the_state_is_that_of_the_job_that_has_not_ended(void **state)
 		int state; // -1: none
 		const char *says;
 	} cases[] = {
-		{"RUNNING None\n", EXEC_STATE_RUNNING, "RUNNING"},
-		{"PENDING Resources\n", EXEC_STATE_WAITING, "PENDING (Resources)"},
-		{"PENDING ReqNodeNotAvail, UnavailableNodes:n[1-3]\n", EXEC_STATE_WAITING,
+		{"7 RUNNING None\n", EXEC_STATE_RUNNING, "RUNNING"},
+		{"7 PENDING Resources\n", EXEC_STATE_WAITING, "PENDING (Resources)"},
+		{"7 PENDING ReqNodeNotAvail, UnavailableNodes:n[1-3]\n", EXEC_STATE_WAITING,
 			"PENDING (ReqNodeNotAvail, UnavailableNodes:n[1-3])"},
-		{"COMPLETING TimeLimit\n", EXEC_STATE_WAITING, "COMPLETING (TimeLimit)"},
-		{"TIMEOUT TimeLimit\n", EXEC_STATE_STOPPED, "TIMEOUT (TimeLimit)"},
-		{"PREEMPTED None\n", EXEC_STATE_STOPPED, "PREEMPTED"},
-		{"CANCELLED None\n", EXEC_STATE_STOPPED, "CANCELLED"},
-		{"NODE_FAIL NodeDown\n", EXEC_STATE_STOPPED, "NODE_FAIL (NodeDown)"},
-		{"OUT_OF_MEMORY", EXEC_STATE_STOPPED, "OUT_OF_MEMORY"},
-		{"CANCELLED None\nTIMEOUT TimeLimit\n", EXEC_STATE_STOPPED, "CANCELLED"},
-		{"CANCELLED None\nRUNNING None\n", EXEC_STATE_RUNNING, "RUNNING"},
-		{"PENDING Priority\nRUNNING None\n", EXEC_STATE_WAITING, "PENDING (Priority)"},
-		{"PENDING a\x1b[2Jb\n", EXEC_STATE_WAITING, "PENDING (a [2Jb)"},
+		{"7 COMPLETING TimeLimit\n", EXEC_STATE_WAITING, "COMPLETING (TimeLimit)"},
+		{"7 TIMEOUT TimeLimit\n", EXEC_STATE_STOPPED, "TIMEOUT (TimeLimit)"},
+		{"7 PREEMPTED None\n", EXEC_STATE_STOPPED, "PREEMPTED"},
+		{"7 CANCELLED None\n", EXEC_STATE_STOPPED, "CANCELLED"},
+		{"7 NODE_FAIL NodeDown\n", EXEC_STATE_STOPPED, "NODE_FAIL (NodeDown)"},
+		{"7 OUT_OF_MEMORY", EXEC_STATE_STOPPED, "OUT_OF_MEMORY"},
+		{"7 CANCELLED None\n6 TIMEOUT TimeLimit\n", EXEC_STATE_STOPPED, "CANCELLED"},
+		{"7 CANCELLED None\n6 RUNNING None\n", EXEC_STATE_RUNNING, "RUNNING"},
+		{"7 PENDING Priority\n6 RUNNING None\n", EXEC_STATE_WAITING, "PENDING (Priority)"},
+		{"7 PENDING a\x1b[2Jb\n", EXEC_STATE_WAITING, "PENDING (a [2Jb)"},
 		{"", EXEC_STATE_STOPPED, NULL},
 		{"\n", -1, ""},
-		{"RUN None\n", -1, ""},
-		{"TIMEOUT x\nASLEEP y\n", -1, ""},
+		{"7\n", -1, ""},
+		{" RUNNING None\n", -1, ""},
+		{"RUNNING None\n", -1, ""},
+		{"7 RUN None\n", -1, ""},
+		{"7 TIMEOUT x\n6 ASLEEP y\n", -1, ""},
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		enum exec_state found = EXEC_STATE_GONE;
@@ -192,9 +195,26 @@ static void test_the_state_is_that_of_the_job_that_has_not_ended(void **state)
 	}
 }
 
+static void test_the_number_is_that_of_the_job_that_has_not_ended(void **state)
+{
+	static const struct {
+		const char *out, *number;
+	} cases[] = {
+		{"17 RUNNING None\n", "17"},
+		{"18 CANCELLED None\n17 RUNNING None\n", "17"},
+		{"18 RUNNING None\n17 RUNNING None\n", "18"},
+		{"18 RUN None\n", ""},
+		{"", ""},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct span found = slurm_platform.read_name(span_of(cases[i].out));
+		assert_true(span_is(found, cases[i].number));
+	}
+}
+
 static void test_a_long_reason_keeps_its_beginning(void **state)
 {
-	char out[1024] = "PENDING ", says[EXEC_SAYS_SIZE] = "";
+	char out[1024] = "7 PENDING ", says[EXEC_SAYS_SIZE] = "";
 	enum exec_state found;
 	memset(out + strlen(out), 'x', 1000);
 	assert_true(slurm_platform.read_state(span_of(out), &found, says));
@@ -211,6 +231,7 @@ int main(void)
 		cmocka_unit_test(test_no_option_makes_other_jobs_than_one_here),
 		cmocka_unit_test(test_variables_of_another_job_are_left_out),
 		cmocka_unit_test(test_the_state_is_that_of_the_job_that_has_not_ended),
+		cmocka_unit_test(test_the_number_is_that_of_the_job_that_has_not_ended),
 		cmocka_unit_test(test_a_long_reason_keeps_its_beginning),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
