@@ -106,6 +106,17 @@ bool libc_is_mount_root(int fd)
 	       (status[ATTRIBUTES] & MOUNT_ROOT) != 0;
 }
 
+struct timespec libc_birth(const char *path)
+{
+	enum { MASK = 0, SECONDS = 10, NANOSECONDS = 11, BIRTH = 0x800 };
+	uint64_t status[32] = {0};
+	bool is_known =
+		syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, BIRTH, status) == 0 &&
+		((uint32_t)status[MASK] & BIRTH) != 0;
+	return is_known ? (struct timespec){(time_t)status[SECONDS], (uint32_t)status[NANOSECONDS]}
+	                : (struct timespec){0};
+}
+
 bool libc_known_device(int fd, dev_t *out_device)
 {
 	enum { MAJOR = 34, MINOR = 35, NO_SERVER = 0x4000 }; // in words of four bytes; DONT_SYNC

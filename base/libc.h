@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include <time.h>
 
 /*
  * Functions that glibc has and musl lacks: system calls, names of signals, texts of errors. Our
@@ -34,6 +35,12 @@ int libc_pidfd_signal(int pid_fd, int signal);
 
 /* statx(2): whether the open file is the root of a mount; false if the kernel cannot say. */
 bool libc_is_mount_root(int fd);
+
+/*
+ * statx(2): when the file at the end of an absolute path, or the link there, was made; zero if the
+ * file system does not know.
+ */
+struct timespec libc_birth(const char *path);
 
 /* statx(2): the device of an open file, if the kernel knows it without asking a server. */
 bool libc_known_device(int fd, dev_t *out_device);

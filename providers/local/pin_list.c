@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/libc.h"
 #include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
@@ -45,12 +46,8 @@ static void remove_below(struct pin_list *list, const char *path)
 static struct timespec born_of(const char *root, const char *path)
 {
 	char whole[PATH_MAX];
-	struct statx status;
-	bool is_known = text_whole(whole, sizeof(whole), "%s/%s", root, path) &&
-	                statx(AT_FDCWD, whole, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &status) == 0 &&
-	                (status.stx_mask & STATX_BTIME) != 0;
-	return is_known ? (struct timespec){status.stx_btime.tv_sec, status.stx_btime.tv_nsec}
-	                : (struct timespec){0};
+	bool is_whole = text_whole(whole, sizeof(whole), "%s/%s", root, path);
+	return is_whole ? libc_birth(whole) : (struct timespec){0};
 }
 
 static bool append(
