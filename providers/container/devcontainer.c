@@ -170,12 +170,42 @@ static bool check_place(const char *image, const char *source, struct error *err
 		       err);
 }
 
+/* Sets *text to a string, which the caller frees, or to NULL if there is no such member. */
+static bool take_text(const struct json_doc *doc, const char *path, const char *source, char **text,
+	struct error *err)
+{
+	json_node node = json_path(doc, 0, path);
+	*text = json_string(doc, node);
+	return *text || node == JSON_NODE_NONE ||
+	       error_set(err, ERROR_CONFIG,
+		       "devcontainer = auto: %s: %s: expected a string without a NUL", source,
+		       path);
+}
+
+/* The same for a member that has an older name, which counts only without the newer one. */
+static bool take_either(const struct json_doc *doc, const char *path, const char *older,
+	const char *source, char **text, struct error *err)
+{
+	return take_text(doc, path, source, text, err) &&
+	       (*text || take_text(doc, older, source, text, err));
+}
+
+static bool check_object(
+	const struct json_doc *doc, const char *name, const char *source, struct error *err)
+{
+	json_node node = json_get(doc, 0, name);
+	return node == JSON_NODE_NONE || json_is(doc, node, JSON_OBJECT) ||
+	       error_set(err, ERROR_CONFIG, "devcontainer = auto: %s: %s: expected an object",
+		       source, name);
+}
+
 static bool take_build(const struct json_doc *doc, const char *workspace, const char *file,
 	struct exec_found *out, struct error *err)
 {
-	json_node node = json_path(doc, 0, "build.context");
-	char *context =
-		json_string(doc, node != JSON_NODE_NONE ? node : json_get(doc, 0, "context"));
+	char *context = NULL;
+	if (!take_either(doc, "build.context", "context", out->source, &context, err)) {
+		return false;
+	}
 	out->file = place_of(workspace, out->source, file, err);
 	out->folder =
 		out->file ? place_of(workspace, out->source, context ? context : ".", err) : NULL;
@@ -183,23 +213,30 @@ static bool take_build(const struct json_doc *doc, const char *workspace, const 
 	return out->folder != NULL;
 }
 
+static bool take_image(const char *image, struct exec_found *out, struct error *err)
+{
+	bool is_ok = (container_check_image(image, err) ||
+			     error_prefix(err, "devcontainer = auto: %s", out->source)) &&
+	             check_place(image, out->source, err);
+	out->image = is_ok ? mem_strdup(image) : NULL;
+	return is_ok;
+}
+
 static bool take(const struct json_doc *doc, const char *workspace, struct exec_found *out,
 	struct error *err)
 {
-	json_node node = json_path(doc, 0, "build.dockerfile");
-	char *image = json_string(doc, json_get(doc, 0, "image"));
-	char *file =
-		json_string(doc, node != JSON_NODE_NONE ? node : json_get(doc, 0, "dockerFile"));
-	bool is_ok;
+	char *image = NULL, *file = NULL;
+	bool is_ok = check_object(doc, "build", out->source, err) &&
+	             take_text(doc, "image", out->source, &image, err) &&
+	             take_either(doc, "build.dockerfile", "dockerFile", out->source, &file, err);
 	list_ignored(doc, 0, "", used, out);
 	list_ignored(doc, json_get(doc, 0, "build"), "build.", used_in_build, out);
-	if (file) {
+	if (!is_ok) {
+		/* The error is set. */
+	} else if (file) {
 		is_ok = take_build(doc, workspace, file, out, err);
 	} else if (image) {
-		is_ok = (container_check_image(image, err) ||
-				error_prefix(err, "devcontainer = auto: %s", out->source)) &&
-		        check_place(image, out->source, err);
-		out->image = is_ok ? mem_strdup(image) : NULL;
+		is_ok = take_image(image, out, err);
 	} else {
 		is_ok = error_set(err, ERROR_CONFIG,
 			"devcontainer = auto: %s names neither an image nor a Dockerfile (image, "
@@ -236,16 +273,17 @@ static bool read_source(
 	return is_ok;
 }
 
-bool devcontainer_find(const char *workspace, struct exec_found *out, struct error *err)
+bool devcontainer_find(const struct exec_place *place, struct exec_found *out, struct error *err)
 {
 	struct buf text;
-	ATTR_CLEANUP(fd_cleanup) int fd = open_source(workspace, out, err);
+	ATTR_CLEANUP(fd_cleanup) int fd = open_source(place->workspace, out, err);
 	if (fd < 0) {
 		return false;
 	}
+	out->writable = writers_of_file(place->writers, fd);
 	buf_init(&text, SOURCE_MAX);
 	bool is_ok = read_all(fd, out->source, &text, err) &&
-	             read_source(buf_span(&text), workspace, out, err);
+	             read_source(buf_span(&text), place->workspace, out, err);
 	buf_finish(&text);
 	return is_ok;
 }

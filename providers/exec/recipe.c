@@ -4,8 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,11 +23,8 @@ enum {
 	DEPTH_MAX = 64,
 	NAMES_MAX = 10000, // in one folder
 	READ_SIZE = 16 * 1024,
-	NAMES_BYTES = 16384, // for an entry of getpwuid_r(3) or getgrgid_r(3)
 	CONTENT_BYTES = (EXEC_RECIPE_SIZE - 1) / 2,
 };
-
-static const gid_t NO_GROUP = (gid_t)-1;
 
 /* The work for the pool. It outlives a look that is cancelled. */
 struct look {
@@ -41,7 +36,7 @@ struct look {
 	exec_recipe_find *find;  // or NULL
 	struct exec_found found; // owned
 	bool may_be_in_workspace;
-	gid_t own_group; // by the worker; find_own_group
+	struct writers writers; // by the worker
 	char content[EXEC_RECIPE_SIZE];
 	bool is_ok;
 	struct error err;
@@ -101,49 +96,25 @@ static bool check_name(const struct look *look, struct error *err)
 		       err);
 }
 
-static bool check_owner(
-	const struct look *look, const char *path, const struct stat *status, struct error *err)
+/* Refuses with the reason why somebody else can write there; NULL is fine. */
+static bool check_writers(
+	const struct look *look, const char *path, const char *why, struct error *err)
 {
-	if (status->st_uid != geteuid() && status->st_uid != 0) {
-		return refuse(look, path, "belongs to another user", err);
-	}
-	if (status->st_mode & S_IWOTH) {
-		return refuse(look, path, "can be written by every user (chmod o-w)", err);
-	}
-	/* With the umask 002, the user's files are writable for a group of the user alone. */
-	return !(status->st_mode & S_IWGRP) || status->st_gid == look->own_group ||
-	       refuse(look, path, "can be written by a group that is not yours alone (chmod g-w)",
-		       err);
+	return !why || refuse(look, path, why, err);
 }
 
-/*
- * The user's primary group, if it is of the user alone: it has the user's name, as the systems name
- * it that make a group for each user, and no other member. NO_GROUP otherwise.
- */
-static gid_t find_own_group(void)
+static bool check_above(const struct look *look, const char *path, struct error *err)
 {
-	char user_names[NAMES_BYTES], group_names[NAMES_BYTES];
-	struct passwd user, *found_user = NULL;
-	struct group group, *found_group = NULL;
-	if (getpwuid_r(geteuid(), &user, user_names, sizeof(user_names), &found_user) != 0 ||
-		!found_user ||
-		getgrgid_r(user.pw_gid, &group, group_names, sizeof(group_names), &found_group) !=
-			0 ||
-		!found_group || strcmp(user.pw_name, group.gr_name) != 0) {
-		return NO_GROUP;
-	}
-	for (char **member = group.gr_mem; *member; member++) {
-		if (strcmp(*member, user.pw_name) != 0) {
-			return NO_GROUP;
-		}
-	}
-	return user.pw_gid;
+	char *folder = NULL;
+	const char *why = writers_above(&look->writers, path, &folder);
+	bool is_fine = check_writers(look, folder, why, err);
+	free(folder);
+	return is_fine;
 }
 
 /* Finds the file that says what to do. Nobody but the user may write that file, either. */
 static bool find(struct look *look, struct error *err)
 {
-	struct stat status;
 	char *workspace = look->workspace ? real_path_find(look->workspace) : NULL;
 	if (!workspace) {
 		return error_set(err, ERROR_CONFIG,
@@ -152,15 +123,13 @@ static bool find(struct look *look, struct error *err)
 	}
 	mem_set_text(&look->workspace, workspace);
 	free(workspace);
-	if (!look->find(look->workspace, &look->found, err)) {
+	const struct exec_place place = {.workspace = look->workspace, .writers = &look->writers};
+	if (!look->find(&place, &look->found, err)) {
 		return false;
 	}
-	if (lstat(look->found.source, &status) != 0) {
-		int errnum = errno;
-		return error_set_errno(err, errnum, "reading %s", look->found.source);
-	}
 	look->named = mem_strdup(look->found.image ? look->found.source : look->found.file);
-	return check_owner(look, look->found.source, &status, err);
+	return check_writers(look, look->found.source, look->found.writable, err) &&
+	       check_above(look, look->found.source, err);
 }
 
 /* ---- what it contains, on the pool ---- */
@@ -193,7 +162,9 @@ static bool list_one(const struct look *look, int above, const char *name, const
 		ssize_t len = readlinkat(above, name, target, sizeof(target) - 1);
 		target[len > 0 ? len : 0] = '\0';
 	}
-	if (!S_ISLNK(status.st_mode) && !check_owner(look, path, &status, err)) {
+	if (!S_ISLNK(status.st_mode) &&
+		!check_writers(
+			look, path, writers_of_entry(&look->writers, above, name, &status), err)) {
 		return false;
 	}
 	if (!buf_append_format(listing, err, "%o %lld %lld.%09ld %s", (unsigned)status.st_mode,
@@ -280,19 +251,20 @@ static bool append_file(int fd, const char *path, struct buf *listing, struct er
 
 static bool examine(struct look *look, int fd, struct buf *listing, struct error *err)
 {
-	struct stat file, folder;
+	struct stat file;
 	unsigned char hash[SHA256_SIZE], content[SHA256_SIZE];
 	ATTR_CLEANUP(fd_cleanup)
 	int above = open(look->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (above < 0 || fstat(above, &folder) != 0 || fstat(fd, &file) != 0) {
+	if (above < 0 || fstat(fd, &file) != 0) {
 		return fail(look->folder, errno, err);
 	}
 	if (!S_ISREG(file.st_mode)) {
 		return error_set(err, ERROR_CONFIG, "dockerfile: %s is not a file", look->named);
 	}
 	if (!check_name(look, err) || !check_workspace(look, err) ||
-		!check_owner(look, look->file, &file, err) ||
-		!check_owner(look, look->folder, &folder, err) ||
+		!check_writers(look, look->file, writers_of_file(&look->writers, fd), err) ||
+		!check_writers(look, look->folder, writers_of_file(&look->writers, above), err) ||
+		!check_above(look, look->file, err) || !check_above(look, look->folder, err) ||
 		!append_file(fd, look->file, listing, err)) {
 		return false;
 	}
@@ -319,7 +291,7 @@ static void on_run(struct pool_job *job)
 {
 	struct look *look = CONTAINER_OF(job, struct look, job);
 	struct buf listing;
-	look->own_group = find_own_group();
+	writers_init(&look->writers);
 	if (look->find && !find(look, &look->err)) {
 		return;
 	}

@@ -2,6 +2,7 @@
 #ifndef PROVIDERS_EXEC_RECIPE_H
 #define PROVIDERS_EXEC_RECIPE_H
 
+#include "providers/exec/writers.h"
 #include "providers/provider.h"
 
 /*
@@ -16,15 +17,23 @@ enum { EXEC_RECIPE_SIZE = 33 }; // hexadecimal digits and a NUL
 
 /* What a file of the workspace says about the image. All texts are owned. */
 struct exec_found {
-	char *source;        // that file; all paths are absolute and without links
-	char *image;         // NULL: the image is built
-	char *file, *folder; // the Dockerfile, and the folder for the build, in the workspace
-	char **ignored;      // what the file says and we do not do (base/words.h); or NULL
+	char *source;         // that file; all paths are absolute and without links
+	char *image;          // NULL: the image is built
+	char *file, *folder;  // the Dockerfile, and the folder for the build, in the workspace
+	const char *writable; // why somebody else can write that file (writers.h); or NULL
+	char **ignored;       // what the file says and we do not do (base/words.h); or NULL
 };
 void exec_found_finish(struct exec_found *found); // zeroed is fine
 
-/* Reads such a file, on the pool. The workspace's path is without links. */
-typedef bool exec_recipe_find(const char *workspace, struct exec_found *out, struct error *err);
+/* For such a reader; borrowed. */
+struct exec_place {
+	const char *workspace; // without links
+	const struct writers *writers;
+};
+
+/* Reads such a file, on the pool. */
+typedef bool exec_recipe_find(
+	const struct exec_place *place, struct exec_found *out, struct error *err);
 
 /* The texts are copied. */
 struct exec_recipe_request {

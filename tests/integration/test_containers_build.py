@@ -171,6 +171,25 @@ class Trust(Builds):
                             f'mount --bind {groups} /etc/group && exec "$@"', 'sh')
             self.assertNames(self.refused_file(path), f'{path} | chmod g-w')
 
+    def test_a_file_that_a_second_user_of_the_primary_group_can_write_is_refused(self):
+        path = self.folder / 'Dockerfile'
+        path.chmod(path.stat().st_mode | 0o020)
+        users = self.dir / 'users'
+        users.write_text('root:x:0:0:root:/root:/bin/sh\nkim:x:4711:0::/:/bin/sh\n')
+        self.wrapper = ('unshare', '--mount', 'sh', '-c',
+                        f'mount --bind {users} /etc/passwd && exec "$@"', 'sh')
+        self.assertNames(self.refused_file(path), f'{path} | chmod g-w')
+
+    def test_a_folder_above_that_every_user_can_write_is_refused(self):
+        inner = self.folder / 'inner'
+        self.fill(inner)
+        self.folder.chmod(0o777)
+        self.assertNames(self.refused_file(inner / 'Dockerfile'), f'{self.folder} | chmod o-w')
+        self.folder.chmod(0o1777)  # nobody can rename the entry of another user there
+        client = self.logged(inner / 'Dockerfile')
+        self.assertIn('first', self.said(client))
+        self.end(client)
+
     def test_a_session_in_the_folder_of_the_dockerfile_is_refused(self):
         client = self.logged()
         message = client.start('session/new', {'cwd': str(self.folder), 'mcpServers': []})

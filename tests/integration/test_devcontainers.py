@@ -146,6 +146,23 @@ class Refused(Devcontainers):
         self.source.chmod(0o666)
         self.assertNames(self.refusal(), f'{self.source} | chmod o-w')
 
+    def test_a_folder_above_that_every_user_can_write(self):
+        """Another user could put another file there at any time."""
+        self.write(f'"image": "{IMAGE}",')
+        for folder in (self.source.parent, self.work, self.dir):
+            before = folder.stat().st_mode
+            folder.chmod(before | 0o002)
+            self.assertNames(self.refusal(), f'{folder} | chmod o-w')
+            folder.chmod(before)
+
+    def test_a_folder_between_the_workspace_and_the_dockerfile_that_every_user_can_write(self):
+        box = self.work / 'open/box'
+        box.mkdir(parents=True)
+        (box / 'Dockerfile').write_text(f'FROM {IMAGE}\n')
+        self.write('"build": {"dockerfile": "../open/box/Dockerfile", "context": "../open/box"},')
+        box.parent.chmod(0o777)
+        self.assertNames(self.refusal(), f'{box.parent} | chmod o-w')
+
 
 if __name__ == '__main__':
     main()
