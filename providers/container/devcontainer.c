@@ -16,8 +16,9 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/container/commands.h"
+#include "providers/container/devcontainer_members.h"
 
-enum { SOURCE_MAX = 1 << 20, IGNORED_MAX = 32, MEMBER_MAX = 48 };
+enum { SOURCE_MAX = 1 << 20 };
 
 static const char *const places[] = {".devcontainer/devcontainer.json", ".devcontainer.json"};
 
@@ -86,42 +87,10 @@ static int open_source(const char *workspace, struct exec_found *out, struct err
 /* ---- what it says ---- */
 
 /* Names that we use, and names that only an editor uses. */
-static const char *const used[] = {
-	"image", "build", "dockerFile", "context", "name", "$schema", "customizations", NULL};
-static const char *const used_in_build[] = {"dockerfile", "context", NULL};
-
-/* The name of a member may be any text; only one that looks like a name is shown. */
-static void add_ignored(struct exec_found *out, const char *prefix, struct span name)
-{
-	char text[MEMBER_MAX + 8];
-	bool is_plain = name.len > 0 && name.len <= MEMBER_MAX;
-	for (size_t i = 0; is_plain && i < name.len; i++) {
-		unsigned char letter = (unsigned char)(name.data[i] | 0x20);
-		is_plain = letter >= 'a' && letter <= 'z';
-	}
-	text_format(text, sizeof(text), "%s%.*s", prefix, is_plain ? (int)name.len : 1,
-		is_plain ? name.data : "?");
-	if (words_count(out->ignored) < IGNORED_MAX &&
-		!words_contain((const char *const *)out->ignored, text)) {
-		words_append(&out->ignored, text);
-	}
-}
-
-static void list_ignored(const struct json_doc *doc, json_node object, const char *prefix,
-	const char *const *known, struct exec_found *out)
-{
-	for (json_node member = json_first(doc, object); member != JSON_NODE_NONE;
-		member = json_next(doc, member)) {
-		struct span key = json_key(doc, member);
-		bool is_known = false;
-		for (size_t i = 0; known[i]; i++) {
-			is_known = is_known || span_is(key, known[i]);
-		}
-		if (!is_known) {
-			add_ignored(out, prefix, key);
-		}
-	}
-}
+static const char *const used[] = {"image", "build", "dockerFile", "context", "containerUser",
+	"remoteUser", "containerEnv", "remoteEnv", "mounts", "name", "$schema", "customizations",
+	NULL};
+static const char *const used_in_build[] = {"dockerfile", "context", "args", "target", NULL};
 
 /* The place of a path that is relative to the file, without links; NULL if it leads out. */
 static char *place_of(
@@ -171,46 +140,42 @@ static bool check_place(const char *image, const char *source, struct error *err
 }
 
 /* Sets *text to a string, which the caller frees, or to NULL if there is no such member. */
-static bool take_text(const struct json_doc *doc, const char *path, const char *source, char **text,
-	struct error *err)
+static bool take_text(
+	const struct devcontainer *self, const char *path, char **text, struct error *err)
 {
-	json_node node = json_path(doc, 0, path);
-	*text = json_string(doc, node);
+	json_node node = json_path(self->doc, 0, path);
+	*text = json_string(self->doc, node);
 	return *text || node == JSON_NODE_NONE ||
-	       error_set(err, ERROR_CONFIG,
-		       "devcontainer = auto: %s: %s: expected a string without a NUL", source,
-		       path);
+	       devcontainer_expected(self, path, "a string without a NUL", err);
 }
 
 /* The same for a member that has an older name, which counts only without the newer one. */
-static bool take_either(const struct json_doc *doc, const char *path, const char *older,
-	const char *source, char **text, struct error *err)
+static bool take_either(const struct devcontainer *self, const char *path, const char *older,
+	char **text, struct error *err)
 {
-	return take_text(doc, path, source, text, err) &&
-	       (*text || take_text(doc, older, source, text, err));
+	return take_text(self, path, text, err) && (*text || take_text(self, older, text, err));
 }
 
-static bool check_object(
-	const struct json_doc *doc, const char *name, const char *source, struct error *err)
+static bool check_build(const struct devcontainer *self, struct error *err)
 {
-	json_node node = json_get(doc, 0, name);
-	return node == JSON_NODE_NONE || json_is(doc, node, JSON_OBJECT) ||
-	       error_set(err, ERROR_CONFIG, "devcontainer = auto: %s: %s: expected an object",
-		       source, name);
+	json_node node = json_get(self->doc, 0, "build");
+	return node == JSON_NODE_NONE || json_is(self->doc, node, JSON_OBJECT) ||
+	       devcontainer_expected(self, "build", "an object", err);
 }
 
-static bool take_build(const struct json_doc *doc, const char *workspace, const char *file,
-	struct exec_found *out, struct error *err)
+static bool take_build(const struct devcontainer *self, const char *file, struct error *err)
 {
 	char *context = NULL;
-	if (!take_either(doc, "build.context", "context", out->source, &context, err)) {
+	const char *workspace = self->place->workspace;
+	struct exec_found *out = self->out;
+	if (!take_either(self, "build.context", "context", &context, err)) {
 		return false;
 	}
 	out->file = place_of(workspace, out->source, file, err);
 	out->folder =
 		out->file ? place_of(workspace, out->source, context ? context : ".", err) : NULL;
 	free(context);
-	return out->folder != NULL;
+	return out->folder && devcontainer_take_build(self, err);
 }
 
 static bool take_image(const char *image, struct exec_found *out, struct error *err)
@@ -222,35 +187,34 @@ static bool take_image(const char *image, struct exec_found *out, struct error *
 	return is_ok;
 }
 
-static bool take(const struct json_doc *doc, const char *workspace, struct exec_found *out,
-	struct error *err)
+static bool take(const struct devcontainer *self, struct error *err)
 {
 	char *image = NULL, *file = NULL;
-	bool is_ok = check_object(doc, "build", out->source, err) &&
-	             take_text(doc, "image", out->source, &image, err) &&
-	             take_either(doc, "build.dockerfile", "dockerFile", out->source, &file, err);
-	list_ignored(doc, 0, "", used, out);
-	list_ignored(doc, json_get(doc, 0, "build"), "build.", used_in_build, out);
+	bool is_ok = check_build(self, err) && take_text(self, "image", &image, err) &&
+	             take_either(self, "build.dockerfile", "dockerFile", &file, err);
+	devcontainer_ignore_unknown(self, 0, "", used);
+	devcontainer_ignore_unknown(self, json_get(self->doc, 0, "build"), "build.", used_in_build);
 	if (!is_ok) {
 		/* The error is set. */
 	} else if (file) {
-		is_ok = take_build(doc, workspace, file, out, err);
+		is_ok = take_build(self, file, err);
 	} else if (image) {
-		is_ok = take_image(image, out, err);
+		is_ok = take_image(image, self->out, err);
 	} else {
 		is_ok = error_set(err, ERROR_CONFIG,
 			"devcontainer = auto: %s names neither an image nor a Dockerfile (image, "
-			"build.dockerfile), and the broker supports nothing else of it, for "
-			"example no dockerComposeFile: name an image in the profile (image = …)",
-			out->source);
+			"build.dockerfile), and the broker supports no other source of an image, "
+			"for example no dockerComposeFile: name an image in the profile (image = "
+			"…)",
+			self->out->source);
 	}
 	free(image);
 	free(file);
-	return is_ok;
+	return is_ok && devcontainer_take_start(self, err);
 }
 
 static bool read_source(
-	struct span text, const char *workspace, struct exec_found *out, struct error *err)
+	struct span text, const struct exec_place *place, struct exec_found *out, struct error *err)
 {
 	bool is_blank = false;
 	char *plain = mem_alloc_zero(text.len + 1);
@@ -266,7 +230,7 @@ static bool read_source(
 		is_ok = error_set(err, ERROR_CONFIG,
 			"devcontainer = auto: %s: expected a JSON object", out->source);
 	} else {
-		is_ok = take(doc, workspace, out, err);
+		is_ok = take(&(struct devcontainer){doc, place, out}, err);
 	}
 	json_doc_destroy(doc);
 	free(plain);
@@ -283,7 +247,7 @@ bool devcontainer_find(const struct exec_place *place, struct exec_found *out, s
 	out->writable = writers_of_file(place->writers, fd);
 	buf_init(&text, SOURCE_MAX);
 	bool is_ok = read_all(fd, out->source, &text, err) &&
-	             read_source(buf_span(&text), place->workspace, out, err);
+	             read_source(buf_span(&text), place, out, err);
 	buf_finish(&text);
 	return is_ok;
 }

@@ -139,6 +139,50 @@ char **exec_profile_argv(const struct exec_profile *profile, enum exec_verb verb
 	return argv;
 }
 
+static void append_literal(char ***words, const char *word)
+{
+	struct buf text;
+	buf_init(&text, 2 * strlen(word) + 1);
+	for (; *word; word++) {
+		(void)!buf_append(&text, (struct span){word, 1}, NULL);
+		(void)!buf_append(&text, (struct span){"%", *word == '%'}, NULL);
+	}
+	char *whole = mem_strndup(buf_span(&text));
+	words_append(words, whole);
+	free(whole);
+	buf_finish(&text);
+}
+
+void exec_profile_add_words(
+	struct exec_profile *profile, enum exec_verb verb, const char *const *more)
+{
+	enum { BEFORE = 2 };
+	char **old = profile->words[verb];
+	char **words = NULL;
+	uint64_t hash = HASH_START;
+	if (!more || !*more) {
+		return;
+	}
+	for (size_t i = 0; i < BEFORE; i++) {
+		words_append(&words, old[i]);
+	}
+	for (; *more; more++) {
+		append_literal(&words, *more);
+		hash = hash_text(hash, *more);
+	}
+	words_append_all(&words, (const char *const *)old + BEFORE);
+	words_free(old);
+	profile->words[verb] = words;
+	if (verb == EXEC_START) {
+		struct buf variant;
+		buf_init(&variant, VARIANT_MAX);
+		(void)!buf_append_format(&variant, NULL, "%s %016" PRIx64, profile->variant, hash);
+		free(profile->variant);
+		profile->variant = mem_strndup(buf_span(&variant));
+		buf_finish(&variant);
+	}
+}
+
 void exec_profile_set_image(struct exec_profile *profile, const char *image)
 {
 	struct buf variant;

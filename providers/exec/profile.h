@@ -182,6 +182,13 @@ void exec_profile_set_recipe(
 /* The same for an image that exists, or that the engine downloads: then nothing is built. */
 void exec_profile_set_image(struct exec_profile *profile, const char *image);
 
+/*
+ * Adds words to start or build, after the command's first two, and takes no letter after a "%" in
+ * them for a value. Other words for start mean another instance.
+ */
+void exec_profile_add_words(
+	struct exec_profile *profile, enum exec_verb verb, const char *const *more);
+
 /* Whether the profile has start, which makes instances. Otherwise exec leads to a fixed place. */
 bool exec_profile_has_instances(const struct exec_profile *profile);
 

@@ -36,6 +36,7 @@ struct look {
 	exec_recipe_find *find;  // or NULL
 	struct exec_found found; // owned
 	bool may_be_in_workspace;
+	bool is_shown;
 	struct writers writers; // by the worker
 	char content[EXEC_RECIPE_SIZE];
 	bool is_ok;
@@ -123,7 +124,9 @@ static bool find(struct look *look, struct error *err)
 	}
 	mem_set_text(&look->workspace, workspace);
 	free(workspace);
-	const struct exec_place place = {.workspace = look->workspace, .writers = &look->writers};
+	const struct exec_place place = {.workspace = look->workspace,
+		.writers = &look->writers,
+		.is_shown = look->is_shown};
 	if (!look->find(&place, &look->found, err)) {
 		return false;
 	}
@@ -269,6 +272,11 @@ static bool examine(struct look *look, int fd, struct buf *listing, struct error
 		return false;
 	}
 	/* Two folders never share an image: the listing may be missing, and has no contents. */
+	for (char *const *word = look->found.build; word && *word; word++) {
+		if (!buf_append(listing, (struct span){*word, strlen(*word) + 1}, err)) {
+			return false;
+		}
+	}
 	sha256(content, buf_span(listing));
 	buf_clear(listing);
 	if (!buf_append(listing, (struct span){(const char *)content, sizeof(content)}, err) ||
@@ -332,12 +340,10 @@ static void on_looked(struct pool_job *job)
 	struct look *look = CONTAINER_OF(job, struct look, job);
 	exec_recipe_done *done = look->recipe->done;
 	void *data = look->recipe->data;
-	const struct exec_recipe_result result = {.image = look->found.image,
-		.file = look->file,
+	const struct exec_recipe_result result = {.file = look->file,
 		.folder = look->folder,
-		.content = look->found.image ? NULL : look->content,
-		.source = look->found.source,
-		.ignored = (const char *const *)look->found.ignored};
+		.content = look->file ? look->content : NULL,
+		.found = look->find ? &look->found : NULL};
 	free(look->recipe);
 	done(data, look->is_ok ? &result : NULL, look->is_ok ? NULL : &look->err);
 	look_drop(job);
@@ -351,6 +357,8 @@ void exec_found_finish(struct exec_found *found)
 	free(found->image);
 	free(found->file);
 	free(found->folder);
+	words_free(found->build);
+	words_free(found->start);
 	words_free(found->ignored);
 	*found = (struct exec_found){.source = NULL};
 }
@@ -379,6 +387,7 @@ struct exec_recipe *exec_recipe_look(const struct provider_context *context,
 	look->find = request->find;
 	look->workspace = mem_strdup_or_null(request->workspace);
 	look->may_be_in_workspace = request->may_be_in_workspace;
+	look->is_shown = request->is_shown;
 	if (!pool_submit(context->pool, &look->job, err)) {
 		exec_recipe_cancel(self);
 		return NULL;

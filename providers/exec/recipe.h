@@ -15,20 +15,23 @@ struct exec_recipe;
 
 enum { EXEC_RECIPE_SIZE = 33 }; // hexadecimal digits and a NUL
 
-/* What a file of the workspace says about the image. All texts are owned. */
+/* What a file of the workspace says about the instances. Zeroed is empty. All texts are owned. */
 struct exec_found {
 	char *source;         // that file; all paths are absolute and without links
 	char *image;          // NULL: the image is built
 	char *file, *folder;  // the Dockerfile, and the folder for the build, in the workspace
+	char **build;         // words for EXEC_BUILD (base/words.h), like the next ones; or NULL
+	char **start;         // words for EXEC_START; or NULL
+	char **ignored;       // what the file says and we do not do; or NULL
 	const char *writable; // why somebody else can write that file (writers.h); or NULL
-	char **ignored;       // what the file says and we do not do (base/words.h); or NULL
 };
-void exec_found_finish(struct exec_found *found); // zeroed is fine
+void exec_found_finish(struct exec_found *found);
 
-/* For such a reader; borrowed. */
+/* For a reader of such a file; borrowed. */
 struct exec_place {
 	const char *workspace; // without links
 	const struct writers *writers;
+	bool is_shown; // exec_profile.shows_workspace
 };
 
 /* Reads such a file, on the pool. */
@@ -41,18 +44,18 @@ struct exec_recipe_request {
 	exec_recipe_find *find;   // finds the file in the workspace; or NULL
 	const char *workspace;    // NULL: unknown
 	bool may_be_in_workspace; // the user trusts the agents there
+	bool is_shown;            // struct exec_place
 };
 
 /*
- * `content` names the content of the file and what the folder lists: names, kinds, sizes and times
- * of change. `file` and `folder` are the paths without links. Of the workspace itself, as a folder
- * for the build, the list is left out, because each edit would change it.
+ * `content` names the content of the file, the words for the build, and what the folder lists:
+ * names, kinds, sizes and times of change. `file` and `folder` are the paths without links. Of the
+ * workspace itself, as a folder for the build, the list is left out, because each edit would change
+ * it.
  */
 struct exec_recipe_result {
-	const char *image; // NULL: it is built; otherwise the next three are NULL
-	const char *file, *folder, *content;
-	const char *source;         // struct exec_found; NULL without `find`
-	const char *const *ignored; // the same
+	const char *file, *folder, *content; // NULL: nothing is built
+	const struct exec_found *found;      // NULL without `find`
 };
 
 /*

@@ -550,18 +550,25 @@ static bool make_instance(struct exec_sandbox *self, struct error *err)
 	return !self->profile.runner_there || self->writing;
 }
 
-static void warn_of_ignored(struct exec_sandbox *self, const struct exec_recipe_result *result)
+static void warn_of_ignored(struct exec_sandbox *self, const struct exec_found *found)
 {
 	char text[ERROR_TEXT_MAX];
-	if (!result->ignored || !result->ignored[0]) {
+	if (!found->ignored || !found->ignored[0]) {
 		return;
 	}
 	text_format(
-		text, sizeof(text), "%s: the broker does not do what this says:", result->source);
-	for (size_t i = 0; result->ignored[i]; i++) {
-		text_append(text, sizeof(text), "%s %s", i > 0 ? "," : "", result->ignored[i]);
+		text, sizeof(text), "%s: the broker does not do what this says:", found->source);
+	for (size_t i = 0; found->ignored[i]; i++) {
+		text_append(text, sizeof(text), "%s %s", i > 0 ? "," : "", found->ignored[i]);
 	}
 	sandbox_warn(&self->sandbox, text);
+}
+
+static void take_found(struct exec_sandbox *self, const struct exec_found *found)
+{
+	exec_profile_add_words(&self->profile, EXEC_BUILD, (const char *const *)found->build);
+	exec_profile_add_words(&self->profile, EXEC_START, (const char *const *)found->start);
+	warn_of_ignored(self, found);
 }
 
 /* The content of the recipe decides which instance it is. */
@@ -571,14 +578,14 @@ static void on_recipe(
 	struct exec_sandbox *self = data;
 	struct error err;
 	self->recipe = NULL;
-	if (!failure && result->image) {
-		exec_profile_set_image(&self->profile, result->image);
-	} else if (!failure) {
+	if (!failure && result->content) {
 		exec_profile_set_recipe(
 			&self->profile, result->file, result->folder, result->content);
+	} else if (!failure) {
+		exec_profile_set_image(&self->profile, result->found->image);
 	}
-	if (!failure) {
-		warn_of_ignored(self, result);
+	if (!failure && result->found) {
+		take_found(self, result->found);
 	}
 	if (failure || !make_instance(self, &err)) {
 		fail(self, failure ? failure : &err);
@@ -594,7 +601,8 @@ static bool make(struct exec_sandbox *self, struct error *err)
 		&(struct exec_recipe_request){.file = self->profile.recipe,
 			.find = self->profile.find_recipe,
 			.workspace = self->wish.directory,
-			.may_be_in_workspace = self->profile.trusts_workspace},
+			.may_be_in_workspace = self->profile.trusts_workspace,
+			.is_shown = self->profile.shows_workspace},
 		on_recipe, self, err);
 	return self->recipe != NULL;
 }

@@ -14,7 +14,7 @@ MORE = '''
 	"runArgs": ["--privileged", "--volume", "{dir}:/here"],
 	"mounts": ["source={dir},target=/here,type=bind"],
 	"containerEnv": {{"HOST_HOME": "${{localEnv:HOME}}"}},
-	"remoteUser": "nobody", /* and no other user */
+	"features": {{}}, /* and nothing of this */
 '''
 
 
@@ -30,6 +30,9 @@ class Devcontainers(Containers):
     def write(self, *lines):
         text = '\n'.join(lines) + MORE.format(dir=self.dir)
         self.source.write_text('{' + text + '}\n')
+
+    def write_only(self, *lines):
+        self.source.write_text('{' + '\n'.join(lines) + '}')
 
     def answered(self, **keys):
         client = self.broker(options=self.config(**keys))
@@ -55,7 +58,7 @@ class Accepted(Devcontainers):
         client, answer = self.answered()
         warning, = answer['_meta']['broker']['warnings']
         self.assertNames(warning, f'{self.source} | initializeCommand | postCreateCommand | '
-                         'runArgs | mounts | containerEnv | remoteUser')
+                         'runArgs | mounts.0 | containerEnv.HOST_HOME | features')
         said = self.said(client, 'echo "<$HOST_HOME>"; ls -d /here')
         self.assertIn('<>', said)
         self.assertIn('/here', said)
@@ -70,11 +73,49 @@ class Accepted(Devcontainers):
         (box / 'Dockerfile').write_text(f'FROM {IMAGE}\nCOPY note /note\n')
         (self.work / 'note').write_text('first')
         self.write('"build": {"dockerfile": "box/Dockerfile", "context": "..",'
-                   ' "args": {"A": "1"},},')
+                   ' "cacheFrom": "x",},')
         client, answer = self.answered()
-        self.assertNames(answer['_meta']['broker']['warnings'][0], 'build.args')
+        self.assertNames(answer['_meta']['broker']['warnings'][0], 'build.cacheFrom')
         self.assertIn('first', self.said(client, 'cat /note'))
         self.end(client)
+
+    def test_a_build_gets_its_arguments_and_its_stage(self):
+        (self.source.parent / 'one').write_text('it is one')
+        (self.source.parent / 'two').write_text('it is two')
+        (self.source.parent / 'Dockerfile').write_text(
+            f'FROM {IMAGE} AS dev\nARG NAME\nCOPY $NAME /name\nFROM {IMAGE}\nCOPY none /none\n')
+        for name in ('one', 'two'):
+            self.write('"build": {"dockerfile": "Dockerfile", "target": "dev",'
+                       f' "args": {{"NAME": "{name}"}}}},')
+            client, _ = self.answered()
+            self.assertIn(f'it is {name}', self.said(client, 'cat /name'))
+            self.end(client)
+
+    def test_the_user_the_variables_and_the_volumes_are_those_of_the_file(self):
+        home = self.source.parent / 'home'
+        home.mkdir()
+        (home / 'note').write_text('')
+        (self.source.parent / 'passwd').write_text('kim:x:4711:4711::/home/kim:/bin/sh\n')
+        (self.source.parent / 'Dockerfile').write_text(
+            f'FROM {IMAGE}\nCOPY passwd /etc/passwd\nCOPY --chown=4711:4711 home /home/kim\n')
+        self.write_only('"build": {"dockerfile": "Dockerfile"}, "remoteUser": "kim",',
+                        '"remoteEnv": {"WITH": "50% ${localWorkspaceFolder}"},',
+                        '"mounts": ["source=other,target=/home/kim,type=volume"]')
+        client, _ = self.answered()
+        said = self.said(client, 'echo "$(id -u) $WITH $(grep -c " /home/kim " /proc/mounts)"')
+        self.assertIn(f'4711 50% {self.work} 1', said)
+        self.assertEqual(self.seen('{{range .Mounts}}{{.Type}}:{{.Destination}} {{end}}')
+                         .split().count('volume:/home/kim'), 1)
+        self.assertNotIn('other', self.podman('volume', 'ls').stdout)
+        self.end(client)
+
+    def test_other_variables_make_another_container(self):
+        for value in ('one', 'two'):
+            self.write_only(f'"image": "{IMAGE}", "remoteEnv": {{"A": "{value}"}}')
+            client, _ = self.answered()
+            self.assertIn(f'<{value}>', self.said(client, 'echo "<$A>"'))
+            self.end(client)
+        self.assertEqual(len(self.containers()), 2)
 
     def test_another_folder_with_the_same_dockerfile_has_another_image(self):
         for name in ('one', 'two'):

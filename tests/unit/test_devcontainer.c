@@ -20,6 +20,7 @@
 static struct {
 	char folder[64], source[96], dockerfile[96];
 	struct writers writers;
+	bool is_shown;
 } world;
 
 static void write_file(const char *path, const char *text)
@@ -51,7 +52,8 @@ static int tear_down(void **state)
 
 static bool find(const char *text, struct exec_found *out, struct error *err)
 {
-	const struct exec_place place = {.workspace = world.folder, .writers = &world.writers};
+	const struct exec_place place = {
+		.workspace = world.folder, .writers = &world.writers, .is_shown = world.is_shown};
 	write_file(world.source, text);
 	*out = (struct exec_found){.source = NULL};
 	return devcontainer_find(&place, out, err);
@@ -106,7 +108,17 @@ static void test_a_value_of_the_wrong_type_is_an_error_that_names_its_member(voi
 		{"{\"image\": \"a\", \"dockerFile\": {}}", "dockerFile"},
 		{"{\"build\": {\"dockerfile\": \"Dockerfile\", \"context\": 7}}", "build.context"},
 		{"{\"dockerFile\": \"Dockerfile\", \"context\": null}", "context"},
-		{"{\"image\": \"a\\u0000b\"}", "image"}};
+		{"{\"image\": \"a\\u0000b\"}", "image"},
+		{"{\"image\": \"a\", \"remoteUser\": 0}", "remoteUser"},
+		{"{\"image\": \"a\", \"remoteUser\": \"a:b\"}", "remoteUser"},
+		{"{\"image\": \"a\", \"containerUser\": \"\"}", "containerUser"},
+		{"{\"image\": \"a\", \"containerUser\": \"-v\"}", "containerUser"},
+		{"{\"image\": \"a\", \"remoteEnv\": []}", "remoteEnv"},
+		{"{\"image\": \"a\", \"remoteEnv\": {\"A\": 1}}", "remoteEnv"},
+		{"{\"image\": \"a\", \"mounts\": {}}", "mounts"},
+		{"{\"dockerFile\": \"Dockerfile\", \"build\": {\"args\": 1}}", "build.args"},
+		{"{\"dockerFile\": \"Dockerfile\", \"build\": {\"target\": \"-x\"}}",
+			"build.target"}};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct exec_found found;
 		struct error err;
@@ -130,12 +142,120 @@ static void test_the_file_that_was_read_is_the_one_that_is_judged(void **state)
 	unlink(world.source);
 }
 
+static void test_users_variables_and_volumes_become_words_of_the_engine(void **state)
+{
+	struct exec_found found;
+	find_well("{\"image\": \"a\", \"remoteUser\": \"vscode\", \"containerUser\": \"root\","
+		  "\"containerEnv\": {\"A\": \"1 % $HOME ${HOME}\", \"B\": \"x\"},"
+		  "\"remoteEnv\": {\"B\": \"${localWorkspaceFolder}/b\", \"C_1\": \"\"},"
+		  "\"mounts\": [\"source=cache,target=/var/cache,type=volume\","
+		  "{\"type\": \"volume\", \"target\": \"/x-y/z\"}]}",
+		&found);
+	char wanted[512];
+	snprintf(wanted, sizeof(wanted),
+		"[--user] [vscode] [--env] [A=1 %% $HOME ${HOME}] [--env] [B=x] [--env] [B=%s/b] "
+		"[--env] [C_1=] [--volume] [/var/cache] [--volume] [/x-y/z]",
+		world.folder);
+	assert_string_equal(line_of(found.start), wanted);
+	assert_string_equal(line_of(found.ignored), "[containerUser]");
+	exec_found_finish(&found);
+}
+
+static void test_a_shown_workspace_keeps_its_user_and_has_a_known_folder(void **state)
+{
+	struct exec_found found;
+	char text[512], wanted[256];
+	world.is_shown = true;
+	snprintf(text, sizeof(text),
+		"{\"image\": \"a\", \"remoteUser\": \"vscode\","
+		"\"remoteEnv\": {\"A\": \"${containerWorkspaceFolder}\"},"
+		"\"mounts\": [\"type=volume,target=%s/.git\", \"type=volume,dst=%s\","
+		"\"type=volume,dst=/tmp\"]}",
+		world.folder, world.folder);
+	find_well(text, &found);
+	snprintf(wanted, sizeof(wanted), "[--env] [A=%s]", world.folder);
+	assert_string_equal(line_of(found.start), wanted);
+	assert_string_equal(
+		line_of(found.ignored), "[remoteUser] [mounts.0] [mounts.1] [mounts.2]");
+	exec_found_finish(&found);
+	world.is_shown = false;
+}
+
+static void test_arguments_and_the_stage_of_a_build_become_words_of_the_engine(void **state)
+{
+	struct exec_found found;
+	find_well("{\"build\": {\"dockerfile\": \"Dockerfile\", \"target\": \"dev\","
+		  "\"args\": {\"V\": \"1=2\", \"BUILDKIT_SYNTAX\": \"x\"}}}",
+		&found);
+	assert_string_equal(line_of(found.build), "[--build-arg] [V=1=2] [--target] [dev]");
+	assert_string_equal(line_of(found.ignored), "[build.args.BUILDKIT_SYNTAX]");
+	assert_null(found.start);
+	exec_found_finish(&found);
+}
+
+/* Each of these would read, show or change something of this machine. */
+static void test_what_reaches_this_machine_is_named_and_left_out(void **state)
+{
+	static const struct {
+		const char *text, *ignored;
+	} cases[] = {
+		{"\"remoteEnv\": {\"A\": \"${localEnv:SECRET}\"}", "[remoteEnv.A]"},
+		{"\"remoteEnv\": {\"A\": \"x${localEnv:SECRET:y}\"}", "[remoteEnv.A]"},
+		{"\"containerEnv\": {\"A\": \"${env:SECRET}\"}", "[containerEnv.A]"},
+		{"\"containerEnv\": {\"A\": \"\\u0024{localEnv:SECRET}\"}", "[containerEnv.A]"},
+		{"\"remoteEnv\": {\"PATH\": \"/x:${containerEnv:PATH}\"}", "[remoteEnv.PATH]"},
+		{"\"remoteEnv\": {\"A\": \"${containerWorkspaceFolder}\"}", "[remoteEnv.A]"},
+		{"\"remoteEnv\": {\"A\": null}", "[remoteEnv.A]"},
+		{"\"remoteEnv\": {\"A\": \"x\\ny\"}", "[remoteEnv.A]"},
+		{"\"remoteEnv\": {\"SECRET*\": \"\"}", "[remoteEnv.?]"},
+		{"\"remoteEnv\": {\"A=B\": \"\"}", "[remoteEnv.?]"},
+		{"\"remoteEnv\": {\"\": \"\"}", "[remoteEnv.?]"},
+		{"\"remoteEnv\": {\"--privileged\": \"\"}", "[remoteEnv.?]"},
+		{"\"remoteEnv\": {\"ACP_BROKER_RUN\": \"1\"}", "[remoteEnv.ACP_BROKER_RUN]"},
+		{"\"remoteUser\": \"${localEnv:USER}\"", "[remoteUser]"},
+		{"\"mounts\": [\"source=/,target=/host,type=bind\"]", "[mounts.0]"},
+		{"\"mounts\": [\"source=/,target=/host\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,target=/x,type=bind\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,target=/x,volume-opt=device=/\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,\\\"target=/x\\\"\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,target=/host:/x\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,target=/x/../.acp-broker\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,target=/.acp-broker\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,target=/.acp-broker/x\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,target=/\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,target=/proc/sys\"]", "[mounts.0]"},
+		{"\"mounts\": [\"type=volume,target=x\"]", "[mounts.0]"},
+		{"\"mounts\": [{\"type\": \"volume\", \"target\": \"/x\", \"external\": true}]",
+			"[mounts.0]"},
+		{"\"mounts\": [7]", "[mounts.0]"},
+		{"\"runArgs\": [\"--privileged\"], \"privileged\": true, \"capAdd\": [\"ALL\"],"
+		 "\"securityOpt\": [\"seccomp=unconfined\"], \"workspaceMount\": \"x\","
+		 "\"initializeCommand\": \"x\", \"features\": {}, \"\\u001b[31m\": 1",
+			"[runArgs] [privileged] [capAdd] [securityOpt] [workspaceMount] "
+			"[initializeCommand] [features] [?]"},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct exec_found found;
+		char text[512];
+		snprintf(text, sizeof(text), "{\"image\": \"a\", %s}", cases[i].text);
+		find_well(text, &found);
+		assert_string_equal(line_of(found.ignored), cases[i].ignored);
+		assert_string_equal(line_of(found.start), "");
+		exec_found_finish(&found);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_an_image_or_a_dockerfile_is_found),
 		cmocka_unit_test(test_a_value_of_the_wrong_type_is_an_error_that_names_its_member),
 		cmocka_unit_test(test_the_file_that_was_read_is_the_one_that_is_judged),
+		cmocka_unit_test(test_users_variables_and_volumes_become_words_of_the_engine),
+		cmocka_unit_test(test_a_shown_workspace_keeps_its_user_and_has_a_known_folder),
+		cmocka_unit_test(
+			test_arguments_and_the_stage_of_a_build_become_words_of_the_engine),
+		cmocka_unit_test(test_what_reaches_this_machine_is_named_and_left_out),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
