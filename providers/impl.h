@@ -146,6 +146,7 @@ struct sandbox {
 	char **warnings; // from sandbox_warn; NULL: none
 	char *remark;    // from sandbox_remark; NULL: none
 	char *said;      // from sandbox_quote; NULL: none
+	struct sandbox_setup setup; // owned by the implementation; zeroed: none
 	struct sandbox_root *roots; // owned by the implementation
 	size_t root_count;
 };

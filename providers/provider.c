@@ -334,6 +334,12 @@ const struct sandbox_root *sandbox_root_at(const struct sandbox *sandbox, size_t
 	return &sandbox->roots[index];
 }
 
+const struct sandbox_setup *sandbox_setup(const struct sandbox *sandbox)
+{
+	assert(sandbox->was_ready);
+	return sandbox->setup.lines && sandbox->setup.lines[0] ? &sandbox->setup : NULL;
+}
+
 size_t sandbox_root_length(const struct sandbox *sandbox, const char *path)
 {
 	size_t longest = 0;

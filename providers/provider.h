@@ -530,6 +530,20 @@ void sandbox_add_root(
 size_t sandbox_root_count(const struct sandbox *sandbox);
 const struct sandbox_root *sandbox_root_at(const struct sandbox *sandbox, size_t index);
 
+/*
+ * Lines that a file of the workspace wants to have run in the sandbox, once for each sandbox,
+ * before the first session in that workspace. Whoever wrote the file may be hostile: the lines get
+ * nothing that is not there already, such as the profile's secrets. Borrowed.
+ */
+struct sandbox_setup {
+	const char *source;       // the file, for people
+	const char *directory;    // the root for which it is
+	const char *const *names; // of the lines, for people; NULL-terminated
+	const char *const *lines; // of sh; as many
+};
+const struct sandbox_setup *sandbox_setup(
+	const struct sandbox *sandbox); // valid once ready; NULL: none
+
 /* How many bytes of a resolved path (sandbox_resolve_path) name its root; 0: it is in no root. */
 size_t sandbox_root_length(const struct sandbox *sandbox, const char *path);
 

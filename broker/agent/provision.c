@@ -19,7 +19,13 @@
 #include "base/words.h"
 #include "providers/script_run.h"
 
-enum { COPY_MS = 60000, ANSWER_MAX = 65536, KEY_SIZE = 17, FIXED_WORDS = 5 };
+enum {
+	COPY_MS = 60000,
+	ANSWER_MAX = 65536,
+	KEY_SIZE = 17,
+	FIXED_WORDS = 6,
+	PLACE_MAX = 2 * FILE_PATH_MAX
+};
 
 static const char copy_script[] =
 #include "broker/agent/remote/provision.sh.inc"
@@ -83,10 +89,38 @@ static void finish(struct provision *provision, const struct error *err)
 	soon_start(&provision->later);
 }
 
+static size_t file_count(const struct provision *provision)
+{
+	return provision->config.setup ? 0 : provision->config.profile->copy_count;
+}
+
 static const struct copy_file *file_in_hand(const struct provision *provision)
 {
 	const struct profile *profile = provision->config.profile;
-	return provision->next < profile->copy_count ? &profile->copy[provision->next] : NULL;
+	return provision->next < file_count(provision) ? &profile->copy[provision->next] : NULL;
+}
+
+static const char *const *lines_of(const struct provision *provision)
+{
+	const struct provision_config *config = &provision->config;
+	return config->setup ? config->setup->lines : (const char *const *)config->profile->setup;
+}
+
+static size_t line_count(const struct provision *provision)
+{
+	return words_count((char *const *)lines_of(provision));
+}
+
+/* Of a line, from 1: for people. A workspace's line may have any bytes, but its name is plain. */
+static const char *line_name(const struct provision *provision, size_t line)
+{
+	const struct sandbox_setup *setup = provision->config.setup;
+	return setup ? setup->names[line - 1] : lines_of(provision)[line - 1];
+}
+
+static const char *source_of(const struct provision *provision)
+{
+	return provision->config.setup ? provision->config.setup->source : "setup";
 }
 
 /* Prefixes the error with the file or the line. */
@@ -94,16 +128,15 @@ static void fail(struct provision *provision, struct error *err, const char *wor
 {
 	const struct copy_file *file = file_in_hand(provision);
 	const char *reason = err->reason ? err->reason : "SETUP_FAILED";
-	const char *const *setup = (const char *const *)provision->config.profile->setup;
 	error_set_reason(err, err->code, reason, "%s%s%s%s", err->text, *words ? " (" : "", words,
 		*words ? ")" : "");
 	if (file) {
 		error_prefix(err, "copying %s to %s", file->source, file->target);
-	} else if (provision->line > 0 && provision->line <= words_count((char *const *)setup)) {
-		error_prefix(
-			err, "setup, line %zu (%s)", provision->line, setup[provision->line - 1]);
+	} else if (provision->line > 0) {
+		error_prefix(err, "%s, line %zu (%s)", source_of(provision), provision->line,
+			line_name(provision, provision->line));
 	} else {
-		error_prefix(err, "setup");
+		error_prefix(err, "%s", source_of(provision));
 	}
 	finish(provision, err);
 }
@@ -115,15 +148,16 @@ static void tell(struct provision *provision, const char *what, const char *deta
 	const struct provision_config *config = &provision->config;
 	const struct copy_file *file = file_in_hand(provision);
 	if (strcmp(what, "line") == 0) {
-		size_t count = words_count(config->profile->setup);
+		size_t count = line_count(provision);
 		size_t line = (size_t)strtoul(detail, NULL, 10);
 		provision->line = line <= count ? line : 0;
 		if (provision->line > 0) {
-			log_info("%s: setup, line %zu of %zu: %s", config->subject, line, count,
-				config->profile->setup[line - 1]);
+			log_info("%s: %s, line %zu of %zu: %s", config->subject,
+				source_of(provision), line, count, line_name(provision, line));
 		}
 	} else if (strcmp(what, "wait") == 0) {
-		log_info("%s: setup: another broker runs it (%s)", config->subject, detail);
+		log_info("%s: %s: another broker runs it (%s)", config->subject,
+			source_of(provision), detail);
 	} else if (strcmp(what, "copied") == 0 && file) {
 		log_info("%s: copied %s to %s", config->subject, file->source, file->target);
 	}
@@ -183,14 +217,30 @@ static void on_end(void *data, struct buf *output, const char *words, const stru
 	next_step(provision);
 }
 
+/* The variable that the lines of a devcontainer.json may use (container/devcontainer_text.h). */
+static char **setup_environment(const struct provision_config *config, const char *const *base)
+{
+	struct buf variable;
+	char **env = words_copy(base);
+	buf_init(&variable, PLACE_MAX);
+	if (buf_append_format(&variable, NULL, "containerWorkspaceFolder=%s", config->directory)) {
+		char *text = mem_strndup(buf_span(&variable));
+		words_append(&env, text);
+		free(text);
+	}
+	buf_finish(&variable);
+	return env;
+}
+
 static void run_script(struct provision *provision, const char *const *argv, struct span input,
 	long long deadline_ms)
 {
 	static const struct script_listener listener = {.on_output = on_output, .on_end = on_end};
 	struct error err;
 	const struct provision_config *config = &provision->config;
-	char **env = config_profile_environment(
-		config->profile, sandbox_agent_environment(config->sandbox));
+	const char *const *base = sandbox_agent_environment(config->sandbox);
+	char **env = config->setup ? setup_environment(config, base)
+	                           : config_profile_environment(config->profile, base);
 	struct script_order order = {.argv = argv,
 		.env = (const char *const *)env,
 		.input = input,
@@ -305,25 +355,32 @@ static void read_file(struct provision *provision)
 
 static void run_setup(struct provision *provision)
 {
-	const struct profile *profile = provision->config.profile;
+	const struct provision_config *config = &provision->config;
+	const char *const *lines = lines_of(provision);
+	const char *directory = config->setup ? config->directory : ".";
+	char **texts = NULL;
 	char key[KEY_SIZE];
-	put_key(key, (const char *const *)profile->setup);
+	if (config->setup) {
+		words_append(&texts, directory);
+	}
+	words_append_all(&texts, lines);
+	put_key(key, (const char *const *)texts);
+	words_free(texts);
 	const char *const begin[FIXED_WORDS + 1] = {
-		"sh", "-c", setup_script, "acp-broker-setup", key, NULL};
+		"sh", "-c", setup_script, "acp-broker-setup", key, directory, NULL};
 	char **argv = NULL;
 	words_append_all(&argv, begin);
-	words_append_all(&argv, (const char *const *)profile->setup);
+	words_append_all(&argv, lines);
 	run_script(provision, (const char *const *)argv, (struct span){NULL, 0},
-		profile->setup_timeout_ms);
+		config->profile->setup_timeout_ms);
 	words_free(argv);
 }
 
 static void next_step(struct provision *provision)
 {
-	const struct profile *profile = provision->config.profile;
-	if (provision->next < profile->copy_count) {
+	if (provision->next < file_count(provision)) {
 		read_file(provision);
-	} else if (provision->next == profile->copy_count && words_count(profile->setup) > 0) {
+	} else if (provision->next == file_count(provision) && line_count(provision) > 0) {
 		run_setup(provision);
 	} else {
 		finish(provision, NULL);

@@ -14,6 +14,7 @@
 #include "broker/relay/relay_sync.h"
 #include "broker/relay/relay_turn.h"
 #include "broker/relay/root_check.h"
+#include "broker/relay/root_setup.h"
 #include "broker/session/answer.h"
 #include "broker/session/root_names.h"
 #include "broker/session/serving.h"
@@ -25,6 +26,7 @@ struct opening {
 	char **directories;       // owned, NULL-terminated
 	struct root_check *check; // owned; while it checks whether they may be synced
 	size_t next;              // index of the directory that is being added
+	struct root_setup *setup; // owned; while it runs the workspace's own lines
 	struct call call;         // once they are roots
 	struct mcp_commands commands;
 	struct mcp_lookup *lookup; // owned; NULL: nothing to ask
@@ -34,6 +36,7 @@ static void opening_destroy(struct opening *opening)
 {
 	desk_drop(&opening->waiting);
 	root_check_destroy(opening->check);
+	root_setup_destroy(opening->setup);
 	mcp_lookup_destroy(opening->lookup);
 	mcp_commands_finish(&opening->commands);
 	words_free(opening->directories);
@@ -49,7 +52,7 @@ static struct opening *opening_of(struct waiting *waiting)
 void relay_roots_on_left(struct waiting *waiting, const struct error *failure)
 {
 	struct opening *opening = opening_of(waiting);
-	if (opening->lookup || opening->check) {
+	if (opening->lookup || opening->check || opening->setup) {
 		opening_destroy(opening);
 	}
 }
@@ -115,10 +118,10 @@ void relay_peer_ready(void *data)
 
 /* ---- waiting for the roots ---- */
 
-/* Fails an opening that has no lookup and no check in progress. */
+/* Fails an opening that has no lookup, no check and no lines in progress. */
 static void opening_fail(struct opening *opening, const struct error *failure)
 {
-	assert(!opening->lookup && !opening->check);
+	assert(!opening->lookup && !opening->check && !opening->setup);
 	desk_fail(&opening->waiting, failure);
 	opening_destroy(opening);
 }
@@ -249,6 +252,17 @@ static bool goes_on(struct opening *opening, const struct error *err)
 	return true;
 }
 
+static void on_set_up(void *data, const struct error *err)
+{
+	struct opening *opening = data;
+	opening->setup = NULL;
+	if (err) {
+		opening_refuse(opening, "prepare", err);
+	} else {
+		opening_ask(opening);
+	}
+}
+
 /* The files in its directories are synced. */
 static void on_synced(void *data, const struct error *err)
 {
@@ -258,7 +272,11 @@ static void on_synced(void *data, const struct error *err)
 	} else if (err) {
 		opening_refuse(opening, "sync", err);
 	} else {
-		opening_ask(opening);
+		opening->setup = root_setup_start(
+			opening->peer, opening->directories[0], on_set_up, opening);
+		if (!opening->setup) {
+			opening_ask(opening);
+		}
 	}
 }
 
@@ -397,7 +415,8 @@ static void opening_begin(struct opening *opening)
 bool relay_open_roots(struct peer *peer, const struct call *call)
 {
 	bool is_served = relay_uses_toolhost(peer) || peer->relay->config.profile->mcp_exec;
-	if (!is_served && relay_shares_files(peer) && !relay_needs_sync(peer)) {
+	bool is_set_up = root_setup_is_needed(peer);
+	if (!is_served && !is_set_up && relay_shares_files(peer) && !relay_needs_sync(peer)) {
 		return false;
 	}
 	char **directories = relay_directories_of(&call->message);

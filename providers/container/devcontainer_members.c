@@ -54,13 +54,18 @@ bool devcontainer_expected(const struct devcontainer *self, const char *member,
 		self->out->source, member, expected);
 }
 
+void devcontainer_name(char *out, size_t size, const char *prefix, struct span name)
+{
+	bool is_plain = is_made_of(name, "_0123456789", "_-", SHOWN_MAX);
+	text_format(out, size, "%s%.*s", prefix, is_plain ? (int)name.len : 1,
+		is_plain ? name.data : "?");
+}
+
 void devcontainer_ignore(const struct devcontainer *self, const char *prefix, struct span name)
 {
 	char text[2 * SHOWN_MAX];
 	char ***ignored = &self->out->ignored;
-	bool is_plain = is_made_of(name, "_0123456789", "_", SHOWN_MAX);
-	text_format(text, sizeof(text), "%s%.*s", prefix, is_plain ? (int)name.len : 1,
-		is_plain ? name.data : "?");
+	devcontainer_name(text, sizeof(text), prefix, name);
 	if (words_count(*ignored) < IGNORED_MAX &&
 		!words_contain((const char *const *)*ignored, text)) {
 		words_append(ignored, text);

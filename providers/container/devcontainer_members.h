@@ -27,7 +27,13 @@ void devcontainer_ignore(const struct devcontainer *self, const char *prefix, st
 void devcontainer_ignore_unknown(const struct devcontainer *self, json_node object,
 	const char *prefix, const char *const *known);
 
+/* Writes how the broker shows the name; 96 bytes are enough. */
+void devcontainer_name(char *out, size_t size, const char *prefix, struct span name);
+
 bool devcontainer_take_start(const struct devcontainer *self, struct error *err) ATTR_NODISCARD;
 bool devcontainer_take_build(const struct devcontainer *self, struct error *err) ATTR_NODISCARD;
+
+/* Commands that run in the container: devcontainer_lines.c. */
+bool devcontainer_take_lines(const struct devcontainer *self, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -359,6 +359,8 @@ void exec_found_finish(struct exec_found *found)
 	free(found->folder);
 	words_free(found->build);
 	words_free(found->start);
+	words_free(found->lines);
+	words_free(found->line_names);
 	words_free(found->ignored);
 	*found = (struct exec_found){.source = NULL};
 }

@@ -22,6 +22,8 @@ struct exec_found {
 	char *file, *folder;  // the Dockerfile, and the folder for the build, in the workspace
 	char **build;         // words for EXEC_BUILD (base/words.h), like the next ones; or NULL
 	char **start;         // words for EXEC_START; or NULL
+	char **lines;         // of sh, for sandbox_setup; or NULL
+	char **line_names;    // as many; or NULL
 	char **ignored;       // what the file says and we do not do; or NULL
 	const char *writable; // why somebody else can write that file (writers.h); or NULL
 };

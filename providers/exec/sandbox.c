@@ -493,6 +493,7 @@ static void close_sandbox(struct sandbox *sandbox)
 	exec_instance_destroy(self->instance);
 	exec_profile_finish(&self->profile);
 	exec_facts_finish(&self->facts);
+	exec_found_finish(&self->found);
 	free(self->place);
 	free(self->token);
 	free(self->wish.directory);
@@ -569,6 +570,13 @@ static void take_found(struct exec_sandbox *self, const struct exec_found *found
 	exec_profile_add_words(&self->profile, EXEC_BUILD, (const char *const *)found->build);
 	exec_profile_add_words(&self->profile, EXEC_START, (const char *const *)found->start);
 	warn_of_ignored(self, found);
+	self->found = (struct exec_found){.source = mem_strdup(found->source),
+		.lines = words_copy((const char *const *)found->lines),
+		.line_names = words_copy((const char *const *)found->line_names)};
+	self->sandbox.setup = (struct sandbox_setup){.source = self->found.source,
+		.directory = self->wish.directory,
+		.names = (const char *const *)self->found.line_names,
+		.lines = (const char *const *)self->found.lines};
 }
 
 /* The content of the recipe decides which instance it is. */

@@ -40,6 +40,7 @@ struct exec_sandbox {
 	struct exec_instance *instance;   // NULL: the profile has no start, or before its recipe
 	struct exec_shown *shown;         // NULL: the instance shows no workspace of this machine
 	struct exec_recipe *recipe;       // while we read it; or NULL
+	struct exec_found found;          // sandbox.setup has its texts
 	struct exec_image *building;      // the image for its instance; or NULL
 	struct exec_runner_file *writing; // the file that start mounts, while we write it; or NULL
 	struct exec_copy_in *copying;     // or NULL

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`devcontainer = auto`: the workspace's devcontainer.json names the image or the Dockerfile."""
 
+import json
 import shutil
 
 from case import main
@@ -10,7 +11,7 @@ from containers import IMAGE, Containers
 MORE = '''
 	// Nothing of this happens.
 	"initializeCommand": "touch {dir}/touched",
-	"postCreateCommand": ["touch", "{dir}/touched"],
+	"postAttachCommand": ["touch", "{dir}/touched"],
 	"runArgs": ["--privileged", "--volume", "{dir}:/here"],
 	"mounts": ["source={dir},target=/here,type=bind"],
 	"containerEnv": {{"HOST_HOME": "${{localEnv:HOME}}"}},
@@ -57,7 +58,7 @@ class Accepted(Devcontainers):
         self.write(f'"image": "{IMAGE}",')
         client, answer = self.answered()
         warning, = answer['_meta']['broker']['warnings']
-        self.assertNames(warning, f'{self.source} | initializeCommand | postCreateCommand | '
+        self.assertNames(warning, f'{self.source} | initializeCommand | postAttachCommand | '
                          'runArgs | mounts.0 | containerEnv.HOST_HOME | features')
         said = self.said(client, 'echo "<$HOST_HOME>"; ls -d /here')
         self.assertIn('<>', said)
@@ -137,6 +138,72 @@ class Accepted(Devcontainers):
         client, _ = self.answered()
         self.assertIn('here', self.said(client, 'echo here'))
         self.end(client)
+
+
+class Commands(Devcontainers):
+    """They run in the container, in the workspace, once for each container."""
+
+    def ran(self):
+        path = self.work / 'ran'
+        return path.read_text().splitlines() if path.exists() else []
+
+    def write_commands(self, **members):
+        self.write_only(f'"image": "{IMAGE}"', *(
+            f', "{name}": {json.dumps(value)}' for name, value in members.items()))
+
+    def play(self, **keys):
+        client, _ = self.answered(**keys)
+        session = client.new_session(self.work)
+        client.prompt(session, 'terminal echo turn >> ran')
+        self.end(client)
+
+    def test_they_run_once_in_the_order_of_their_kinds_before_the_first_turn(self):
+        self.write_commands(
+            postCreateCommand={'a': ['sh', '-c', 'echo "$0" >> "$1"', 'it is',
+                                     '${containerWorkspaceFolder}/ran'],
+                               'b': 'echo "${containerWorkspaceFolderBasename}" >> ran'},
+            onCreateCommand='test "$PWD" = "$containerWorkspaceFolder" && echo first >> ran')
+        self.play()
+        self.assertEqual(self.ran(), ['first', 'it is', 'work', 'turn'])
+        self.play()
+        self.assertEqual(self.ran(), ['first', 'it is', 'work', 'turn', 'turn'])
+        self.assertEqual(len(self.containers()), 1)
+
+    def test_they_get_no_variable_of_the_profile(self):
+        """The agent gets it, and the programs of the image could take it there."""
+        self.write_commands(postCreateCommand='echo "<$OWN>" >> ran')
+        client, _ = self.answered(env='OWN=mine')
+        session = client.new_session(self.work)
+        client.prompt(session, 'env OWN')
+        self.assertIn('mine', client.wait_text('OWN='))
+        client.prompt(session, 'terminal true')
+        self.end(client)
+        self.assertEqual(self.ran(), ['<>'])
+
+    def test_one_that_fails_fails_the_session_with_what_it_said(self):
+        self.write_commands(postCreateCommand={'it': 'echo some words; exit 7'})
+        client, _ = self.answered()
+        error = self.failure(client.response(client.start('session/new', {
+            'cwd': str(self.work), 'mcpServers': []})), 'SETUP_FAILED')
+        self.assertNames(error['message'], f'{self.source} | postCreateCommand.it | status 7 | '
+                         'some words')
+        self.write_commands(postCreateCommand='true')
+        self.end(client)
+        self.play()
+        self.assertEqual(self.ran(), ['turn'])
+
+    def test_one_that_takes_too_long_is_ended(self):
+        self.write_commands(postCreateCommand='sleep 600')
+        client, _ = self.answered(**{'setup-timeout': '2s'})
+        error = self.failure(client.response(client.start('session/new', {
+            'cwd': str(self.work), 'mcpServers': []})), 'TIMEOUT_EXCEEDED')
+        self.assertNames(error['message'], f'{self.source} | postCreateCommand')
+        self.end(client)
+
+    def test_a_shown_workspace_is_where_they_run(self):
+        self.write_commands(postCreateCommand='pwd >> ran')
+        self.play(mount='same-path')
+        self.assertEqual(self.ran(), [str(self.work), 'turn'])
 
 
 class Refused(Devcontainers):

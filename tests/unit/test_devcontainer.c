@@ -116,6 +116,9 @@ static void test_a_value_of_the_wrong_type_is_an_error_that_names_its_member(voi
 		{"{\"image\": \"a\", \"remoteEnv\": []}", "remoteEnv"},
 		{"{\"image\": \"a\", \"remoteEnv\": {\"A\": 1}}", "remoteEnv"},
 		{"{\"image\": \"a\", \"mounts\": {}}", "mounts"},
+		{"{\"image\": \"a\", \"postCreateCommand\": 1}", "postCreateCommand"},
+		{"{\"image\": \"a\", \"postCreateCommand\": [1]}", "postCreateCommand"},
+		{"{\"image\": \"a\", \"onCreateCommand\": {\"x\": {}}}", "onCreateCommand"},
 		{"{\"dockerFile\": \"Dockerfile\", \"build\": {\"args\": 1}}", "build.args"},
 		{"{\"dockerFile\": \"Dockerfile\", \"build\": {\"target\": \"-x\"}}",
 			"build.target"}};
@@ -193,6 +196,30 @@ static void test_arguments_and_the_stage_of_a_build_become_words_of_the_engine(v
 	exec_found_finish(&found);
 }
 
+static void test_commands_become_lines_of_sh_in_the_order_of_their_kinds(void **state)
+{
+	struct exec_found found;
+	find_well("{\"image\": \"a\", \"postCreateCommand\": {\"one\": \"x && y\","
+		  "\"t wo\": [\"z\", \"it's\", \"${containerWorkspaceFolder}/a b\"]},"
+		  "\"onCreateCommand\": [\"first\"], \"updateContentCommand\": \"\"}",
+		&found);
+	assert_string_equal(line_of(found.lines),
+		"['first'] [x && y] ['z' 'it'\\''s' ''\"${containerWorkspaceFolder}\"'/a b']");
+	assert_string_equal(line_of(found.line_names),
+		"[onCreateCommand] [postCreateCommand.one] [postCreateCommand.?]");
+	assert_string_equal(line_of(found.ignored), "");
+	assert_null(found.start);
+	exec_found_finish(&found);
+	find_well("{\"image\": \"a\", \"postCreateCommand\": \"echo ${localEnv:X}\","
+		  "\"onCreateCommand\": [\"echo\", \"${localEnv:X}\"],"
+		  "\"postStartCommand\": \"x\", \"postAttachCommand\": \"x\"}",
+		&found);
+	assert_string_equal(line_of(found.lines), "");
+	assert_string_equal(line_of(found.ignored), "[postStartCommand] [postAttachCommand] "
+						    "[onCreateCommand] [postCreateCommand]");
+	exec_found_finish(&found);
+}
+
 /* Each of these would read, show or change something of this machine. */
 static void test_what_reaches_this_machine_is_named_and_left_out(void **state)
 {
@@ -255,6 +282,7 @@ int main(void)
 		cmocka_unit_test(test_a_shown_workspace_keeps_its_user_and_has_a_known_folder),
 		cmocka_unit_test(
 			test_arguments_and_the_stage_of_a_build_become_words_of_the_engine),
+		cmocka_unit_test(test_commands_become_lines_of_sh_in_the_order_of_their_kinds),
 		cmocka_unit_test(test_what_reaches_this_machine_is_named_and_left_out),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Runs lines of shell once for each home of a sandbox. Arguments: KEY LINE...; KEY names these
-# lines. Prints "line" and a number before it runs each line; the output of the lines goes to
-# stderr.
-marker=$state/setup/$1 lock=$state/setup/$1.lock
-shift
+# Runs lines of shell once for each home of a sandbox. Arguments: KEY DIRECTORY LINE...; KEY names
+# these lines, which run in DIRECTORY. Prints "line" and a number before it runs each line; the
+# output of the lines goes to stderr.
+marker=$state/setup/$1 lock=$state/setup/$1.lock directory=$2
+shift 2
 
 finish() {
 	say done ''
@@ -33,7 +33,10 @@ number=0
 for line do
 	number=$((number + 1))
 	say line "$number"
-	sh -c "$line" </dev/null >&2 || fail "it ended with status $?"
+	(
+		cd "$directory" || exit
+		exec sh -c "$line"
+	) </dev/null >&2 || fail "it ended with status $?"
 done
 note "$marker" "$number" || fail "$PWD/$marker cannot be written"
 finish
