@@ -224,6 +224,26 @@ bool forward_listeners_open(
 	return true;
 }
 
+bool forward_listeners_add(struct forward_listeners *listeners, uint16_t port, struct error *err)
+{
+	size_t count = listeners->count;
+	for (size_t i = 0; i < count; i++) {
+		if (listeners->ports[i].here == port) {
+			return true;
+		}
+	}
+	if (count == FORWARDS_MAX) {
+		return error_set(err, ERROR_LIMIT, "%s: port %u: a sandbox has %d ports at most",
+			key, port, (int)FORWARDS_MAX);
+	}
+	listeners->ports[count] = (struct forward_port){.here = port, .inside = port};
+	if (!forward_port_listen(&listeners->ports[count].here, listeners->fds[count], err)) {
+		return false;
+	}
+	listeners->count++;
+	return true;
+}
+
 void forward_ports_describe(const struct settings *settings, const char *place,
 	const struct provider_describe_listener *listener, void *data)
 {

@@ -73,6 +73,10 @@ struct forward_listeners {
 };
 bool forward_listeners_open(struct forward_listeners *listeners, const struct settings *settings,
 	struct error *err) ATTR_NODISCARD;
+/* Adds a port that leads to the same port there, unless a line has it. FORWARD_TAKEN, ERROR_LIMIT.
+ */
+bool forward_listeners_add(
+	struct forward_listeners *listeners, uint16_t port, struct error *err) ATTR_NODISCARD;
 void forward_listeners_close(struct forward_listeners *listeners);
 
 /* Adds a fact for each port: where it leads. `place` follows the words "port 3000". */

@@ -46,7 +46,8 @@ enum {
 	KEY_MEMORY,
 	KEY_CPU,
 	KEY_PROCESSES,
-	KEY_DEVCONTAINER
+	KEY_DEVCONTAINER,
+	KEY_DEVCONTAINER_PORTS
 };
 
 const struct setting_key container_keys[CONTAINER_KEYS] = {
@@ -101,6 +102,10 @@ const struct setting_key container_keys[CONTAINER_KEYS] = {
 		.type = SETTING_CHOICE,
 		.choices = devcontainers,
 		.help = "instead of image: what the workspace's devcontainer.json names"},
+	[KEY_DEVCONTAINER_PORTS] = {.name = "devcontainer-ports",
+		.type = SETTING_BOOL,
+		.fallback = "false",
+		.help = "whether ports of devcontainer.json (forwardPorts) are opened here"},
 	EXEC_COMMON_KEYS,
 };
 
@@ -250,12 +255,20 @@ static bool check_git_write(const struct settings *settings, struct error *err)
 		       "and its repositories are its own");
 }
 
+static bool check_ports(const struct settings *settings, struct error *err)
+{
+	return !value_of(settings, KEY_DEVCONTAINER_PORTS) ||
+	       value_of(settings, KEY_DEVCONTAINER) ||
+	       error_set(err, ERROR_CONFIG,
+		       "devcontainer-ports needs devcontainer = auto; use forward to open ports");
+}
+
 static bool check_settings(const struct settings *settings, struct error *err)
 {
 	const char *image = value_of(settings, KEY_IMAGE);
 	const char *dockerfile = value_of(settings, KEY_DOCKERFILE);
 	return check_kind(settings, err) && check_network(settings, err) &&
-	       check_git_write(settings, err) &&
+	       check_git_write(settings, err) && check_ports(settings, err) &&
 	       (value_of(settings, KEY_DEVCONTAINER) ? true
 		       : image                       ? container_check_image(image, err)
 		       : dockerfile                  ? check_dockerfile(dockerfile, err)
@@ -404,8 +417,9 @@ static void add_dockerfile(struct exec_profile *profile, const struct settings *
 }
 
 /* Until the workspace is known, capitals stand for what its file will say. */
-static void add_devcontainer(struct exec_profile *profile)
+static void add_devcontainer(struct exec_profile *profile, const struct settings *settings)
 {
+	profile->opens_ports = settings_bool(settings, &container_keys[KEY_DEVCONTAINER_PORTS]);
 	profile->find_recipe = devcontainer_find;
 	profile->trusts_workspace = true;
 	profile->built = mem_strdup("IMAGE");
@@ -498,7 +512,7 @@ static bool add_commands(struct exec_profile *profile, const struct settings *se
 		add_dockerfile(profile, settings, context);
 		add_build(profile, settings, engine);
 	} else if (value_of(settings, KEY_DEVCONTAINER)) {
-		add_devcontainer(profile);
+		add_devcontainer(profile, settings);
 		add_build(profile, settings, engine);
 	}
 	profile->runner_there = runner_there;

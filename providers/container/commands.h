@@ -13,7 +13,7 @@
  * program. With `container`, the broker works in a container that somebody else has made, and
  * neither starts nor ends it; it copies the runner's folder there.
  */
-enum { CONTAINER_OWN_KEYS = 12, CONTAINER_KEYS = CONTAINER_OWN_KEYS + EXEC_COMMON_COUNT };
+enum { CONTAINER_OWN_KEYS = 13, CONTAINER_KEYS = CONTAINER_OWN_KEYS + EXEC_COMMON_COUNT };
 extern const struct setting_key container_keys[CONTAINER_KEYS];
 extern const struct exec_platform container_platform;
 

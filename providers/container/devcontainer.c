@@ -89,7 +89,8 @@ static int open_source(const char *workspace, struct exec_found *out, struct err
 /* Names that we use, and names that only an editor uses. */
 static const char *const used[] = {"image", "build", "dockerFile", "context", "containerUser",
 	"remoteUser", "containerEnv", "remoteEnv", "mounts", "onCreateCommand",
-	"updateContentCommand", "postCreateCommand", "name", "$schema", "customizations", NULL};
+	"updateContentCommand", "postCreateCommand", "forwardPorts", "name", "$schema",
+	"customizations", NULL};
 static const char *const used_in_build[] = {"dockerfile", "context", "args", "target", NULL};
 
 /* The place of a path that is relative to the file, without links; NULL if it leads out. */
@@ -210,7 +211,8 @@ static bool take(const struct devcontainer *self, struct error *err)
 	}
 	free(image);
 	free(file);
-	return is_ok && devcontainer_take_start(self, err) && devcontainer_take_lines(self, err);
+	return is_ok && devcontainer_take_start(self, err) && devcontainer_take_lines(self, err) &&
+	       devcontainer_take_ports(self, err);
 }
 
 static bool read_source(

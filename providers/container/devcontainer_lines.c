@@ -8,7 +8,13 @@
 #include "providers/container/devcontainer_members.h"
 #include "providers/container/devcontainer_text.h"
 
-enum { LINES_MAX = 16, LINE_BYTES = 8192, NAME_SIZE = 96 };
+enum {
+	LINES_MAX = 16,
+	LINE_BYTES = 8192,
+	NAME_SIZE = 96,
+	PORT_MIN = 1024, // only root may serve the ones below
+	PORTS_MAX = 64,
+};
 
 static const char expected[] = "a string, an array of strings, or an object of these, and at most "
 			       "16 commands of 8192 bytes";
@@ -105,6 +111,51 @@ bool devcontainer_take_lines(const struct devcontainer *self, struct error *err)
 		if (node != JSON_NODE_NONE && !json_is(self->doc, node, JSON_NULL) &&
 			!take_commands(self, members[i], node)) {
 			return devcontainer_expected(self, members[i], expected, err);
+		}
+	}
+	return true;
+}
+
+/* ---- ports ---- */
+
+/* A text such as "db:5432" is a port of another container. */
+static bool add_port(struct exec_found *out, long long port)
+{
+	if (port < PORT_MIN || port > UINT16_MAX || out->port_count == FORWARDS_MAX) {
+		return false;
+	}
+	for (size_t i = 0; i < out->port_count; i++) {
+		if (out->ports[i] == port) {
+			return true;
+		}
+	}
+	out->ports[out->port_count++] = (uint16_t)port;
+	return true;
+}
+
+/* The user must have allowed it: every program of this machine can connect to such a port. */
+bool devcontainer_take_ports(const struct devcontainer *self, struct error *err)
+{
+	static const char member[] = "forwardPorts";
+	const struct json_doc *doc = self->doc;
+	json_node list = json_get(doc, 0, member);
+	unsigned number = 0;
+	if (list == JSON_NODE_NONE) {
+		return true;
+	}
+	if (!json_is(doc, list, JSON_ARRAY) || json_count(doc, list) > PORTS_MAX) {
+		return devcontainer_expected(self, member, "an array of at most 64 ports", err);
+	}
+	if (!self->place->opens_ports) {
+		devcontainer_ignore(self, "", span_of(member));
+		return true;
+	}
+	for (json_node node = json_first(doc, list); node != JSON_NODE_NONE;
+		node = json_next(doc, node), number++) {
+		char index[16];
+		text_whole(index, sizeof(index), "%u", number);
+		if (!add_port(self->out, json_int(doc, node, -1))) {
+			devcontainer_ignore(self, "forwardPorts.", span_of(index));
 		}
 	}
 	return true;

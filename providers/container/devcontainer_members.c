@@ -93,7 +93,8 @@ void devcontainer_ignore_unknown(const struct devcontainer *self, json_node obje
 
 /*
  * A name and no "=" would make the engine take the value from this machine's environment, and so
- * would a "*" in the name (podman-run(1)). BUILDKIT_… are orders for the engine's builder.
+ * would a "*" in the name (podman-run(1)). BUILDKIT_… are orders for the engine's builder. The home
+ * is where the broker puts the files of `copy`; it must not become the workspace.
  */
 static bool is_variable(struct span name)
 {
@@ -104,7 +105,7 @@ static bool is_variable(struct span name)
 			return false;
 		}
 	}
-	return is_made_of(name, "_", "_", NAME_BYTES);
+	return !span_is(name, "HOME") && is_made_of(name, "_", "_", NAME_BYTES);
 }
 
 static bool is_printable(const char *text)

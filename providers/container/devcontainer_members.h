@@ -33,7 +33,8 @@ void devcontainer_name(char *out, size_t size, const char *prefix, struct span n
 bool devcontainer_take_start(const struct devcontainer *self, struct error *err) ATTR_NODISCARD;
 bool devcontainer_take_build(const struct devcontainer *self, struct error *err) ATTR_NODISCARD;
 
-/* Commands that run in the container: devcontainer_lines.c. */
+/* devcontainer_lines.c: commands that run in the container, and ports. */
 bool devcontainer_take_lines(const struct devcontainer *self, struct error *err) ATTR_NODISCARD;
+bool devcontainer_take_ports(const struct devcontainer *self, struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -118,6 +118,7 @@ struct exec_profile {
 	bool is_transient;    // an instance for each session, destroyed at its end
 	bool is_synced;
 	bool shows_workspace; // at its own path: there is nothing to sync
+	bool opens_ports;     // that the file of find_recipe names
 	bool writes_git;      // with shows_workspace: repositories are not pinned
 };
 

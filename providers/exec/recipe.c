@@ -36,7 +36,7 @@ struct look {
 	exec_recipe_find *find;  // or NULL
 	struct exec_found found; // owned
 	bool may_be_in_workspace;
-	bool is_shown;
+	bool is_shown, opens_ports;
 	struct writers writers; // by the worker
 	char content[EXEC_RECIPE_SIZE];
 	bool is_ok;
@@ -126,7 +126,8 @@ static bool find(struct look *look, struct error *err)
 	free(workspace);
 	const struct exec_place place = {.workspace = look->workspace,
 		.writers = &look->writers,
-		.is_shown = look->is_shown};
+		.is_shown = look->is_shown,
+		.opens_ports = look->opens_ports};
 	if (!look->find(&place, &look->found, err)) {
 		return false;
 	}
@@ -390,6 +391,7 @@ struct exec_recipe *exec_recipe_look(const struct provider_context *context,
 	look->workspace = mem_strdup_or_null(request->workspace);
 	look->may_be_in_workspace = request->may_be_in_workspace;
 	look->is_shown = request->is_shown;
+	look->opens_ports = request->opens_ports;
 	if (!pool_submit(context->pool, &look->job, err)) {
 		exec_recipe_cancel(self);
 		return NULL;

@@ -3,6 +3,7 @@
 #define PROVIDERS_EXEC_RECIPE_H
 
 #include "providers/exec/writers.h"
+#include "providers/forward_ports.h"
 #include "providers/provider.h"
 
 /*
@@ -17,13 +18,15 @@ enum { EXEC_RECIPE_SIZE = 33 }; // hexadecimal digits and a NUL
 
 /* What a file of the workspace says about the instances. Zeroed is empty. All texts are owned. */
 struct exec_found {
-	char *source;         // that file; all paths are absolute and without links
-	char *image;          // NULL: the image is built
-	char *file, *folder;  // the Dockerfile, and the folder for the build, in the workspace
-	char **build;         // words for EXEC_BUILD (base/words.h), like the next ones; or NULL
-	char **start;         // words for EXEC_START; or NULL
-	char **lines;         // of sh, for sandbox_setup; or NULL
-	char **line_names;    // as many; or NULL
+	char *source;        // that file; all paths are absolute and without links
+	char *image;         // NULL: the image is built
+	char *file, *folder; // the Dockerfile, and the folder for the build, in the workspace
+	char **build;        // words for EXEC_BUILD (base/words.h), like the next ones; or NULL
+	char **start;        // words for EXEC_START; or NULL
+	char **lines;        // of sh, for sandbox_setup; or NULL
+	char **line_names;   // as many; or NULL
+	uint16_t ports[FORWARDS_MAX]; // to open here
+	size_t port_count;
 	char **ignored;       // what the file says and we do not do; or NULL
 	const char *writable; // why somebody else can write that file (writers.h); or NULL
 };
@@ -33,7 +36,8 @@ void exec_found_finish(struct exec_found *found);
 struct exec_place {
 	const char *workspace; // without links
 	const struct writers *writers;
-	bool is_shown; // exec_profile.shows_workspace
+	bool is_shown;    // exec_profile.shows_workspace
+	bool opens_ports; // exec_profile.opens_ports
 };
 
 /* Reads such a file, on the pool. */
@@ -47,6 +51,7 @@ struct exec_recipe_request {
 	const char *workspace;    // NULL: unknown
 	bool may_be_in_workspace; // the user trusts the agents there
 	bool is_shown;            // struct exec_place
+	bool opens_ports;         // the same
 };
 
 /*

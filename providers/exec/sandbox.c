@@ -565,7 +565,7 @@ static void warn_of_ignored(struct exec_sandbox *self, const struct exec_found *
 	sandbox_warn(&self->sandbox, text);
 }
 
-static void take_found(struct exec_sandbox *self, const struct exec_found *found)
+static bool take_found(struct exec_sandbox *self, const struct exec_found *found, struct error *err)
 {
 	exec_profile_add_words(&self->profile, EXEC_BUILD, (const char *const *)found->build);
 	exec_profile_add_words(&self->profile, EXEC_START, (const char *const *)found->start);
@@ -577,6 +577,12 @@ static void take_found(struct exec_sandbox *self, const struct exec_found *found
 		.directory = self->wish.directory,
 		.names = (const char *const *)self->found.line_names,
 		.lines = (const char *const *)self->found.lines};
+	for (size_t i = 0; self->is_for_session && i < found->port_count; i++) {
+		if (!forward_listeners_add(&self->forwards, found->ports[i], err)) {
+			return error_prefix(err, "%s", found->source);
+		}
+	}
+	return true;
 }
 
 /* The content of the recipe decides which instance it is. */
@@ -592,10 +598,8 @@ static void on_recipe(
 	} else if (!failure) {
 		exec_profile_set_image(&self->profile, result->found->image);
 	}
-	if (!failure && result->found) {
-		take_found(self, result->found);
-	}
-	if (failure || !make_instance(self, &err)) {
+	bool is_taken = !failure && (!result->found || take_found(self, result->found, &err));
+	if (failure || !is_taken || !make_instance(self, &err)) {
 		fail(self, failure ? failure : &err);
 	}
 }
@@ -610,7 +614,8 @@ static bool make(struct exec_sandbox *self, struct error *err)
 			.find = self->profile.find_recipe,
 			.workspace = self->wish.directory,
 			.may_be_in_workspace = self->profile.trusts_workspace,
-			.is_shown = self->profile.shows_workspace},
+			.is_shown = self->profile.shows_workspace,
+			.opens_ports = self->profile.opens_ports},
 		on_recipe, self, err);
 	return self->recipe != NULL;
 }

@@ -4,9 +4,11 @@
 
 import json
 import shutil
+import socket
 
 from case import main
 from containers import IMAGE, Containers
+from forwarding import free_port
 
 MORE = '''
 	// Nothing of this happens.
@@ -204,6 +206,21 @@ class Commands(Devcontainers):
         self.write_commands(postCreateCommand='pwd >> ran')
         self.play(mount='same-path')
         self.assertEqual(self.ran(), [str(self.work), 'turn'])
+
+
+class Ports(Devcontainers):
+    def test_a_port_is_open_here_only_if_the_user_says_so(self):
+        port = free_port()
+        self.write_only(f'"image": "{IMAGE}", "forwardPorts": [{port}, "db:5432"]')
+        client, answer = self.answered()
+        self.assertNames(answer['_meta']['broker']['warnings'][0], 'forwardPorts')
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(('127.0.0.1', port)).close()
+        self.end(client)
+        client, answer = self.answered(**{'devcontainer-ports': 'true'})
+        self.assertNames(answer['_meta']['broker']['warnings'][0], 'forwardPorts.1')
+        socket.create_connection(('127.0.0.1', port)).close()
+        self.end(client)
 
 
 class Refused(Devcontainers):

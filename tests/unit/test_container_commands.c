@@ -325,6 +325,8 @@ static void test_what_an_engine_cannot_do_is_refused(void **state)
 		{{"container", "b", "mount", "same-path", NULL}, "mount = same-path | image"},
 		{{"image", "a", "git-write", "true", NULL}, "git-write | mount = same-path"},
 		{{"container", "b", "processes", "64", NULL}, "processes | image"},
+		{{"image", "a", "devcontainer-ports", "true", NULL},
+			"devcontainer-ports | devcontainer = auto | forward"},
 	};
 	struct exec_profile profile;
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

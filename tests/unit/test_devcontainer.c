@@ -20,7 +20,7 @@
 static struct {
 	char folder[64], source[96], dockerfile[96];
 	struct writers writers;
-	bool is_shown;
+	bool is_shown, opens_ports;
 } world;
 
 static void write_file(const char *path, const char *text)
@@ -52,8 +52,10 @@ static int tear_down(void **state)
 
 static bool find(const char *text, struct exec_found *out, struct error *err)
 {
-	const struct exec_place place = {
-		.workspace = world.folder, .writers = &world.writers, .is_shown = world.is_shown};
+	const struct exec_place place = {.workspace = world.folder,
+		.writers = &world.writers,
+		.is_shown = world.is_shown,
+		.opens_ports = world.opens_ports};
 	write_file(world.source, text);
 	*out = (struct exec_found){.source = NULL};
 	return devcontainer_find(&place, out, err);
@@ -116,6 +118,7 @@ static void test_a_value_of_the_wrong_type_is_an_error_that_names_its_member(voi
 		{"{\"image\": \"a\", \"remoteEnv\": []}", "remoteEnv"},
 		{"{\"image\": \"a\", \"remoteEnv\": {\"A\": 1}}", "remoteEnv"},
 		{"{\"image\": \"a\", \"mounts\": {}}", "mounts"},
+		{"{\"image\": \"a\", \"forwardPorts\": 3000}", "forwardPorts"},
 		{"{\"image\": \"a\", \"postCreateCommand\": 1}", "postCreateCommand"},
 		{"{\"image\": \"a\", \"postCreateCommand\": [1]}", "postCreateCommand"},
 		{"{\"image\": \"a\", \"onCreateCommand\": {\"x\": {}}}", "onCreateCommand"},
@@ -220,6 +223,27 @@ static void test_commands_become_lines_of_sh_in_the_order_of_their_kinds(void **
 	exec_found_finish(&found);
 }
 
+static void test_ports_are_found_only_if_the_user_opens_them(void **state)
+{
+	static const char text[] = "{\"image\": \"a\", \"forwardPorts\": [3000, \"db:5432\", "
+				   "3000, 80, 65536, 3000.5, -1, 1024]}";
+	struct exec_found found;
+	find_well(text, &found);
+	assert_int_equal(found.port_count, 0);
+	assert_string_equal(line_of(found.ignored), "[forwardPorts]");
+	exec_found_finish(&found);
+	world.opens_ports = true;
+	find_well(text, &found);
+	world.opens_ports = false;
+	assert_int_equal(found.port_count, 2);
+	assert_int_equal(found.ports[0], 3000);
+	assert_int_equal(found.ports[1], 1024);
+	assert_string_equal(line_of(found.ignored),
+		"[forwardPorts.1] [forwardPorts.3] [forwardPorts.4] [forwardPorts.5] "
+		"[forwardPorts.6]");
+	exec_found_finish(&found);
+}
+
 /* Each of these would read, show or change something of this machine. */
 static void test_what_reaches_this_machine_is_named_and_left_out(void **state)
 {
@@ -236,6 +260,7 @@ static void test_what_reaches_this_machine_is_named_and_left_out(void **state)
 		{"\"remoteEnv\": {\"A\": \"x\\ny\"}", "[remoteEnv.A]"},
 		{"\"remoteEnv\": {\"SECRET*\": \"\"}", "[remoteEnv.?]"},
 		{"\"remoteEnv\": {\"A=B\": \"\"}", "[remoteEnv.?]"},
+		{"\"remoteEnv\": {\"HOME\": \"/w\"}", "[remoteEnv.HOME]"},
 		{"\"remoteEnv\": {\"\": \"\"}", "[remoteEnv.?]"},
 		{"\"remoteEnv\": {\"--privileged\": \"\"}", "[remoteEnv.?]"},
 		{"\"remoteEnv\": {\"ACP_BROKER_RUN\": \"1\"}", "[remoteEnv.ACP_BROKER_RUN]"},
@@ -283,6 +308,7 @@ int main(void)
 		cmocka_unit_test(
 			test_arguments_and_the_stage_of_a_build_become_words_of_the_engine),
 		cmocka_unit_test(test_commands_become_lines_of_sh_in_the_order_of_their_kinds),
+		cmocka_unit_test(test_ports_are_found_only_if_the_user_opens_them),
 		cmocka_unit_test(test_what_reaches_this_machine_is_named_and_left_out),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

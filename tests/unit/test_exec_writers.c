@@ -32,16 +32,18 @@ static void put(struct list *list, unsigned value, size_t count)
 	}
 }
 
+/* The kernel wants the entries in the order of their tags. */
 static struct list list_with(unsigned tag, unsigned permissions, unsigned id)
 {
 	struct list list = {.len = 0};
-	const unsigned entries[][3] = {{0x01, 6, UINT32_MAX}, {0x04, 4, UINT32_MAX},
-		{tag, permissions, id}, {0x10, 6, UINT32_MAX}, {0x20, 4, UINT32_MAX}};
+	unsigned entries[][3] = {{0x01, 6, UINT32_MAX}, {0x02, 4, ME}, {0x04, 4, UINT32_MAX},
+		{0x08, 4, MINE}, {0x10, 6, UINT32_MAX}, {0x20, 4, UINT32_MAX}};
 	put(&list, 2, 4);
-	for (size_t i = 0; i < 5; i++) {
+	for (size_t i = 0; i < 6; i++) {
+		bool is_it = entries[i][0] == tag;
 		put(&list, entries[i][0], 2);
-		put(&list, entries[i][1], 2);
-		put(&list, entries[i][2], 4);
+		put(&list, is_it ? permissions : entries[i][1], 2);
+		put(&list, is_it ? id : entries[i][2], 4);
 	}
 	return list;
 }
@@ -119,6 +121,7 @@ static void test_the_list_of_a_file_is_read(void **state)
 	writers_init(&mine);
 	assert_null(writers_of_file(&mine, fd));
 	if (fsetxattr(fd, "system.posix_acl_access", list.bytes, list.len, 0) != 0) {
+		assert_int_equal(errno, ENOTSUP);
 		close(fd);
 		unlink(path);
 		skip(); // the file system has no access lists
