@@ -223,6 +223,36 @@ class Ports(Devcontainers):
         self.end(client)
 
 
+class Hostile(Devcontainers):
+    def test_no_word_of_the_engine_comes_from_this_machine_or_gives_more_rights(self):
+        (self.source.parent / 'Dockerfile').write_text(f'FROM {IMAGE}\n')
+        self.write_only('"build": {"dockerfile": "Dockerfile", "options": ["--volume=/:/host"],',
+                        '  "args": {"A1": "${localEnv:HOME}", "A2": "kept"}},',
+                        '"containerEnv": {"B1": "${localEnv:HOME}", "HOME*": "", "B2": "kept"},',
+                        '"remoteEnv": {"C1": "x${localEnv:NOTHING:${localEnv:HOME}}"},',
+                        '"mounts": ["source=${localEnv:HOME},target=/host,type=bind",',
+                        '  "source=/,target=/host,type=volume,volume-opt=device=/",',
+                        '  "source=/var/run/docker.sock,target=/var/run/docker.sock,type=bind"],',
+                        '"workspaceMount": "source=/,target=/host,type=bind",',
+                        '"runArgs": ["--network=host", "--device=/dev/kvm", "--pid=host"],',
+                        '"privileged": true, "capAdd": ["ALL"], "init": true,',
+                        '"securityOpt": ["seccomp=unconfined"], "appPort": [3000],',
+                        '"forwardPorts": [3000], "initializeCommand": "touch touched"')
+        log = self.dir / 'words'
+        client = self.with_podman(f'printf "%s\\n" "$@" >>{log}')
+        client.initialize()
+        self.said(client, 'true')
+        self.end(client)
+        words = log.read_text().splitlines()
+        self.assertEqual([word for word in words if word[:3] in ('A1=', 'B1=', 'C1=')], [])
+        self.assertEqual([word for word in words if word in ('A2=kept', 'B2=kept')],
+                         ['A2=kept', 'B2=kept'])
+        for hostile in ('/host', 'docker.sock', 'privileged', 'cap-add', 'network', 'device',
+                        'pid=', 'publish', 'security-opt', 'HOME', 'init'):
+            self.assertEqual([word for word in words if hostile in word], [])
+        self.assertEqual([*self.dir.rglob('touched')], [])
+
+
 class Refused(Devcontainers):
     def test_a_build_outside_of_the_workspace(self):
         for build in ('"dockerfile": "../../Dockerfile"',
