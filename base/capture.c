@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -185,19 +186,36 @@ static bool stream_open(
 	return fd_set_nonblock(stream->fd, true, err);
 }
 
+/* A file in memory: the program may read it when it likes, or not at all. */
+static bool open_input(const char *text, int *out_fd, struct error *err)
+{
+	int fd = memfd_create("acp-broker-input", MFD_CLOEXEC);
+	if (fd < 0) {
+		return error_set_errno(err, errno, "making a file in memory");
+	}
+	if (!fd_write_all(fd, span_of(text), err) || lseek(fd, 0, SEEK_SET) != 0) {
+		fd_close(&fd);
+		return false;
+	}
+	*out_fd = fd;
+	return true;
+}
+
 static bool start(struct capture *self, struct spawner *spawner, const struct capture_spec *spec,
 	struct error *err)
 {
+	int in ATTR_CLEANUP(fd_cleanup) = -1;
 	int out ATTR_CLEANUP(fd_cleanup) = -1;
 	int errors ATTR_CLEANUP(fd_cleanup) = -1;
-	if (!stream_open(self, &self->out, spec->out_max, &out, err) ||
+	if ((spec->in && !open_input(spec->in, &in, err)) ||
+		!stream_open(self, &self->out, spec->out_max, &out, err) ||
 		!stream_open(self, &self->err, spec->err_max, &errors, err)) {
 		return error_prefix(err, "starting \"%s\"", self->name);
 	}
 	struct process_spec process = {.argv = spec->argv,
 		.env = spec->env,
 		.cwd = spec->cwd,
-		.in = -1,
+		.in = in,
 		.out = out,
 		.err = errors};
 	if (spec->leaves_daemons) {

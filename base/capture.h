@@ -12,8 +12,7 @@
 #include "base/span.h"
 
 /*
- * Runs a short program and collects its output. Its stdin is /dev/null. Loop thread; does not
- * block.
+ * Runs a short program and collects its output. Loop thread; does not block.
  */
 struct capture;
 
@@ -21,6 +20,7 @@ struct capture_spec {
 	const char *const *argv; // as in struct process_spec
 	const char *const *env;
 	const char *cwd;
+	const char *in; // what it finds in its stdin; NULL: nothing
 	size_t out_max; // bytes of stdout; more fails with ERROR_LIMIT, or is dropped if out_is_cut
 	bool out_is_cut;
 	bool is_secret;      // the output is a secret: it is wiped from memory after `done`

@@ -40,7 +40,7 @@ struct detached {
  */
 
 /* The supervisor's descriptors, from 3 on. It closes all others that the broker had. */
-enum { FD_CONTROL = 3, FD_OUT, FD_ERR, FD_STATUS_READ, FD_STATUS_WRITE, FD_SIGNALS, FD_END };
+enum { FD_CONTROL = 3, FD_IN, FD_OUT, FD_ERR, FD_STATUS_READ, FD_STATUS_WRITE, FD_SIGNALS, FD_END };
 
 /* First moves all of them away: one may have the number at which another belongs. */
 static bool place_descriptors(const int fds[], int count)
@@ -110,8 +110,8 @@ static void supervise(pid_t pid)
 	speak(&verdict);
 }
 
-static void become_supervisor(struct launch *launch, const int pipes[3]) ATTR_NORETURN;
-static void become_supervisor(struct launch *launch, const int pipes[3])
+static void become_supervisor(struct launch *launch, const int pipes[4]) ATTR_NORETURN;
+static void become_supervisor(struct launch *launch, const int pipes[4])
 {
 	int status[2];
 	sigset_t child;
@@ -123,7 +123,8 @@ static void become_supervisor(struct launch *launch, const int pipes[3])
 		_exit(1);
 	}
 	int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	const int fds[] = {pipes[0], pipes[1], pipes[2], status[0], status[1], signals};
+	int in = pipes[1] >= 0 ? pipes[1] : open("/dev/null", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	const int fds[] = {pipes[0], in, pipes[2], pipes[3], status[0], status[1], signals};
 	if (signals < 0 || !place_descriptors(fds, ARRAY_LENGTH(fds))) {
 		_exit(1);
 	}
@@ -132,11 +133,12 @@ static void become_supervisor(struct launch *launch, const int pipes[3])
 		fail_to_prepare(errno);
 	}
 	if (pid == 0) {
-		launch->fds[0] = -1;
+		launch->fds[0] = FD_IN;
 		launch->fds[1] = FD_OUT;
 		launch->fds[2] = FD_ERR;
 		launch_run(launch, FD_STATUS_WRITE);
 	}
+	close(FD_IN);
 	close(FD_OUT);
 	close(FD_ERR);
 	close(FD_STATUS_WRITE);
@@ -148,7 +150,7 @@ static void become_supervisor(struct launch *launch, const int pipes[3])
  * forks. Meanwhile processes of the broker could escape only if the spawner was killed at the same
  * moment, and even then the guards end their trees themselves.
  */
-static bool fork_supervisor(struct launch *launch, const int pipes[3], struct error *err)
+static bool fork_supervisor(struct launch *launch, const int pipes[4], struct error *err)
 {
 	int was_subreaper = 0;
 	prctl(PR_GET_CHILD_SUBREAPER, &was_subreaper, 0, 0, 0);
@@ -235,7 +237,7 @@ static bool start(struct detached *self, const struct process_spec *spec, struct
 	}
 	ev_io_set(&self->control, sockets[0], EV_READ);
 	ev_io_start(self->loop, &self->control);
-	const int theirs[3] = {sockets[1], spec->out, spec->err};
+	const int theirs[4] = {sockets[1], spec->in, spec->out, spec->err};
 	bool ok = fork_supervisor(&self->launch, theirs, err);
 	fd_close(&sockets[1]);
 	return ok;

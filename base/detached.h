@@ -22,7 +22,7 @@
 struct detached;
 
 /*
- * Like process_start, but uses only argv, env, cwd, out and err of the spec; stdin is /dev/null.
+ * Like process_start, but uses only argv, env, cwd, in, out and err of the spec.
  * Raises either on_failed or on_exited, once; nobody watches the program's descendants, so
  * on_emptied is never raised.
  */

@@ -54,6 +54,8 @@ static void run_until_raised(void)
 	assert_int_equal(raised, 1);
 }
 
+static const char *input; // of the next program
+
 static struct capture *start(const char *program, const char *script, long long timeout_ms)
 {
 	static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
@@ -61,6 +63,7 @@ static struct capture *start(const char *program, const char *script, long long 
 	struct capture_spec spec = {.argv = argv,
 		.env = env,
 		.cwd = "/",
+		.in = input,
 		.out_max = 1000,
 		.err_max = 10,
 		.timeout_ms = timeout_ms};
@@ -99,6 +102,7 @@ static int teardown(void **state)
 
 static int clean(void **state)
 {
+	input = NULL;
 	free(out);
 	free(complaint);
 	out = NULL;
@@ -113,6 +117,23 @@ static void test_output_and_status_are_told_apart(void **state)
 	assert_string_equal(complaint, "err\n");
 	assert_int_equal(status.code, 3);
 	assert_int_equal(status.signal, 0);
+}
+
+static void test_it_reads_its_input_to_the_end(void **state)
+{
+	char text[200001];
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	input = text; // more than a pipe holds
+	run("wc -c");
+	assert_int_equal(strtol(out, NULL, 10), sizeof(text) - 1);
+}
+
+static void test_nobody_needs_to_read_the_input(void **state)
+{
+	input = "text";
+	run("exit 3");
+	assert_int_equal(status.code, 3);
 }
 
 static void test_all_that_fits_is_there(void **state)
@@ -175,6 +196,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_output_and_status_are_told_apart),
+		TEST(test_it_reads_its_input_to_the_end),
+		TEST(test_nobody_needs_to_read_the_input),
 		TEST(test_all_that_fits_is_there),
 		TEST(test_more_output_than_that_is_an_error),
 		TEST(test_of_complaints_the_beginning_is_kept),

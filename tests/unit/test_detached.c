@@ -63,6 +63,8 @@ static void run_until_raised(void)
 	assert_int_equal(raised, 1);
 }
 
+static const char *input; // of the next program
+
 static struct capture *start(const char *program, const char *script, long long timeout_ms)
 {
 	static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
@@ -70,6 +72,7 @@ static struct capture *start(const char *program, const char *script, long long 
 	struct capture_spec spec = {.argv = argv,
 		.env = env,
 		.cwd = "/",
+		.in = input,
 		.out_max = 1000,
 		.err_max = 10,
 		.leaves_daemons = true,
@@ -175,6 +178,14 @@ static void test_output_and_status_are_told_apart(void **state)
 	assert_int_equal(status.signal, SIGKILL);
 }
 
+static void test_it_reads_its_input(void **state)
+{
+	input = "one\ntwo";
+	run("cat; ls /proc/self/fd | wc -l");
+	assert_string_equal(out, "one\ntwo4\n"); // 0, 1, 2 and that of ls itself
+	input = NULL;
+}
+
 static void test_it_gets_no_descriptor_of_ours(void **state)
 {
 	int fds[2];
@@ -262,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_output_and_status_are_told_apart),
+		TEST(test_it_reads_its_input),
 		TEST(test_it_gets_no_descriptor_of_ours),
 		TEST(test_more_output_than_fits_is_an_error),
 		TEST(test_a_daemon_goes_on_and_holds_nothing_up),
