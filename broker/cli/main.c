@@ -13,6 +13,7 @@
 #include "providers/exec/exec.h"
 #include "providers/local/cell/inside.h"
 #include "providers/local/keys/holder.h"
+#include "providers/kubernetes/kubernetes.h"
 #include "providers/local/local.h"
 #include "providers/local/net/forward.h"
 #include "providers/local/net/relay.h"
@@ -27,7 +28,8 @@ static bool add_providers(
 	       registry_add(registry, daytona_provider_create(context), err) &&
 	       registry_add(registry, exec_provider_create(context), err) &&
 	       registry_add(registry, container_provider_create(context), err) &&
-	       registry_add(registry, slurm_provider_create(context), err);
+	       registry_add(registry, slurm_provider_create(context), err) &&
+	       registry_add(registry, kubernetes_provider_create(context), err);
 }
 
 /*

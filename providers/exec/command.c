@@ -195,6 +195,7 @@ struct exec_command *exec_command_start(const struct provider_context *context,
 	struct exec_command *self = mem_alloc_zero(sizeof(*self));
 	const char *key;
 	char **argv = exec_profile_argv(profile, verb, values, NULL);
+	char *input = exec_profile_input(profile, verb, values);
 	self->profile = profile;
 	self->verb = verb;
 	self->timeout_ms = timeout_of(profile, verb, &key);
@@ -203,6 +204,7 @@ struct exec_command *exec_command_start(const struct provider_context *context,
 	struct capture_spec spec = {.argv = (const char *const *)argv,
 		.env = (const char *const *)profile->env,
 		.cwd = profile->home,
+		.in = input,
 		.out_max = EXEC_OUTPUT_MAX,
 		.err_max = COMPLAINT_MAX,
 		.leaves_daemons = true,
@@ -210,6 +212,7 @@ struct exec_command *exec_command_start(const struct provider_context *context,
 		.timeout_ms = self->timeout_ms};
 	self->capture = capture_start(context->loop, NULL, &spec, on_done, self, err);
 	words_free(argv);
+	free(input);
 	if (!self->capture) {
 		error_prefix(err, "%s", exec_verb_name(verb));
 		free(self);

@@ -6,9 +6,9 @@
 #include "providers/exec/profile.h"
 
 /*
- * Runs any of the platform's commands except exec: without a shell, with no input, in the user's
- * home. A daemon that it starts survives it (base/detached.h). Its output is untrusted. Loop
- * thread.
+ * Runs any of the platform's commands except exec: without a shell, with the profile's input or
+ * none, in the user's home. A daemon that it starts survives it (base/detached.h). Its output is
+ * untrusted. Loop thread.
  */
 struct exec_command;
 

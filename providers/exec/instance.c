@@ -380,6 +380,15 @@ static void on_gone_forgotten(void *data, const struct error *ignored)
 	}
 }
 
+static void on_rest_destroyed(
+	void *data, int status, struct span out, const char *words, const struct error *err)
+{
+	struct exec_instance *self = data;
+	self->command = NULL;
+	exec_claim_forget(self->claim, on_gone_forgotten);
+}
+
+/* A platform may keep a record of what has ended until somebody removes it. */
 static void on_gone_alone(void *data, const struct error *err)
 {
 	struct exec_instance *self = data;
@@ -388,6 +397,8 @@ static void on_gone_alone(void *data, const struct error *err)
 	}
 	if (err) {
 		on_gone_forgotten(self, NULL); // the broker that has the lock finds this, too
+	} else if (self->profile->platform->keeps_files && self->profile->words[EXEC_DESTROY]) {
+		(void)run(self, EXEC_DESTROY, on_rest_destroyed);
 	} else {
 		exec_claim_forget(self->claim, on_gone_forgotten);
 	}

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/path_quote.h"
 #include "base/soon.h"
+#include "base/text.h"
 #include "providers/exec/inventory.h"
 #include "providers/exec/sandbox.h"
 #include "providers/exec/sweep.h"
@@ -95,6 +96,15 @@ static void tell_words(const struct describing *self, enum exec_verb verb)
 	buf_finish(&text);
 }
 
+static void tell_input(const struct describing *self, enum exec_verb verb)
+{
+	char name[64];
+	if (self->profile.input[verb]) {
+		text_format(name, sizeof(name), "stdin of %s", exec_verb_name(verb));
+		self->listener->on_fact(self->data, name, self->profile.input[verb]);
+	}
+}
+
 static void on_soon(struct soon *soon)
 {
 	struct describing *self = CONTAINER_OF(soon, struct describing, soon);
@@ -102,6 +112,7 @@ static void on_soon(struct soon *soon)
 	void *data = self->data;
 	for (int verb = 0; verb < EXEC_VERBS; verb++) {
 		tell_words(self, (enum exec_verb)verb);
+		tell_input(self, (enum exec_verb)verb);
 	}
 	if (self->profile.shows_workspace) {
 		listener->on_fact(data, "mount",

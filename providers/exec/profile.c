@@ -126,6 +126,13 @@ static char *expand(const struct exec_profile *profile, enum exec_verb verb,
 	return whole;
 }
 
+char *exec_profile_input(
+	const struct exec_profile *profile, enum exec_verb verb, const struct exec_values *values)
+{
+	const char *input = profile->input[verb];
+	return input ? expand(profile, verb, values, input) : NULL;
+}
+
 char **exec_profile_argv(const struct exec_profile *profile, enum exec_verb verb,
 	const struct exec_values *values, const char *const *more)
 {
@@ -211,16 +218,25 @@ bool exec_profile_has_instances(const struct exec_profile *profile)
 	return profile->words[EXEC_START] != NULL;
 }
 
+static bool has_name(const char *text)
+{
+	while (text && (text = strchr(text, '%'))) {
+		if (text[1] == 'i' || text[1] == 'n') {
+			return true;
+		}
+		text += 2;
+	}
+	return false;
+}
+
 bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb verb)
 {
 	for (char **word = profile->words[verb]; word && *word; word++) {
-		for (const char *at = *word; (at = strchr(at, '%')); at += 2) {
-			if (at[1] == 'i' || at[1] == 'n') {
-				return true;
-			}
+		if (has_name(*word)) {
+			return true;
 		}
 	}
-	return false;
+	return has_name(profile->input[verb]);
 }
 
 char *exec_profile_place(const struct exec_profile *profile, const char *instance)
@@ -307,6 +323,7 @@ void exec_profile_finish(struct exec_profile *profile)
 {
 	for (size_t i = 0; i < ARRAY_LENGTH(profile->words); i++) {
 		words_free(profile->words[i]);
+		free(profile->input[i]);
 	}
 	words_free(profile->env);
 	free(profile->home);

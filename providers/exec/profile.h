@@ -91,6 +91,7 @@ struct exec_profile {
 	const struct exec_platform *platform;
 	char *name;               // owned
 	char **words[EXEC_VERBS]; // owned; NULL: the profile has no such command
+	char *input[EXEC_VERBS];  // owned; its stdin, with letters as in words; NULL: it has none
 	char **env;               // owned; the environment of the platform's commands
 	char *home;               // owned; the folder in which they start
 	char *runtime_root;       // owned
@@ -117,30 +118,28 @@ struct exec_profile {
 	long long grace_ms;   // the runner ends after this time without contact
 	bool is_transient;    // an instance for each session, destroyed at its end
 	bool is_synced;
-	bool shows_workspace; // at its own path: there is nothing to sync
-	bool opens_ports;     // that the file of find_recipe names
-	bool writes_git;      // with shows_workspace: repositories are not pinned
+	bool shows_workspace;  // at its own path: there is nothing to sync
+	bool opens_ports;      // that the file of find_recipe names
+	bool writes_git;       // with shows_workspace: repositories are not pinned
+	bool has_unknown_user; // the image may not know the user, who then has no home there
 };
 
-/* The keys that all these backends have. */
+/* The keys that all these backends have; EXEC_LINK_KEYS without runtime-root. */
 enum {
 	EXEC_SECOND = 1000,
 	EXEC_HOUR = 3600 * EXEC_SECOND,
 	EXEC_DAY = 24 * EXEC_HOUR,
-	EXEC_COMMON_COUNT = 6
+	EXEC_LINK_COUNT = 5,
+	EXEC_COMMON_COUNT = 1 + EXEC_LINK_COUNT
 };
-#define EXEC_COMMON_KEYS                                                                           \
-	{.name = "runtime-root",                                                                   \
-		.type = SETTING_TEXT,                                                              \
-		.fallback = "~/.local/share/acp-broker",                                           \
-		.help = "the folder there that contains the workspaces"},                          \
-		{.name = "link-grace",                                                             \
-			.type = SETTING_DURATION,                                                  \
-			.fallback = "1h",                                                          \
-			.min = EXEC_SECOND,                                                        \
-			.max = EXEC_DAY,                                                           \
-			.help = "without contact to this broker, after which everything there "    \
-				"ends"},                                                           \
+#define EXEC_LINK_KEYS                                                                             \
+	{.name = "link-grace",                                                                     \
+		.type = SETTING_DURATION,                                                          \
+		.fallback = "1h",                                                                  \
+		.min = EXEC_SECOND,                                                                \
+		.max = EXEC_DAY,                                                                   \
+		.help = "without contact to this broker, after which everything there "            \
+			"ends"},                                                                   \
 		{.name = "answer-timeout",                                                         \
 			.type = SETTING_DURATION,                                                  \
 			.fallback = "30s",                                                         \
@@ -163,6 +162,12 @@ enum {
 		.name = "forward", .type = SETTING_LIST,                                           \
 		.help = "a port of this machine that leads to one there: 3000, or 8080:3000"       \
 	}
+#define EXEC_COMMON_KEYS                                                                           \
+	{.name = "runtime-root",                                                                   \
+		.type = SETTING_TEXT,                                                              \
+		.fallback = "~/.local/share/acp-broker",                                           \
+		.help = "the folder there that contains the workspaces"},                          \
+		EXEC_LINK_KEYS
 
 /*
  * Reads settings whose types were checked. ERROR_CONFIG: the commands do not fit together. It also
@@ -193,7 +198,7 @@ void exec_profile_add_words(
 /* Whether the profile has start, which makes instances. Otherwise exec leads to a fixed place. */
 bool exec_profile_has_instances(const struct exec_profile *profile);
 
-/* Whether the name that start was given (%i or %n) is among the command's words. */
+/* Whether the name that start was given (%i or %n) is in the command's words or its input. */
 bool exec_profile_uses_name(const struct exec_profile *profile, enum exec_verb verb);
 
 /*
@@ -215,5 +220,9 @@ struct exec_values {
 /* The command's words with the values filled in, followed by `more`. words_free() frees them. */
 char **exec_profile_argv(const struct exec_profile *profile, enum exec_verb verb,
 	const struct exec_values *values, const char *const *more);
+
+/* The command's input with the values filled in; NULL if it has none. The caller frees it. */
+char *exec_profile_input(
+	const struct exec_profile *profile, enum exec_verb verb, const struct exec_values *values);
 
 #endif

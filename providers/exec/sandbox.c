@@ -121,7 +121,7 @@ static void become_ready(struct exec_sandbox *self)
 	bool has_apart = self->is_for_session && !self->profile.trusts_workspace;
 	const char *apart = has_apart ? self->profile.recipe_folder : NULL;
 	exec_facts_add_variable(&self->facts, path);
-	if (self->shown) {
+	if (self->shown || self->profile.has_unknown_user) {
 		exec_facts_choose_home(&self->facts);
 	}
 	remote_set_sandbox(self->remote, sandbox);

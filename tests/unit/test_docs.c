@@ -15,6 +15,7 @@
 #include "providers/container/container.h"
 #include "providers/daytona/daytona.h"
 #include "providers/exec/exec.h"
+#include "providers/kubernetes/kubernetes.h"
 #include "providers/local/local.h"
 #include "providers/provider.h"
 #include "providers/slurm/slurm.h"
@@ -168,6 +169,12 @@ static void test_every_key_of_slurm_is_documented(void **state)
 	check_provider(slurm_provider_create(&context), "# SLURM");
 }
 
+static void test_every_key_of_kubernetes_is_documented(void **state)
+{
+	static const struct provider_context context = {0};
+	check_provider(kubernetes_provider_create(&context), "# KUBERNETES");
+}
+
 static bool has_key(const struct setting_key *local, size_t local_count, enum section_kind kind,
 	const char *name)
 {
@@ -237,6 +244,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_every_key_of_exec_is_documented),
 		cmocka_unit_test(test_every_key_of_a_container_is_documented),
 		cmocka_unit_test(test_every_key_of_slurm_is_documented),
+		cmocka_unit_test(test_every_key_of_kubernetes_is_documented),
 		cmocka_unit_test(test_every_documented_key_exists),
 		cmocka_unit_test(test_every_option_and_command_is_documented),
 	};
