@@ -98,8 +98,9 @@ static void judge_pending(const struct json_doc *doc, json_node status, struct p
 {
 	json_node waiting = container_state(doc, status, "waiting");
 	json_node unscheduled = find_condition(doc, status, "PodScheduled", "False");
-	pod->state = is_hopeless(doc, waiting) ? POD_ENDED : POD_WAITING;
-	say(doc, pod, "Pending", unscheduled != JSON_NODE_NONE ? unscheduled : waiting);
+	bool is_over = is_hopeless(doc, waiting);
+	pod->state = is_over ? POD_ENDED : POD_WAITING;
+	say(doc, pod, "Pending", is_over || unscheduled == JSON_NODE_NONE ? waiting : unscheduled);
 }
 
 /* The pod's own reason says more than the container's, which then was only killed. */

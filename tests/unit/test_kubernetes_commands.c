@@ -316,6 +316,10 @@ static const struct {
 		"Pending (ErrImagePull: m)", ""},
 	{LIST(POD("p", "1", WAITING("ImagePullBackOff"))), EXEC_STATE_GONE,
 		"Pending (ImagePullBackOff: m)", ""},
+	{LIST(POD("p", "1",
+		 WAITING("InvalidImageName") "," CONDITION(
+			 "PodScheduled", "False", "Unschedulable"))),
+		EXEC_STATE_GONE, "Pending (InvalidImageName: m)", ""},
 	{LIST(CLAIM "," POD("p", "1", WAITING("CreateContainerConfigError"))), EXEC_STATE_STOPPED,
 		"Pending (CreateContainerConfigError: m)", ""},
 	{LIST(POD("p", "1", TERMINATED("OOMKilled", "137"))), EXEC_STATE_GONE,
