@@ -9,7 +9,14 @@
 #include "providers/kubernetes/spec.h"
 #include "providers/kubernetes/state.h"
 
-enum { NAME_MAX_BYTES = 253, WORD_MAX = 512, QUOTED_MAX = 96, USER_MAX = 2147483647 };
+enum {
+	NAME_MAX_BYTES = 253,
+	WORD_MAX = 512,
+	OPTION_MAX = 3 * WORD_MAX,
+	VARIANT_MAX = 2 * KUBERNETES_SPEC_MAX,
+	QUOTED_MAX = 96,
+	USER_MAX = 2147483647
+};
 
 enum {
 	KEY_CONTEXT,
@@ -71,13 +78,13 @@ const struct setting_key kubernetes_keys[KUBERNETES_KEYS] = {
 	[KEY_TIME] = {.name = "time",
 		.type = SETTING_DURATION,
 		.min = EXEC_SECOND,
-		.max = 24 * EXEC_DAY,
+		.max = 24LL * EXEC_DAY,
 		.help = "after which Kubernetes ends the pod"},
 	[KEY_POD_TIMEOUT] = {.name = "pod-timeout",
 		.type = SETTING_DURATION,
 		.fallback = "10m",
 		.min = EXEC_SECOND,
-		.max = 7 * EXEC_DAY,
+		.max = 7LL * EXEC_DAY,
 		.help = "for a new pod, until it runs"},
 	[KEY_RUNTIME_ROOT] = {.name = "runtime-root",
 		.type = SETTING_TEXT,
@@ -200,7 +207,7 @@ static bool check_settings(
 static void add_option(char ***words, const char *name, const char *value)
 {
 	struct buf text;
-	buf_init(&text, 3 * WORD_MAX);
+	buf_init(&text, OPTION_MAX);
 	(void)!buf_append(&text, span_of(name), NULL);
 	for (; *value; value++) {
 		(void)!buf_append(&text, (struct span){value, 1}, NULL);
@@ -230,12 +237,12 @@ static void set_words(struct exec_profile *profile, const struct settings *setti
 static void add_commands(
 	struct exec_profile *profile, const struct settings *settings, bool has_claim)
 {
+	static const char container[] = "--container=" KUBERNETES_CONTAINER;
 	static const char selector[] = "--selector=" KUBERNETES_SANDBOX "=%n";
 	static const char names[] = "--output=go-template={{.metadata.name}}{{\"\\n\"}}";
 	const char *kinds = has_claim ? "pods,persistentvolumeclaims" : "pods";
 	const char *const create[] = {"create", "--filename=-", names, NULL};
-	const char *const exec[] = {
-		"exec", "--stdin", "--container=" KUBERNETES_CONTAINER, "%i", "--", NULL};
+	const char *const exec[] = {"exec", "--stdin", container, "%i", "--", NULL};
 	const char *const stop[] = {
 		"delete", "pods", selector, "--wait=true", "--interactive=false", NULL};
 	const char *const destroy[] = {
@@ -268,7 +275,7 @@ static bool add_input(struct exec_profile *profile, enum exec_verb verb,
 static void set_variant(struct exec_profile *profile, const struct settings *settings)
 {
 	struct buf text;
-	buf_init(&text, 2 * KUBERNETES_SPEC_MAX);
+	buf_init(&text, VARIANT_MAX);
 	(void)!buf_append_format(&text, NULL, "%s %s %s", value_of(settings, KEY_CONTEXT),
 		value_of(settings, KEY_NAMESPACE), profile->input[EXEC_START]);
 	profile->variant = mem_strndup(buf_span(&text));
