@@ -84,6 +84,9 @@ class Pods(Instances):
         return [pid for pid in processes.marked(f'HOME={self.cluster}/home')
                 if processes.is_running(pid)]
 
+    def is_kubectl(self, pid):
+        return b'kubectl' in processes.read_file(f'/proc/{pid}/cmdline')
+
     def running(self):
         return sorted(set(super().running()) | set(self.in_pods()))
 
@@ -137,15 +140,16 @@ class Pods(Instances):
         return list((self.state / 'kubernetes').glob('*.json'))
 
 
-class Sessions(Pods):
+class SessionsAnywhere:
+    """soak/kubernetes.py has these with a real API server, too."""
+
     def test_a_pod_of_one_session_leaves_nothing(self):
         (self.work / 'mine').write_text('mine\n')
         client, session = self.opened(storage='1g')
         self.assertEqual([one['state'] for one in self.listed(storage='1g')], ['running'])
         self.assertEqual((len(self.pods()), len(self.named('claims'))), (1, 1))
-        client.prompt(session, 'terminal cat mine; echo $IN_POD; echo made > made')
-        self.assertIn(f'"output":"mine\\n{self.pods()[0]}\\n',
-                      client.wait_text('terminal/output ->'))
+        client.prompt(session, 'terminal cat mine; echo made > made')
+        self.assertIn('"output":"mine\\n"', client.wait_text('terminal/output ->'))
         self.end(client)
         self.assertEqual((self.work / 'made').read_text(), 'made\n')
         self.assert_nothing_is_left()
@@ -167,6 +171,56 @@ class Sessions(Pods):
         self.sandboxes('delete', one['name'], **STORAGE)
         self.assert_nothing_is_left()
 
+
+class EndsAnywhere:
+    """The same."""
+
+    def test_the_pod_is_out_of_memory_and_the_session_goes_on_in_another(self):
+        client, session, waiting = self.in_a_prompt(**STORAGE)
+        first, = self.pods()
+        self.end_pod(KILLED)
+        error = self.failure(client.response(waiting), 'LINK_LOST')
+        self.assertNames(error['message'], f'{first} | OOMKilled')
+        client.prompt(session, 'terminal cat made')
+        self.assertIn('"output":"there', client.wait_text('terminal/output ->'))
+        self.assertEqual(len(set(self.pods()) - {first}), 1)
+        self.end(client)
+        self.assertEqual(self.pods(), [])
+        self.assert_nothing_runs()
+
+    def test_kubectl_is_killed_and_what_it_ran_ends(self):
+        client, session, waiting = self.in_a_prompt(**STORAGE)
+        first, before = self.pods(), self.in_pods()
+        for pid in processes.descendants(client.pid):
+            if self.is_kubectl(pid):
+                processes.kill(pid)
+        self.failure(client.response(waiting), 'LINK_LOST')
+        client.prompt(session, 'terminal cat made')
+        self.assertIn('"output":"there', client.wait_text('terminal/output ->'))
+        self.assertEqual(self.pods(), first)
+        self.assertTrue(processes.wait_until(
+            lambda: not any(processes.is_running(pid) for pid in before)),
+                        processes.describe([pid for pid in before if processes.is_running(pid)]))
+        self.end(client)
+        self.assert_nothing_runs()
+
+    def test_the_broker_is_killed_and_the_next_one_deletes_the_pod(self):
+        client, _, _ = self.in_a_prompt(storage='1g')
+        left, = self.pods()
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait()
+        self.assertEqual(self.pods(), [left])
+        client = self.broker(options=self.config(storage='1g'))
+        client.initialize()
+        client.wait_log('is collected', PATIENCE)
+        self.assertEqual((self.work / 'made').read_text(), 'there\n')
+        self.assertTrue(processes.wait_until(lambda: len(self.notes()) == 1))
+        self.assertNotIn(left, self.pods())
+        self.end(client)
+        self.assert_nothing_is_left()
+
+
+class Sessions(SessionsAnywhere, Pods):
     def test_without_a_claim_the_pod_stays_for_the_next_session(self):
         for turn in ('one', 'two'):
             client, session = self.opened(persistence='reuse')
@@ -191,8 +245,7 @@ class Sessions(Pods):
         self.assertIn(f'"output":":{self.cluster}/home\\n', client.wait_text('terminal/output ->'))
         agent, = [pid for pid in self.in_pods() if processes.name_of(pid) == 'scripted-agent']
         self.assertIn(SECRET.encode(), processes.read_file(f'/proc/{agent}/environ'))
-        callers = [pid for pid in processes.descendants(client.pid)
-                   if b'kubectl' in processes.read_file(f'/proc/{pid}/cmdline')]
+        callers = [pid for pid in processes.descendants(client.pid) if self.is_kubectl(pid)]
         self.assertTrue(callers)
         for pid in callers:
             for name in ('cmdline', 'environ'):
@@ -252,20 +305,7 @@ class Waiting(Pods):
         self.assert_nothing_is_left()
 
 
-class Ends(Pods):
-    def test_the_pod_is_out_of_memory_and_the_session_goes_on_in_another(self):
-        client, session, waiting = self.in_a_prompt(**STORAGE)
-        first, = self.pods()
-        self.end_pod(KILLED)
-        error = self.failure(client.response(waiting), 'LINK_LOST')
-        self.assertNames(error['message'], f'{first} | OOMKilled')
-        client.prompt(session, 'terminal cat made; echo $IN_POD')
-        second, = set(self.pods()) - {first}
-        self.assertIn(f'"output":"there\\n{second}\\n', client.wait_text('terminal/output ->'))
-        self.end(client)
-        self.assertEqual(self.pods(), [])
-        self.assert_nothing_runs()
-
+class Ends(EndsAnywhere, Pods):
     def test_without_a_claim_the_end_of_the_pod_is_the_end_of_the_files(self):
         client, _, waiting = self.in_a_prompt()
         self.end_pod(KILLED)
@@ -274,37 +314,6 @@ class Ends(Pods):
         client.finish()
         client, session = self.opened()
         client.prompt(session, 'say hello')
-        self.end(client)
-        self.assert_nothing_is_left()
-
-    def test_kubectl_is_killed_and_what_it_ran_ends(self):
-        client, session, waiting = self.in_a_prompt(**STORAGE)
-        first, before = self.pods(), self.in_pods()
-        for pid in processes.descendants(client.pid):
-            if b'kubectl' in processes.read_file(f'/proc/{pid}/cmdline'):
-                processes.kill(pid)
-        self.failure(client.response(waiting), 'LINK_LOST')
-        client.prompt(session, 'terminal cat made')
-        self.assertIn('"output":"there', client.wait_text('terminal/output ->'))
-        self.assertEqual(self.pods(), first)
-        self.assertTrue(processes.wait_until(
-            lambda: not any(processes.is_running(pid) for pid in before)),
-                        processes.describe([pid for pid in before if processes.is_running(pid)]))
-        self.end(client)
-        self.assert_nothing_runs()
-
-    def test_the_broker_is_killed_and_the_next_one_deletes_the_pod(self):
-        client, _, _ = self.in_a_prompt(storage='1g')
-        left, = self.pods()
-        os.kill(client.pid, signal.SIGKILL)
-        client.wait()
-        self.assertEqual(self.pods(), [left])
-        client = self.broker(options=self.config(storage='1g'))
-        client.initialize()
-        client.wait_log('is collected', PATIENCE)
-        self.assertEqual((self.work / 'made').read_text(), 'there\n')
-        self.assertTrue(processes.wait_until(lambda: len(self.notes()) == 1))
-        self.assertNotIn(left, self.pods())
         self.end(client)
         self.assert_nothing_is_left()
 

@@ -30,7 +30,6 @@ from processes import PATIENCE
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 PODS = '/api/v1/namespaces/agents/pods'
 MERGE = 'application/merge-patch+json'
-STORAGE = test_kubernetes.STORAGE
 
 
 class Real(test_kubernetes.Pods):
@@ -72,33 +71,7 @@ class Real(test_kubernetes.Pods):
             self.made.call('PATCH', f'{PODS}/{name}/status', {'status': status}, MERGE)
 
 
-class Sessions(Real):
-    def test_a_pod_of_one_session_leaves_nothing(self):
-        (self.work / 'mine').write_text('mine\n')
-        client, session = self.opened(storage='1g')
-        self.assertEqual((len(self.pods()), len(self.named('claims'))), (1, 1))
-        self.assertEqual([one['state'] for one in self.listed(storage='1g')], ['running'])
-        client.prompt(session, 'terminal cat mine; echo made > made')
-        self.assertIn('"output":"mine\\n"', client.wait_text('terminal/output ->'))
-        self.end(client)
-        self.assertEqual((self.work / 'made').read_text(), 'made\n')
-        self.assert_nothing_is_left()
-
-    def test_the_next_session_gets_another_pod_and_the_same_files(self):
-        seen = set()
-        for turn in ('one', 'two'):
-            client, session = self.opened(**STORAGE)
-            seen.update(self.pods())
-            client.prompt(session, 'terminal cat kept; echo kept > kept')
-            self.assertIn('kept\\n' if turn == 'two' else 'directory',
-                          client.wait_text('terminal/output ->'))
-            self.end(client)
-            self.assertEqual((self.pods(), len(self.named('claims'))), ([], 1))
-        self.assertEqual(len(seen), 2)
-        one, = self.listed(**STORAGE)
-        self.sandboxes('delete', one['name'], **STORAGE)
-        self.assert_nothing_is_left()
-
+class Sessions(test_kubernetes.SessionsAnywhere, Real):
     def test_a_large_file_passes_in_both_directions(self):
         data = os.urandom(8 << 20)
         (self.work / 'mine').write_bytes(data)
@@ -199,50 +172,8 @@ class Waiting(Real):
         self.assert_nothing_is_left()
 
 
-class Ends(Real):
-    def test_the_pod_is_out_of_memory_and_the_session_goes_on_in_another(self):
-        client, session, waiting = self.in_a_prompt(**STORAGE)
-        first, = self.pods()
-        self.end_pod(test_kubernetes.KILLED)
-        error = self.failure(client.response(waiting), 'LINK_LOST')
-        self.assertNames(error['message'], f'{first} | OOMKilled')
-        client.prompt(session, 'terminal cat made')
-        self.assertIn('"output":"there\\n', client.wait_text('terminal/output ->'))
-        self.assertEqual(len(set(self.pods()) - {first}), 1)
-        self.end(client)
-        self.assertEqual(self.pods(), [])
-        self.assert_nothing_runs()
-
-    def test_kubectl_is_killed_and_what_it_ran_ends(self):
-        client, session, waiting = self.in_a_prompt(**STORAGE)
-        first, before = self.pods(), self.in_pods()
-        for pid in processes.descendants(client.pid):
-            if processes.name_of(pid) == 'kubectl':
-                processes.kill(pid)
-        self.failure(client.response(waiting), 'LINK_LOST')
-        client.prompt(session, 'terminal cat made')
-        self.assertIn('"output":"there', client.wait_text('terminal/output ->'))
-        self.assertEqual(self.pods(), first)
-        self.assertTrue(processes.wait_until(
-            lambda: not any(processes.is_running(pid) for pid in before)),
-                        processes.describe([pid for pid in before if processes.is_running(pid)]))
-        self.end(client)
-        self.assert_nothing_runs()
-
-    def test_the_broker_is_killed_and_the_next_one_deletes_the_pod(self):
-        client, _, _ = self.in_a_prompt(storage='1g')
-        left, = self.pods()
-        os.kill(client.pid, signal.SIGKILL)
-        client.wait()
-        self.assertEqual(self.pods(), [left])
-        client = self.broker(options=self.config(storage='1g'))
-        client.initialize()
-        client.wait_log('is collected', PATIENCE)
-        self.assertEqual((self.work / 'made').read_text(), 'there\n')
-        self.assertTrue(processes.wait_until(lambda: len(self.notes()) == 1))
-        self.assertNotIn(left, self.pods())
-        self.end(client)
-        self.assert_nothing_is_left()
+class Ends(test_kubernetes.EndsAnywhere, Real):
+    pass
 
 
 if __name__ == '__main__':
