@@ -65,6 +65,8 @@ static void on_inner_ready(void *data)
 	sandbox->capabilities = inner->capabilities;
 	sandbox->capabilities.has_terminals = false;
 	sandbox->no_terminals = "the login would get another sandbox than the agent";
+	sandbox->outlives = "no, because the broker cannot connect to the same run again with "
+			    "backend = daytona: it ends with the connection, or after link-grace";
 	sandbox->impl = inner->impl->forward ? &runner_impl : sandbox->impl;
 	sandbox->reference = place->reference;
 	sandbox->instance = daytona_box_id(place->box);

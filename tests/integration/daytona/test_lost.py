@@ -125,6 +125,13 @@ class Lost(Trouble):
         self.check_goes_on({**HERE, 'again': 'again\n'})
         self.assertEqual({one['state'] for one in self.records()}, {'stopped'})
 
+    def test_it_is_said_that_nothing_outlives_the_connection(self):
+        for keys in ({}, {'runner': 'never'}):
+            client = self.broker(options=self.config(**keys))
+            told = client.initialize(seconds=PATIENCE)['_meta']['broker']
+            self.assertNames(told['outlives'], 'no, because | backend = daytona')
+            self.end(client)
+
     def notices(self, client):
         updates = [m.params['update'] for m in list(client.messages)
                    if m.method == 'session/update']

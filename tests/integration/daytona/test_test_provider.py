@@ -28,6 +28,7 @@ class TestProvider(room.Room):
                                 probe_allowed=allowed, probe_refused=refused)
         self.assertEqual({n: c['why'] for n, c in checks.items() if c['outcome'] != 'ok'}, {})
         self.assertNames(checks['network']['note'], f'{refused} | {allowed}')
+        self.assertNames(checks['outlives']['note'], 'no, because | backend = daytona')
         self.assertEqual(self.boxes(), [])
         self.assertEqual(len(self.daytona.sandboxes(gone=True)), 1)
         self.assertEqual(self.notes(), [])
