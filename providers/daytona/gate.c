@@ -30,6 +30,7 @@ struct daytona_gate {
 	ev_timer retry;
 	long long deadline_ms;
 	int lock_fd;                        // held; or -1
+	bool looks;                         // daytona_gate_look
 	struct daytona_call *call;          // for a token; or NULL
 	struct ssh_admission_turn *asking;  // waits for a token; or NULL
 	struct ssh_admission_turn *granted; // connects with a token; or NULL
@@ -155,7 +156,7 @@ static void on_access(void *data, const struct daytona_access *access, const str
 	}
 }
 
-static void mint(struct daytona_gate *gate)
+static void ask_token(struct daytona_gate *gate)
 {
 	const struct daytona_profile *profile = gate->config.profile;
 	static const struct daytona_access no_access = {.token = "", .host = "", .expires_at = ""};
@@ -164,6 +165,46 @@ static void mint(struct daytona_gate *gate)
 			gate->config.api, gate->config.id, profile->token_min, on_access, gate);
 	} else {
 		on_access(gate, &no_access, NULL);
+	}
+}
+
+/* What runs in a sandbox ends in these states. */
+static bool ends_runs(const char *state)
+{
+	static const char *const states[] = {
+		"stopping", "stopped", "archiving", "archived", "destroying", "destroyed", "error"};
+	for (size_t i = 0; i < ARRAY_LENGTH(states); i++) {
+		if (strcmp(state, states[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void on_state(void *data, const struct daytona_sandbox *seen, const struct error *err)
+{
+	struct daytona_gate *gate = data;
+	struct error over;
+	gate->call = NULL;
+	if (seen && !ends_runs(seen->state)) {
+		ask_token(gate);
+	} else if (seen || err->code == ERROR_NOT_FOUND) {
+		error_set_reason(&over, ERROR_UNAVAILABLE, "SANDBOX_UNAVAILABLE",
+			"what ran there has ended, because the sandbox %s%s while the connection "
+			"was lost",
+			seen ? "is " : "was deleted", seen ? seen->state : "");
+		fail(gate, &over);
+	} else {
+		fail(gate, err);
+	}
+}
+
+static void mint(struct daytona_gate *gate)
+{
+	if (gate->looks) {
+		gate->call = daytona_get(gate->config.api, gate->config.id, on_state, gate);
+	} else {
+		ask_token(gate);
 	}
 }
 
@@ -296,6 +337,11 @@ void daytona_gate_destroy(struct daytona_gate *gate)
 	pool_leave(&gate->work->job);
 	free(gate->host);
 	free(gate);
+}
+
+void daytona_gate_look(struct daytona_gate *gate)
+{
+	gate->looks = true;
 }
 
 const char *daytona_gate_host(const struct daytona_gate *gate)

@@ -32,6 +32,9 @@ struct daytona_gate *daytona_gate_open(
 	const struct daytona_gate_config *config, daytona_gate_done *done);
 void daytona_gate_destroy(struct daytona_gate *gate); // after those who use it; NULL is fine
 
+/* The connection was lost: from now on, the service must say before each token that it runs. */
+void daytona_gate_look(struct daytona_gate *gate);
+
 const char *daytona_gate_host(const struct daytona_gate *gate);
 int daytona_gate_port(const struct daytona_gate *gate);
 

@@ -21,6 +21,7 @@ enum {
 #define ARCHIVE_MAX_MS (43200LL * MINUTE) // the service's maximum
 
 static const char *const runner_choices[] = {"auto", "never", NULL};
+static const char *const outlives_choices[] = {"auto", "never", NULL};
 
 const struct setting_key daytona_keys[] = {
 	{.name = "api-url",
@@ -169,6 +170,17 @@ const struct setting_key daytona_keys[] = {
 		.fallback = "auto",
 		.help = "whether the broker's own program does all work in the sandbox, instead of "
 			"shell scripts"},
+	{.name = "outlives",
+		.type = SETTING_CHOICE,
+		.choices = outlives_choices,
+		.fallback = "never",
+		.help = "whether the processes in the sandbox go on when the connection is lost"},
+	{.name = "orphan-grace",
+		.type = SETTING_DURATION,
+		.fallback = "10m",
+		.min = SECOND,
+		.max = 24 * HOUR,
+		.help = "how long the processes there go on if the broker was probably killed"},
 	{.name = "forward",
 		.type = SETTING_LIST,
 		.help = "a port of this machine that leads to one in the sandbox: 3000, or "
@@ -258,6 +270,7 @@ static void read_numbers(struct daytona_profile *profile)
 		{&profile->connect_timeout_ms, "connect-timeout"},
 		{&profile->auth_timeout_ms, "auth-timeout"},
 		{&profile->grace_ms, "link-grace"},
+		{&profile->orphan_ms, "orphan-grace"},
 		{&profile->channel_timeout_ms, "channel-timeout"},
 		{&profile->login_timeout_ms, "login-timeout"},
 	};
@@ -265,6 +278,7 @@ static void read_numbers(struct daytona_profile *profile)
 		*times[i].field = number(profile, times[i].name);
 	}
 	profile->wants_runner = strcmp(text(profile, "runner"), runner_choices[0]) == 0;
+	profile->outlives = strcmp(text(profile, "outlives"), outlives_choices[0]) == 0;
 	profile->cpu = (int)number(profile, "cpu");
 	profile->memory_gib = (int)number(profile, "memory");
 	profile->disk_gib = (int)number(profile, "disk");

@@ -47,8 +47,9 @@ struct daytona_profile {
 	int token_min;
 	long long key_command_timeout_ms, api_timeout_ms, create_timeout_ms, stop_timeout_ms;
 	long long connect_timeout_ms, auth_timeout_ms;
-	long long grace_ms, channel_timeout_ms, login_timeout_ms;
+	long long grace_ms, orphan_ms, channel_timeout_ms, login_timeout_ms;
 	bool wants_runner;
+	bool outlives; // with the runner: processes go on when the connection is lost
 };
 
 extern const struct setting_key daytona_keys[];

@@ -55,6 +55,22 @@ static const struct sandbox_impl runner_impl;
 
 /* ---- inside ---- */
 
+/* While nobody is connected, the service stops the sandbox after auto-stop, and all in it ends. */
+static void tell_outlives(struct daytona_place *place)
+{
+	const char *text = sandbox_outlives(place->inner);
+	int minutes = daytona_box_auto_stop(place->box);
+	minutes = minutes < 0 ? place->profile.auto_stop_min : minutes;
+	long long seconds = minutes * 60LL;
+	place->sandbox.outlives = text;
+	if (place->inner->capabilities.outlives && seconds > 0 &&
+		seconds < place->profile.grace_ms / 1000) {
+		text_format(place->outlives, sizeof(place->outlives),
+			"auto-stop = %llds, which is shorter than %s", seconds, text);
+		place->sandbox.outlives = place->outlives;
+	}
+}
+
 static void on_inner_ready(void *data)
 {
 	struct daytona_place *place = data;
@@ -65,8 +81,7 @@ static void on_inner_ready(void *data)
 	sandbox->capabilities = inner->capabilities;
 	sandbox->capabilities.has_terminals = false;
 	sandbox->no_terminals = "the login would get another sandbox than the agent";
-	sandbox->outlives = "no, because the broker cannot connect to the same run again with "
-			    "backend = daytona: it ends with the connection, or after link-grace";
+	tell_outlives(place);
 	sandbox->impl = inner->impl->forward ? &runner_impl : sandbox->impl;
 	sandbox->reference = place->reference;
 	sandbox->instance = daytona_box_id(place->box);
@@ -127,7 +142,28 @@ static void on_notice(void *data, const char *text)
 	}
 }
 
+static void on_inner_link_lost(void *data, const char *name, const struct error *why)
+{
+	struct daytona_place *place = data;
+	sandbox_note_link(&place->sandbox, false);
+	daytona_gate_look(place->gate);
+	if (place->listener->on_link_lost && !place->is_ending) {
+		place->listener->on_link_lost(place->data, daytona_box_name(place->box), why);
+	}
+}
+
+static void on_inner_link_back(void *data)
+{
+	struct daytona_place *place = data;
+	sandbox_note_link(&place->sandbox, true);
+	if (place->listener->on_link_back && !place->is_ending) {
+		place->listener->on_link_back(place->data);
+	}
+}
+
 static const struct sandbox_listener inner_listener = {
+	.on_link_lost = on_inner_link_lost,
+	.on_link_back = on_inner_link_back,
 	.on_progress = on_progress,
 	.on_notice = on_notice,
 	.on_ready = on_inner_ready,
@@ -180,6 +216,9 @@ static void open_inner(struct daytona_place *place)
 		.login_timeout_ms = profile->login_timeout_ms,
 		.max_connections = 1,
 		.wants_runner = profile->wants_runner,
+		.outlives = profile->outlives,
+		.names_outlives = profile->outlives,
+		.orphan_ms = profile->orphan_ms,
 		.connect = ssh_connect,
 		.admission = &daytona_admission,
 		.admission_data = place->gate,
@@ -412,9 +451,19 @@ static void cancel_file_op(struct file_op *op)
 
 static const struct sandbox_impl sandbox_impl = {COMMON_CALLS};
 
+static void note_turn(struct sandbox *sandbox, bool is_open)
+{
+	sandbox_note_turn(daytona_place_of(sandbox)->inner, is_open);
+}
+
+static void drop_link(struct sandbox *sandbox)
+{
+	sandbox_drop_link(daytona_place_of(sandbox)->inner);
+}
+
 /* The inner sandbox has the runner. */
-static const struct sandbox_impl runner_impl = {
-	COMMON_CALLS, .forward = daytona_forward, .unforward = daytona_unforward};
+static const struct sandbox_impl runner_impl = {COMMON_CALLS, .note_turn = note_turn,
+	.drop_link = drop_link, .forward = daytona_forward, .unforward = daytona_unforward};
 
 static bool begin(
 	struct daytona_place *place, const struct sandbox_request *request, struct error *err)

@@ -37,6 +37,7 @@ struct daytona_place {
 	struct sandbox *inner;           // owned; NULL until the gate is open
 	char *reference;                 // owned; the sandbox's name
 	int connects;                    // number of connections so far
+	char outlives[ERROR_TEXT_MAX];   // sandbox_outlives
 	bool is_hurried;                 // the first channel has our own deadline
 	long long connect_ms;            // when the last connection was made
 	ev_timer again;                  // for connecting again

@@ -58,6 +58,15 @@ void ssh_admission_refuse(struct ssh_admission_turn *turn, const struct error *e
 
 /* ---- the next steps ---- */
 
+/* Frees the turn if the link tries again later. */
+static void fail(struct ssh_admission_turn *turn, const struct error *err)
+{
+	struct error copy = *err;
+	if (!ssh_reattach_take_loss(turn->of, &copy)) {
+		ssh_link_fail(turn->of, &copy);
+	}
+}
+
 static void ask(struct ssh_admission_turn *turn)
 {
 	const struct ssh_host_request *request = &host_of(turn)->request;
@@ -70,7 +79,7 @@ static void connect_link(struct ssh_admission_turn *turn)
 {
 	struct error err;
 	if (!ssh_link_connect(turn->of, &turn->target, &err)) {
-		ssh_link_fail(turn->of, &err);
+		fail(turn, &err);
 	}
 }
 
@@ -84,7 +93,7 @@ static void on_next(struct soon *soon)
 	} else if (turn->state == TURN_GRANTED) {
 		connect_link(turn);
 	} else {
-		ssh_link_fail(turn->of, &turn->refusal);
+		fail(turn, &turn->refusal);
 	}
 	ssh_host_leave(host);
 }
@@ -113,7 +122,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 		"connecting to %s: the token for the login did not come within %g s (auth-timeout)",
 		ssh_host_name(host), turn->deadline.repeat);
 	ssh_host_enter(host);
-	ssh_link_fail(turn->of, &err);
+	fail(turn, &err);
 	ssh_host_leave(host);
 }
 

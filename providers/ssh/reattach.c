@@ -86,8 +86,8 @@ static void on_sleep(struct sleep_watch *watch, bool begins)
 /* Errors after which we do not connect again: we would fail in the same way, or ask twice. */
 static bool is_final(const struct error *err)
 {
-	static const char *const reasons[] = {
-		"HOST_KEY_MISMATCH", "HOST_KEY_UNKNOWN", "AUTH_FAILED", "SSH_UNSUPPORTED"};
+	static const char *const reasons[] = {"HOST_KEY_MISMATCH", "HOST_KEY_UNKNOWN",
+		"AUTH_FAILED", "SSH_UNSUPPORTED", "SANDBOX_UNAVAILABLE"};
 	for (size_t i = 0; err->reason && i < ARRAY_LENGTH(reasons); i++) {
 		if (strcmp(err->reason, reasons[i]) == 0) {
 			return true;
@@ -148,6 +148,8 @@ static void try_now(struct ssh_host *host)
 	host->reattach.tried_us = remote_now_us();
 	if (link->is_ready) {
 		remote_attach(host->remote, &host->carrier.carrier);
+	} else if (host->request.admission) {
+		link->turn = ssh_admission_begin(link); // each attempt needs a token of its own
 	} else if (!ssh_link_connect(link, host->request.target, &err)) {
 		try_later(host, &err);
 	}
@@ -166,8 +168,10 @@ static void lose(struct ssh_host *host, const struct error *err)
 	struct ssh_link *link = LIST_FIRST(&host->links, struct ssh_link, link);
 	remote_detach(host->remote);
 	ssh_client_close(link->client);
+	ssh_admission_end(link->turn);
 	link->client = NULL;
-	link->is_ready = link->is_full = link->is_resting = false;
+	link->turn = NULL;
+	link->is_ready = link->is_full = link->is_resting = link->is_of_use = false;
 	try_later(host, err);
 }
 
@@ -307,6 +311,7 @@ void ssh_reattach_on_attached(struct ssh_host *host)
 	struct ssh_reattach *reattach = &host->reattach;
 	reattach->lost_ms = 0;
 	reattach->attempts = reattach->restarts = 0;
+	ssh_link_prove(LIST_FIRST(&host->links, struct ssh_link, link));
 	if (reattach->has_turn != reattach->is_turn_open) {
 		send_turn(host);
 	}

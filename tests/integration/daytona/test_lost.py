@@ -20,6 +20,7 @@ from trouble import Trouble  # noqa: E402
 import processes  # noqa: E402
 
 AT_ONCE = 6
+OUTLIVES = {'outlives': 'auto', 'link-grace': '10m', 'orphan-grace': '10m'}
 EVER = 1000  # times: until somebody ends it
 HERE = {'mine': 'mine\n', 'a': 'a\n'}
 PENDING = {**HERE, 'pending': 'pending\n'}
@@ -125,12 +126,61 @@ class Lost(Trouble):
         self.check_goes_on({**HERE, 'again': 'again\n'})
         self.assertEqual({one['state'] for one in self.records()}, {'stopped'})
 
-    def test_it_is_said_that_nothing_outlives_the_connection(self):
-        for keys in ({}, {'runner': 'never'}):
-            client = self.broker(options=self.config(**keys))
-            told = client.initialize(seconds=PATIENCE)['_meta']['broker']
-            self.assertNames(told['outlives'], 'no, because | backend = daytona')
-            self.end(client)
+    def outlives(self, **keys):
+        client = self.broker(options=self.config(**keys))
+        told = client.initialize(seconds=PATIENCE)['_meta']['broker']['outlives']
+        self.end(client)
+        return told
+
+    def test_it_is_said_what_outlives_the_connection(self):
+        auto = {'outlives': 'auto', 'link-grace': '10m'}
+        self.assertNames(self.outlives(), 'no, because | outlives = never')
+        self.assertNames(self.outlives(**{**auto, 'runner': 'never'}),
+                         'no, because | runner = never')
+        self.assertEqual(self.outlives(**auto), 'link-grace = 600s')
+        self.assertNames(self.outlives(**{**auto, 'auto-stop': '7m'}),
+                         'auto-stop = 420s | link-grace = 600s')
+
+    def begin_turn(self, keeps):
+        self.daytona.settings(keepsVanished=keeps)
+        client, session = self.opened(**OUTLIVES)
+        root = self.runtime(client, session)
+        turn = client.start_prompt(
+            session, 'terminal echo a >> a; until test -e go; do sleep 0.1; done; echo b >> a')
+        self.assertTrue(processes.wait_until((root / 'a').exists, PATIENCE))
+        return client, turn, root
+
+    def check_survives(self, keeps):
+        client, turn, root = self.begin_turn(keeps)
+        tokens = self.daytona.counts()['ssh-access']
+        for count in (1, 2):
+            self.daytona.revoke_tokens()
+            self.daytona.drop_connections()
+            self.assertTrue(processes.wait_until(
+                lambda: client.stderr.count('reconnected after') == count, PATIENCE), client.stderr)
+            self.assertGreaterEqual(self.daytona.counts()['ssh-access'], tokens + count)
+        (root / 'go').write_text('')
+        self.assertEqual(client.answer(turn, PATIENCE)['stopReason'], 'end_turn')
+        self.end(client)
+        self.assertEqual(self.tree(), {'a': 'a\nb\n', 'go': ''})
+
+    def test_a_turn_goes_on_after_its_connections_were_lost(self):
+        self.check_survives(keeps=False)
+
+    def test_a_turn_goes_on_though_the_gateway_keeps_the_old_channels(self):
+        self.check_survives(keeps=True)
+
+    def test_it_is_stopped_while_the_connection_is_lost(self):
+        client, turn, _ = self.begin_turn(keeps=False)
+        box = self.box()['id']
+        self.daytona.force(box, state='stopped', desiredState='stopped')
+        self.daytona.kill(box)
+        self.daytona.drop_connections()
+        with self.assertRaises(RpcError) as caught:
+            client.answer(turn, PATIENCE)
+        self.assertIs(caught.exception.data['retryable'], True, caught.exception)
+        client.wait_log('state "stopped"', PATIENCE)
+        self.end(client)
 
     def notices(self, client):
         updates = [m.params['update'] for m in list(client.messages)
@@ -149,7 +199,25 @@ class Lost(Trouble):
     def test_what_a_killed_broker_left_is_ended_though_its_channel_stays_open(self):
         """The gateway does not tell the sandbox that its client has vanished."""
         self.daytona.settings(keepsVanished=True)
-        keys = {'link-grace': '10m'}
+        self.check_next_ends_it({'link-grace': '10m'})
+
+    def test_what_a_killed_broker_left_is_ended_though_it_outlives_the_connection(self):
+        self.check_next_ends_it(OUTLIVES)
+
+    def test_what_a_killed_broker_left_ends_after_a_while(self):
+        _, pids = self.killed({**OUTLIVES, 'orphan-grace': '1s'})
+        self.assertTrue(processes.wait_until(
+            lambda: not any(processes.is_running(pid) for pid in pids), PATIENCE))
+
+    def test_nothing_stays_in_a_sandbox_that_stays(self):
+        client, _ = self.opened(**{**OUTLIVES, 'sync': 'none'})
+        pids = [int(pid) for pid in (self.dir / 'pids').read_text().split()]
+        self.assertTrue(any(processes.is_running(pid) for pid in pids))
+        self.end(client)
+        self.assertTrue(processes.wait_until(
+            lambda: not any(processes.is_running(pid) for pid in pids), PATIENCE))
+
+    def killed(self, keys):
         first, session = self.opened(**keys)
         first.start_prompt(session, 'terminal echo > made; sleep 600')
         self.assertTrue(processes.wait_until(
@@ -157,6 +225,10 @@ class Lost(Trouble):
         pids = [int(pid) for pid in (self.dir / 'pids').read_text().split()]
         first.process.kill()
         first.wait(PATIENCE)
+        return first, pids
+
+    def check_next_ends_it(self, keys):
+        _, pids = self.killed(keys)
         self.assertTrue(any(processes.is_running(pid) for pid in pids))
         second, session = self.opened(**keys)
         self.assertFalse([pid for pid in pids if processes.is_running(pid)])

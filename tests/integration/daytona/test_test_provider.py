@@ -28,11 +28,16 @@ class TestProvider(room.Room):
                                 probe_allowed=allowed, probe_refused=refused)
         self.assertEqual({n: c['why'] for n, c in checks.items() if c['outcome'] != 'ok'}, {})
         self.assertNames(checks['network']['note'], f'{refused} | {allowed}')
-        self.assertNames(checks['outlives']['note'], 'no, because | backend = daytona')
+        self.assertNames(checks['outlives']['note'], 'no, because | outlives = never')
         self.assertEqual(self.boxes(), [])
         self.assertEqual(len(self.daytona.sandboxes(gone=True)), 1)
         self.assertEqual(self.notes(), [])
         self.assertEqual(list(self.dir.glob('acp-broker-trial-*')), [])
+
+    def test_a_process_goes_on_over_the_next_connection(self):
+        outlives = self.trial(**{'outlives': 'auto', 'link-grace': '10m'})['outlives']
+        self.assertEqual((outlives['outcome'], outlives['note']), ('ok', 'link-grace = 600s'))
+        self.assertEqual(self.boxes(), [])
 
     def doctor(self, *agent, status=0, made=1, **keys):
         """
