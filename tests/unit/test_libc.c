@@ -69,6 +69,29 @@ static void assert_content(int folder, const char *name, const char *expected)
 	close(fd);
 }
 
+static void test_a_file_is_born_once(void **state)
+{
+	(void)state;
+	char path[] = "/tmp/acp-broker-test-libc-XXXXXX", name[sizeof(path) + 4];
+	int folder = make_folder(path);
+	(void)!snprintf(name, sizeof(name), "%s/one", path);
+	struct stat status;
+	assert_int_equal(stat(name, &status), 0);
+	struct timespec born = libc_birth(name);
+	assert_true(born.tv_sec > 0 && born.tv_sec <= status.st_mtim.tv_sec);
+	assert_true(born.tv_nsec >= 0 && born.tv_nsec < 1000000000L);
+	static const struct timespec earlier[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
+	assert_int_equal(utimensat(folder, "one", earlier, 0), 0);
+	struct timespec again = libc_birth(name);
+	assert_int_equal(again.tv_sec, born.tv_sec);
+	assert_int_equal(again.tv_nsec, born.tv_nsec);
+	unlinkat(folder, "one", 0);
+	assert_int_equal(libc_birth(name).tv_sec, 0);
+	unlinkat(folder, "two", 0);
+	close(folder);
+	rmdir(path);
+}
+
 static void test_a_rename_has_flags(void **state)
 {
 	(void)state;
@@ -130,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signals_have_the_names_that_the_system_gives_them),
 		cmocka_unit_test(test_an_error_has_a_text),
+		cmocka_unit_test(test_a_file_is_born_once),
 		cmocka_unit_test(test_a_rename_has_flags),
 		cmocka_unit_test(test_a_range_of_descriptors_is_closed),
 		cmocka_unit_test(test_a_signal_reaches_the_process_of_a_descriptor),
