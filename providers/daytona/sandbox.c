@@ -55,18 +55,21 @@ static const struct sandbox_impl runner_impl;
 
 /* ---- inside ---- */
 
-/* While nobody is connected, the service stops the sandbox after auto-stop, and all in it ends. */
+/*
+ * While nobody is connected, the service stops the sandbox after auto-stop, and all in it ends. It
+ * counts from the last activity that we have reported.
+ */
 static void tell_outlives(struct daytona_place *place)
 {
 	const char *text = sandbox_outlives(place->inner);
-	int minutes = daytona_box_auto_stop(place->box);
-	minutes = minutes < 0 ? place->profile.auto_stop_min : minutes;
-	long long seconds = minutes * 60LL;
+	long long auto_stop = daytona_auto_stop_seconds(place);
+	long long seconds = auto_stop - daytona_touch_seconds(place);
 	place->sandbox.outlives = text;
 	if (place->inner->capabilities.outlives && seconds > 0 &&
 		seconds < place->profile.grace_ms / 1000) {
 		text_format(place->outlives, sizeof(place->outlives),
-			"auto-stop = %llds, which is shorter than %s", seconds, text);
+			"%llds, because of auto-stop = %llds, which is shorter than %s", seconds,
+			auto_stop, text);
 		place->sandbox.outlives = place->outlives;
 	}
 }

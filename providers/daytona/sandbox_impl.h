@@ -118,6 +118,11 @@ void daytona_exec_lost(struct daytona_place *place);
 /* Reports activity to the service while processes run. */
 void daytona_touch_start(struct daytona_place *place);
 
+/* The sandbox's own auto-stop, whatever the profile says, and the time between two reports; 0:
+ * never. */
+long long daytona_auto_stop_seconds(const struct daytona_place *place);
+long long daytona_touch_seconds(const struct daytona_place *place);
+
 /* ---- sandbox_end.c ---- */
 
 /* Call it when the claim has finished its order: begins an end that waited for the claim. */

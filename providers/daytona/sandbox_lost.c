@@ -137,16 +137,24 @@ static void on_touch(struct ev_loop *loop, ev_timer *timer, int events)
 	}
 }
 
+long long daytona_auto_stop_seconds(const struct daytona_place *place)
+{
+	int minutes = daytona_box_auto_stop(place->box);
+	return (minutes < 0 ? place->profile.auto_stop_min : minutes) * (long long)MINUTE_S;
+}
+
+long long daytona_touch_seconds(const struct daytona_place *place)
+{
+	long long seconds = daytona_auto_stop_seconds(place) / 3;
+	seconds = seconds > TOUCH_MAX_S ? TOUCH_MAX_S : seconds;
+	return seconds > 0 && seconds < TOUCH_MIN_S ? TOUCH_MIN_S : seconds;
+}
+
 /* The gateway counts an open channel as activity; we do not rely on that. */
 void daytona_touch_start(struct daytona_place *place)
 {
-	int minutes = daytona_box_auto_stop(
-		place->box); // the sandbox's own value, whatever the profile says
-	long long seconds = minutes < 0 ? place->profile.auto_stop_min : minutes;
-	seconds = seconds * MINUTE_S / 3;
+	long long seconds = daytona_touch_seconds(place);
 	if (seconds > 0) {
-		seconds = seconds > TOUCH_MAX_S ? TOUCH_MAX_S : seconds;
-		seconds = seconds < TOUCH_MIN_S ? TOUCH_MIN_S : seconds;
 		ev_timer_set(&place->touch, (double)seconds, (double)seconds);
 		ev_timer_start(place->context->loop, &place->touch);
 	}

@@ -199,6 +199,7 @@ struct ssh_reattach {
 	bool has_changed;   // the network has changed again since the probe began
 	unsigned attempts;  // since the loss, or since the last change of the network
 	unsigned restarts;  // attempts that we gave up because of such a change
+	bool was_refused;   // the last attempt's token was, and another login may have caused that
 	uint64_t tried_us;  // remote_now_us of the last attempt
 	uint64_t probed_us; // and of the last probe
 };

@@ -118,10 +118,19 @@ static void give_up_late(struct ssh_host *host, const struct error *err)
 	ssh_host_fail(host, &failure);
 }
 
+/* Another login may have made a token invalid, so only the second refusal in a row counts. */
+static bool is_first_refusal(struct ssh_host *host, const struct error *err)
+{
+	bool was_refused = host->reattach.was_refused;
+	host->reattach.was_refused =
+		host->request.admission && error_has_reason(err, "AUTH_FAILED");
+	return host->reattach.was_refused && !was_refused;
+}
+
 static void try_later(struct ssh_host *host, const struct error *err)
 {
 	struct ssh_reattach *reattach = &host->reattach;
-	if (is_final(err)) {
+	if (!is_first_refusal(host, err) && is_final(err)) {
 		ssh_host_fail(host, err);
 		return;
 	}
@@ -141,11 +150,27 @@ static void try_later(struct ssh_host *host, const struct error *err)
 	reattach->attempts++;
 }
 
+static void close_link(struct ssh_link *link)
+{
+	ssh_client_close(link->client);
+	ssh_admission_end(link->turn);
+	link->client = NULL;
+	link->turn = NULL;
+	link->is_ready = link->is_full = link->is_resting = link->is_of_use = false;
+}
+
+/*
+ * The connection of a gateway may stand although the sandbox behind it has stopped, so with an
+ * admission each attempt has a connection of its own: the admission learns what has happened.
+ */
 static void try_now(struct ssh_host *host)
 {
 	struct ssh_link *link = LIST_FIRST(&host->links, struct ssh_link, link);
 	struct error err;
 	host->reattach.tried_us = remote_now_us();
+	if (host->request.admission) {
+		close_link(link);
+	}
 	if (link->is_ready) {
 		remote_attach(host->remote, &host->carrier.carrier);
 	} else if (host->request.admission) {
@@ -167,11 +192,7 @@ static void lose(struct ssh_host *host, const struct error *err)
 {
 	struct ssh_link *link = LIST_FIRST(&host->links, struct ssh_link, link);
 	remote_detach(host->remote);
-	ssh_client_close(link->client);
-	ssh_admission_end(link->turn);
-	link->client = NULL;
-	link->turn = NULL;
-	link->is_ready = link->is_full = link->is_resting = link->is_of_use = false;
+	close_link(link);
 	try_later(host, err);
 }
 
@@ -257,7 +278,7 @@ void ssh_reattach_begin(struct ssh_host *host)
 {
 	if (remote_outlives(host->remote)) {
 		const char *const *environment = host->request.context->environment;
-		if (host->request.profile) {
+		if (host->request.profile && !host->request.admission) {
 			heir_name(host->request.context->heir, host->request.profile,
 				"SSH_AUTH_SOCK");
 		}
@@ -302,6 +323,7 @@ bool ssh_reattach_take_link(struct ssh_link *link)
 void ssh_reattach_on_detached(struct ssh_host *host, const struct error *err)
 {
 	if (!host->is_over) {
+		ssh_admission_settle(LIST_FIRST(&host->links, struct ssh_link, link)->turn);
 		try_later(host, err);
 	}
 }
@@ -311,6 +333,7 @@ void ssh_reattach_on_attached(struct ssh_host *host)
 	struct ssh_reattach *reattach = &host->reattach;
 	reattach->lost_ms = 0;
 	reattach->attempts = reattach->restarts = 0;
+	reattach->was_refused = false;
 	ssh_link_prove(LIST_FIRST(&host->links, struct ssh_link, link));
 	if (reattach->has_turn != reattach->is_turn_open) {
 		send_turn(host);

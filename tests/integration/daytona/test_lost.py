@@ -139,7 +139,10 @@ class Lost(Trouble):
                          'no, because | runner = never')
         self.assertEqual(self.outlives(**auto), 'link-grace = 600s')
         self.assertNames(self.outlives(**{**auto, 'auto-stop': '7m'}),
-                         'auto-stop = 420s | link-grace = 600s')
+                         '280s | auto-stop = 420s | link-grace = 600s')
+        self.assertNames(self.outlives(**{**auto, 'auto-stop': '13m'}),  # its last word is older
+                         '540s | auto-stop = 780s | link-grace = 600s')
+        self.assertEqual(self.outlives(**{**auto, 'auto-stop': '14m'}), 'link-grace = 600s')
 
     def begin_turn(self, keeps):
         self.daytona.settings(keepsVanished=keeps)
@@ -170,17 +173,24 @@ class Lost(Trouble):
     def test_a_turn_goes_on_though_the_gateway_keeps_the_old_channels(self):
         self.check_survives(keeps=True)
 
-    def test_it_is_stopped_while_the_connection_is_lost(self):
+    def check_stopped(self, drops):
         client, turn, _ = self.begin_turn(keeps=False)
         box = self.box()['id']
         self.daytona.force(box, state='stopped', desiredState='stopped')
         self.daytona.kill(box)
-        self.daytona.drop_connections()
+        if drops:
+            self.daytona.drop_connections()
         with self.assertRaises(RpcError) as caught:
             client.answer(turn, PATIENCE)
         self.assertIs(caught.exception.data['retryable'], True, caught.exception)
         client.wait_log('state "stopped"', PATIENCE)
         self.end(client)
+
+    def test_it_is_stopped_while_the_connection_is_lost(self):
+        self.check_stopped(drops=True)
+
+    def test_it_is_stopped_while_the_connection_to_the_gateway_stands(self):
+        self.check_stopped(drops=False)
 
     def notices(self, client):
         updates = [m.params['update'] for m in list(client.messages)
