@@ -66,7 +66,7 @@ struct shown_job {
 	bool is_failed;
 	struct error err;
 	char path[PATH_MAX];
-	char repository[PATH_MAX]; // of a worktree
+	struct pin_repository repository; // of a worktree
 	struct stat status;
 	struct owner owner;
 	struct pin_list list;
@@ -156,11 +156,12 @@ static bool find_entries(struct shown_job *job)
 			return false;
 		}
 	}
-	if (pin_list_repository(job->path, job->repository)) {
+	if (pin_list_repository(job->path, &job->places, &job->repository)) {
 		size_t size = (job->entry_count + 1) * sizeof(*job->entries);
 		job->entries = mem_realloc(job->entries, size);
-		job->entries[job->entry_count++] = (struct cell_entry){
-			.rule = job->writes_git ? CELL_WRITE : CELL_READ, .path = job->repository};
+		job->entries[job->entry_count++] =
+			(struct cell_entry){.rule = job->writes_git ? CELL_WRITE : CELL_READ,
+				.path = job->repository.path};
 	}
 	return true;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/libc.h"
@@ -325,11 +326,12 @@ struct cell_entry *pin_list_entries(const struct pin_list *list, const char *roo
 
 /* ---- a worktree's repository ---- */
 
-static bool read_line(const char *path, char out[PATH_MAX])
+/* Reads the first line of a file. The name must contain no links. */
+static bool read_line(int folder, const char *name, char out[PATH_MAX])
 {
 	struct stat status;
 	ATTR_CLEANUP(fd_cleanup)
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	int fd = beneath_open(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
 	ssize_t len = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)
 	                      ? read(fd, out, PATH_MAX - 1)
 	                      : -1;
@@ -338,24 +340,79 @@ static bool read_line(const char *path, char out[PATH_MAX])
 	return len > 0;
 }
 
-/* gitrepository-layout(5): COMMON/worktrees/NAME/gitdir names the worktree's .git file. */
-bool pin_list_repository(const char *root, char out[PATH_MAX])
+static bool has_folder(int folder, const char *name)
+{
+	struct stat status;
+	return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* Cuts the last name off and returns it. NULL: there would be no path left. */
+static const char *cut_name(char *path)
+{
+	char *slash = strrchr(path, '/');
+	if (slash == path) {
+		return NULL;
+	}
+	*slash = '\0';
+	return slash + 1;
+}
+
+/* Reads which folder the file .git names: COMMON/worktrees/NAME. */
+static bool read_git_file(const char *root, char out_common[PATH_MAX], const char **out_name)
 {
 	static const char key[] = "gitdir: ";
-	char file[PATH_MAX], line[PATH_MAX], back[PATH_MAX], real[PATH_MAX];
-	if (!text_whole(file, sizeof(file), "%s/.git", root) || !read_line(file, line) ||
+	char line[PATH_MAX];
+	ATTR_CLEANUP(fd_cleanup) int folder = beneath_open(AT_FDCWD, root, O_PATH | O_DIRECTORY);
+	if (folder < 0 || !read_line(folder, ".git", line) ||
 		strncmp(line, key, strlen(key)) != 0 || line[strlen(key)] != '/' ||
-		!realpath(line + strlen(key), real) ||
-		!text_whole(out, PATH_MAX, "%s/gitdir", real) || !read_line(out, back) ||
-		strcmp(back, file) != 0 || path_is_at_or_below(real, root)) {
+		!realpath(line + strlen(key), out_common)) {
 		return false;
 	}
-	*strrchr(real, '/') = '\0';
-	if (strcmp(path_last_part(real), "worktrees") != 0) {
+	*out_name = cut_name(out_common);
+	const char *above = *out_name ? cut_name(out_common) : NULL;
+	return above && strcmp(above, "worktrees") == 0;
+}
+
+/* gitrepository-layout(5): COMMON/worktrees/NAME/gitdir names the worktree's .git file. */
+static bool names_back(int common, const char *name, const char *root)
+{
+	char path[PATH_MAX], file[PATH_MAX], line[PATH_MAX];
+	if (!text_whole(path, sizeof(path), "worktrees/%s", name) ||
+		!text_whole(file, sizeof(file), "%s/.git", root)) {
 		return false;
 	}
-	*strrchr(real, '/') = '\0';
-	return text_whole(out, PATH_MAX, "%s", real) && out[0] == '/';
+	ATTR_CLEANUP(fd_cleanup) int folder = beneath_open(common, path, O_PATH | O_DIRECTORY);
+	return folder >= 0 && has(folder, "HEAD") && read_line(folder, "gitdir", line) &&
+	       strcmp(line, file) == 0 && read_line(folder, "commondir", line) &&
+	       strcmp(line, "../..") == 0;
+}
+
+/* A folder that has a .git is somebody's working folder, whatever else is in it. */
+static bool is_common(int folder)
+{
+	return has(folder, "HEAD") && has_folder(folder, "objects") && has_folder(folder, "refs") &&
+	       !has(folder, "commondir") && !has(folder, ".git");
+}
+
+bool pin_list_repository(
+	const char *root, const struct pin_places *places, struct pin_repository *out)
+{
+	char path[PATH_MAX];
+	const char *name;
+	struct stat status;
+	out->path[0] = '\0';
+	if (!read_git_file(root, path, &name) || path_is_at_or_below(path, root) ||
+		path_is_at_or_below(root, path) || !pin_places_take_repository(places, path)) {
+		return false;
+	}
+	ATTR_CLEANUP(fd_cleanup) int common = beneath_open(AT_FDCWD, path, O_PATH | O_DIRECTORY);
+	if (common < 0 || fstat(common, &status) != 0 || !is_common(common) ||
+		!names_back(common, name, root)) {
+		return false;
+	}
+	out->device = status.st_dev;
+	out->inode = status.st_ino;
+	return text_whole(out->path, sizeof(out->path), "%s", path);
 }
 
 /* ---- for people ---- */

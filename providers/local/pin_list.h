@@ -10,6 +10,7 @@
 #include "base/attr.h"
 #include "base/error.h"
 #include "providers/local/cell/plan.h"
+#include "providers/local/pin_place.h"
 
 /*
  * Finds the files in a workspace that make tools outside of a cell run commands: repositories, and
@@ -76,11 +77,21 @@ bool pin_list_add(struct pin_list *list, const char *root, const struct pin_foun
 struct cell_entry *pin_list_entries(const struct pin_list *list, const char *root, bool writes_git,
 	size_t *out_count, char ***out_texts);
 
+/* A worktree's repository, as a walk without links has found it. */
+struct pin_repository {
+	char path[PATH_MAX]; // without links; "": there is none
+	dev_t device;
+	ino_t inode;
+};
+
 /*
- * Finds the repository of a worktree whose `.git` is a file. The repository must itself name this
- * worktree, because a file in a workspace could name any repository. False: there is none.
+ * Finds the repository of a worktree whose `.git` is a file. The agent could have written that
+ * file, and an agent of another workspace the files that it leads to. So this finds only a real
+ * repository that names the worktree itself, that neither contains the worktree nor lies in it, and
+ * that `places` let a confined agent have. False: there is none. Blocks; any thread.
  */
-bool pin_list_repository(const char *root, char out[PATH_MAX]);
+bool pin_list_repository(
+	const char *root, const struct pin_places *places, struct pin_repository *out);
 
 /* Which program reads such a file, for people. Static text. */
 const char *pin_reader(const struct pin_found *found);

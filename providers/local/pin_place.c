@@ -84,6 +84,21 @@ static bool refuse(const struct pin_places *places, const char *path, const char
 		path, why, other, places->instead);
 }
 
+static bool contains_any(const char *path, char **folders)
+{
+	for (; folders && *folders; folders++) {
+		if (contains(path, *folders)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool pin_places_take_repository(const struct pin_places *places, const char *path)
+{
+	return !contains_any(path, places->refused) && !contains_any(path, places->above);
+}
+
 static bool lies_in_git(const char *path)
 {
 	const char *at = strstr(path, "/.git");

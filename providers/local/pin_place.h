@@ -33,4 +33,10 @@ void pin_places_finish(struct pin_places *places); // zeroed is fine
 bool pin_places_check(const struct pin_places *places, const char *local, const char *path,
 	struct error *err) ATTR_NODISCARD;
 
+/*
+ * Whether the repository of a worktree may be shown beside the worktree: it contains none of the
+ * folders that a workspace may not contain. `path` is without links. Any thread.
+ */
+bool pin_places_take_repository(const struct pin_places *places, const char *path);
+
 #endif

@@ -35,7 +35,7 @@ struct pin_job {
 	bool is_failed;
 	struct error err;
 	char path[PATH_MAX];
-	char repository[PATH_MAX]; // of a worktree; "": none
+	struct pin_repository repository; // of a worktree
 	struct pin_list list;
 	sandbox_done *done;
 	void *done_data;
@@ -90,8 +90,8 @@ static void on_run(struct pool_job *pool_job)
 	                 !pin_places_check(&job->places, job->local, job->path, &job->err) ||
 	                 !check_owner(job, &job->err) ||
 	                 !pin_list_find(&job->list, job->path, &job->rules, &job->err);
-	if (!job->is_failed && !job->is_look && !pin_list_repository(job->path, job->repository)) {
-		job->repository[0] = '\0';
+	if (!job->is_failed && !job->is_look) {
+		(void)pin_list_repository(job->path, &job->places, &job->repository);
 	}
 }
 
@@ -215,15 +215,15 @@ static void on_shown(void *data, const struct error *err)
 {
 	struct pin_job *job = data;
 	struct error failure;
-	const struct cell_entry entry = {.rule = CELL_READ, .path = job->repository};
+	const struct cell_entry entry = {.rule = CELL_READ, .path = job->repository.path};
 	struct cell *cell = job->pinned->cell;
-	if (err || !job->repository[0]) {
+	if (err || !job->repository.path[0]) {
 		fail_showing(job, err);
 		return;
 	}
 	bool is_asked =
 		job->pinned->writes_git
-			? cell_show(cell, job->repository, on_repository_shown, job, &failure)
+			? cell_show(cell, job->repository.path, on_repository_shown, job, &failure)
 			: cell_show_pinned(cell, &entry, 1, on_repository_shown, job, &failure);
 	if (!is_asked) {
 		fail_showing(job, &failure);

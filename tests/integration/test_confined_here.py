@@ -20,7 +20,7 @@ import processes
 
 from acp import RpcError
 from sync_case import SyncCase
-from worktree_attacks import Scene
+from worktree_attacks import Scene, forge_repository
 
 # The programs are where every user may execute them, and where no cell hides them.
 PROGRAMS = pathlib.Path(tempfile.mkdtemp(prefix='acp-programs-', dir='/opt' if
@@ -306,6 +306,20 @@ class ConfinedHere(SyncCase):
         session = client.new_session(self.work)
         scene.attack(self, client, session)
         self.ends(client)
+
+    def test_a_forged_repository_shows_nothing(self):
+        """Agents of two workspaces in one folder make that folder look like a repository."""
+        home = self.dir / 'home'
+        tree = forge_repository(home)
+        (home / 'file').write_text('mine\n')
+        for git_write in ('no', 'yes'):
+            client, _ = self.confined(git_write=git_write)
+            session = client.new_session(tree)
+            said = self.shell(client, session, f'cat {home}/file; echo EVIL >>{home}/file; pwd')
+            self.assertIn(f'{tree}\\n', said)
+            self.assertNotIn('mine', said)
+            self.assertEqual((home / 'file').read_text(), 'mine\n')
+            self.ends(client)
 
     def test_git_write_lets_an_agent_in_a_worktree_commit(self):
         scene = Scene(self.dir / 'home', self.work)

@@ -11,7 +11,7 @@ import processes
 from acp import RpcError
 from case import AGENT, main
 from containers import IMAGE, Containers
-from worktree_attacks import Scene
+from worktree_attacks import Scene, forge_repository
 
 OWNER = 12345  # of the workspace, while the engine runs as root
 
@@ -117,6 +117,22 @@ class Files(Mounted):
         client, session = self.opened()
         scene.attack(self, client, session)
         self.end(client)
+
+    def test_a_forged_repository_shows_nothing(self):
+        """Agents of two workspaces in one folder make that folder look like a repository."""
+        home = self.dir / 'home'
+        self.work = forge_repository(home)
+        (home / 'file').write_text('mine\n')
+        for path in (home / 'file', *(home / 'worktrees').rglob('*')):
+            os.chown(path, OWNER, OWNER)
+        for git_write in ('false', 'true'):
+            client, session = self.opened(git_write=git_write, persistence='transient')
+            said = self.shell(client, session, f'cat {home}/file; echo EVIL >>{home}/file; pwd')
+            self.assertIn(f'{self.work}\\n', said)
+            self.assertNotIn('mine', said)
+            self.assertEqual((home / 'file').read_text(), 'mine\n')
+            self.assertNotIn(f'{home};', self.seen('{{range .Mounts}}{{.Destination}};{{end}}'))
+            self.end(client)
 
     def test_what_comes_is_told_and_so_is_a_pin_that_is_lost(self):
         client, session = self.opened()

@@ -48,6 +48,21 @@ ATTACKS = {
 MAY_LACK = ('namespace', 'bind mount in a namespace')  # where no user namespace can be made
 
 
+def forge_repository(folder):
+    """
+    What agents of the workspaces FOLDER/worktrees/a and FOLDER/worktrees/b can write together, so
+    that FOLDER looks like the repository of the worktree a. Returns the worktree.
+    """
+    tree, other = folder / 'worktrees/a', folder / 'worktrees/b'
+    tree.mkdir(parents=True)
+    other.mkdir()
+    (tree / '.git').write_text(f'gitdir: {other}\n')
+    (other / 'gitdir').write_text(f'{tree}/.git\n')
+    (other / 'commondir').write_text('../..\n')
+    (other / 'HEAD').write_text('ref: refs/heads/main\n')
+    return tree
+
+
 class Scene:
     """Made as another user if that is named; then we are root."""
 

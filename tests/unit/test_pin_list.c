@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -375,27 +376,98 @@ static void test_a_configuration_that_cannot_be_read_is_refused(void **state)
 	assert_true(pin_list_has(&list, ".git")); // found before
 }
 
+static void make_common(const char *name)
+{
+	static const char *const folders[] = {"objects", "refs", "worktrees", "worktrees/w"};
+	char path[PATH_MAX];
+	make(name);
+	for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
+		text_whole(path, sizeof(path), "%s/%s", name, folders[i]);
+		make(path);
+	}
+	text_whole(path, sizeof(path), "%s/HEAD", name);
+	put(path, "ref: refs/heads/main\n");
+	text_whole(path, sizeof(path), "%s/worktrees/w/HEAD", name);
+	put(path, "ref: refs/heads/w\n");
+	text_whole(path, sizeof(path), "%s/worktrees/w/commondir", name);
+	put(path, "../..\n");
+}
+
 static void test_a_worktrees_repository_has_to_name_it(void **state)
 {
-	char found[PATH_MAX];
-	make("main");
-	make("main/worktrees");
-	make("main/worktrees/w");
+	struct pin_repository found;
+	const struct pin_places places = {.home = NULL};
+	struct stat status;
+	make_common("main");
 	make_worktree("main", "work/.git");
-	assert_true(pin_list_repository(root, found));
-	assert_string_equal(found, path_of("main"));
+	assert_true(pin_list_repository(root, &places, &found));
+	assert_string_equal(found.path, path_of("main"));
+	assert_int_equal(stat(found.path, &status), 0);
+	assert_true(found.device == status.st_dev && found.inode == status.st_ino);
 	make_worktree("main", "other/.git");
-	assert_false(pin_list_repository(root, found));
+	assert_false(pin_list_repository(root, &places, &found));
+	assert_string_equal(found.path, "");
 	/* A file in the workspace itself proves nothing. */
-	make("work/in");
-	make("work/in/worktrees");
-	make("work/in/worktrees/w");
+	make_common("work/in");
 	make_worktree("work/in", "work/.git");
-	assert_false(pin_list_repository(root, found));
+	assert_false(pin_list_repository(root, &places, &found));
 	put("work/.git", "gitdir: relative\n");
-	assert_false(pin_list_repository(root, found));
+	assert_false(pin_list_repository(root, &places, &found));
 	put("work/.git", "");
-	assert_false(pin_list_repository(root, found));
+	assert_false(pin_list_repository(root, &places, &found));
+}
+
+/* An agent in the workspace and one in COMMON/worktrees/w could have written the two files. */
+static void test_a_folder_that_is_no_repository_is_not_shown(void **state)
+{
+	static const struct {
+		const char *missing, *other;
+	} cases[] = {{"HEAD", NULL}, {"objects", NULL}, {"refs", NULL}, {NULL, ".git"},
+		{NULL, "commondir"}, {"worktrees/w/HEAD", NULL}, {"worktrees/w/commondir", NULL},
+		{"worktrees/w/commondir", "worktrees/w/commondir"}};
+	struct pin_repository found;
+	const struct pin_places places = {.home = NULL};
+	char path[PATH_MAX];
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		make_common("main");
+		make_worktree("main", "work/.git");
+		assert_true(pin_list_repository(root, &places, &found));
+		if (cases[i].missing) {
+			text_whole(path, sizeof(path), "%s/main/%s", folder, cases[i].missing);
+			assert_int_equal(remove(path), 0);
+		}
+		if (cases[i].other) {
+			text_whole(path, sizeof(path), "main/%s", cases[i].other);
+			put(path, "/\n");
+		}
+		assert_false(pin_list_repository(root, &places, &found));
+		assert_true(remove_folder(path_of("main"), &err));
+	}
+}
+
+static void test_a_repository_that_contains_too_much_is_not_shown(void **state)
+{
+	struct pin_repository found;
+	char *refused[] = {mem_strdup(path_of("main/own")), NULL};
+	char *above[] = {mem_strdup(path_of("main")), NULL};
+	const struct pin_places none = {.home = NULL}, own = {.refused = refused},
+				home = {.above = above};
+	make_common("main");
+	make_worktree("main", "work/.git");
+	assert_true(pin_list_repository(root, &none, &found));
+	assert_false(pin_list_repository(root, &own, &found));
+	assert_false(pin_list_repository(root, &home, &found));
+	free(refused[0]);
+	free(above[0]);
+	/* The workspace itself. */
+	make("main/tree");
+	text_whole(root, sizeof(root), "%s/main/tree", folder);
+	char text[PATH_MAX];
+	text_whole(text, sizeof(text), "gitdir: %s/main/worktrees/w\n", folder);
+	put("main/tree/.git", text);
+	text_whole(text, sizeof(text), "%s/.git\n", root);
+	put("main/worktrees/w/gitdir", text);
+	assert_false(pin_list_repository(root, &none, &found));
 }
 
 static void test_readers_are_named(void **state)
@@ -427,6 +499,8 @@ int main(void)
 		WITH_FOLDERS(test_an_include_that_leads_nowhere_hides_nothing),
 		WITH_FOLDERS(test_a_configuration_that_cannot_be_read_is_refused),
 		WITH_FOLDERS(test_a_worktrees_repository_has_to_name_it),
+		WITH_FOLDERS(test_a_folder_that_is_no_repository_is_not_shown),
+		WITH_FOLDERS(test_a_repository_that_contains_too_much_is_not_shown),
 		cmocka_unit_test(test_readers_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
