@@ -75,12 +75,13 @@ static void add_mount(char ***words, const struct cell_entry *entry)
 /*
  * A program of root's in the container could make files of root's in the workspace, and programs
  * that anybody on this machine runs as root. So nobody there can become root. The engine must not
- * give the user's files another SELinux label, so it may not separate the container by labels.
+ * give the user's files another SELinux label, so it may not separate the container by labels. The
+ * image's own command for health would run before the broker has compared the mounts.
  */
 static void add_user(char ***words, const char *engine, const struct exec_show *show)
 {
 	static const char *const always[] = {"--cap-drop", "all", "--security-opt",
-		"no-new-privileges", "--security-opt", "label=disable", NULL};
+		"no-new-privileges", "--security-opt", "label=disable", "--no-healthcheck", NULL};
 	char user[64];
 	text_whole(user, sizeof(user), "%u:%u", (unsigned)show->uid, (unsigned)show->gid);
 	words_append(words, "--user");

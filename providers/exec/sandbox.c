@@ -124,7 +124,6 @@ static void become_ready(struct exec_sandbox *self)
 	if (self->shown || self->profile.has_unknown_user) {
 		exec_facts_choose_home(&self->facts);
 	}
-	remote_set_sandbox(self->remote, sandbox);
 	sandbox->home = exec_facts_path(&self->facts, "HOME", "/");
 	sandbox->environment = (const char *const *)self->facts.environment;
 	sandbox->capabilities = (struct sandbox_capabilities){
@@ -170,15 +169,10 @@ static void on_noted(void *data, const struct error *err)
 }
 
 /* Nothing runs there before the note of the run is on the disk. */
-static void on_remote_ready(void *data)
+static void note_run(struct exec_sandbox *self)
 {
-	struct exec_sandbox *self = data;
 	const struct ssh_runs *runs = &self->shared->runs;
 	struct error err;
-	ssh_runs_forget(&self->shared->runs, self->place, self->told_runs);
-	if (self->is_over) {
-		return;
-	}
 	if (!runs->state_folder || !self->facts.run_name) {
 		become_ready(self);
 		return;
@@ -192,6 +186,35 @@ static void on_remote_ready(void *data)
 	self->noting = ssh_noting_start(self->context->pool, runs, &note, on_noted, self, &err);
 	if (!self->noting) {
 		on_noted(self, &err);
+	}
+}
+
+static void on_checked(void *data, const struct error *err)
+{
+	struct exec_sandbox *self = data;
+	struct error failure;
+	if (err) {
+		failure = *err;
+		error_prefix(&failure, "%s", exec_sandbox_name(self));
+		fail(self, &failure);
+	} else if (!self->is_over) {
+		note_run(self);
+	}
+}
+
+/* Nothing of the user's runs there before we know that it has the right files. */
+static void on_remote_ready(void *data)
+{
+	struct exec_sandbox *self = data;
+	ssh_runs_forget(&self->shared->runs, self->place, self->told_runs);
+	if (self->is_over) {
+		return;
+	}
+	remote_set_sandbox(self->remote, &self->sandbox);
+	if (self->shown) {
+		exec_shown_check(self->shown, self->remote, on_checked, self);
+	} else {
+		note_run(self);
 	}
 }
 

@@ -41,17 +41,17 @@ struct shown_marks {
 struct exec_shown {
 	struct exec_shown_config config;
 	struct shown_marks marks;
-	bool is_checked; // the instance has what `marks` say
 	struct pin_places places;
 	struct pin_news news;
 	char *path;         // owned; the workspace
+	struct stat status; // of the workspace
 	struct list jobs;   // struct shown_job
 	bool is_looked_at;  //
 	bool looks_again;   //
 	sandbox_done *done; // of exec_shown_create
 };
 
-enum shown_kind { SHOWN_FIRST, SHOWN_ROOT, SHOWN_LOOK };
+enum shown_kind { SHOWN_FIRST, SHOWN_CHECK, SHOWN_ROOT, SHOWN_LOOK };
 
 /* It may outlive its owner while the pool has it. */
 struct shown_job {
@@ -59,7 +59,7 @@ struct shown_job {
 	struct pool_job job;
 	struct exec_shown *shown;
 	enum shown_kind kind;
-	bool is_inside; // of a root: the runner has it, not the pool
+	bool is_inside; // the runner has it, not the pool
 	char *local;    // owned
 	struct pin_places places;
 	struct pin_rules rules;
@@ -75,7 +75,7 @@ struct shown_job {
 	size_t entry_count;
 	char **texts;
 	struct shown_marks marks;
-	struct remote *remote; // of a root
+	struct remote *remote; // of a root or a check
 	size_t next;           // of the marks of `shown`
 	sandbox_done *done;
 	void *data;
@@ -128,6 +128,12 @@ static bool check_place(struct shown_job *job)
 	return true;
 }
 
+static void add_mark(struct shown_job *job, const char *path, dev_t device, ino_t inode)
+{
+	job->marks.marks[job->marks.count++] =
+		(struct shown_mark){.path = mem_strdup(path), .device = device, .inode = inode};
+}
+
 static bool mark(struct shown_job *job, int root, const char *path)
 {
 	struct stat status;
@@ -138,8 +144,7 @@ static bool mark(struct shown_job *job, int root, const char *path)
 		int errnum = errno;
 		return error_set_errno(&job->err, errnum, "%s", path);
 	}
-	job->marks.marks[job->marks.count++] = (struct shown_mark){
-		.path = mem_strdup(path), .device = status.st_dev, .inode = status.st_ino};
+	add_mark(job, path, status.st_dev, status.st_ino);
 	return true;
 }
 
@@ -148,7 +153,7 @@ static bool find_entries(struct shown_job *job)
 {
 	job->entries = pin_list_entries(
 		&job->list, job->path, job->writes_git, &job->entry_count, &job->texts);
-	job->marks.marks = mem_alloc_zero(job->entry_count * sizeof(*job->marks.marks));
+	job->marks.marks = mem_alloc_zero((job->entry_count + 1) * sizeof(*job->marks.marks));
 	ATTR_CLEANUP(fd_cleanup)
 	int root = open(job->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	for (size_t i = 0; i < job->entry_count; i++) {
@@ -156,12 +161,13 @@ static bool find_entries(struct shown_job *job)
 			return false;
 		}
 	}
+	const struct pin_repository *repository = &job->repository;
 	if (pin_list_repository(job->path, &job->places, &job->repository)) {
+		add_mark(job, repository->path, repository->device, repository->inode);
 		size_t size = (job->entry_count + 1) * sizeof(*job->entries);
 		job->entries = mem_realloc(job->entries, size);
-		job->entries[job->entry_count++] =
-			(struct cell_entry){.rule = job->writes_git ? CELL_WRITE : CELL_READ,
-				.path = job->repository.path};
+		job->entries[job->entry_count++] = (struct cell_entry){
+			.rule = job->writes_git ? CELL_WRITE : CELL_READ, .path = repository->path};
 	}
 	return true;
 }
@@ -213,6 +219,7 @@ static void take_workspace(struct shown_job *job)
 	self->marks = job->marks;
 	job->marks = (struct shown_marks){.marks = NULL};
 	self->path = mem_strdup(job->path);
+	self->status = job->status;
 	self->news.writes_git = profile->writes_git;
 	pin_news_begin(&self->news, &job->list);
 }
@@ -231,9 +238,9 @@ static void finish_first(struct shown_job *job)
 	self->done(self->config.data, is_failed ? &err : NULL);
 }
 
-/* ---- roots ---- */
+/* ---- what the instance has ---- */
 
-static void finish_root(struct shown_job *job, const struct error *failure)
+static void finish_inside(struct shown_job *job, const struct error *failure)
 {
 	sandbox_done *done = job->done;
 	void *data = job->data;
@@ -287,25 +294,32 @@ static void on_inside_seen(void *data, const struct stat *status, const struct e
 {
 	struct shown_job *job = data;
 	struct error failure;
-	if (!err && is_same_folder(job, status, &failure)) {
-		keep_root(job->shown->config.sandbox, job->path);
-		finish_root(job, NULL);
+	if (err || !is_same_folder(job, status, &failure)) {
+		finish_inside(job, err ? err : &failure);
 		return;
 	}
-	finish_root(job, err ? err : &failure);
+	if (job->kind == SHOWN_ROOT) {
+		keep_root(job->shown->config.sandbox, job->path);
+	}
+	finish_inside(job, NULL);
 }
 
 static void on_mark_seen(void *data, const struct stat *status, const struct error *err);
 
 static void check_next(struct shown_job *job)
 {
-	struct exec_shown *self = job->shown;
-	if (!self->is_checked && job->next < self->marks.count) {
-		remote_stat(job->remote, self->marks.marks[job->next].path, on_mark_seen, job);
+	const struct shown_marks *marks = &job->shown->marks;
+	if (job->next < marks->count) {
+		remote_stat(job->remote, marks->marks[job->next].path, on_mark_seen, job);
 	} else {
-		self->is_checked = true;
 		remote_stat(job->remote, job->path, on_inside_seen, job);
 	}
+}
+
+/* Nothing is there, or a link that leads elsewhere. */
+static bool says_other(const struct error *err)
+{
+	return err->code == ERROR_NOT_FOUND || err->code == ERROR_DENIED;
 }
 
 static void on_mark_seen(void *data, const struct stat *status, const struct error *err)
@@ -313,13 +327,17 @@ static void on_mark_seen(void *data, const struct stat *status, const struct err
 	struct shown_job *job = data;
 	const struct shown_mark *wanted = &job->shown->marks.marks[job->next];
 	struct error failure;
+	if (err && !says_other(err)) {
+		finish_inside(job, err);
+		return;
+	}
 	if (err || status->st_dev != wanted->device || status->st_ino != wanted->inode) {
 		error_set_reason(&failure, ERROR_CONFIG, "EXEC_MADE_OTHERWISE",
 			"the container has another file than this machine at %s%s%s: mount = "
 			"same-path needs an engine that runs here, and nobody may replace the file "
 			"while a container starts",
 			wanted->path, err ? ": " : "", err ? err->text : "");
-		finish_root(job, &failure);
+		finish_inside(job, &failure);
 		return;
 	}
 	job->next++;
@@ -329,27 +347,66 @@ static void on_mark_seen(void *data, const struct stat *status, const struct err
 static void on_inside_added(void *data, const struct error *err)
 {
 	if (err) {
-		finish_root(data, err);
+		finish_inside(data, err);
 	} else {
 		check_next(data);
 	}
 }
+
+/* It is the only thing outside of the workspace that start mounts, and the last one. */
+static const char *find_repository(const struct exec_shown *shown)
+{
+	const struct shown_marks *marks = &shown->marks;
+	const char *last = marks->marks[marks->count - 1].path;
+	return path_is_at_or_below(last, shown->path) ? NULL : last;
+}
+
+static void on_repository_added(void *data, const struct error *err)
+{
+	struct shown_job *job = data;
+	if (err && !says_other(err)) {
+		finish_inside(job, err);
+	} else {
+		remote_add_root(job->remote, job->path, on_inside_added, job);
+	}
+}
+
+void exec_shown_check(
+	struct exec_shown *shown, struct remote *remote, sandbox_done *done, void *data)
+{
+	const char *repository = find_repository(shown);
+	struct shown_job *job = job_create(shown, SHOWN_CHECK, shown->path);
+	job->remote = remote;
+	job->done = done;
+	job->data = data;
+	job->status = shown->status;
+	text_format(job->path, sizeof(job->path), "%s", shown->path);
+	job->is_inside = true;
+	/* The runner looks only below its roots. The agent has both folders anyway. */
+	if (repository) {
+		remote_add_root(remote, repository, on_repository_added, job);
+	} else {
+		remote_add_root(remote, shown->path, on_inside_added, job);
+	}
+}
+
+/* ---- roots ---- */
 
 static void go_inside(struct shown_job *job)
 {
 	const char *path = job->shown->path;
 	struct error err;
 	if (job->is_failed) {
-		finish_root(job, &job->err);
+		finish_inside(job, &job->err);
 	} else if (!path_is_at_or_below(job->path, path)) {
 		error_set(&err, ERROR_UNAVAILABLE,
 			"%s is not in the container, which has only %s (mount = same-path): start "
 			"the broker in that folder, or with --workspace",
 			job->path, path);
-		finish_root(job, &err);
+		finish_inside(job, &err);
 	} else {
 		job->is_inside = true;
-		remote_add_root(job->remote, path, on_inside_added, job);
+		remote_stat(job->remote, job->path, on_inside_seen, job);
 	}
 }
 

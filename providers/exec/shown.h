@@ -34,9 +34,18 @@ struct exec_shown *exec_shown_create(const struct exec_shown_config *config, san
 void exec_shown_destroy(struct exec_shown *shown); // NULL is fine
 
 /*
- * Implements sandbox_add_root. ERROR_UNAVAILABLE: the instance shows another folder. ERROR_CONFIG
- * for a path with a link. EXEC_MADE_OTHERWISE: what the instance has there is not that folder, or
- * belongs to another user there.
+ * Checks that the instance has what exec_shown_create has found to be mounted. Call it before
+ * anything of the user's runs in the instance, and after remote_set_sandbox. `done` is not called
+ * after exec_shown_destroy. EXEC_MADE_OTHERWISE: the instance has other files, or a file belongs to
+ * another user there.
+ */
+void exec_shown_check(
+	struct exec_shown *shown, struct remote *remote, sandbox_done *done, void *data);
+
+/*
+ * Implements sandbox_add_root, after exec_shown_check. ERROR_UNAVAILABLE: the instance shows
+ * another folder. ERROR_CONFIG for a path with a link. EXEC_MADE_OTHERWISE: what the instance has
+ * there is not that folder, or belongs to another user there.
  */
 void exec_shown_add_root(struct exec_shown *shown, struct remote *remote, const char *local,
 	sandbox_done *done, void *data);

@@ -38,6 +38,11 @@ class Mounted(Containers):
         return super().config(deadlines, policy, backend,
                               **{'image': IMAGE, 'mount': 'same-path', **keys})
 
+    @staticmethod
+    def initialized(client):
+        return client.response(client.start('initialize', {
+            'protocolVersion': 1, 'clientCapabilities': {}}))
+
     def shell(self, client, session, line):
         """Runs the line in a terminal of the agent; returns its output."""
         before = len(client.texts(session))
@@ -203,15 +208,45 @@ class Places(Mounted):
         outside = self.dir / 'outside'
         outside.mkdir()
         (outside / '.mcp.json').write_text('secret\n')
+        os.chown(outside, OWNER, OWNER)
+        self.agent_argv = lambda: ['/bin/sh', '-c',
+                                   f'touch {self.work}/started {self.work}/sub/made; exec "$@"',
+                                   'sh', AGENT]
         client = self.with_podman(f"""if [ "$1" = run ]; then
             mv '{self.work}/sub' '{self.work}/gone'
             ln -s '{outside}' '{self.work}/sub'
         fi""")
-        client.initialize()
-        with self.assertRaises(RpcError) as caught:
-            client.new_session(self.work)
-        self.assertEqual(caught.exception.data['code'], 'EXEC_MADE_OTHERWISE')
-        self.assertNames(str(caught.exception), f'{self.work}/sub')
+        error = self.failure(self.initialized(client), 'EXEC_MADE_OTHERWISE')
+        self.assertNames(error['message'], f'{self.work}/sub')
+        client.finish()
+        self.assertEqual(os.listdir(outside), ['.mcp.json'])
+        self.assertFalse((self.work / 'started').exists())
+        self.assertEqual((self.containers(), self.notes()), ([], []))
+
+    def test_a_repository_that_is_replaced_while_the_container_starts(self):
+        """The engine follows the link to another folder, and then the repository is back."""
+        shutil.rmtree(self.work / '.git')
+        self.give(0)
+        scene = Scene(self.dir / 'home', self.work)
+        outside = self.dir / 'outside'
+        outside.mkdir()
+        client = self.with_podman(f"""if [ "$1" = run ]; then
+            mv '{scene.common}' '{scene.common}.old'; ln -s '{outside}' '{scene.common}'
+            {shutil.which('podman')} "$@"; status=$?
+            rm '{scene.common}'; mv '{scene.common}.old' '{scene.common}'; exit $status
+        fi""", git_write='true')
+        error = self.failure(self.initialized(client), 'EXEC_MADE_OTHERWISE')
+        self.assertNames(error['message'], f'{scene.common}')
+        client.finish()
+        self.assertEqual((self.containers(), self.notes()), ([], []))
+
+    def test_a_folder_that_its_user_may_not_use_has_no_other_file(self):
+        os.chown(self.work / 'sub', 0, 0)
+        (self.work / 'sub').chmod(0o700)
+        client = self.broker(options=self.config())
+        error = self.failure(self.initialized(client), 'SANDBOX_UNAVAILABLE')
+        self.assertNames(error['message'], f'{self.work}/sub/.mcp.json | Permission denied')
+        self.assertNotIn('another file', error['message'])
         client.finish()
 
     def test_folders_that_would_undo_the_confinement(self):

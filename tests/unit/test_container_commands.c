@@ -351,7 +351,7 @@ static void test_a_workspace_is_mounted_with_its_pins_and_its_user(void **state)
 		&(struct exec_show){.entries = entries, .count = 2, .uid = 12, .gid = 34});
 	assert_non_null(strstr(line_of(&profile, EXEC_START),
 		"[docker] [run] [--detach] [--user] [12:34] [--cap-drop] [all] [--security-opt] "
-		"[no-new-privileges] [--security-opt] [label=disable] [--mount] "
+		"[no-new-privileges] [--security-opt] [label=disable] [--no-healthcheck] [--mount] "
 		"[type=bind,\"src=/a, \"\"b\"\":c%i\",\"dst=/a, \"\"b\"\":c%i\"] [--mount] "
 		"[type=bind,\"src=/a, \"\"b\"\":c%i/.git\",\"dst=/a, \"\"b\"\":c%i/.git\",ro=true] "
 		"[--name] [box-1] "));
