@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "base/environment.h"
 #include "base/hash.h"
+#include "base/json_utf8.h"
+#include "base/path_quote.h"
 #include "base/real_path.h"
 #include "base/text.h"
 #include "base/words.h"
@@ -93,9 +95,33 @@ static void add_user(char ***words, const char *engine, const struct exec_show *
 	words_append_all(words, always);
 }
 
-void container_mount_show(struct exec_profile *profile, const struct exec_show *show)
+/*
+ * The engine would mount another path: reading comma-separated values makes a line break of "\r\n",
+ * and its JSON has no bytes that are not UTF-8.
+ */
+static bool can_name(const char *path, struct error *err)
+{
+	bool is_whole = utf8_valid_length(path, strlen(path)) == strlen(path);
+	if (is_whole && !strchr(path, '\r')) {
+		return true;
+	}
+	char *quoted = path_quote(span_of(path));
+	error_set(err, ERROR_CONFIG,
+		"no engine can mount %s, because its name has %s: rename it, or use mount = none",
+		quoted, is_whole ? "a carriage return" : "bytes that are not UTF-8");
+	free(quoted);
+	return false;
+}
+
+bool container_mount_show(
+	struct exec_profile *profile, const struct exec_show *show, struct error *err)
 {
 	enum { BEFORE = 3 }; // the engine, "run", "--detach"
+	for (size_t i = 0; i < show->count; i++) {
+		if (!can_name(show->entries[i].path, err)) {
+			return false;
+		}
+	}
 	char **old = profile->words[EXEC_START];
 	char **words = NULL;
 	char variant[VARIANT_MAX];
@@ -115,4 +141,5 @@ void container_mount_show(struct exec_profile *profile, const struct exec_show *
 	profile->words[EXEC_START] = words;
 	text_format(variant, sizeof(variant), "%s %016" PRIx64, profile->variant, hash);
 	mem_set_text(&profile->variant, variant);
+	return true;
 }

@@ -18,6 +18,7 @@ bool container_mount_check(
 	const char *engine, const char *const *environment, struct error *err) ATTR_NODISCARD;
 
 /* Implements exec_platform.show. */
-void container_mount_show(struct exec_profile *profile, const struct exec_show *show);
+bool container_mount_show(struct exec_profile *profile, const struct exec_show *show,
+	struct error *err) ATTR_NODISCARD;
 
 #endif

@@ -81,9 +81,10 @@ struct exec_platform {
 	bool keeps_files;
 	/*
 	 * Mandatory if `read` sets shows_workspace: adds words to `start` that show the workspace.
-	 * Another folder, user or pin needs another instance.
+	 * Another folder, user or pin needs another instance. ERROR_CONFIG: the platform cannot
+	 * mount one of the paths; nothing is added.
 	 */
-	void (*show)(struct exec_profile *profile, const struct exec_show *show);
+	bool (*show)(struct exec_profile *profile, const struct exec_show *show, struct error *err);
 };
 
 /* The settings of a profile. */

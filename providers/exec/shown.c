@@ -207,31 +207,32 @@ static struct shown_job *job_create(
 
 /* ---- the workspace, before the instance is made ---- */
 
-static void take_workspace(struct shown_job *job)
+static bool take_workspace(struct shown_job *job, struct error *err)
 {
 	struct exec_shown *self = job->shown;
 	const struct exec_profile *profile = self->config.profile;
-	profile->platform->show(self->config.profile,
-		&(struct exec_show){.entries = job->entries,
-			.count = job->entry_count,
-			.uid = job->owner.is_other ? job->owner.uid : geteuid(),
-			.gid = job->owner.is_other ? job->owner.gid : getegid()});
+	const struct exec_show show = {.entries = job->entries,
+		.count = job->entry_count,
+		.uid = job->owner.is_other ? job->owner.uid : geteuid(),
+		.gid = job->owner.is_other ? job->owner.gid : getegid()};
+	if (!profile->platform->show(self->config.profile, &show, err)) {
+		return false;
+	}
 	self->marks = job->marks;
 	job->marks = (struct shown_marks){.marks = NULL};
 	self->path = mem_strdup(job->path);
 	self->status = job->status;
 	self->news.writes_git = profile->writes_git;
 	pin_news_begin(&self->news, &job->list);
+	return true;
 }
 
 static void finish_first(struct shown_job *job)
 {
 	struct exec_shown *self = job->shown;
 	struct error err = job->err;
-	bool is_failed = job->is_failed;
-	if (!is_failed) {
-		take_workspace(job);
-	} else if (!err.reason && err.code == ERROR_CONFIG) {
+	bool is_failed = job->is_failed || !take_workspace(job, &err);
+	if (is_failed && !err.reason && err.code == ERROR_CONFIG) {
 		err.reason = "CONFIG_INVALID"; // trying again does not help
 	}
 	job_drop(&job->job);

@@ -176,6 +176,26 @@ class Places(Mounted):
         self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
         self.end(client)
 
+    def test_names_that_the_engine_would_change_are_refused(self):
+        """And an agent cannot use that to write another file than the one that is mounted."""
+        for name, quoted in ((b'x\r\n', '"x\\r\\n"'), (b'x\xff', '"x\\377"')):
+            folder = os.path.join(os.fsencode(self.work), name)
+            os.mkdir(folder)
+            with open(os.path.join(folder, b'.envrc'), 'w', encoding='utf-8') as file:
+                file.write('mine\n')
+            error = self.refused('CONFIG_INVALID')
+            self.assertNames(error['message'],
+                             f'{self.work}/{quoted[1:-1]} | mount = none')
+            shutil.rmtree(folder)
+        (self.work / 'x\n').mkdir()
+        (self.work / 'x\n/.envrc').write_text('mine\n')
+        self.give()
+        client, session = self.opened()
+        self.shell(client, session, 'for f in x*; do echo EVIL >>"$f/.envrc"; done; echo two >>file')
+        self.assertEqual((self.work / 'x\n/.envrc').read_text(), 'mine\n')
+        self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
+        self.end(client)
+
     def test_a_path_with_a_link_is_refused_by_its_name(self):
         link = self.dir / 'link'
         link.symlink_to(self.work)

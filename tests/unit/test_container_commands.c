@@ -347,8 +347,9 @@ static void test_a_workspace_is_mounted_with_its_pins_and_its_user(void **state)
 	read_well(&profile, keys);
 	assert_true(profile.shows_workspace);
 	char *before = mem_strdup(profile.variant);
-	profile.platform->show(&profile,
-		&(struct exec_show){.entries = entries, .count = 2, .uid = 12, .gid = 34});
+	const struct exec_show show = {.entries = entries, .count = 2, .uid = 12, .gid = 34};
+	struct error err;
+	assert_true(profile.platform->show(&profile, &show, &err));
 	assert_non_null(strstr(line_of(&profile, EXEC_START),
 		"[docker] [run] [--detach] [--user] [12:34] [--cap-drop] [all] [--security-opt] "
 		"[no-new-privileges] [--security-opt] [label=disable] [--no-healthcheck] [--mount] "
@@ -358,6 +359,33 @@ static void test_a_workspace_is_mounted_with_its_pins_and_its_user(void **state)
 	assert_string_not_equal(profile.variant, before);
 	free(before);
 	exec_profile_finish(&profile);
+}
+
+static void test_a_path_that_the_engine_would_change_is_refused(void **state)
+{
+	static const char *const keys[] = {"image", "a", "mount", "same-path", NULL};
+	static const struct {
+		const char *path, *names;
+	} cases[] = {{"/a/x\r\n/.envrc", "\"/a/x\\r\\n/.envrc\" | carriage return | mount = none"},
+		{"/a/x\r", "\"/a/x\\r\" | carriage return"},
+		{"/a/x\xff/.envrc", "\"/a/x\\377/.envrc\" | UTF-8"}, {"/a/x\n\t/.envrc", NULL}};
+	struct exec_profile profile;
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		const struct cell_entry entries[] = {{.rule = CELL_WRITE, .path = "/a"},
+			{.rule = CELL_READ, .path = (char *)cases[i].path}};
+		const struct exec_show show = {.entries = entries, .count = 2};
+		struct error err;
+		read_well(&profile, keys);
+		size_t before = words_count(profile.words[EXEC_START]);
+		bool is_shown = profile.platform->show(&profile, &show, &err);
+		assert_int_equal(is_shown, cases[i].names == NULL);
+		if (!is_shown) {
+			assert_int_equal(err.code, ERROR_CONFIG);
+			assert_names(err.text, cases[i].names);
+			assert_int_equal(words_count(profile.words[EXEC_START]), before);
+		}
+		exec_profile_finish(&profile);
+	}
 }
 
 static void test_an_engine_on_another_machine_mounts_nothing(void **state)
@@ -414,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_folders_of_odd_names_stay_words),
 		cmocka_unit_test(test_what_an_engine_cannot_do_is_refused),
 		cmocka_unit_test(test_a_workspace_is_mounted_with_its_pins_and_its_user),
+		cmocka_unit_test(test_a_path_that_the_engine_would_change_is_refused),
 		cmocka_unit_test(test_an_engine_on_another_machine_mounts_nothing),
 		cmocka_unit_test(test_states_are_words_of_either_engine),
 	};
