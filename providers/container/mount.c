@@ -75,6 +75,18 @@ static void add_mount(char ***words, const struct cell_entry *entry)
 }
 
 /*
+ * A volume that the image declares in the workspace would make a folder there, and hide what the
+ * workspace has in it.
+ */
+static void add_no_volumes(char ***words, const char *engine)
+{
+	if (is_podman(engine)) { // docker has no such option
+		words_append(words, "--image-volume");
+		words_append(words, "ignore");
+	}
+}
+
+/*
  * A program of root's in the container could make files of root's in the workspace, and programs
  * that anybody on this machine runs as root. So nobody there can become root. The engine must not
  * give the user's files another SELinux label, so it may not separate the container by labels. The
@@ -130,6 +142,7 @@ bool container_mount_show(
 		words_append(&words, old[i]);
 	}
 	add_user(&words, old[0], show);
+	add_no_volumes(&words, old[0]);
 	for (size_t i = 0; i < show->count; i++) {
 		add_mount(&words, &show->entries[i]);
 	}

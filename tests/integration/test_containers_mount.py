@@ -278,6 +278,17 @@ class Places(Mounted):
             self.assertNames(error['message'], facts)
         self.assertEqual((self.containers(), self.notes()), ([], []))
 
+    def test_volumes_of_the_image_in_the_workspace_are_ignored(self):
+        changes = [word for name in ('.vscode', '.git/hooks')
+                   for word in ('--change', f'VOLUME {self.work}/{name}')]
+        done = self.podman('import', *changes, str(self.dir / 'root.tar'), IMAGE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (self.work / '.git/hooks/mine').write_text('mine\n')
+        client, session = self.opened()
+        self.assertIn('mine', self.shell(client, session, 'ls .git/hooks'))
+        self.end(client)
+        self.assertFalse((self.work / '.vscode').exists())
+
     def test_the_workspace_is_removed_meanwhile(self):
         client, session = self.opened()
         shutil.rmtree(self.work)

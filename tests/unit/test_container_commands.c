@@ -359,6 +359,11 @@ static void test_a_workspace_is_mounted_with_its_pins_and_its_user(void **state)
 	assert_string_not_equal(profile.variant, before);
 	free(before);
 	exec_profile_finish(&profile);
+	static const char *const podman[] = {"image", "a", "mount", "same-path", NULL};
+	read_well(&profile, podman);
+	assert_true(profile.platform->show(&profile, &show, &err));
+	assert_non_null(strstr(line_of(&profile, EXEC_START), "[--image-volume] [ignore] "));
+	exec_profile_finish(&profile);
 }
 
 static void test_a_path_that_the_engine_would_change_is_refused(void **state)
