@@ -19,12 +19,28 @@ static void refuse_folder(char ***folders, const char *folder, const char *name)
 	free(path);
 }
 
+/* Whoever has an engine's socket can do everything on this machine. */
+static void refuse_socket(
+	char ***folders, const struct provider_context *context, const char *variable)
+{
+	static const char here[] = "unix:";
+	const char *value = environment_get(context->environment, variable);
+	if (value && strncmp(value, here, strlen(here)) == 0) {
+		value += strlen(here);
+		value += strspn(value, "/");
+		refuse_folder(folders, "/", value);
+	}
+}
+
 void pin_places_init(struct pin_places *places, const struct provider_context *context,
 	const struct settings *settings, const char *home_name, const char *state,
 	const char *instead)
 {
 	static const char *const own[] = {
 		"/tmp", "/var/tmp", "/run", "/home", "/root", "/dev", "/proc", "/sys"};
+	static const char *const engines[] = {"/var/lib/docker", "/var/lib/containers"};
+	static const char *const users_engines[] = {
+		".local/share/docker", ".local/share/containers"};
 	const char *config = environment_get(context->environment, "XDG_CONFIG_HOME");
 	*places = (struct pin_places){.home_name = mem_strdup(home_name),
 		.home = real_path(home_name),
@@ -36,6 +52,12 @@ void pin_places_init(struct pin_places *places, const struct provider_context *c
 	if (config && config[0] == '/') {
 		refuse_folder(&places->refused, config, "acp-broker");
 	}
+	for (size_t i = 0; i < ARRAY_LENGTH(engines); i++) {
+		refuse_folder(&places->refused, engines[i], "");
+		refuse_folder(&places->refused, places->home, users_engines[i]);
+	}
+	refuse_socket(&places->refused, context, "DOCKER_HOST");
+	refuse_socket(&places->refused, context, "CONTAINER_HOST");
 	if (context->own_files) {
 		words_append_all(&places->refused, context->own_files);
 	}
@@ -82,6 +104,13 @@ static bool refuse(const struct pin_places *places, const char *path, const char
 		"%s cannot be the workspace of a confined agent: it %s %s. Open another folder, or "
 		"let the agent work in a copy (%s)",
 		path, why, other, places->instead);
+}
+
+/* It has the sockets of this machine's services. Only disks that come and go are below /run/media.
+ */
+static bool lies_in_run(const char *path)
+{
+	return path_is_at_or_below(path, "/run") && !path_is_at_or_below(path, "/run/media");
 }
 
 static bool contains_any(const char *path, char **folders)
@@ -137,6 +166,9 @@ bool pin_places_check(
 		if (contains(path, *folder)) {
 			return refuse(places, path, *folder, "contains", err);
 		}
+	}
+	if (lies_in_run(path)) {
+		return refuse(places, path, "/run", "lies in", err);
 	}
 	return !lies_in_git(path) ||
 	       refuse(places, path, "a git repository's own files", "lies in", err);

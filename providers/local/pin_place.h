@@ -8,9 +8,10 @@
 
 /*
  * Folders that a confined agent may not have as its workspace, because they would undo the
- * confinement: the home, the broker's own folders, this machine's system folders, a repository's
- * own files, and each folder behind a link, because an agent may have made the link. It knows
- * neither how the agent is confined nor what is pinned.
+ * confinement: the home, the broker's own folders, this machine's system folders, the sockets and
+ * the storage of container engines, a repository's own files, and each folder behind a link,
+ * because an agent may have made the link. It knows neither how the agent is confined nor what is
+ * pinned.
  */
 struct pin_places {
 	char **refused;      // owned; a workspace may neither contain these nor lie in one

@@ -191,7 +191,8 @@ class Places(Mounted):
         (self.work / 'x\n/.envrc').write_text('mine\n')
         self.give()
         client, session = self.opened()
-        self.shell(client, session, 'for f in x*; do echo EVIL >>"$f/.envrc"; done; echo two >>file')
+        self.shell(client, session, 'for f in x*; do echo EVIL >>"$f/.envrc"; done; '
+                                    'echo two >>file')
         self.assertEqual((self.work / 'x\n/.envrc').read_text(), 'mine\n')
         self.assertEqual((self.work / 'file').read_text(), 'one\ntwo\n')
         self.end(client)
