@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -34,6 +35,26 @@ bool file_stat(const struct confine *confine, const char *path, struct stat *out
 	}
 	*out = found.status;
 	confined_finish(&found);
+	return true;
+}
+
+bool file_stat_mount(const struct confine *confine, const char *path, struct stat *out,
+	bool *out_read_only, struct error *err)
+{
+	struct confined found;
+	struct statvfs mount;
+	if (!confine_walk(confine, path, CONFINE_MUST_EXIST, FILE_LINKS_FOLLOWED, &found, err)) {
+		return false;
+	}
+	const char *name = *found.name ? found.name : ".";
+	ATTR_CLEANUP(fd_cleanup) int fd = beneath_open(found.parent, name, O_PATH | O_NOFOLLOW);
+	bool is_known = fd >= 0 && fstat(fd, out) == 0 && fstatvfs(fd, &mount) == 0;
+	int errnum = errno;
+	confined_finish(&found);
+	if (!is_known) {
+		return error_set_errno(err, errnum, "%s", path);
+	}
+	*out_read_only = (mount.f_flag & ST_RDONLY) != 0;
 	return true;
 }
 

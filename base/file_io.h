@@ -34,6 +34,9 @@ bool file_write(const struct confine *confine, const char *path, enum file_links
 	struct span content, struct error *err) ATTR_NODISCARD;
 bool file_stat(const struct confine *confine, const char *path, struct stat *out,
 	struct error *err) ATTR_NODISCARD;
+/* Also tells whether the mount on which the file is can only be read. */
+bool file_stat_mount(const struct confine *confine, const char *path, struct stat *out,
+	bool *out_read_only, struct error *err) ATTR_NODISCARD;
 bool file_resolve(const struct confine *confine, const char *path, char out[PATH_MAX],
 	struct error *err) ATTR_NODISCARD;
 

@@ -31,6 +31,7 @@ struct shown_mark {
 	char *path; // owned
 	dev_t device;
 	ino_t inode;
+	bool is_pinned; // read-only there
 };
 
 struct shown_marks {
@@ -128,15 +129,19 @@ static bool check_place(struct shown_job *job)
 	return true;
 }
 
-static void add_mark(struct shown_job *job, const char *path, dev_t device, ino_t inode)
+static void add_mark(
+	struct shown_job *job, const struct cell_entry *entry, dev_t device, ino_t inode)
 {
-	job->marks.marks[job->marks.count++] =
-		(struct shown_mark){.path = mem_strdup(path), .device = device, .inode = inode};
+	job->marks.marks[job->marks.count++] = (struct shown_mark){.path = mem_strdup(entry->path),
+		.device = device,
+		.inode = inode,
+		.is_pinned = entry->rule == CELL_READ};
 }
 
-static bool mark(struct shown_job *job, int root, const char *path)
+static bool mark(struct shown_job *job, int root, const struct cell_entry *entry)
 {
 	struct stat status;
+	const char *path = entry->path;
 	size_t len = strlen(job->path);
 	const char *name = path[len] == '/' ? path + len + 1 : ".";
 	ATTR_CLEANUP(fd_cleanup) int fd = beneath_open(root, name, O_PATH | O_NOFOLLOW);
@@ -144,7 +149,7 @@ static bool mark(struct shown_job *job, int root, const char *path)
 		int errnum = errno;
 		return error_set_errno(&job->err, errnum, "%s", path);
 	}
-	add_mark(job, path, status.st_dev, status.st_ino);
+	add_mark(job, entry, status.st_dev, status.st_ino);
 	return true;
 }
 
@@ -157,17 +162,18 @@ static bool find_entries(struct shown_job *job)
 	ATTR_CLEANUP(fd_cleanup)
 	int root = open(job->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	for (size_t i = 0; i < job->entry_count; i++) {
-		if (!mark(job, root, job->entries[i].path)) {
+		if (!mark(job, root, &job->entries[i])) {
 			return false;
 		}
 	}
 	const struct pin_repository *repository = &job->repository;
 	if (pin_list_repository(job->path, &job->places, &job->repository)) {
-		add_mark(job, repository->path, repository->device, repository->inode);
 		size_t size = (job->entry_count + 1) * sizeof(*job->entries);
 		job->entries = mem_realloc(job->entries, size);
-		job->entries[job->entry_count++] = (struct cell_entry){
+		job->entries[job->entry_count] = (struct cell_entry){
 			.rule = job->writes_git ? CELL_WRITE : CELL_READ, .path = repository->path};
+		add_mark(job, &job->entries[job->entry_count++], repository->device,
+			repository->inode);
 	}
 	return true;
 }
@@ -305,13 +311,14 @@ static void on_inside_seen(void *data, const struct stat *status, const struct e
 	finish_inside(job, NULL);
 }
 
-static void on_mark_seen(void *data, const struct stat *status, const struct error *err);
+static void on_mark_seen(
+	void *data, const struct stat *status, bool is_read_only, const struct error *err);
 
 static void check_next(struct shown_job *job)
 {
 	const struct shown_marks *marks = &job->shown->marks;
 	if (job->next < marks->count) {
-		remote_stat(job->remote, marks->marks[job->next].path, on_mark_seen, job);
+		remote_stat_mount(job->remote, marks->marks[job->next].path, on_mark_seen, job);
 	} else {
 		remote_stat(job->remote, job->path, on_inside_seen, job);
 	}
@@ -323,7 +330,23 @@ static bool says_other(const struct error *err)
 	return err->code == ERROR_NOT_FOUND || err->code == ERROR_DENIED;
 }
 
-static void on_mark_seen(void *data, const struct stat *status, const struct error *err)
+/*
+ * The file is the right one, but can be written: in a running container another broker's session
+ * has lost the pin. The user is told so at the first turn, as if it were lost then.
+ */
+static bool take_loose(struct shown_job *job, const struct shown_mark *mark, struct error *err)
+{
+	struct exec_shown *self = job->shown;
+	if (path_is_at_or_below(mark->path, self->path)) {
+		pin_news_lose(&self->news, self->path, mark->path);
+		return true;
+	}
+	return error_set_reason(err, ERROR_CONFIG, "EXEC_MADE_OTHERWISE",
+		"the container can write the repository %s, which it may only read", mark->path);
+}
+
+static void on_mark_seen(
+	void *data, const struct stat *status, bool is_read_only, const struct error *err)
 {
 	struct shown_job *job = data;
 	const struct shown_mark *wanted = &job->shown->marks.marks[job->next];
@@ -338,6 +361,10 @@ static void on_mark_seen(void *data, const struct stat *status, const struct err
 			"same-path needs an engine that runs here, and nobody may replace the file "
 			"while a container starts",
 			wanted->path, err ? ": " : "", err ? err->text : "");
+		finish_inside(job, &failure);
+		return;
+	}
+	if (wanted->is_pinned && !is_read_only && !take_loose(job, wanted, &failure)) {
 		finish_inside(job, &failure);
 		return;
 	}

@@ -162,6 +162,17 @@ bool pin_news_write(
 	return count > 0 && is_said && buf_append(text, (struct span){"", 1}, NULL);
 }
 
+void pin_news_lose(struct pin_news *news, const char *root, const char *path)
+{
+	size_t len = strlen(root);
+	struct pin_found *known = path_is_at_or_below(path, root) && path[len]
+	                                  ? find_known(news, path + len + 1)
+	                                  : NULL;
+	if (known) {
+		known->inode = 0; // no file has this number
+	}
+}
+
 bool pin_news_has(const struct pin_news *news, const char *root, const char *path)
 {
 	char pinned[PATH_MAX];

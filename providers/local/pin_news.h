@@ -36,6 +36,9 @@ void pin_news_pin(struct pin_news *news, const struct pin_list *list);
 bool pin_news_write(struct pin_news *news, const char *local, const struct pin_list *list,
 	struct buf *text) ATTR_NODISCARD;
 
+/* Notes that the pin of a path is lost, so that the next look finds that this is new. */
+void pin_news_lose(struct pin_news *news, const char *root, const char *path);
+
 /* Whether a path is pinned or lies in a pinned folder. `root` is the workspace, without links. */
 bool pin_news_has(const struct pin_news *news, const char *root, const char *path);
 

@@ -86,6 +86,7 @@ static const struct field exec_fields[] = {
 static const struct field file_fields[] = {
 	FIELD(TEXT, file.path),
 	FIELD(NUMBER, file.no_links),
+	FIELD(NUMBER, file.asks_mount),
 	FIELD(NUMBER, file.size),
 	FIELD(STREAM, file.stream),
 };
@@ -121,6 +122,7 @@ static const struct field status_fields[] = {
 	FIELD(NUMBER, status_of.gid),
 	FIELD(NUMBER, status_of.mtime_s),
 	FIELD(NUMBER, status_of.mtime_ns),
+	FIELD(NUMBER, status_of.is_read_only),
 };
 static const struct field signal_fields[] = {FIELD(NUMBER, signal)};
 static const struct field pid_fields[] = {FIELD(NUMBER, pid)};

@@ -202,6 +202,7 @@ struct runner_exec {
 struct runner_file {
 	struct span path;            // absolute; READ and WRITE: below a root
 	uint64_t no_links;           // READ, WRITE: FILE_LINKS_REFUSED
+	uint64_t asks_mount;         // STAT: is_read_only is asked for
 	uint64_t size;               // WRITE: of the content. READ: at most
 	struct runner_stream stream; // READ, WRITE, LIST
 };
@@ -209,6 +210,7 @@ struct runner_file {
 struct runner_status_of { // the fields of struct stat
 	uint64_t mode, size, inode, device, links, uid, gid;
 	uint64_t mtime_s, mtime_ns;
+	uint64_t is_read_only; // the mount on which the file is; 0 if nobody asked
 };
 
 /* To 127.0.0.1, or else to ::1. A runner connects to no other address. */

@@ -16,6 +16,7 @@ struct remote_file {
 	bool is_cancelled;
 	char *path; // owned
 	enum file_links links;
+	bool asks_mount;
 	size_t max_bytes;
 	struct mux_stream *stream; // of the content; NULL: none, or it has ended
 	struct buf content;        // of a read: received so far
@@ -28,6 +29,7 @@ struct remote_file {
 		file_read_done *read;
 		sandbox_done *plain;
 		file_stat_done *stat;
+		remote_mount_done *mount;
 		file_resolve_done *resolve;
 	} done;
 	void *done_data;
@@ -60,7 +62,11 @@ static void report_status(const struct remote_file *told, const struct runner_st
 		.st_uid = (uid_t)of->uid,
 		.st_gid = (gid_t)of->gid,
 		.st_mtim = {(time_t)of->mtime_s, (long)of->mtime_ns}};
-	told->done.stat(told->done_data, &status, NULL);
+	if (told->asks_mount) {
+		told->done.mount(told->done_data, &status, of->is_read_only != 0, NULL);
+	} else {
+		told->done.stat(told->done_data, &status, NULL);
+	}
 }
 
 static void report_path(const struct remote_file *told, struct span text)
@@ -77,6 +83,8 @@ static void report(const struct remote_file *told, struct buf *content,
 		told->done.read(told->done_data, err ? NULL : content, err);
 	} else if (told->kind == RUNNER_STAT && !err) {
 		report_status(told, &message->status_of);
+	} else if (told->kind == RUNNER_STAT && told->asks_mount) {
+		told->done.mount(told->done_data, NULL, false, err);
 	} else if (told->kind == RUNNER_STAT) {
 		told->done.stat(told->done_data, NULL, err);
 	} else if (told->kind == RUNNER_RESOLVE && !err) {
@@ -247,6 +255,7 @@ static bool ask(struct remote_file *file, struct error *err)
 		.id = ++file->remote->last_id,
 		.file = {.path = span_of(file->path),
 			.no_links = file->links == FILE_LINKS_REFUSED,
+			.asks_mount = file->asks_mount,
 			.size = is_write ? shared_span(file->bytes).len : file->max_bytes}};
 	file->id = message.id;
 	if ((is_write || file->kind == RUNNER_READ) &&
@@ -355,6 +364,15 @@ struct file_op *remote_stat(
 {
 	struct remote_file *file = file_create(remote, RUNNER_STAT, path, data);
 	file->done.stat = done;
+	return submit(file);
+}
+
+struct file_op *remote_stat_mount(
+	struct remote *remote, const char *path, remote_mount_done *done, void *data)
+{
+	struct remote_file *file = file_create(remote, RUNNER_STAT, path, data);
+	file->asks_mount = true;
+	file->done.mount = done;
 	return submit(file);
 }
 

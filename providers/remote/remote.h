@@ -185,6 +185,11 @@ struct file_op *remote_write(struct remote *remote, const char *path, enum file_
 	struct shared *content, sandbox_done *done, void *data);
 struct file_op *remote_stat(
 	struct remote *remote, const char *path, file_stat_done *done, void *data);
+/* Also asks whether the mount on which the file is can only be read. */
+typedef void remote_mount_done(
+	void *data, const struct stat *status, bool is_read_only, const struct error *err);
+struct file_op *remote_stat_mount(
+	struct remote *remote, const char *path, remote_mount_done *done, void *data);
 struct file_op *remote_resolve(
 	struct remote *remote, const char *path, file_resolve_done *done, void *data);
 void remote_file_cancel(struct file_op *op);

@@ -42,6 +42,7 @@ struct request {
 	uint64_t id;
 	char *path; // owned
 	enum file_links links;
+	bool asks_mount;
 	size_t size;
 	struct mux_stream *stream;
 	struct buf content;
@@ -54,6 +55,7 @@ struct request {
 	bool failed;
 	struct error err;
 	struct stat status;
+	bool is_read_only; // its mount
 	char found[PATH_MAX];
 };
 
@@ -79,7 +81,10 @@ static bool run_write(struct request *request, struct error *err)
 
 static bool run_stat(struct request *request, struct error *err)
 {
-	return file_stat(request->confine, request->path, &request->status, err);
+	return request->asks_mount
+	               ? file_stat_mount(request->confine, request->path, &request->status,
+				 &request->is_read_only, err)
+	               : file_stat(request->confine, request->path, &request->status, err);
 }
 
 static bool run_resolve(struct request *request, struct error *err)
@@ -115,18 +120,18 @@ static void answer_path(struct request *request)
 static void answer_status(struct request *request)
 {
 	const struct stat *status = &request->status;
-	runner_tell(
-		request->runner, &(struct runner_message){.kind = RUNNER_STATUS_OF,
-					 .id = request->id,
-					 .status_of = {.mode = status->st_mode,
-						 .size = (uint64_t)status->st_size,
-						 .inode = status->st_ino,
-						 .device = status->st_dev,
-						 .links = status->st_nlink,
-						 .uid = status->st_uid,
-						 .gid = status->st_gid,
-						 .mtime_s = (uint64_t)status->st_mtim.tv_sec,
-						 .mtime_ns = (uint64_t)status->st_mtim.tv_nsec}});
+	runner_tell(request->runner, &(struct runner_message){.kind = RUNNER_STATUS_OF,
+					     .id = request->id,
+					     .status_of = {.mode = status->st_mode,
+						     .size = (uint64_t)status->st_size,
+						     .inode = status->st_ino,
+						     .device = status->st_dev,
+						     .links = status->st_nlink,
+						     .uid = status->st_uid,
+						     .gid = status->st_gid,
+						     .mtime_s = (uint64_t)status->st_mtim.tv_sec,
+						     .mtime_ns = (uint64_t)status->st_mtim.tv_nsec,
+						     .is_read_only = request->is_read_only}});
 }
 
 static void take_roots(struct runner *runner, struct confine *roots)
@@ -379,6 +384,7 @@ void request_start(struct runner *runner, const struct runner_message *message)
 	request->id = message->id;
 	request->path = mem_strndup(file->path);
 	request->links = file->no_links ? FILE_LINKS_REFUSED : FILE_LINKS_FOLLOWED;
+	request->asks_mount = file->asks_mount != 0;
 	request->size = (size_t)file->size;
 	request->job = (struct worker_job){.run = on_run, .done = on_done};
 	buf_init(&request->content, message->kind == RUNNER_WRITE ? request->size : 0);

@@ -151,6 +151,22 @@ class Files(Mounted):
         self.assertNotIn('.mcp.json', told)
         self.end(client)
 
+    def test_a_pin_that_another_brokers_session_has_lost_is_told(self):
+        one, session = self.opened()
+        (self.work / 'n').write_text('other\n')
+        (self.work / 'n').rename(self.work / '.envrc')
+        self.give()
+        two, second = self.opened()
+        self.assertEqual(len(self.containers()), 1)
+        self.shell(two, second, 'echo two >>.envrc')
+        self.assertEqual((self.work / '.envrc').read_text(), 'other\ntwo\n')
+        told = self.wait_notices(two, 1)[0]
+        self.assertNames(told, '.envrc | direnv')
+        self.assertNotIn('.mcp.json', told)
+        self.assertNotIn('.git', told)
+        self.end(two)
+        self.end(one)
+
     def test_nobody_there_becomes_root(self):
         """Not even in a workspace of root's, where the agent has root's number."""
         self.give(0)

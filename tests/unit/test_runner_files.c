@@ -254,8 +254,16 @@ static void test_stat_tells_what_is_there(void **state)
 	assert_int_equal(event->status.inode, status.st_ino);
 	assert_int_equal(event->status.mtime_s, status.st_mtim.tv_sec);
 	assert_int_equal(event->status.mtime_ns, status.st_mtim.tv_nsec);
+	assert_int_equal(event->status.is_read_only, 0);
 	assert_failed(
 		ask(stage, RUNNER_STAT, path_of(stage, "root/missing"), NULL), ERROR_NOT_FOUND);
+	struct runner_file file = {.asks_mount = 1};
+	event = ask(stage, RUNNER_STAT, path, &file);
+	assert_int_equal(event->kind, RUNNER_STATUS_OF);
+	assert_int_equal(event->status.inode, status.st_ino);
+	assert_int_equal(event->status.is_read_only, 0);
+	assert_failed(
+		ask(stage, RUNNER_STAT, path_of(stage, "root/missing"), &file), ERROR_NOT_FOUND);
 }
 
 static void test_list_tells_names_and_types(void **state)
