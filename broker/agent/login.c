@@ -10,7 +10,7 @@
 #include "base/words.h"
 #include "broker/agent/login_terminal.h"
 
-static const double rest_max_s = 300.; // of the output, after the exit
+static const double rest_max_s = 5.; // without output, after the exit
 
 /* One interactive run. */
 struct login {
@@ -22,7 +22,10 @@ struct login {
 	struct error *err;               // the caller's
 	int status;
 	ev_timer late; // ends the wait for the rest of the output
+	bool has_started;
 	bool has_exited;
+	bool is_cut_off; // the link is lost
+	bool is_late;
 	bool was_shown; // with a terminal: everything that the process has written
 	bool has_failed;
 };
@@ -39,6 +42,33 @@ static void on_failed(void *data, const struct error *err)
 	fail(data, err);
 }
 
+/*
+ * If the process cannot be reached or has given its terminal up, Ctrl-C ends the broker. The
+ * deadline for the rest of the output stands still while the link is lost.
+ */
+static void settle(struct login *login)
+{
+	if (!login->terminal || !login->has_started) {
+		return;
+	}
+	login_terminal_set_mode(login->terminal, login->is_cut_off || login->was_shown
+							 ? LOGIN_TERMINAL_WAITS
+						 : login->has_exited ? LOGIN_TERMINAL_ENDS
+								     : LOGIN_TERMINAL_PASSES);
+	if (login->has_exited && !login->is_cut_off) {
+		ev_timer_again(login->loop, &login->late);
+	} else {
+		ev_timer_stop(login->loop, &login->late);
+	}
+}
+
+static void on_started(void *data)
+{
+	struct login *login = data;
+	login->has_started = true;
+	settle(login);
+}
+
 /* Elsewhere, output may still be under way, and its end waits for what is left of the tree. */
 static void on_exited(void *data, struct process_status status)
 {
@@ -49,13 +79,17 @@ static void on_exited(void *data, struct process_status status)
 		ev_break(login->loop, EVBREAK_ALL);
 	} else if (login->terminal) {
 		exec_kill_tree(login->exec);
-		ev_timer_start(login->loop, &login->late);
+		settle(login);
 	}
 }
 
 static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	ev_break(loop, EVBREAK_ALL);
+	struct login *login = CONTAINER_OF(timer, struct login, late);
+	if (!login_terminal_is_behind(login->terminal)) {
+		login->is_late = true;
+		ev_break(loop, EVBREAK_ALL);
+	}
 }
 
 static void on_emptied(void *data)
@@ -66,7 +100,11 @@ static void on_emptied(void *data)
 	}
 }
 
-/* If the process goes on without its terminal, Ctrl-C ends the broker from now on. */
+static void on_output(void *data)
+{
+	settle(data);
+}
+
 static void on_shown(void *data)
 {
 	struct login *login = data;
@@ -74,11 +112,12 @@ static void on_shown(void *data)
 	if (login->has_exited) {
 		ev_break(login->loop, EVBREAK_ALL);
 	} else {
-		login_terminal_pause(login->terminal, true);
+		settle(login);
 	}
 }
 
 static const struct exec_listener exec_listener = {
+	.on_started = on_started,
 	.on_failed = on_failed,
 	.on_exited = on_exited,
 	.on_emptied = on_emptied,
@@ -86,6 +125,7 @@ static const struct exec_listener exec_listener = {
 };
 
 static const struct login_terminal_listener terminal_listener = {
+	.on_output = on_output,
 	.on_shown = on_shown,
 	.on_failed = on_failed,
 };
@@ -182,9 +222,8 @@ static void on_progress(void *data, const char *text)
 static void on_link_lost(void *data, const char *place, const struct error *why)
 {
 	struct login *login = data;
-	if (login->terminal) {
-		login_terminal_pause(login->terminal, true);
-	}
+	login->is_cut_off = true;
+	settle(login);
 	log_warning("the connection to %s was lost (%s): the login goes on once it is back; Ctrl-C "
 		    "ends it",
 		place, why->text);
@@ -194,9 +233,8 @@ static void on_link_back(void *data)
 {
 	struct login *login = data;
 	log_info("the connection is back: the login goes on");
-	if (login->terminal && !login->was_shown) {
-		login_terminal_pause(login->terminal, false);
-	}
+	login->is_cut_off = false;
+	settle(login);
 }
 
 static const struct sandbox_listener sandbox_listener = {
@@ -212,7 +250,7 @@ bool login_run(const struct login_request *request, int *out_status, struct erro
 	const struct profile *profile = request->profile;
 	struct login login = {
 		.request = request, .loop = request->loop, .err = err, .status = EXIT_FAILURE};
-	ev_timer_init(&login.late, on_late, rest_max_s, 0.);
+	ev_timer_init(&login.late, on_late, 0., rest_max_s);
 	struct sandbox_request wanted = {.profile = profile->name, .settings = &profile->settings};
 	login.sandbox = sandbox_prepare(request->provider, &wanted, &sandbox_listener, &login, err);
 	if (!login.sandbox) {
@@ -225,6 +263,11 @@ bool login_run(const struct login_request *request, int *out_status, struct erro
 	sandbox_close(login.sandbox);
 	if (login.has_failed) {
 		return error_prefix(err, "running %s for its login", profile->agent_argv[0]);
+	}
+	if (login.is_late) {
+		log_warning("the login has ended, but something there still holds its terminal: "
+			    "what it may write after %g s without output is not shown",
+			rest_max_s);
 	}
 	*out_status = login.status;
 	return true;

@@ -17,6 +17,7 @@ enum { LANE_BYTES = 4096 };
 /* Copies bytes from one descriptor to another. */
 struct lane {
 	struct login_terminal *terminal;
+	void (*on_moved)(struct lane *lane); // bytes were read or written; may be NULL
 	void (*on_over)(struct lane *lane, bool has_ended); // false: the reader has gone
 	ev_io reads;
 	ev_io writes;
@@ -32,7 +33,7 @@ struct login_terminal {
 	struct fd_inherited in;
 	struct fd_inherited out;
 	struct termios modes; // to restore
-	bool is_raw;
+	enum login_terminal_mode mode;
 	ev_signal resized;
 	struct exec *exec; // borrowed; NULL until it is connected
 	int to;            // the process's keyboard; -1: none
@@ -60,6 +61,15 @@ static void lane_end(struct lane *lane, bool has_ended)
 	lane->on_over(lane, has_ended);
 }
 
+static void lane_move(struct lane *lane)
+{
+	lane_stop(lane);
+	lane_start(lane);
+	if (lane->on_moved) {
+		lane->on_moved(lane);
+	}
+}
+
 static void on_lane_writable(struct ev_loop *loop, ev_io *io, int events)
 {
 	struct lane *lane = CONTAINER_OF(io, struct lane, writes);
@@ -69,9 +79,8 @@ static void on_lane_writable(struct ev_loop *loop, ev_io *io, int events)
 		return;
 	}
 	lane->begin += count > 0 ? (size_t)count : 0;
-	if (lane->begin == lane->end) {
-		lane_stop(lane);
-		lane_start(lane);
+	if (count > 0) {
+		lane_move(lane);
 	}
 }
 
@@ -88,8 +97,7 @@ static void on_lane_readable(struct ev_loop *loop, ev_io *io, int events)
 	}
 	lane->begin = 0;
 	lane->end = (size_t)count;
-	lane_stop(lane);
-	lane_start(lane);
+	lane_move(lane);
 }
 
 static void lane_init(struct lane *lane, struct login_terminal *terminal, int from, int to)
@@ -113,6 +121,11 @@ static void on_keys_over(struct lane *lane, bool has_ended)
 	} // otherwise the process has closed its terminal, and its screen ends, too
 }
 
+static void on_screen_moved(struct lane *lane)
+{
+	lane->terminal->listener->on_output(lane->terminal->data);
+}
+
 static void on_screen_over(struct lane *lane, bool has_ended)
 {
 	struct login_terminal *terminal = lane->terminal;
@@ -125,16 +138,20 @@ static void on_screen_over(struct lane *lane, bool has_ended)
 
 /* ---- the terminal ---- */
 
-static void set_raw(struct login_terminal *terminal, bool is_raw)
+/* Only in own modes may the terminal change or echo what is typed. */
+static void apply_mode(const struct login_terminal *terminal)
 {
 	struct termios modes = terminal->modes;
-	if (is_raw) {
+	if (terminal->mode != LOGIN_TERMINAL_OWN) {
 		cfmakeraw(&modes);
 	}
-	if (is_raw != terminal->is_raw) {
-		tcsetattr(terminal->in.fd, TCSANOW, &modes);
+	if (terminal->mode == LOGIN_TERMINAL_WAITS || terminal->mode == LOGIN_TERMINAL_ENDS) {
+		modes.c_lflag |= ISIG;
 	}
-	terminal->is_raw = is_raw;
+	if (terminal->mode == LOGIN_TERMINAL_WAITS) {
+		modes.c_oflag |= terminal->modes.c_oflag & OPOST;
+	}
+	tcsetattr(terminal->in.fd, TCSANOW, &modes);
 }
 
 struct terminal_size login_terminal_size(const struct login_terminal *terminal)
@@ -190,25 +207,30 @@ void login_terminal_connect(struct login_terminal *terminal, struct exec *exec)
 	lane_init(&terminal->keys, terminal, terminal->in.fd, terminal->to);
 	lane_init(&terminal->screen, terminal, terminal->from, terminal->out.fd);
 	terminal->keys.on_over = on_keys_over;
+	terminal->screen.on_moved = on_screen_moved;
 	terminal->screen.on_over = on_screen_over;
-	set_raw(terminal, true);
-	lane_start(&terminal->keys);
 	lane_start(&terminal->screen);
 	ev_signal_start(terminal->loop, &terminal->resized);
 	tell_size(terminal); // it may have changed since the start
 }
 
-void login_terminal_pause(struct login_terminal *terminal, bool is_paused)
+void login_terminal_set_mode(struct login_terminal *terminal, enum login_terminal_mode mode)
 {
-	if (!terminal->exec) {
+	if (mode == terminal->mode) {
 		return;
 	}
-	set_raw(terminal, !is_paused);
-	if (is_paused) {
-		lane_stop(&terminal->keys);
-	} else {
+	terminal->mode = mode;
+	apply_mode(terminal);
+	if (mode == LOGIN_TERMINAL_PASSES) {
 		lane_start(&terminal->keys);
+	} else {
+		lane_stop(&terminal->keys);
 	}
+}
+
+bool login_terminal_is_behind(const struct login_terminal *terminal)
+{
+	return terminal->screen.begin < terminal->screen.end;
 }
 
 void login_terminal_destroy(struct login_terminal *terminal)
@@ -217,7 +239,7 @@ void login_terminal_destroy(struct login_terminal *terminal)
 		return;
 	}
 	if (terminal->exec) {
-		set_raw(terminal, false);
+		login_terminal_set_mode(terminal, LOGIN_TERMINAL_OWN);
 		lane_stop(&terminal->keys);
 		lane_stop(&terminal->screen);
 		ev_signal_stop(terminal->loop, &terminal->resized);

@@ -16,8 +16,28 @@
  */
 struct login_terminal;
 
+/* Who gets the keys, and what the terminal does with the output. */
+enum login_terminal_mode {
+	/*
+	 * Its own modes, until the process has started: what is typed waits in the terminal, and
+	 * Ctrl-C ends the broker.
+	 */
+	LOGIN_TERMINAL_OWN,
+	/* Raw: keys go to the process, Ctrl-C and the like included. */
+	LOGIN_TERMINAL_PASSES,
+	/*
+	 * The process cannot be reached, or does not read any more. What is typed waits, unchanged
+	 * and not echoed, because it may be a password. Ctrl-C, Ctrl-\ and Ctrl-Z act on the
+	 * broker. Its log can be read on the screen.
+	 */
+	LOGIN_TERMINAL_WAITS,
+	/* The same after the exit, while the rest of the output comes, byte by byte. */
+	LOGIN_TERMINAL_ENDS,
+};
+
 struct login_terminal_listener {
-	void (*on_shown)(void *data); // the process's screen has ended, and all of it is here
+	void (*on_output)(void *data); // some came, or the user's terminal has taken some
+	void (*on_shown)(void *data);  // the process's screen has ended, and all of it is here
 	/* The user's terminal is gone. Destroy it. */
 	void (*on_failed)(void *data, const struct error *err);
 };
@@ -30,16 +50,16 @@ struct login_terminal *login_terminal_create(struct ev_loop *loop,
 struct terminal_size login_terminal_size(const struct login_terminal *terminal);
 
 /*
- * From now on the terminal is in raw mode, so that Ctrl-C and the like reach the process. `exec` is
- * borrowed; it must have exec_spec.terminal. Takes its descriptors.
+ * `exec` is borrowed; it must have exec_spec.terminal. Takes its descriptors. The screen is shown
+ * from now on; keys wait for login_terminal_set_mode.
  */
 void login_terminal_connect(struct login_terminal *terminal, struct exec *exec);
 
-/*
- * While the process cannot be reached, or has given its terminal up: the terminal has its own modes
- * again, so that Ctrl-C ends the broker, and keys wait. Does nothing before login_terminal_connect.
- */
-void login_terminal_pause(struct login_terminal *terminal, bool is_paused);
+/* Only after login_terminal_connect. */
+void login_terminal_set_mode(struct login_terminal *terminal, enum login_terminal_mode mode);
+
+/* Whether the user's terminal has still to take output that is here. */
+bool login_terminal_is_behind(const struct login_terminal *terminal);
 
 void login_terminal_destroy(struct login_terminal *terminal); // restores its modes; NULL is fine
 

@@ -128,6 +128,12 @@ class UserTerminal:
     def is_raw(self):
         return not termios.tcgetattr(self.terminal)[3] & (termios.ICANON | termios.ISIG)
 
+    def is_waiting(self):
+        """Nobody reads what is typed; the terminal neither changes nor echoes it."""
+        modes = termios.tcgetattr(self.terminal)
+        return (modes[3] & (termios.ICANON | termios.ECHO | termios.ISIG) == termios.ISIG
+                and not modes[0] & (termios.ICRNL | termios.INLCR | termios.IXON))
+
     def close(self):
         if self.process.poll() is None:
             self.process.kill()
@@ -251,7 +257,7 @@ class Login(TerminalCase):
     def test_a_process_that_gives_its_terminal_up_does_not_hold_the_user_s(self):
         terminal = self.began()
         terminal.type(b'apart\n')
-        self.assertTrue(processes.wait_until(terminal.is_restored, PATIENCE))
+        self.assertTrue(processes.wait_until(terminal.is_waiting, PATIENCE))
         terminal.type(b'\x03')
         self.ends(terminal, 128 + signal.SIGINT)
 
@@ -301,13 +307,32 @@ class Survives(TerminalCase):
         terminal.type(b'bye\n')
         self.ends(terminal, 7)
 
+    def test_what_is_typed_meanwhile_arrives_unchanged_and_is_not_echoed(self):
+        terminal = self.began()
+        terminal.type(b'raw\n')
+        terminal.wait_shown(b'RAW:')
+        self.sshd.freeze()
+        self.addCleanup(self.sshd.thaw)
+        self.sshd.kill_connections()
+        terminal.wait_shown(b'Ctrl-C ends it')
+        self.assertTrue(processes.wait_until(terminal.is_waiting, PATIENCE))
+        acts = b'\x03\x1a\x1c'  # on the broker: Ctrl-C, Ctrl-Z, Ctrl-\
+        typed = bytes(byte for byte in range(256) if byte not in acts) + b'pw\r'
+        terminal.type(typed)
+        self.sshd.thaw()
+        terminal.wait_shown(b'the login goes on\r\n')
+        terminal.wait_shown(typed)
+        self.assertEqual(terminal.shown.count(b'ABCDEFGHIJKLMNOPQRSTUVWXYZ'), 1)
+        terminal.type(b'bye\n')
+        self.ends(terminal, 7)
+
     def test_ctrl_c_ends_it_while_the_host_cannot_be_reached(self):
         terminal = self.began(orphan_grace='1s')
         self.sshd.freeze()
         self.addCleanup(self.sshd.thaw)
         self.sshd.kill_connections()
         terminal.wait_shown(b'Ctrl-C ends it')
-        self.assertTrue(processes.wait_until(terminal.is_restored, PATIENCE))
+        self.assertTrue(processes.wait_until(terminal.is_waiting, PATIENCE))
         terminal.type(b'\x03')
         self.assertEqual(terminal.wait(), 128 + signal.SIGINT, terminal.shown)
         self.assertTrue(terminal.is_restored())

@@ -134,6 +134,10 @@ static void stage_kill_tree(struct exec *exec)
 	}
 }
 
+static void stage_resize(struct exec *exec, const struct terminal_size *size)
+{
+}
+
 static void stage_exec_destroy(struct exec *exec)
 {
 	struct actor *actor = from_exec(exec);
@@ -146,6 +150,7 @@ static void stage_exec_destroy(struct exec *exec)
 static const struct exec_impl exec_impl = {
 	.signal_group = stage_signal_group,
 	.kill_tree = stage_kill_tree,
+	.resize = stage_resize,
 	.destroy = stage_exec_destroy,
 };
 

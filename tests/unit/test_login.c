@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "broker/agent/login.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
 
+#include "base/fd.h"
+#include "base/log.h"
 #include "tests/support/facts.h"
 #include "tests/unit/stage.h"
 
 enum { NOT_SET = -1 };
 
 /* ---- the run ---- */
+
+/* The user's. While a login runs, it is stdin, stdout and stderr of this program. */
+struct user_terminal {
+	int keyboard;
+	int fd;
+	int before[3]; // the three of this program
+	struct termios modes;
+};
 
 /* A stage whose process does what the test says, after it was started. */
 struct fixture {
@@ -20,13 +34,53 @@ struct fixture {
 	bool has_played;
 	int status;
 	char *profile; // of the note
+	struct user_terminal user;
+	bool was_own;     // its modes, before the process had started
+	bool was_raw;     // after that
+	bool was_waiting; // after its exit
 	struct error err;
 };
+
+static bool is_own(const struct user_terminal *user)
+{
+	struct termios now;
+	assert_int_equal(tcgetattr(user->fd, &now), 0);
+	return now.c_iflag == user->modes.c_iflag && now.c_oflag == user->modes.c_oflag &&
+	       now.c_lflag == user->modes.c_lflag;
+}
+
+static bool has_local_modes(const struct user_terminal *user, tcflag_t wanted)
+{
+	struct termios now;
+	assert_int_equal(tcgetattr(user->fd, &now), 0);
+	return (now.c_lflag & (ICANON | ECHO | ISIG)) == wanted && !(now.c_oflag & OPOST);
+}
+
+static void look(struct fixture *fixture, const struct actor *actor)
+{
+	if (fixture->user.fd == -1) {
+		return;
+	}
+	if (!actor->has_started) {
+		fixture->was_own = is_own(&fixture->user);
+	} else if (!actor->has_exited) {
+		fixture->was_raw = has_local_modes(&fixture->user, 0);
+	} else {
+		fixture->was_waiting = has_local_modes(&fixture->user, ISIG);
+	}
+}
 
 static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
 	struct fixture *fixture = CONTAINER_OF(watcher, struct fixture, watch);
 	struct actor *actor = fixture->stage.actor_count > 0 ? fixture->stage.actors[0] : NULL;
+	if (actor && actor->listener) {
+		look(fixture, actor);
+	}
+	if (actor && fixture->stage.holds_start && !actor->has_started) {
+		actor_start(actor);
+		look(fixture, actor);
+	}
 	if (actor && actor->has_started && !fixture->has_played && fixture->play) {
 		fixture->has_played = true;
 		fixture->play(actor);
@@ -38,11 +92,44 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 	fail_msg("it never ended");
 }
 
+static void terminal_enter(struct user_terminal *user)
+{
+	user->keyboard = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	assert_true(user->keyboard >= 0);
+	assert_int_equal(grantpt(user->keyboard), 0);
+	assert_int_equal(unlockpt(user->keyboard), 0);
+	user->fd = open(ptsname(user->keyboard), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(user->fd >= 0);
+	assert_int_equal(tcgetattr(user->fd, &user->modes), 0);
+	for (int i = 0; i < 3; i++) {
+		user->before[i] = dup(i);
+		assert_true(user->before[i] >= 0 && dup2(user->fd, i) == i);
+	}
+}
+
+/* Returns what the user has seen. */
+static void terminal_leave(struct user_terminal *user, char *seen, size_t size)
+{
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(dup2(user->before[i], i), i);
+		fd_close(&user->before[i]);
+	}
+	size_t len = 0;
+	ssize_t got;
+	while (len < size - 1 && (got = read(user->keyboard, seen + len, size - 1 - len)) > 0) {
+		len += (size_t)got;
+	}
+	seen[len] = '\0';
+	fd_close(&user->fd);
+	fd_close(&user->keyboard);
+}
+
 static int set_up(void **state)
 {
 	struct fixture *fixture = mem_alloc_zero(sizeof(*fixture));
 	stage_init(&fixture->stage);
 	fixture->status = NOT_SET;
+	fixture->user = (struct user_terminal){.keyboard = -1, .fd = -1};
 	ev_prepare_init(&fixture->watch, on_turn);
 	ev_prepare_start(fixture->stage.loop, &fixture->watch);
 	ev_timer_init(&fixture->deadline, on_deadline, 30., 0.);
@@ -54,6 +141,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
+	if (fixture->user.fd != -1) { // the test has failed
+		char seen[1];
+		terminal_leave(&fixture->user, seen, sizeof(seen));
+	}
 	ev_prepare_stop(fixture->stage.loop, &fixture->watch);
 	ev_timer_stop(fixture->stage.loop, &fixture->deadline);
 	stage_finish(&fixture->stage);
@@ -74,6 +165,19 @@ static bool run(struct fixture *fixture, void (*play)(struct actor *actor))
 		.profile = &fixture->stage.config.profile,
 		.note = &note};
 	return login_run(&request, &fixture->status, &fixture->err);
+}
+
+/* A login on the host of the profile "default", in a terminal of the user. */
+static bool run_there(
+	struct fixture *fixture, void (*play)(struct actor *actor), char *seen, size_t size)
+{
+	fixture->profile = fixture->stage.config.profile.name;
+	terminal_enter(&fixture->user);
+	bool is_done = run(fixture, play);
+	bool is_restored = is_own(&fixture->user);
+	terminal_leave(&fixture->user, seen, size);
+	assert_true(is_restored);
+	return is_done;
 }
 
 static void assert_let_go(struct fixture *fixture)
@@ -144,6 +248,43 @@ static void test_it_waits_for_what_the_agent_started(void **state)
 	assert_true(run(fixture, exits_and_empties_later));
 	assert_int_equal(fixture->status, 4);
 	assert_true(fixture->stage.actors[0]->has_emptied);
+}
+
+/* A child that nothing could end holds the terminal. */
+static void exits_holding(struct actor *actor)
+{
+	static const struct span last = SPAN_LITERAL("the end\n");
+	assert_int_equal(write(actor->out, last.data, last.len), (ssize_t)last.len);
+	actor->has_exited = true;
+	actor->listener->on_exited(actor->data, (struct process_status){.code = 5});
+}
+
+static void test_keys_go_there_from_its_start_to_its_exit(void **state)
+{
+	struct fixture *fixture = *state;
+	char seen[400];
+	fixture->stage.capabilities.has_terminals = true;
+	fixture->stage.holds_start = true;
+	assert_true(run_there(fixture, exits_with_3, seen, sizeof(seen)));
+	assert_int_equal(fixture->status, 3);
+	assert_true(fixture->was_own);
+	assert_true(fixture->was_raw);
+	assert_let_go(fixture);
+}
+
+static void test_a_held_terminal_is_given_back_and_that_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	char seen[400];
+	fixture->stage.capabilities.has_terminals = true;
+	fixture->stage.ignores_kill = true;
+	log_set_level(LOG_LEVEL_WARNING);
+	assert_true(run_there(fixture, exits_holding, seen, sizeof(seen)));
+	assert_int_equal(fixture->status, 5);
+	assert_true(fixture->was_waiting);
+	assert_true(fixture->stage.actors[0]->was_killed);
+	assert_names(seen, "the end | login | holds its terminal | 5 s");
+	assert_let_go(fixture);
 }
 
 static void assert_fails(
@@ -217,6 +358,8 @@ int main(void)
 		LOGIN_TEST(test_the_agent_runs_on_the_callers_terminal),
 		LOGIN_TEST(test_a_signal_is_told_as_a_shell_tells_it),
 		LOGIN_TEST(test_it_waits_for_what_the_agent_started),
+		LOGIN_TEST(test_keys_go_there_from_its_start_to_its_exit),
+		LOGIN_TEST(test_a_held_terminal_is_given_back_and_that_is_told),
 		LOGIN_TEST(test_a_sandbox_that_is_refused_is_told),
 		LOGIN_TEST(test_a_sandbox_that_fails_is_told),
 		LOGIN_TEST(test_what_an_agent_elsewhere_has_chosen_does_not_run_here),
