@@ -171,6 +171,26 @@ static bool start(struct login *login, const struct terminal_size *size, struct 
 	return login->exec != NULL;
 }
 
+static bool refuse_place(const struct login *login, struct error *err)
+{
+	const char *wanted = login->request->note->profile;
+	return error_set(err, ERROR_DENIED,
+		"this login is for an agent %s%s, and the configuration now runs it elsewhere: "
+		"start the session again in the editor, and log in from there",
+		wanted ? "on the host of profile " : "on this machine", wanted ? wanted : "");
+}
+
+/* Before anything is connected to. */
+static bool check_profile(const struct login *login, struct error *err)
+{
+	const char *wanted = login->request->note->profile;
+	if (!wanted) {
+		return true;
+	}
+	return strcmp(wanted, login->request->profile->name) == 0 ? login_terminal_check(err)
+	                                                          : refuse_place(login, err);
+}
+
 /*
  * What an agent elsewhere has chosen must not run here, whatever the configuration says by now. Nor
  * does a login of this machine help an agent elsewhere.
@@ -178,15 +198,14 @@ static bool start(struct login *login, const struct terminal_size *size, struct 
 static bool check_place(const struct login *login, struct error *err)
 {
 	const char *wanted = login->request->note->profile;
-	bool is_far = sandbox_capabilities(login->sandbox)->has_terminals;
-	bool is_it =
-		wanted ? is_far && strcmp(wanted, login->request->profile->name) == 0 : !is_far;
-	return is_it ||
-	       error_set(err, ERROR_DENIED,
-		       "this login is for an agent %s%s, and the configuration now runs it "
-		       "elsewhere: start the session again in the editor, and log in from there",
-		       wanted ? "on the host of profile " : "on this machine",
-		       wanted ? wanted : "");
+	const struct sandbox_capabilities *can = sandbox_capabilities(login->sandbox);
+	const char *why = sandbox_no_terminals(login->sandbox);
+	if (wanted && !can->has_terminals && why) {
+		return error_set(
+			err, ERROR_UNAVAILABLE, "profile %s: %s: log in there", wanted, why);
+	}
+	return (wanted ? can->has_terminals : !can->has_terminals && can->is_near) ||
+	       refuse_place(login, err);
 }
 
 static void on_ready(void *data)
@@ -252,7 +271,9 @@ bool login_run(const struct login_request *request, int *out_status, struct erro
 		.request = request, .loop = request->loop, .err = err, .status = EXIT_FAILURE};
 	ev_timer_init(&login.late, on_late, 0., rest_max_s);
 	struct sandbox_request wanted = {.profile = profile->name, .settings = &profile->settings};
-	login.sandbox = sandbox_prepare(request->provider, &wanted, &sandbox_listener, &login, err);
+	login.sandbox = check_profile(&login, err) ? sandbox_prepare(request->provider, &wanted,
+							     &sandbox_listener, &login, err)
+	                                           : NULL;
 	if (!login.sandbox) {
 		return error_prefix(err, "running %s for its login", profile->agent_argv[0]);
 	}

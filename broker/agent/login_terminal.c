@@ -172,13 +172,22 @@ static void on_resized(struct ev_loop *loop, ev_signal *signal, int events)
 	tell_size(CONTAINER_OF(signal, struct login_terminal, resized));
 }
 
+bool login_terminal_check(struct error *err)
+{
+	return (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) ||
+	       error_set(err, ERROR_UNAVAILABLE,
+		       "stdin and stdout are no terminal: start this login in a terminal");
+}
+
 struct login_terminal *login_terminal_create(struct ev_loop *loop,
 	const struct login_terminal_listener *listener, void *data, struct error *err)
 {
 	struct termios modes;
-	if (tcgetattr(STDIN_FILENO, &modes) != 0 || !isatty(STDOUT_FILENO)) {
-		error_set(err, ERROR_UNAVAILABLE,
-			"stdin and stdout are no terminal: start this login in a terminal");
+	if (!login_terminal_check(err)) {
+		return NULL;
+	}
+	if (tcgetattr(STDIN_FILENO, &modes) != 0) {
+		error_set_errno(err, errno, "reading the modes of the terminal");
 		return NULL;
 	}
 	struct login_terminal *terminal = mem_alloc_zero(sizeof(*terminal));

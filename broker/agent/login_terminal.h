@@ -42,6 +42,8 @@ struct login_terminal_listener {
 	void (*on_failed)(void *data, const struct error *err);
 };
 
+bool login_terminal_check(struct error *err); // false: stdin and stdout are no terminal
+
 /* Takes over stdin and stdout. Fails if they are no terminal. */
 struct login_terminal *login_terminal_create(struct ev_loop *loop,
 	const struct login_terminal_listener *listener, void *data,

@@ -78,6 +78,7 @@ static void make_ready(struct stage_sandbox *self)
 		return;
 	}
 	self->sandbox.capabilities = self->stage->capabilities;
+	self->sandbox.no_terminals = self->stage->no_terminals;
 	self->sandbox.was_ready = true;
 	self->listener->on_ready(self->data);
 }

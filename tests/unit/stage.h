@@ -57,6 +57,7 @@ struct stage {
 	struct registry *registry;
 	struct config config; // config.profile; everything has its default until a test changes it
 	struct sandbox_capabilities capabilities;
+	const char *no_terminals;   // NULL: no reason
 	bool holds_ready;           // a sandbox is not ready until stage_ready
 	bool holds_start;           // a process has not started until stage_start
 	bool can_withdraw;          // a sandbox can be withdrawn

@@ -324,10 +324,56 @@ static void test_what_an_agent_elsewhere_has_chosen_does_not_run_here(void **sta
 	fixture->stage.capabilities.has_terminals = true;
 	assert_fails(fixture, NULL, "/bin/agent | login | profile devbox");
 	assert_int_equal(fixture->stage.actor_count, 0);
-	fixture->profile = NULL; // of an agent on this machine
+	assert_int_equal(fixture->stage.prepared, 0); // that would perhaps ask for a password
+	fixture->profile = NULL;                      // of an agent on this machine
 	assert_fails(fixture, NULL, "/bin/agent | login | this machine");
 	assert_int_equal(fixture->stage.actor_count, 0);
 	fixture->stage.config.profile.name = before;
+}
+
+static void assert_no_terminal_there(struct fixture *fixture, const char *why, const char *facts)
+{
+	char seen[1];
+	fixture->stage.no_terminals = why;
+	assert_false(run_there(fixture, NULL, seen, sizeof(seen)));
+	assert_names(fixture->err.text, facts);
+	assert_int_equal(fixture->stage.actor_count, 0);
+	assert_let_go(fixture);
+}
+
+static void test_a_host_that_has_no_terminals_today_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	assert_no_terminal_there(fixture, "mounted noexec", "/bin/agent | login | mounted noexec");
+	assert_null(strstr(fixture->err.text, "configuration"));
+	assert_int_equal(fixture->err.code, ERROR_UNAVAILABLE);
+	assert_no_terminal_there(fixture, NULL, "/bin/agent | login | configuration | elsewhere");
+	assert_int_equal(fixture->err.code, ERROR_DENIED);
+}
+
+static void test_a_login_of_this_machine_runs_on_no_other(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->stage.capabilities.is_near = false;
+	assert_fails(fixture, NULL, "/bin/agent | login | this machine");
+	assert_int_equal(fixture->stage.actor_count, 0);
+}
+
+static void test_without_a_terminal_nothing_is_connected_to(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->stage.capabilities.has_terminals = true;
+	fixture->profile = fixture->stage.config.profile.name;
+	int before = dup(STDIN_FILENO);
+	int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(before >= 0 && none >= 0 && dup2(none, STDIN_FILENO) == STDIN_FILENO);
+	fd_close(&none);
+	bool is_done = run(fixture, NULL);
+	assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
+	fd_close(&before);
+	assert_false(is_done);
+	assert_names(fixture->err.text, "/bin/agent | login | no terminal");
+	assert_int_equal(fixture->stage.prepared, 0);
 }
 
 static void test_a_process_that_cannot_be_asked_for_is_told(void **state)
@@ -363,6 +409,9 @@ int main(void)
 		LOGIN_TEST(test_a_sandbox_that_is_refused_is_told),
 		LOGIN_TEST(test_a_sandbox_that_fails_is_told),
 		LOGIN_TEST(test_what_an_agent_elsewhere_has_chosen_does_not_run_here),
+		LOGIN_TEST(test_a_host_that_has_no_terminals_today_is_told),
+		LOGIN_TEST(test_a_login_of_this_machine_runs_on_no_other),
+		LOGIN_TEST(test_without_a_terminal_nothing_is_connected_to),
 		LOGIN_TEST(test_a_process_that_cannot_be_asked_for_is_told),
 		LOGIN_TEST(test_a_process_that_does_not_start_is_told),
 		LOGIN_TEST(test_a_process_that_is_lost_is_told),
