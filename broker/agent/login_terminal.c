@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/signals.h"
 
 enum { LANE_BYTES = 4096 };
 
@@ -35,6 +36,8 @@ struct login_terminal {
 	struct termios modes; // to restore
 	enum login_terminal_mode mode;
 	ev_signal resized;
+	ev_signal stopped; // SIGTSTP
+	ev_signal continued;
 	struct exec *exec; // borrowed; NULL until it is connected
 	int to;            // the process's keyboard; -1: none
 	int from;          // its screen
@@ -154,6 +157,11 @@ static void apply_mode(const struct login_terminal *terminal)
 	tcsetattr(terminal->in.fd, TCSANOW, &modes);
 }
 
+static void restore_modes(const struct login_terminal *terminal)
+{
+	tcsetattr(terminal->in.fd, TCSANOW, &terminal->modes);
+}
+
 struct terminal_size login_terminal_size(const struct login_terminal *terminal)
 {
 	struct winsize window = {0};
@@ -170,6 +178,28 @@ static void tell_size(struct login_terminal *terminal)
 static void on_resized(struct ev_loop *loop, ev_signal *signal, int events)
 {
 	tell_size(CONTAINER_OF(signal, struct login_terminal, resized));
+}
+
+/*
+ * A shell that gets the terminal meanwhile finds its own modes. The signal's default action stops
+ * us, unless no shell could continue us.
+ */
+static void on_stopped(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	const struct login_terminal *terminal =
+		CONTAINER_OF(signal, struct login_terminal, stopped);
+	restore_modes(terminal);
+	ev_signal_stop(loop, signal);
+	raise(SIGTSTP);
+	ev_signal_start(loop, signal);
+	apply_mode(terminal);
+}
+
+static void on_continued(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	struct login_terminal *terminal = CONTAINER_OF(signal, struct login_terminal, continued);
+	apply_mode(terminal);
+	tell_size(terminal);
 }
 
 bool login_terminal_check(struct error *err)
@@ -200,6 +230,8 @@ struct login_terminal *login_terminal_create(struct ev_loop *loop,
 		.to = -1,
 		.from = -1};
 	ev_signal_init(&terminal->resized, on_resized, SIGWINCH);
+	ev_signal_init(&terminal->stopped, on_stopped, SIGTSTP);
+	ev_signal_init(&terminal->continued, on_continued, SIGCONT);
 	if (!fd_inherited_init(&terminal->in, STDIN_FILENO, O_RDONLY, err) ||
 		!fd_inherited_init(&terminal->out, STDOUT_FILENO, O_WRONLY, err)) {
 		login_terminal_destroy(terminal);
@@ -220,6 +252,10 @@ void login_terminal_connect(struct login_terminal *terminal, struct exec *exec)
 	terminal->screen.on_over = on_screen_over;
 	lane_start(&terminal->screen);
 	ev_signal_start(terminal->loop, &terminal->resized);
+	ev_signal_start(terminal->loop, &terminal->continued);
+	if (!signal_is_ignored(SIGTSTP)) {
+		ev_signal_start(terminal->loop, &terminal->stopped);
+	}
 	tell_size(terminal); // it may have changed since the start
 }
 
@@ -252,6 +288,8 @@ void login_terminal_destroy(struct login_terminal *terminal)
 		lane_stop(&terminal->keys);
 		lane_stop(&terminal->screen);
 		ev_signal_stop(terminal->loop, &terminal->resized);
+		ev_signal_stop(terminal->loop, &terminal->continued);
+		ev_signal_stop(terminal->loop, &terminal->stopped);
 	}
 	fd_close(&terminal->to);
 	fd_close(&terminal->from);

@@ -10,9 +10,10 @@
 
 /*
  * The user's terminal, while it stands for the terminal of a process elsewhere: keys go there and
- * the screen comes from there, byte by byte, and so does each new size of the window. As with
- * ssh(1), the process there can send any escape sequence to the user's terminal. Nothing is raised
- * before a function returns. Loop thread.
+ * the screen comes from there, byte by byte, and so does each new size of the window. A shell that
+ * stops the broker and continues it (SIGTSTP, SIGCONT) has the terminal in its own modes meanwhile.
+ * As with ssh(1), the process there can send any escape sequence to the user's terminal. Nothing is
+ * raised before a function returns. Loop thread.
  */
 struct login_terminal;
 

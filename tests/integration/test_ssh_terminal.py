@@ -166,11 +166,11 @@ class TerminalCase(SshCase):
         self.assertEqual(client.wait(PATIENCE), 0, client.stderr)
         return {method['id']: method for method in result['authMethods']}, client.stderr
 
-    def open(self, name='probe', **keys):
+    def open(self, name='probe', within=(), **keys):
         method = self.offered(**keys)[0][name]
         argv = self.broker_argv(*self.config(**keys), agent=[str(self.agent)])
         env = dict(self.environment(), TERM='xterm-direct', **method['env'])
-        terminal = UserTerminal([*argv, *method['args']], env, self.work)
+        terminal = UserTerminal([*within, *argv, *method['args']], env, self.work)
         self.addCleanup(terminal.close)
         return terminal
 
@@ -253,6 +253,37 @@ class Login(TerminalCase):
         terminal = self.began()
         terminal.process.send_signal(signal.SIGTERM)
         self.ends(terminal, 128 + signal.SIGTERM)
+
+    def test_a_shell_that_stops_it_has_the_terminal_in_its_own_modes(self):
+        terminal = self.began(within=['sh', '-mc', '"$@"; read word; fg', 'sh'])
+        shell = terminal.process.pid
+        broker, = [pid for pid in processes.descendants(shell)
+                   if processes.parent_of(pid) == shell]
+        os.kill(broker, signal.SIGTSTP)
+        self.assertTrue(processes.wait_until(terminal.is_restored, PATIENCE))
+        terminal.type(b'go on\n')
+        self.assertTrue(processes.wait_until(terminal.is_raw, PATIENCE))
+        terminal.type(b'bye\n')
+        self.ends(terminal, 7)
+
+    def test_it_is_raw_again_after_a_stop_that_nobody_can_catch(self):
+        terminal = self.began()
+        terminal.process.send_signal(signal.SIGSTOP)
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(terminal.process.pid, os.WUNTRACED)[1]))
+        termios.tcsetattr(terminal.terminal, termios.TCSANOW, terminal.modes)  # as a shell does
+        terminal.process.send_signal(signal.SIGCONT)
+        self.assertTrue(processes.wait_until(terminal.is_raw, PATIENCE))
+        terminal.type(b'bye\n')
+        self.ends(terminal, 7)
+
+    def test_it_goes_on_if_no_shell_could_continue_it(self):
+        terminal = self.began()
+        terminal.process.send_signal(signal.SIGTSTP)
+        terminal.type(b'two\n')
+        terminal.wait_shown(b'heard two')
+        self.assertTrue(processes.wait_until(terminal.is_raw, PATIENCE))
+        terminal.type(b'bye\n')
+        self.ends(terminal, 7)
 
     def test_a_process_that_gives_its_terminal_up_does_not_hold_the_user_s(self):
         terminal = self.began()
