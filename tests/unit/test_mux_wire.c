@@ -4,9 +4,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
+
+#include "providers/mux/mux.h"
+
+static const char *seeds; // the folder of the fuzz target's
 
 static void test_message_keeps_every_field(void **state)
 {
@@ -77,11 +82,78 @@ static void test_failure_keeps_code_reason_and_text(void **state)
 	assert_null(back.reason);
 }
 
-int main(void)
+/* ---- the seeds of the fuzz target ---- */
+
+enum { SEED_KINDS_MAX = 8 };
+
+struct seen {
+	enum runner_kind kinds[SEED_KINDS_MAX];
+	size_t count;
+};
+
+static void on_text(void *data, struct span text)
 {
+}
+
+static void on_hello(void *data, struct span text, bool is_same_version)
+{
+	assert_true(is_same_version);
+}
+
+static void on_message(void *data, const struct runner_message *message)
+{
+	struct seen *seen = data;
+	assert_true(seen->count < SEED_KINDS_MAX);
+	seen->kinds[seen->count++] = message->kind;
+}
+
+/* The first byte is for the fuzz target: an odd one means a runner. */
+static bool receive_seed(const char *name, struct seen *seen)
+{
+	static const struct mux_listener listener = {on_hello, on_message, on_text, on_text};
+	char path[4096];
+	char bytes[4096];
+	struct error err;
+	snprintf(path, sizeof(path), "%s/%s", seeds, name);
+	FILE *file = fopen(path, "rb");
+	assert_non_null(file);
+	size_t size = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	assert_true(size > 1 && size < sizeof(bytes));
+	struct mux *mux = mux_create(bytes[0] % 2 ? MUX_RUNNER : MUX_BROKER, &listener, seen, 1);
+	mux_hello(mux, SPAN_LITERAL("build=0\n"));
+	bool is_fine = mux_receive(mux, (struct span){bytes + 1, size - 1}, 1, &err);
+	mux_destroy(mux);
+	return is_fine;
+}
+
+/* A seed that no longer fits the format is refused at once, and the fuzz target learns nothing. */
+static void test_the_fuzz_target_s_seeds_are_the_messages_that_they_were_made_as(void **state)
+{
+	static const struct {
+		const char *name;
+		enum runner_kind kinds[SEED_KINDS_MAX]; // up to a 0
+	} made[] = {
+		{"runner-exec", {RUNNER_EXEC, RUNNER_SIGNAL, RUNNER_KILL, RUNNER_RELEASE}},
+		{"runner-files", {RUNNER_READ, RUNNER_WRITE, RUNNER_CANCEL}},
+		{"runner-terminal",
+			{RUNNER_EXEC, RUNNER_RESIZE, RUNNER_RESIZE, RUNNER_RESIZE, RUNNER_RESIZE}},
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(made); i++) {
+		struct seen seen = {.count = 0};
+		assert_true(receive_seed(made[i].name, &seen));
+		assert_memory_equal(seen.kinds, made[i].kinds, sizeof(seen.kinds));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	seeds = argc == 2 ? argv[1] : "tests/fuzz/corpus/mux";
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_message_keeps_every_field),
 		cmocka_unit_test(test_failure_keeps_code_reason_and_text),
+		cmocka_unit_test(
+			test_the_fuzz_target_s_seeds_are_the_messages_that_they_were_made_as),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
