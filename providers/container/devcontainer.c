@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "providers/container/commands.h"
+#include "providers/container/devcontainer_dockerfile.h"
 #include "providers/container/devcontainer_members.h"
 
 enum { SOURCE_MAX = 1 << 20 };
@@ -116,27 +117,12 @@ static char *place_of(
 	return real;
 }
 
-/*
- * podman also takes a file or a folder of this machine as an image (containers-transports(5)), and
- * the images that the broker has built for other projects are here, too.
- */
 static bool check_place(const char *image, const char *source, struct error *err)
 {
-	static const char *const transports[] = {"containers-storage", "dir", "docker-archive",
-		"docker-daemon", "oci", "oci-archive", "ostree", "sif", "tarball"};
-	static const char local[] = "localhost/";
-	const char *name =
-		image + (strncmp(image, local, sizeof(local) - 1) == 0 ? sizeof(local) - 1 : 0);
-	struct span first = {name, strcspn(name, ":/@")};
-	bool is_refused = span_is(first, "acp-broker") || strstr(image, ":/");
-	for (size_t i = 0; i < ARRAY_LENGTH(transports); i++) {
-		is_refused = is_refused ||
-		             (first.data[first.len] == ':' && span_is(first, transports[i]));
-	}
-	return !is_refused ||
+	return devcontainer_is_image(image) ||
 	       refuse(source,
 		       "names a file of this machine as an image, or an image that the "
-		       "broker has built",
+		       "broker has built, or an id",
 		       err);
 }
 
@@ -164,6 +150,21 @@ static bool check_build(const struct devcontainer *self, struct error *err)
 	       devcontainer_expected(self, "build", "an object", err);
 }
 
+static bool check_file(const char *path, struct error *err)
+{
+	struct buf text;
+	ATTR_CLEANUP(fd_cleanup)
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		return fail(path, errno, err);
+	}
+	buf_init(&text, SOURCE_MAX);
+	bool is_ok = read_all(fd, path, &text, err) &&
+	             devcontainer_check_dockerfile(buf_span(&text), path, err);
+	buf_finish(&text);
+	return is_ok;
+}
+
 static bool take_build(const struct devcontainer *self, const char *file, struct error *err)
 {
 	char *context = NULL;
@@ -176,7 +177,7 @@ static bool take_build(const struct devcontainer *self, const char *file, struct
 	out->folder =
 		out->file ? place_of(workspace, out->source, context ? context : ".", err) : NULL;
 	free(context);
-	return out->folder && devcontainer_take_build(self, err);
+	return out->folder && check_file(out->file, err) && devcontainer_take_build(self, err);
 }
 
 static bool take_image(const char *image, struct exec_found *out, struct error *err)

@@ -104,24 +104,24 @@ static void test_a_value_of_the_wrong_type_is_an_error_that_names_its_member(voi
 	static const struct {
 		const char *text, *member;
 	} cases[] = {{"{\"image\": 1}", "image"},
-		{"{\"image\": \"a\", \"build\": \"Dockerfile\"}", "build"},
-		{"{\"image\": \"a\", \"build\": {\"dockerfile\": [\"Dockerfile\"]}}",
+		{"{\"image\": \"x\", \"build\": \"Dockerfile\"}", "build"},
+		{"{\"image\": \"x\", \"build\": {\"dockerfile\": [\"Dockerfile\"]}}",
 			"build.dockerfile"},
-		{"{\"image\": \"a\", \"dockerFile\": {}}", "dockerFile"},
+		{"{\"image\": \"x\", \"dockerFile\": {}}", "dockerFile"},
 		{"{\"build\": {\"dockerfile\": \"Dockerfile\", \"context\": 7}}", "build.context"},
 		{"{\"dockerFile\": \"Dockerfile\", \"context\": null}", "context"},
 		{"{\"image\": \"a\\u0000b\"}", "image"},
-		{"{\"image\": \"a\", \"remoteUser\": 0}", "remoteUser"},
-		{"{\"image\": \"a\", \"remoteUser\": \"a:b\"}", "remoteUser"},
-		{"{\"image\": \"a\", \"containerUser\": \"\"}", "containerUser"},
-		{"{\"image\": \"a\", \"containerUser\": \"-v\"}", "containerUser"},
-		{"{\"image\": \"a\", \"remoteEnv\": []}", "remoteEnv"},
-		{"{\"image\": \"a\", \"remoteEnv\": {\"A\": 1}}", "remoteEnv"},
-		{"{\"image\": \"a\", \"mounts\": {}}", "mounts"},
-		{"{\"image\": \"a\", \"forwardPorts\": 3000}", "forwardPorts"},
-		{"{\"image\": \"a\", \"postCreateCommand\": 1}", "postCreateCommand"},
-		{"{\"image\": \"a\", \"postCreateCommand\": [1]}", "postCreateCommand"},
-		{"{\"image\": \"a\", \"onCreateCommand\": {\"x\": {}}}", "onCreateCommand"},
+		{"{\"image\": \"x\", \"remoteUser\": 0}", "remoteUser"},
+		{"{\"image\": \"x\", \"remoteUser\": \"a:b\"}", "remoteUser"},
+		{"{\"image\": \"x\", \"containerUser\": \"\"}", "containerUser"},
+		{"{\"image\": \"x\", \"containerUser\": \"-v\"}", "containerUser"},
+		{"{\"image\": \"x\", \"remoteEnv\": []}", "remoteEnv"},
+		{"{\"image\": \"x\", \"remoteEnv\": {\"A\": 1}}", "remoteEnv"},
+		{"{\"image\": \"x\", \"mounts\": {}}", "mounts"},
+		{"{\"image\": \"x\", \"forwardPorts\": 3000}", "forwardPorts"},
+		{"{\"image\": \"x\", \"postCreateCommand\": 1}", "postCreateCommand"},
+		{"{\"image\": \"x\", \"postCreateCommand\": [1]}", "postCreateCommand"},
+		{"{\"image\": \"x\", \"onCreateCommand\": {\"x\": {}}}", "onCreateCommand"},
 		{"{\"dockerFile\": \"Dockerfile\", \"build\": {\"args\": 1}}", "build.args"},
 		{"{\"dockerFile\": \"Dockerfile\", \"build\": {\"target\": \"-x\"}}",
 			"build.target"}};
@@ -142,7 +142,7 @@ static void test_the_file_that_was_read_is_the_one_that_is_judged(void **state)
 	struct exec_found found;
 	write_file(world.source, "");
 	assert_return_code(chmod(world.source, 0666), 0);
-	find_well("{\"image\": \"a\"}", &found);
+	find_well("{\"image\": \"x\"}", &found);
 	assert_names(found.writable, "chmod o-w");
 	exec_found_finish(&found);
 	unlink(world.source);
@@ -151,7 +151,7 @@ static void test_the_file_that_was_read_is_the_one_that_is_judged(void **state)
 static void test_users_variables_and_volumes_become_words_of_the_engine(void **state)
 {
 	struct exec_found found;
-	find_well("{\"image\": \"a\", \"remoteUser\": \"vscode\", \"containerUser\": \"root\","
+	find_well("{\"image\": \"x\", \"remoteUser\": \"vscode\", \"containerUser\": \"root\","
 		  "\"containerEnv\": {\"A\": \"1 % $HOME ${HOME}\", \"B\": \"x\"},"
 		  "\"remoteEnv\": {\"B\": \"${localWorkspaceFolder}/b\", \"C_1\": \"\"},"
 		  "\"mounts\": [\"source=cache,target=/var/cache,type=volume\","
@@ -173,7 +173,7 @@ static void test_a_shown_workspace_keeps_its_user_and_has_a_known_folder(void **
 	char text[512], wanted[256];
 	world.is_shown = true;
 	snprintf(text, sizeof(text),
-		"{\"image\": \"a\", \"remoteUser\": \"vscode\","
+		"{\"image\": \"x\", \"remoteUser\": \"vscode\","
 		"\"remoteEnv\": {\"A\": \"${containerWorkspaceFolder}\"},"
 		"\"mounts\": [\"type=volume,target=%s/.git\", \"type=volume,dst=%s\","
 		"\"type=volume,dst=/tmp\"]}",
@@ -202,7 +202,7 @@ static void test_arguments_and_the_stage_of_a_build_become_words_of_the_engine(v
 static void test_commands_become_lines_of_sh_in_the_order_of_their_kinds(void **state)
 {
 	struct exec_found found;
-	find_well("{\"image\": \"a\", \"postCreateCommand\": {\"one\": \"x && y\","
+	find_well("{\"image\": \"x\", \"postCreateCommand\": {\"one\": \"x && y\","
 		  "\"t wo\": [\"z\", \"it's\", \"${containerWorkspaceFolder}/a b\"]},"
 		  "\"onCreateCommand\": [\"first\"], \"updateContentCommand\": \"\"}",
 		&found);
@@ -213,7 +213,7 @@ static void test_commands_become_lines_of_sh_in_the_order_of_their_kinds(void **
 	assert_string_equal(line_of(found.ignored), "");
 	assert_null(found.start);
 	exec_found_finish(&found);
-	find_well("{\"image\": \"a\", \"postCreateCommand\": \"echo ${localEnv:X}\","
+	find_well("{\"image\": \"x\", \"postCreateCommand\": \"echo ${localEnv:X}\","
 		  "\"onCreateCommand\": [\"echo\", \"${localEnv:X}\"],"
 		  "\"postStartCommand\": \"x\", \"postAttachCommand\": \"x\"}",
 		&found);
@@ -223,9 +223,71 @@ static void test_commands_become_lines_of_sh_in_the_order_of_their_kinds(void **
 	exec_found_finish(&found);
 }
 
+static void test_a_dockerfile_that_reaches_this_machine_is_refused_by_its_line(void **state)
+{
+	static const struct {
+		const char *text;
+		int line; // 0: it is fine
+	} cases[] = {{"FROM debian:12 AS a\nFROM a\nCOPY --from=a / /\nCOPY --from=0 / /\n", 0},
+		{"# syntax=docker/dockerfile:1\nARG V=1\nFROM mcr.example/x:1-${V}\n", 0},
+		{"FROM scratch\nRUN a \\\n  # note\n  && b\nADD x $HOME/x\n", 0},
+		{"FROM scratch\nARG N\nCOPY $N /n\nRUN --mount=type=cache,target=/c x\n", 0},
+		{"FROM tarball:/x.tar\n", 1}, {"from \\\n\n# n\n tarball:x\n", 1},
+		{"FR\\\nOM dir:/tmp\n", 1}, {"FROM --platform=x oci:y\r\n", 1},
+		{"ARG B\nFROM $B\n", 2}, {"FROM ${B}:1\n", 1}, {"FROM localhost/acp-broker:1\n", 1},
+		{"FROM 6a1\n", 1}, {"FROM acp-broker:$T\n", 1}, {"FROM tarball:$T\n", 1},
+		{"FROM sha256:6a1\n", 1}, {"FROM scratch\nCOPY --from=tarball:/x f /f\n", 2},
+		{"FROM scratch\nCOPY --from=6 f /f\n", 2},
+		{"FROM scratch\nCOPY --fr\\om=dir:/ f /f\n", 2},
+		{"FROM scratch\nRUN --mount=type=bind,from=dir:/x,target=/y z\n", 2},
+		{"FROM scratch\nRUN --network=host z\n", 2},
+		{"FROM scratch\nONBUILD COPY --from=tarball:/x f /f\n", 2},
+		{"FROM scratch\nRUN <<E\nx\nE\nCOPY --from=dir:/x f /f\n", 5},
+		{"FROM scratch\nRUN <<E\nFROM x AS ab\nE\nCOPY --from=ab f /f\n", 5},
+		{"FROM scratch\nRUN x \\\n  # n\nFROM dir:/x\n", 4},
+		{"FROM scratch\nADD http://127.0.0.1/x /x\n", 2},
+		{"FROM scratch\nADD [\"\\u0068ttp\", \"/x\"]\n", 2},
+		{"FROM scratch\nADD $U /x\n", 2}, {"FROM scratch\nADD git@h:x /x\n", 2},
+		{"FROM scratch\nADD github.com/a/b /x\n", 2}, {"#escape=`\nFROM scratch\n", 1},
+		{"# syntax = evil/x\nFROM scratch\n", 1}, {"{\"syntax\": \"x\"}", 1},
+		{"FROM scratch\nRUN \\\\\nx\n", 2}, {"FROM\vdir:/x\n", 1}};
+	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+		struct exec_found found;
+		struct error err = {.code = ERROR_NONE};
+		char facts[192];
+		write_file(world.dockerfile, cases[i].text);
+		if (cases[i].line == 0) {
+			find_well("{\"dockerFile\": \"Dockerfile\"}", &found);
+			exec_found_finish(&found);
+			continue;
+		}
+		if (find("{\"dockerFile\": \"Dockerfile\"}", &found, &err)) {
+			fail_msg("accepted: %s", cases[i].text);
+		}
+		assert_string_equal(err.reason, "DOCKERFILE_REFUSED");
+		snprintf(facts, sizeof(facts), "%s | line %d:", world.dockerfile, cases[i].line);
+		assert_names(err.text, facts);
+		exec_found_finish(&found);
+	}
+}
+
+static void test_an_image_by_its_id_is_refused(void **state)
+{
+	static const char *const images[] = {"6a", "deadbeef", "sha256:6a"};
+	for (size_t i = 0; i < ARRAY_LENGTH(images); i++) {
+		struct exec_found found;
+		struct error err;
+		char text[64];
+		snprintf(text, sizeof(text), "{\"image\": \"%s\"}", images[i]);
+		assert_false(find(text, &found, &err));
+		assert_string_equal(err.reason, "DOCKERFILE_REFUSED");
+		exec_found_finish(&found);
+	}
+}
+
 static void test_ports_are_found_only_if_the_user_opens_them(void **state)
 {
-	static const char text[] = "{\"image\": \"a\", \"forwardPorts\": [3000, \"db:5432\", "
+	static const char text[] = "{\"image\": \"x\", \"forwardPorts\": [3000, \"db:5432\", "
 				   "3000, 80, 65536, 3000.5, -1, 1024]}";
 	struct exec_found found;
 	find_well(text, &found);
@@ -289,7 +351,7 @@ static void test_what_reaches_this_machine_is_named_and_left_out(void **state)
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct exec_found found;
 		char text[512];
-		snprintf(text, sizeof(text), "{\"image\": \"a\", %s}", cases[i].text);
+		snprintf(text, sizeof(text), "{\"image\": \"x\", %s}", cases[i].text);
 		find_well(text, &found);
 		assert_string_equal(line_of(found.ignored), cases[i].ignored);
 		assert_string_equal(line_of(found.start), "");
@@ -309,6 +371,9 @@ int main(void)
 			test_arguments_and_the_stage_of_a_build_become_words_of_the_engine),
 		cmocka_unit_test(test_commands_become_lines_of_sh_in_the_order_of_their_kinds),
 		cmocka_unit_test(test_ports_are_found_only_if_the_user_opens_them),
+		cmocka_unit_test(
+			test_a_dockerfile_that_reaches_this_machine_is_refused_by_its_line),
+		cmocka_unit_test(test_an_image_by_its_id_is_refused),
 		cmocka_unit_test(test_what_reaches_this_machine_is_named_and_left_out),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
