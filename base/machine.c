@@ -81,7 +81,7 @@ static bool make_id(const char *folder, const char *path, struct error *err)
 	return ok;
 }
 
-static bool kept_id(const char *folder, char machine[MACHINE_ID_SIZE], struct error *err)
+bool folder_id_read(const char *folder, char machine[MACHINE_ID_SIZE], struct error *err)
 {
 	char path[PATH_MAX];
 	if (snprintf(path, sizeof(path), "%s/machine-id", folder) >= (int)sizeof(path)) {
@@ -115,7 +115,7 @@ bool machine_id_read(
 		return true;
 	}
 	if (folder && *folder) {
-		return kept_id(folder, machine, err);
+		return folder_id_read(folder, machine, err);
 	}
 	memset(machine, 0, MACHINE_ID_SIZE);
 	if (gethostname(machine, MACHINE_ID_SIZE - 1) != 0) {

@@ -22,6 +22,12 @@ enum { MACHINE_ID_SIZE = 64 };
 bool machine_id_read(const char *root, const char *folder, char machine[MACHINE_ID_SIZE],
 	struct error *err) ATTR_NODISCARD;
 
+/*
+ * Identifies the data in `folder`, on whatever machine it is used: the content of
+ * FOLDER/machine-id, as above. Blocks.
+ */
+bool folder_id_read(const char *folder, char id[MACHINE_ID_SIZE], struct error *err) ATTR_NODISCARD;
+
 /* The id of this boot, padded with NULs; "" if the system has none. Blocks. */
 enum { BOOT_ID_SIZE = 40 };
 void boot_id_read(char boot[BOOT_ID_SIZE]);

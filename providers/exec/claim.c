@@ -28,8 +28,9 @@ struct claim_work {
 	struct pool_job job;
 	struct exec_claim *claim;
 	enum claim_order order;
-	struct notes notes;                              // its state_folder is owned; may be NULL
-	char *profile, *variant, *directory, *reference; // owned; all but the first may be NULL
+	struct notes notes; // its state_folder is owned; may be NULL
+	char *profile, *variant, *reach, *directory,
+		*reference; // owned; only the first is never NULL
 	bool is_new, is_transient;
 	char name[NOTE_NAME_SIZE];
 	struct exec_note note;
@@ -54,6 +55,7 @@ void exec_note_finish(struct exec_note *note)
 	free(note->profile);
 	free(note->workspace);
 	free(note->instance);
+	free(note->reach);
 	*note = (struct exec_note){0};
 }
 
@@ -79,6 +81,7 @@ static bool write_note(struct claim_work *work)
 	json_write_member(&writer, "workspace", note->workspace);
 	json_write_member(&writer, "instance", note->instance);
 	json_write_member(&writer, "born", note->born);
+	json_write_member(&writer, "reach", note->reach);
 	json_write_member_bool(&writer, "transient", note->is_transient);
 	json_write_object_end(&writer);
 	bool ok = json_write_end(&writer, &work->err) &&
@@ -96,6 +99,7 @@ static bool read_json(struct span text, struct exec_note *out_note, struct error
 	struct exec_note note = {.profile = json_string(doc, json_get(doc, 0, "profile")),
 		.workspace = json_string(doc, json_get(doc, 0, "workspace")),
 		.instance = json_string(doc, json_get(doc, 0, "instance")),
+		.reach = json_string(doc, json_get(doc, 0, "reach")),
 		.is_transient = json_bool(doc, json_get(doc, 0, "transient"), false)};
 	char *born = json_string(doc, json_get(doc, 0, "born"));
 	bool ok = note.profile && born && text_whole(note.born, sizeof(note.born), "%s", born) &&
@@ -124,8 +128,11 @@ bool exec_note_read(
 
 static bool find_name(struct claim_work *work, char **out_real)
 {
-	char machine[MACHINE_ID_SIZE], user[32], random[RANDOM_DIGITS + 1];
-	if (!machine_id_read("", work->notes.state_folder, machine, &work->err)) {
+	char machine[MACHINE_ID_SIZE], folder[MACHINE_ID_SIZE] = "", user[32];
+	char random[RANDOM_DIGITS + 1];
+	const char *state_folder = work->notes.state_folder;
+	if (!machine_id_read("", state_folder, machine, &work->err) ||
+		(state_folder && !folder_id_read(state_folder, folder, &work->err))) {
 		return false;
 	}
 	*out_real = work->directory ? real_path(work->directory) : NULL;
@@ -143,10 +150,24 @@ static bool find_name(struct claim_work *work, char **out_real)
 		hash_text(hash_text(hash_text(HASH_START, work->notes.folder), machine), user);
 	hash = hash_text(hash_text(hash, *out_real ? *out_real : ""), work->profile);
 	hash = work->variant ? hash_text(hash, work->variant) : hash;
+	hash = hash_text(hash, folder); // two state folders do not share an instance
 	random_fill_hex(random, RANDOM_DIGITS);
 	text_whole(work->name, sizeof(work->name), "acp-broker-%016" PRIx64 "%s%s", hash,
 		work->is_new ? "-" : "", work->is_new ? random : "");
 	return true;
+}
+
+static bool is_in_reach(struct claim_work *work)
+{
+	const char *was = work->note.reach ? work->note.reach : "";
+	const char *is = work->reach ? work->reach : "";
+	return strcmp(was, is) == 0 ||
+	       error_set_reason(&work->err, ERROR_CONFIG, "SANDBOX_ELSEWHERE",
+		       "sandbox %s was made with %s, and profile \"%s\" now has %s, where it is "
+		       "not found: change that back, or remove the sandbox there and its note "
+		       "%s/%s/%s.json",
+		       work->name, was, work->profile, is, work->notes.state_folder,
+		       work->notes.folder, work->name);
 }
 
 /* A note that cannot be read stays: nobody knows which instance it describes. */
@@ -155,7 +176,7 @@ static bool read_note(struct claim_work *work, char **real)
 	struct error err;
 	exec_note_finish(&work->note);
 	if (exec_note_read(&work->notes, work->name, &work->note, &err)) {
-		return true;
+		return is_in_reach(work);
 	}
 	if (err.code != ERROR_NOT_FOUND) {
 		work->err = err;
@@ -167,6 +188,7 @@ static bool read_note(struct claim_work *work, char **real)
 	}
 	work->note = (struct exec_note){.profile = mem_strdup(work->profile),
 		.workspace = *real,
+		.reach = mem_strdup_or_null(work->reach),
 		.is_transient = work->is_transient};
 	*real = NULL;
 	return true;
@@ -223,6 +245,7 @@ static void work_drop(struct pool_job *job)
 	free((char *)work->notes.state_folder);
 	free(work->profile);
 	free(work->variant);
+	free(work->reach);
 	free(work->directory);
 	free(work->reference);
 	free(work);
@@ -304,6 +327,7 @@ struct exec_claim *exec_claim_create(const struct exec_claim_config *config)
 	work->notes.state_folder = mem_strdup_or_null(work->notes.state_folder);
 	work->profile = mem_strdup(config->profile->name);
 	work->variant = mem_strdup_or_null(config->profile->variant);
+	work->reach = mem_strdup_or_null(config->profile->reach);
 	work->directory = mem_strdup_or_null(config->directory);
 	work->reference = mem_strdup_or_null(config->reference);
 	work->is_new = config->is_new;

@@ -20,6 +20,7 @@ struct exec_note {
 	char *profile;             // owned
 	char *workspace;           // owned; the real path; NULL: unknown
 	char *instance;            // owned; NULL: the platform has not named it yet
+	char *reach;               // owned; exec_profile.reach of that time; may be NULL
 	char born[EXEC_BORN_SIZE]; // differs for a later instance of the same name
 	bool is_transient;         // a later broker removes it if this one has ended
 };
@@ -35,7 +36,7 @@ bool exec_note_read(const struct notes *notes, const char *name, struct exec_not
 /* Borrowed only while exec_claim_create runs, except the context and the data. */
 struct exec_claim_config {
 	const struct provider_context *context;
-	const struct exec_profile *profile; // its name, platform and variant
+	const struct exec_profile *profile; // its name, platform, variant and reach
 	const char *directory;              // of the request; may be NULL
 	const char *reference; // a name that must have a note; NULL: made from the other fields
 	bool is_new;           // the name gets a random part, so that no other session has it

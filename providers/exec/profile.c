@@ -329,6 +329,7 @@ void exec_profile_finish(struct exec_profile *profile)
 	free(profile->home);
 	free(profile->runtime_root);
 	free(profile->made);
+	free(profile->reach);
 	free(profile->variant);
 	free(profile->runner_file);
 	free(profile->recipe);

@@ -99,6 +99,11 @@ struct exec_profile {
 	char *made;               // owned; what inspect must print; NULL without inspect
 	char *variant;            // owned; other values need another instance; may be NULL
 	/*
+	 * Owned; where the commands find instances, in words for the user, or NULL. With another
+	 * value they find others, or none, so they are not used for an instance of this one.
+	 */
+	char *reach;
+	/*
 	 * Static: the runner's path there, which needs no shell. A start has mounted its folder, or
 	 * copy-in copies the folder; if copy-in fails, scripts bring the runner. May be NULL.
 	 */

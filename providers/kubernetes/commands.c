@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/environment.h"
 #include "base/words.h"
 #include "providers/kubernetes/spec.h"
 #include "providers/kubernetes/state.h"
@@ -282,6 +283,22 @@ static void set_variant(struct exec_profile *profile, const struct settings *set
 	buf_finish(&text);
 }
 
+/* KUBECONFIG is part of it because several clusters may have a context of one name. */
+static void set_reach(struct exec_profile *profile, const struct settings *settings, bool has_claim)
+{
+	const char *files = environment_get((const char *const *)profile->env, "KUBECONFIG");
+	struct buf text;
+	buf_init(&text, VARIANT_MAX);
+	if (!buf_append_format(&text, NULL,
+		    "context = %s, namespace = %s, %s storage, KUBECONFIG=%s",
+		    value_of(settings, KEY_CONTEXT), value_of(settings, KEY_NAMESPACE),
+		    has_claim ? "with" : "without", files ? files : "")) {
+		buf_clear(&text);
+	}
+	profile->reach = mem_strndup(buf_span(&text));
+	buf_finish(&text);
+}
+
 static bool read_spec(struct exec_profile *profile, const struct settings *settings,
 	const struct kubernetes_spec *spec, struct error *err)
 {
@@ -293,6 +310,7 @@ static bool read_spec(struct exec_profile *profile, const struct settings *setti
 	}
 	add_commands(profile, settings, has_claim);
 	set_variant(profile, settings);
+	set_reach(profile, settings, has_claim);
 	profile->wait_key = kubernetes_keys[KEY_POD_TIMEOUT].name;
 	profile->wait_ms = settings_number(settings, &kubernetes_keys[KEY_POD_TIMEOUT]);
 	profile->has_unknown_user = spec->user != KUBERNETES_IMAGE_USER;

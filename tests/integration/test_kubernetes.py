@@ -221,6 +221,45 @@ class EndsAnywhere:
 
 
 class Sessions(SessionsAnywhere, Pods):
+    def test_a_sandbox_is_not_looked_for_where_it_is_not(self):
+        client, _, _ = self.in_a_prompt(storage='1g')
+        os.kill(client.pid, signal.SIGKILL)
+        client.wait()
+        left, claims, (note,) = self.pods(), self.named('claims'), self.notes()
+        for keys in ({'storage': None}, {'storage': '1g', 'namespace': 'others'}):
+            config = self.config(**{name: value for name, value in keys.items() if value})
+            for words in (['sandboxes', 'stop', note.stem],
+                          ['sandboxes', 'delete', note.stem, '--discard']):
+                done = subprocess.run([BROKER, *words, *config], cwd=self.work,
+                                      env=self.environment(), stdin=subprocess.DEVNULL, text=True,
+                                      capture_output=True, check=False, timeout=PATIENCE)
+                self.assertEqual(done.returncode, 2, (words, done.stdout, done.stderr))
+                self.assertNames(done.stdout + done.stderr, f'{note.stem} | namespace = agents')
+            self.assertEqual((self.pods(), self.named('claims'), self.notes()),
+                             (left, claims, [note]))
+        client = self.broker(options=self.config(storage='1g'))
+        client.initialize()
+        client.wait_log('is collected', PATIENCE)
+        self.assertEqual((self.work / 'made').read_text(), 'there\n')
+        self.end(client)
+        self.assertTrue(processes.wait_until(lambda: not self.notes()))
+        self.assert_nothing_is_left()
+
+    def test_brokers_with_other_state_folders_have_other_pods(self):
+        keys = {'storage': '1g', 'persistence': 'reuse'}
+        one, session, _ = self.in_a_prompt(**keys)
+        first = self.pods()
+        env = {**self.environment(), 'XDG_STATE_HOME': str(self.dir / 'other')}
+        two = self.start(self.broker_argv(*self.config(**keys), agent=self.agent_argv()), env=env)
+        two.initialize()
+        two.prompt(two.new_session(self.work), 'say hello')
+        self.assertEqual((len(self.pods()), len(self.named('claims'))), (2, 2))
+        self.end(two)
+        self.assertEqual(self.pods(), first)
+        one.notify('session/cancel', {'sessionId': session})
+        self.end(one)
+        self.assertEqual(self.pods(), [])
+
     def test_without_a_claim_the_pod_stays_for_the_next_session(self):
         for turn in ('one', 'two'):
             client, session = self.opened(persistence='reuse')
