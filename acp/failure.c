@@ -35,6 +35,7 @@ const struct failure_code failure_codes[] = {
 		"try again; the message says why it failed"},
 	{"SANDBOX_FAILED", RPC_INTERNAL_ERROR, false,
 		"do what the message says; it has the service's own reason"},
+	{"SANDBOX_ELSEWHERE", RPC_INTERNAL_ERROR, false, "change the profile or KUBECONFIG back"},
 	{"SANDBOX_IN_USE", RPC_INTERNAL_ERROR, true, "end the other sessions in the sandbox first"},
 	{"AGENT_STILL_RUNNING", RPC_INTERNAL_ERROR, true,
 		"end the process that the message names there, or wait as long as it says, then "
