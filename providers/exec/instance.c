@@ -388,7 +388,7 @@ static void on_rest_destroyed(
 	exec_claim_forget(self->claim, on_gone_forgotten);
 }
 
-/* A platform may keep a record of what has ended until somebody removes it. */
+/* Some platforms keep a record of an ended instance until somebody removes it. */
 static void on_gone_alone(void *data, const struct error *err)
 {
 	struct exec_instance *self = data;
