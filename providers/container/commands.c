@@ -347,10 +347,7 @@ static char *runner_folder(const struct exec_profile *profile, const char *more)
 	const char *file = profile->runner_file ? profile->runner_file : "";
 	const char *end = strrchr(file, '/');
 	buf_init(&text, VOLUME_MAX);
-	for (; file < end; file++) {
-		(void)!buf_append(&text, (struct span){file, 1}, NULL);
-		(void)!buf_append(&text, (struct span){"%", *file == '%'}, NULL);
-	}
+	exec_append_literal(&text, (struct span){file, end ? (size_t)(end - file) : 0});
 	(void)!buf_append(&text, span_of(more), NULL);
 	char *whole = mem_strndup(buf_span(&text));
 	buf_finish(&text);

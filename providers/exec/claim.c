@@ -28,9 +28,9 @@ struct claim_work {
 	struct pool_job job;
 	struct exec_claim *claim;
 	enum claim_order order;
-	struct notes notes; // its state_folder is owned; may be NULL
-	char *profile, *variant, *reach, *directory,
-		*reference; // owned; only the first is never NULL
+	struct notes notes;                            // its state_folder is owned; may be NULL
+	char *profile;                                 // owned
+	char *variant, *reach, *directory, *reference; // owned; each may be NULL
 	bool is_new, is_transient;
 	char name[NOTE_NAME_SIZE];
 	struct exec_note note;

@@ -146,14 +146,20 @@ char **exec_profile_argv(const struct exec_profile *profile, enum exec_verb verb
 	return argv;
 }
 
-static void append_literal(char ***words, const char *word)
+void exec_append_literal(struct buf *text, struct span value)
+{
+	for (size_t i = 0; i < value.len; i++) {
+		(void)!buf_append(text, (struct span){value.data + i, 1}, NULL);
+		(void)!buf_append(text, (struct span){"%", value.data[i] == '%'}, NULL);
+	}
+}
+
+void exec_add_literal(char ***words, const char *name, const char *value)
 {
 	struct buf text;
-	buf_init(&text, 2 * strlen(word) + 1);
-	for (; *word; word++) {
-		(void)!buf_append(&text, (struct span){word, 1}, NULL);
-		(void)!buf_append(&text, (struct span){"%", *word == '%'}, NULL);
-	}
+	buf_init(&text, strlen(name) + 2 * strlen(value) + 1);
+	(void)!buf_append(&text, span_of(name), NULL);
+	exec_append_literal(&text, span_of(value));
 	char *whole = mem_strndup(buf_span(&text));
 	words_append(words, whole);
 	free(whole);
@@ -174,7 +180,7 @@ void exec_profile_add_words(
 		words_append(&words, old[i]);
 	}
 	for (; *more; more++) {
-		append_literal(&words, *more);
+		exec_add_literal(&words, "", *more);
 		hash = hash_text(hash, *more);
 	}
 	words_append_all(&words, (const char *const *)old + BEFORE);

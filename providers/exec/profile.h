@@ -40,6 +40,12 @@ enum { EXEC_SAYS_SIZE = 256 };
 enum { EXEC_INSTANCE_MAX = 200 };
 bool exec_instance_is_valid(struct span name);
 
+/* Appends a value in which each "%" stands for itself, as far as the buffer's limit allows. */
+void exec_append_literal(struct buf *text, struct span value);
+
+/* Adds `name` and such a value as one word. */
+void exec_add_literal(char ***words, const char *name, const char *value);
+
 struct exec_profile;
 struct cell_entry;
 

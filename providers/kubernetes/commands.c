@@ -13,7 +13,6 @@
 enum {
 	NAME_MAX_BYTES = 253,
 	WORD_MAX = 512,
-	OPTION_MAX = 3 * WORD_MAX,
 	VARIANT_MAX = 2 * KUBERNETES_SPEC_MAX,
 	QUOTED_MAX = 96,
 	USER_MAX = 2147483647
@@ -204,29 +203,13 @@ static bool check_settings(
 
 /* ---- the commands ---- */
 
-/* Adds `name` and the value as one word, in which a "%" stands for itself. */
-static void add_option(char ***words, const char *name, const char *value)
-{
-	struct buf text;
-	buf_init(&text, OPTION_MAX);
-	(void)!buf_append(&text, span_of(name), NULL);
-	for (; *value; value++) {
-		(void)!buf_append(&text, (struct span){value, 1}, NULL);
-		(void)!buf_append(&text, (struct span){"%", *value == '%'}, NULL);
-	}
-	char *whole = mem_strndup(buf_span(&text));
-	words_append(words, whole);
-	free(whole);
-	buf_finish(&text);
-}
-
 static void set_words(struct exec_profile *profile, const struct settings *settings,
 	enum exec_verb verb, const char *const *more)
 {
 	char ***words = &profile->words[verb];
 	words_append(words, "kubectl");
-	add_option(words, "--context=", value_of(settings, KEY_CONTEXT));
-	add_option(words, "--namespace=", value_of(settings, KEY_NAMESPACE));
+	exec_add_literal(words, "--context=", value_of(settings, KEY_CONTEXT));
+	exec_add_literal(words, "--namespace=", value_of(settings, KEY_NAMESPACE));
 	words_append_all(words, more);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "providers/exec/profile.h"
 
 enum { NUMBER_SIZE = 24, GRACE_S = 2, MS = 1000 };
 
@@ -16,10 +17,7 @@ static void write_doubled(struct json_writer *writer, const char *key, const cha
 {
 	struct buf doubled;
 	buf_init(&doubled, KUBERNETES_SPEC_MAX);
-	for (; *text; text++) {
-		(void)!buf_append(&doubled, (struct span){text, 1}, NULL);
-		(void)!buf_append(&doubled, (struct span){"%", *text == '%'}, NULL);
-	}
+	exec_append_literal(&doubled, span_of(text));
 	json_write_member_string(writer, key, buf_span(&doubled));
 	buf_finish(&doubled);
 }

@@ -62,22 +62,6 @@ static bool check_word(int key, const char *word, bool is_option, struct error *
 		setting_quote(quoted, sizeof(quoted), word));
 }
 
-/* Adds `name` and the value as one word, in which a "%" stands for itself. */
-static void add_word(char ***words, const char *name, const char *value)
-{
-	struct buf text;
-	buf_init(&text, 3 * WORD_MAX);
-	(void)!buf_append(&text, span_of(name), NULL);
-	for (const char *at = value; *at; at++) {
-		(void)!buf_append(&text, (struct span){"%%", *at == '%' ? 2 : 0}, NULL);
-		(void)!buf_append(&text, (struct span){at, *at == '%' ? 0 : 1}, NULL);
-	}
-	char *whole = mem_strndup(buf_span(&text));
-	words_append(words, whole);
-	free(whole);
-	buf_finish(&text);
-}
-
 /*
  * Options after which one job, on the cluster that we ask, would no longer be what sbatch has
  * started. sbatch also takes the beginning of a name.
@@ -111,7 +95,7 @@ static bool add_options(char ***words, const struct settings *settings, struct e
 			return false;
 		}
 		if (value) {
-			add_word(words, options[i].name, value);
+			exec_add_literal(words, options[i].name, value);
 		}
 	}
 	char **more = words_of_settings(settings, slurm_keys[KEY_SBATCH].name);
@@ -119,7 +103,7 @@ static bool add_options(char ***words, const struct settings *settings, struct e
 	for (char **word = more; is_ok && word && *word; word++) {
 		is_ok = check_word(KEY_SBATCH, *word, true, err) && check_option(*word, err);
 		if (is_ok) {
-			add_word(words, "", *word);
+			exec_add_literal(words, "", *word);
 		}
 	}
 	words_free(more);
